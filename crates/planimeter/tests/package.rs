@@ -93,7 +93,7 @@ fn environment() -> &'static Path {
             .env("PATH", path_with(&tools().join("bin")))
             .env("CARGO_TARGET_DIR", built_into())
             .env("MATURIN_PEP517_ARGS", "--profile dev");
-        // Crates that ask of which package a build is would be built again, with all that needs them.
+        // Crates that read their package's version would be rebuilt, with all dependents.
         for (name, _) in std::env::vars_os() {
             let is_of_package =
                 |it: &str| it.starts_with("CARGO_MANIFEST_") || it.starts_with("CARGO_PKG_");
@@ -134,7 +134,7 @@ fn imports_with_nothing_else() {
 }
 
 fn its_own_tests_pass() {
-    // Not where the sources lie, which would be found before what is installed.
+    // Not in the source folder, which Python would find before the installed package.
     let tests = root().join("python/tests");
     done(python().args(["-m", "unittest", "discover"]).current_dir(tests));
 }
@@ -144,7 +144,7 @@ fn its_types_hold() {
     let mut command = python();
     command.args(["-m", "mypy", "--cache-dir"]).arg(&cache.0);
     done(command.args(["planimeter", "tests", "examples"]));
-    // The compiled part has what its stub says, and nothing else.
+    // The compiled part has exactly the items of its stub.
     done(python().args(["-m", "mypy.stubtest", "planimeter._native"]).current_dir(&cache.0));
 }
 

@@ -1,10 +1,9 @@
-//! The tester told the truth to on a real clock: links between shared memory and between interfaces, which
-//! delay, scatter, lose, repeat and reorder by values that are drawn from a seed and hidden from the
+//! Validation of the tester with ground truth on a real clock: links over shared memory and between interfaces that
+//! delay, scatter, lose, duplicate and reorder frames by values that are drawn from a seed and hidden from the
 //! method.
 //!
-//! Counts have to be exact. A mean delay, less what the same way takes without the link in it, has to lie
-//! within the error that the method states, wherever nothing disturbed: neither the tester nor whoever
-//! passes the frames on was away. Nothing is judged by how fast it goes.
+//! Counts must be exact. A mean delay, minus that of the same path without the link, must be within the method's
+//! stated error if neither the tester nor the forwarding thread was interrupted. No test depends on speed.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -63,7 +62,7 @@ const UNDISTURBED_MIN: usize = 4;
 /// A machine is quiet if so many of all trials were undisturbed.
 const QUIET_PERCENT: usize = 98;
 
-/// How long frames under way are waited for, at first, and how often that is tried again, four times as long.
+/// Initial wait for frames in flight, and the number of further attempts, each four times as long.
 const DRAIN: Nanos = Nanos::from_millis(10);
 const ATTEMPTS: u32 = 5;
 
@@ -124,7 +123,7 @@ impl Passed {
     }
 }
 
-/// Passes frames from one port to the other, through a link, until told to stop.
+/// Forwards frames from one port to the other through a link, until it is stopped.
 fn pass_on(mut from: Box<dyn Port>, mut to: Link, stop: &AtomicBool) -> Passed {
     let (mut batch, mut away, mut last) = (Batch::new(256), Vec::new(), clock::now());
     let (mut late, mut released) = (0u64, 0u64);
@@ -145,7 +144,7 @@ fn pass_on(mut from: Box<dyn Port>, mut to: Link, stop: &AtomicBool) -> Passed {
     Passed { faults: to.faults(), ns_late, away }
 }
 
-/// Lets both ends of memory find each other.
+/// Connects both ends of shared memory.
 fn join(ports: &mut [&mut dyn Port]) {
     let (mut nothing, deadline) = (Batch::new(1), clock::now() + PATIENCE);
     while !ports.iter().all(|port| port.has_link()) {
@@ -156,8 +155,8 @@ fn join(ports: &mut [&mut dyn Port]) {
     }
 }
 
-/// Measures one link: what the tester says, and what really was. Where frames were still on their way
-/// when a trial ended, because somebody else had the core, it is measured again with more patience.
+/// Measures one link: returns the tester's results and the ground truth. If frames were still in flight at the end of
+/// a trial, because another process had the core, it is measured again with a longer wait.
 fn run(case: &Case, ends: Ends<'_>, cores: &Cores) -> (Said, Passed) {
     for attempt in 0..ATTEMPTS {
         let drain = Nanos(DRAIN.0 << (2 * attempt));
@@ -199,7 +198,7 @@ impl Drop for SetWhenDropped<'_> {
     }
 }
 
-/// A link that does nothing: what the way takes by itself.
+/// Returns a link without effect, to measure the path itself.
 fn bare() -> Case {
     let (delay, faults) = (DelayOptions::default(), FaultOptions::default());
     Case { kind: Kind::Delay, delay, faults, stall: None }
@@ -219,7 +218,7 @@ fn check(name: &str, ends: Ends<'_>) {
         let (mean, bias) = (passed.undisturbed(&said.means), quiet.undisturbed(&alone.means));
         undisturbed += mean.len() + bias.len();
         trials += 2 * REPEATS;
-        // Frames that are held back until others have passed take longer by that.
+        // Frames that are held until others have passed have a longer delay.
         let too_few = mean.len().min(bias.len()) < UNDISTURBED_MIN;
         if case.kind == Kind::Reorder || too_few || cores.shared() {
             continue;
@@ -243,8 +242,8 @@ fn check(name: &str, ends: Ends<'_>) {
         "{name}: {found} of {judged} undisturbed means found, usual error {usual:.0} ns; {undisturbed} of {trials} trials undisturbed"
     );
     println!("{}", missed.join("\n"));
-    // On a machine that others use errors are large and seldom even: there the half has to be found, and of a
-    // single one nothing can be asked: an interval of 95 % misses one in twenty.
+    // On a busy machine errors are large and uneven: there half of the values must be found, and a single
+    // value proves nothing, since a 95 % interval misses one in twenty.
     let is_quiet = undisturbed * 100 >= trials * QUIET_PERCENT;
     let allowed = if is_quiet { 1 + judged / 20 } else { (judged / 2).max(1) };
     assert!(missed.len() <= allowed, "{found} of {judged}: {}", missed.join("\n"));
@@ -276,7 +275,7 @@ fn is_counted(said: &Said, done: &FaultCounters) -> bool {
     counted == (done.lost as i64, done.duplicated, done.reordered, 0)
 }
 
-/// Counts have no error, whatever disturbs.
+/// Checks the counts, which have no error in spite of disturbances.
 fn check_counts(case: &Case, said: &Said, done: &FaultCounters) {
     assert!(is_counted(said, done), "{case:?}: {} instead of {done:?}", said.counts());
     assert_eq!(said.delays.count() + said.stalls.delays_unknown, said.forwarded, "{case:?}");

@@ -1,5 +1,5 @@
-//! Agents of an element that is programmed by a graph, among real peers: hosts of the kernel, Open vSwitch, a
-//! program in Python, and who programs it by HTTP.
+//! Tests of agents of a ProGFE element with real peers: hosts of the kernel, Open vSwitch, a Python program, and an
+//! HTTP client that loads programs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 
 use super::{Element, Place, in_time, lab_needs, ovs_needs};
 
-/// How long anything may take; only a failure waits this long.
+/// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn example(name: &str) -> String {
     format!("{}/../../examples/progfe/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Python and `ip` beside what the lab needs.
+/// Verifies Python and `ip`, in addition to the lab's requirements.
 pub fn host_needs() -> Result<(), Need> {
     lab_needs()?;
     need::tool("ip", "iproute2")?;
@@ -37,7 +37,7 @@ pub fn cfm_needs() -> Result<(), Need> {
 }
 
 fn python() -> Result<PathBuf, Need> {
-    // One that was installed elsewhere than in the usual places serves as well.
+    // A program outside the usual folders works as well.
     let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     match asked {
         Ok(said) if said.status.success() => {
@@ -47,7 +47,7 @@ fn python() -> Result<PathBuf, Need> {
     }
 }
 
-/// A control socket that is asked, or that tells events.
+/// A control socket for requests or for events.
 struct Control(BufReader<UnixStream>);
 
 impl Control {
@@ -70,7 +70,7 @@ impl Control {
         said["ok"].clone()
     }
 
-    /// Reads on until an agent says this.
+    /// Reads events until an agent sends this one.
     fn event(&mut self, wanted: &str) -> Value {
         loop {
             let said = self.line();
@@ -80,7 +80,7 @@ impl Control {
         }
     }
 
-    /// What an agent says of itself.
+    /// Returns the state that an agent reports.
     fn state(&mut self, agent: &str) -> Value {
         self.ask(&json!({"get": "agents"}))["agents"][agent]["state"].clone()
     }
@@ -122,7 +122,7 @@ impl Net {
         Element::start(&self.place, &self.element, &arguments)
     }
 
-    /// Runs a program at a host; what it says.
+    /// Runs a program at a host; returns its output.
     fn at_host(&self, host: usize, program: &str, words: &[&str]) -> String {
         run_in(&self.hosts[host], program, words)
     }
@@ -171,7 +171,8 @@ fn ping(net: &Net, to: &str, hops: u8, bytes: usize, whole: bool) -> String {
     net.at_host(0, python.to_str().unwrap(), &words).trim().to_owned()
 }
 
-/// Nobody set a neighbour: the element asks and answers for itself, and says what cannot go on.
+/// Tests that the element resolves neighbors without configuration, replies to ARP, and reports frames that it cannot
+/// forward.
 pub fn a_router_with_agents_routes() {
     let net = Net::new();
     let _router = net.start(&example("router-agents.fe.xml"), &[]);
@@ -352,8 +353,8 @@ impl Drop for Ended {
     }
 }
 
-/// Frames go to a program in Python and come back; while it stands still others pass, and what it does not take
-/// is counted.
+/// Tests that frames pass through a Python program. While it stalls other frames pass, and frames that it does not
+/// accept are counted.
 pub fn a_program_of_ones_own_is_an_agent() {
     let net = Net::new();
     let folder = net.place.path().join("agents");
@@ -470,7 +471,7 @@ pub fn programs_come_by_http() {
     assert_eq!(open.code, Some(2));
 }
 
-/// A program by Ethernet, from a host at the port that the element was told.
+/// Tests that a host loads a program over Ethernet, at the port that the element is configured for.
 pub fn programs_come_by_ethernet() {
     let net = Net::new();
     let _element = net.start(&example("own-agent.fe.xml"), &["--ethernet", "1"]);
@@ -496,7 +497,7 @@ pub fn programs_come_by_ethernet() {
     assert!(problems.len() > 3000, "{problems}");
     assert_eq!(send(0, "program.fe.xml"), (Some(2), problems));
     assert_eq!(control.ask(&json!({"get": "counters"}))["progfe"]["program"], "router-agents");
-    // Nobody takes programs at the other port.
+    // The other port accepts no programs.
     assert_eq!(send(1, &example("bridge.fe.xml")), (Some(2), String::new()));
     let counted = control.ask(&json!({"get": "agents"}))["ethernet"].clone();
     assert_eq!((&counted["accepted"], &counted["refused"]), (&1.into(), &1.into()), "{counted}");

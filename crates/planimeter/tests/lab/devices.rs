@@ -1,6 +1,6 @@
-//! Devices that somebody else started, as a user's own: our switch as a plain process and Open vSwitch in a
-//! namespace of their own, reached by TCP both ways over a cable of their own, and a bridge of the kernel. The
-//! program stands where the other ends of the cables are.
+//! Tests of user devices that another process started: our switch as a plain process and Open vSwitch, each in a
+//! namespace of its own, connected by TCP in both directions over a separate cable, and a kernel bridge. The program
+//! runs at the other ends of the cables.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -107,7 +107,7 @@ impl Drop for Ended {
     }
 }
 
-/// Both experiments came to something: frames came through, and rules were seen to act.
+/// Checks that both experiments have results: frames came through, and rules were verified to be active.
 fn assert_measured(record: &Value, device: &str) {
     let trials = record["trials"].as_array().unwrap();
     let of = |name: &str| trials.iter().find(|trial| trial["experiment"] == name).unwrap();
@@ -161,7 +161,7 @@ pub fn a_device_is_measured_by_two_ports_and_by_three() {
     }
 }
 
-/// A key, a certificate for it, and who vouches for it and for the other end, as files.
+/// Returns the files of a key, its certificate, and the certificate authorities for both ends.
 fn credentials(rack: &Rack, names: [&str; 2]) -> [[String; 3]; 2] {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
@@ -244,7 +244,8 @@ pub fn the_control_channel_of_a_device_is_captured() {
     }
 }
 
-/// A router of the kernel that knows nobody: its ports are asked for, and its questions answered.
+/// Tests a kernel router without neighbor entries: its ports' addresses are resolved, and its ARP requests are
+/// answered.
 pub fn a_router_is_a_device() {
     let rack = Rack::new();
     let own = |port: u32| PortAddress { port, address: [10, 0, port as u8, 1].into(), length: 24 };
@@ -272,7 +273,7 @@ pub fn a_router_is_a_device() {
     router.stop().unwrap();
 }
 
-/// What Open vSwitch is told by one of its tools, and what that says.
+/// Runs one of Open vSwitch's tools and returns its output.
 fn told(tool: &'static str, package: &'static str, words: &[&str]) -> String {
     let tool = need::tool(tool, package).unwrap();
     let output = Command::new(tool).args(words).output().unwrap();
@@ -285,7 +286,7 @@ pub fn ofctl_needs() -> Result<(), Need> {
     need::tool("ovs-ofctl", "openvswitch-common").map(drop)
 }
 
-/// Open vSwitch both ways, with a flow of its own, which is refused, then deleted and put back.
+/// Tests Open vSwitch in both directions, with a flow of its own, which is first rejected, then deleted and restored.
 pub fn open_vswitch_is_a_device() {
     let rack = Rack::new();
     let mut switch = OpenVswitch::default();

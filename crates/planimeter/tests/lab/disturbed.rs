@@ -1,5 +1,5 @@
-//! What happens to interfaces and targets in the middle of a trial: it is named, it ends in time, and what
-//! was measured before is kept and marked.
+//! Tests of failures of interfaces and targets during a trial: the failure is named, the run ends in time, and
+//! earlier results are kept and marked.
 
 use std::fs;
 use std::io::Read;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::common::{Said, contents, only_run, record, signal};
 use super::{PATIENCE, Place, System, in_time};
 
-/// Two cables of which the ends 1 and 3 are the tester's.
+/// Returns two cables; the ends 1 and 3 are the tester's.
 fn cables(namespace: &Namespace) -> [Cable; 2] {
     let end = |number: u8| EndSettings {
         namespace: namespace.clone(),
@@ -26,7 +26,7 @@ fn cables(namespace: &Namespace) -> [Cable; 2] {
     [1, 3].map(|at| Cable::lay(&end(at), &end(at + 1), 1_500).unwrap())
 }
 
-/// A stream from the first port to the second, for as long as is asked for.
+/// Sends a stream from the first port to the second for this time.
 fn generate(place: &Place, namespace: &Namespace, seconds: &str) -> Child {
     let stream = "[[stream]]\nid = 1\nfrom = 1\nto = 2\nframe_bytes = 64\nrate_pps = 2_000.0\n\
                   mac_source = \"02:00:00:00:00:01\"\nmac_destination = \"02:00:00:00:00:03\"\n\
@@ -39,7 +39,7 @@ fn generate(place: &Place, namespace: &Namespace, seconds: &str) -> Child {
     namespace.run(|| command.spawn()).unwrap().unwrap()
 }
 
-/// What a process said that has to end in time.
+/// Returns the output of a process that must end in time.
 fn ended(mut child: Child) -> Said {
     let has_ended = in_time(|| child.try_wait().unwrap().is_some());
     if !has_ended {
@@ -108,8 +108,8 @@ pub fn a_target_floods() {
     assert!(ports.iter().any(|&frames| frames > 20_000), "{}", said.output);
 }
 
-/// A target that gets no core for longer than a short trial drains is waited for: nothing is missing that
-/// nobody has lost.
+/// Tests that the drain is extended for a target that gets no core for longer than a short trial's drain: no frame is
+/// missing.
 pub fn a_target_stands_still() {
     let place = Place::new();
     let before = System::now();

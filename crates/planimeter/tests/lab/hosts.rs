@@ -1,5 +1,5 @@
-//! Client and server as programs on hosts of their own, beside the tester's ports: every packet is accounted for, on targets of
-//! every kind; and iperf3 as the load of statistics.
+//! Tests of client and server programs on hosts next to the tester's ports: every packet is accounted for, on targets
+//! of every kind; and of iperf3 as the load of statistics.
 
 use lab::need::{self, Need};
 use serde_json::Value;
@@ -14,7 +14,7 @@ const TARGETS: [&str; 6] =
 /// Packets of each run.
 const PACKETS: u64 = 60;
 
-/// iperf3, beside what the lab needs.
+/// Verifies iperf3, in addition to the lab's requirements.
 pub fn iperf_needs() -> Result<(), Need> {
     lab_needs()?;
     need::tool("iperf3", "iperf3").map(drop)
@@ -54,14 +54,14 @@ pub fn client_and_server_exist_twice() {
         assert_eq!(told("returned_ratio"), Some(1.0), "{trial}");
         assert_eq!(told("packet_ins_count"), Some(0.0), "{trial}");
         if prefix.ends_with("sockets_") {
-            // Nobody but the hosts was there to see when.
+            // Only the hosts saw the times.
             assert_eq!(told("unknown_count"), Some(0.0), "{trial}");
             let [whole, there, back, own] = ["rtt", "there", "back", "answering"]
                 .map(|it| told(&format!("{it}_ns_mean")).unwrap());
             assert!((whole - there - back - own).abs() < 1.0 && there > 0.0, "{trial}");
         }
     }
-    // A difference for each target, type and size, told in words.
+    // A difference for each target, type and size, as text.
     let summary = std::fs::read_to_string(folder.join("summary.md")).unwrap();
     let rows = summary.split("What client and server take themselves").nth(1).unwrap();
     let rows = rows.lines().skip_while(|line| !line.starts_with('|')).skip(2);
@@ -77,7 +77,7 @@ pub fn other_links_have_no_hosts() {
     assert!(said.errors.contains("give --link veth"), "{}", said.errors);
 }
 
-/// It says what it sent, both at a rate and as much as it can, and is gone when the run is over.
+/// Tests that iperf3 reports its load, both at a rate and at full speed, and ends with the run.
 pub fn iperf_makes_the_load() {
     let place = Place::new();
     let before = System::now();
@@ -104,7 +104,7 @@ pub fn iperf_makes_the_load() {
             (&trial["frames_unexplained"], &trial["frames_offered"]),
             (&0.into(), &0.into())
         );
-        // A light load is what was asked for at the most, but for what it may send ahead.
+        // A light load is at most the requested one, except for a burst ahead of time.
         let light = measured(trial, "light_load_bytes_per_s").unwrap();
         assert!(light <= 1.3e6, "{trial}");
     }

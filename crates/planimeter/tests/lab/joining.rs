@@ -1,6 +1,7 @@
-//! Switches that no link carries together, measured side by side, and switches that are joined to each other.
+//! Tests of switches that no single link supports, measured side by side, and of switches that are connected to each
+//! other.
 //!
-//! Open vSwitch by itself stands on veth pairs alone, on DPDK not on them.
+//! Plain Open vSwitch supports veth pairs only; Open vSwitch on DPDK does not support them.
 
 use std::fs;
 

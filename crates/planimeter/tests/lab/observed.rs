@@ -28,8 +28,8 @@ fn frame(from: u32, to: u32, ether_type: u16) -> Vec<u8> {
     bytes
 }
 
-/// Somebody who sends until he is told to stop: a frame of station 1 for station 2, and one of a station that
-/// nobody knows, again and again.
+/// A sender that runs until it is stopped: it repeats a frame of station 1 for station 2, and one of an unknown
+/// station.
 struct Sender {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -110,7 +110,7 @@ fn graph(place: &Place) {
     assert!(picture.contains(">fdb<") && picture.contains("/s, "), "{picture}");
     let (text, _) = told(place, &show);
     assert!(text.contains("rx#1.L2BridgingPathOut -> fdb.PktsIn"), "{text}");
-    // Two at once: the second is told no costs, and why.
+    // Two at the same time: the second receives no costs, but the reason.
     let both = [place.command(&show), place.command(&show)]
         .map(|mut it| it.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     let refused = both.map(|it| {
@@ -139,7 +139,7 @@ fn frames(place: &Place) {
     recorded(&place.path().join("t.pcapng"));
     let (text, _) = told(place, &[&trace[..], &["--port", "1"]].concat());
     assert!(text.starts_with("frame 1, by port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
-    // Nothing of that kind comes, and that ends by itself.
+    // No such frame arrives, and the command ends without a signal.
     let (text, errors) =
         told(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());
     assert_eq!(text, "");

@@ -1,5 +1,5 @@
-//! TCP and UDP between hosts whose interfaces have their default offloads, through elements of every kind:
-//! what is sent arrives whole, nothing is lost, and the sender repeats almost nothing.
+//! Tests of TCP and UDP between hosts whose interfaces have their default offloads, through elements of every kind:
+//! data arrives intact, nothing is lost, and the sender retransmits almost nothing.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
@@ -17,8 +17,7 @@ use super::{Element, PATIENCE, Place, lab_needs, ovs_needs};
 /// Bytes of a transfer: thousands of merged frames.
 const BYTES: usize = 32 << 20;
 
-/// Segments that a sender may repeat although nothing is lost, because a busy machine lets it wait
-/// too long.
+/// Limit of segments that a sender may retransmit without loss, because a busy machine delays it.
 const RETRANSMITTED_MAX: u64 = 100;
 
 /// Segments of the largest merged frame.
@@ -114,7 +113,7 @@ impl Net {
         });
     }
 
-    /// Sends a datagram and its answer, one that fits a frame and one in fragments.
+    /// Sends a datagram and its reply: one that fits a frame and one in fragments.
     fn exchange(&self, port: u16, lengths: &[usize]) {
         let bind = || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)).unwrap();
         let server = self.server.run(bind).unwrap();

@@ -1,5 +1,5 @@
-//! A router made of a program, between namespaces: reprogrammed over ForCES while packets pass, by
-//! `planimeter fe`; and what was said, as tcpdump understands it.
+//! Tests of a programmed router between namespaces: `planimeter fe` reprograms it over ForCES while packets pass, and
+//! tcpdump decodes the messages.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ use lab::{Mac, Namespace};
 use super::common::Said;
 use super::{Element, PATIENCE, Place, System, lab_needs};
 
-/// tcpdump, beside what the lab needs.
+/// Verifies tcpdump, in addition to the lab's requirements.
 pub fn needs() -> Result<(), Need> {
     lab_needs()?;
     need::tool("tcpdump", "tcpdump").map(drop)
@@ -69,7 +69,7 @@ fn socket(host: &Host) -> UdpSocket {
     socket
 }
 
-/// Numbered packets from one host that the other sends back, until somebody says stop.
+/// Numbered packets from one host that the other returns, until they are stopped.
 struct Pings {
     stop: Arc<AtomicBool>,
     /// Sent, and come back.
@@ -143,10 +143,10 @@ impl Drop for Pings {
     }
 }
 
-/// What passed by a channel: which one, and the bytes that one end said in one connection.
+/// Traffic of the channels: the channel's number, and the bytes that one end sent in one connection.
 type Heard = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
 
-/// Passes on what comes to one file to another, for three channels, and keeps it.
+/// Forwards and records the bytes from one socket to another, for three channels.
 fn tap(folder: &Path, from: &str, to: &str) -> Heard {
     let heard = Heard::default();
     for channel in 0..3 {
@@ -185,7 +185,7 @@ fn tap(folder: &Path, from: &str, to: &str) -> Heard {
     heard
 }
 
-/// What tcpdump says of messages, each within SCTP as RFC 5811 has it.
+/// Returns tcpdump's decoding of messages, each within SCTP as in RFC 5811.
 fn decoded(path: PathBuf, heard: &Heard) -> (usize, String) {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 0x4_0000, 1] {
@@ -223,7 +223,7 @@ fn decoded(path: PathBuf, heard: &Heard) -> (usize, String) {
     (count, String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What a control element is told, by way of the tap.
+/// Runs a control element through the tap, and returns its output.
 fn fe(place: &Place, words: &[&str]) -> Said {
     place.planimeter(&[&["fe", "--connect", "unix:tap"], words].concat())
 }
@@ -267,7 +267,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
     assert!(said.errors.contains("lpm.IPv4PrefixTable[41].HopSelector: "), "{}", said.errors);
     let (sent, back) = pings.next(20);
     assert!(back + 1 >= sent, "{back} of {sent}: an order that was refused changed something");
-    // Many rows at once.
+    // Many rows in one message.
     let row = |number: u32| {
         let [_, b, c, d] = (number << 4).to_be_bytes();
         format!(
@@ -307,8 +307,8 @@ pub fn a_router_is_reprogrammed_over_forces() {
     assert_eq!(router.end(), Some(0));
     drop(network);
     place.assert_clean(&before);
-    // A foreign decoder understands all that was said. What it is known to get wrong (4.99) are COMMIT
-    // and TRCOMP, which have no body, and of which it misses nothing.
+    // An external decoder understands all messages. Its known errors (4.99) concern COMMIT and TRCOMP, which have no
+    // body, so that it misses nothing.
     let (count, text) = decoded(place.path().join("session.pcap"), &heard);
     let is_known = |line: &str| line.contains("truncated lfb selector: 0 bytes missing!");
     let mut messages = 0;

@@ -63,7 +63,7 @@ pub fn an_open_vswitch_is_a_target_by_its_prefix() {
     );
     let done = command(&folder.0, &words.split_whitespace().collect::<Vec<_>>()).output().unwrap();
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
-    // Whatever the machine does meanwhile, both were measured.
+    // Both were measured, whatever other work the machine did.
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{:?} {errors}", done.status);
     let runs = folder.0.join("runs");
     let found = record(&runs.join(&contents(&runs)[0]));

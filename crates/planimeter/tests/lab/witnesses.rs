@@ -1,5 +1,5 @@
-//! A foreign SNMP agent beside targets on a real kernel: it counts every frame that was sent and that came back,
-//! by either version; and one that is not there is a warning.
+//! Tests of an external SNMP agent of targets on a real kernel: it counts every frame sent and received, in either
+//! version; a missing agent is a warning.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ const CREDENTIALS: [(&str, &str); 3] = [
     ("v2c", "community = \"hidden word\"\n"),
 ];
 
-/// The agent itself, beside what the lab needs.
+/// Verifies the agent, in addition to the lab's requirements.
 pub fn agent_needs() -> Result<(), Need> {
     lab_needs()?;
     need::tool("snmpd", "snmpd").map(drop)
@@ -44,7 +44,7 @@ fn assert_no_secret(folder: &Path) {
     }
 }
 
-/// What was measured with a witness: each trial's.
+/// Measures with an SNMP agent; returns the agent's counters of each trial.
 fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
     let before = System::now();
     let runs = place.path().join("runs");
@@ -85,7 +85,7 @@ pub fn a_foreign_agent_counts_every_frame() {
     }
 }
 
-/// Nobody listens there, or nobody answers who is not known.
+/// Tests an address without an agent, and an agent that does not reply to unknown credentials.
 pub fn an_absent_agent_is_a_warning() {
     let place = Place::new();
     for witness in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_wait=0"]) {
@@ -124,7 +124,7 @@ pub fn control_channels_are_captured() {
         while let Some(event) = reader.next_event().unwrap() {
             frames += u64::from(matches!(event, packet::capture::Event::Frame(_)));
         }
-        // Greetings, questions and answers, of which several may share a segment.
+        // Hellos, requests and replies, several of which may share a segment.
         assert!(frames > 10, "{} has {frames} packets", file.display());
     }
 }

@@ -1,4 +1,4 @@
-//! Rule activation on a switch that does what it says at once: what is measured is known beforehand.
+//! Tests of rule activation on a switch that activates rules immediately, so that the results are known in advance.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -36,7 +36,8 @@ fn rules_of_an_honest_switch_act_within_what_probes_can_tell_whatever_is_done_to
             assert_eq!((&before.ended, &after.ended), (&Ended::Said, &Ended::Said));
             assert_eq!(value(before, "rules_active_ratio"), 1.0, "{deed}");
             assert_eq!(value(before, "errors_count"), 0.0, "{deed}");
-            // Acting at once, no rule can be told from one that acts at its next probe.
+            // If all rules activate immediately, a rule cannot be distinguished from one that activates at its next
+            // probe.
             let greatest = value(before, "activation_ns_max");
             assert!((0.0..=ROUND_NS).contains(&greatest), "{deed}: {greatest}");
             assert!(value(before, "resolution_ns_p50") <= ROUND_NS / 2.0 + 2e4, "{deed}");
@@ -77,7 +78,7 @@ fn every_rule_stands_once_in_what_is_drawn() {
     let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["rules_acting", "place_acting", "acts_after_ns", "acts_by_ns"]);
     assert!(series[0].points.windows(2).all(|pair| pair[0][0] <= pair[1][0]));
-    // All act at once: what probes do not show is drawn as it was sent.
+    // All activate at the same time: rules that probes do not distinguish are drawn in the order sent.
     for (rule, [sent, acting]) in (0..50).map(f64::from).zip(&series[1].points) {
         assert_eq!((*sent, *acting), (rule, rule));
     }

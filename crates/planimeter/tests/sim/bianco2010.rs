@@ -167,7 +167,7 @@ fn table_1_recovers_drawn_service_times_at_every_frame_size() {
     }
 }
 
-/// What figures 9 and 10 have in common: loads that are shares of what the target itself carries.
+/// Checks the common part of figures 9 and 10: loads that are shares of the target's own maximum.
 fn fairness(item: &str, kinds: &[TargetKind]) -> Record {
     // A load that is carried, and two that fill the links' rings before anything counts. The flows wait in rings of
     // different lengths, so that frames from before the counted time arrive among the first that count: short trials

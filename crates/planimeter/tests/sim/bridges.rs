@@ -14,7 +14,7 @@ const BRIDGE: [TargetKind; 1] = [TargetKind::Bridge];
 const SLOW: &str = "service_ns=20000";
 const CAPACITY_PPS: f64 = 50_000.0;
 
-/// The record of a plan in which frames may be flooded: that is what is looked for.
+/// Returns the record of a plan in which frames may be flooded, which is what it measures.
 fn flooded(id: &str, set: &[&str]) -> Record {
     let folder = Folder::new();
     let plan = plan(&[id], &BRIDGE, set, 1);
@@ -150,7 +150,7 @@ fn any_number_of_flows_shares_a_target() {
         // Half of C in all is carried, and everybody gets it.
         assert!((jain[0] - 1.0).abs() < 1e-9, "{id}: {jain:?}");
     }
-    // By a port of its own, the last flow cannot crowd out the others.
+    // With a separate port, the last flow cannot crowd out the others.
     let lost = record.cells_of("fairness/two-ports", "ours", Metric::LossRatioF1);
     assert!(lost.map(|cell| cell.value).all(|lost| lost < 0.01));
 }

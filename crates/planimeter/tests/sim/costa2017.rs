@@ -1,5 +1,4 @@
-//! The study of nine switches in virtual time: what round trips take, what fits and what is rewritten is known
-//! beforehand.
+//! Tests of the study of nine switches in virtual time: round trips, capacities and rewrites are known in advance.
 
 mod drawn;
 mod limits;
@@ -235,7 +234,7 @@ fn every_rewrite_is_done_on_both_ways_and_checked() {
             assert_eq!(of("right_ratio"), Some(1.0), "{version}: {:?}", run.notes);
             done += 1;
         }
-        // Nothing that 1.3 can say; the two that 1.0 says of TCP and UDP alike it cannot.
+        // Version 1.3 cannot express the two that 1.0 has for TCP and UDP together; no other one is rejected.
         if version == "version=1.3" {
             assert_eq!(refused.len(), 2, "{refused:?}");
         }
@@ -290,11 +289,12 @@ fn what_fits_is_found_in_both_modes() {
 fn how_many_routes_fit_is_searched_for() {
     for (most, fit) in [("routes_max=60", 60.0), ("routes_max=301", 301.0)] {
         let set = ["rules_bound=500", "repeats=1", most];
-        // What a router answers by ICMP it does not count as lost.
+        // A router does not count frames as lost that it answers by ICMP.
         let plan = plan(&["costa2017/table4"], &[TargetKind::Router], &set, 1);
         let record = carry_out(&plan, Destination::New(Folder::new().0.clone()), None).0.record;
         let of = |name: &str| value(&record, "costa2017/table4", "router", name).unwrap();
-        // Each of its three ports has four of its own: its address, its network and that one's two ends.
+        // Each of its three ports has four of its own: its address, its network, and the network's first and last
+        // address.
         assert_eq!(of("routes_count"), fit - 12.0, "{most}");
         assert_eq!(of("is_full_count"), 1.0, "{most}");
     }
@@ -349,7 +349,7 @@ fn statistics_that_never_come_are_counted_and_the_run_goes_on() {
         panic!("one sheet")
     };
     assert_eq!(sheet.tables[0].rows[9][4].text, "no answer");
-    // Had pieces come of those answers, and no last one.
+    // As if pieces of these replies had arrived, but no last one.
     let mut record = record;
     let metric = Metric::Named(Name::of("light_flow_endless_count"));
     let cell = record.cells.iter_mut().find(|cell| cell.metric == metric && cell.point.value > 0.0);

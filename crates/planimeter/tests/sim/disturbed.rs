@@ -1,5 +1,5 @@
-//! Searches by a tester that stands still in every other trial: what it lost itself decides nothing, what the
-//! target loses decides as ever, and what cannot be told apart is marked.
+//! Tests of searches by a tester that stalls in every other trial: its own losses decide nothing, the target's losses
+//! decide as usual, and ambiguous trials are marked.
 
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;
@@ -93,7 +93,7 @@ fn a_target_that_loses_by_itself_is_not_excused() {
         assert_eq!(outcome.value, 0.0);
         assert!(outcome.flags.contains(&Flag::Irregular), "{outcome:?}");
     }
-    // One that loses what it cannot carry is judged by that at once, whether the tester was away or not.
+    // A target that loses frames beyond its capacity is judged immediately, whether the tester stalled or not.
     let record = measured("throughput", &["frame=64", "repeats=1", AWAY]);
     let high = record.trials.iter().filter(|trial| trial.rate_pps_intended > 8_000.0);
     assert!(high.clone().any(|trial| trial.stalls.is_some()), "none was disturbed");

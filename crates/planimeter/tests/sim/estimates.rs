@@ -12,7 +12,7 @@ use results::record::Record;
 
 use super::{Folder, carry_out, plan, program};
 
-/// How far an estimate may be off.
+/// Tolerance of an estimate, as a share.
 const OFF_MAX: f64 = 0.3;
 
 /// What makes trials small: their number and length stay as they are, and the largest frame crosses both links within a drain.
@@ -25,7 +25,7 @@ const SMALL: [&str; 5] =
 /// Experiments whose trials last as long as the target's agent needs, which virtual time does not have.
 const BY_AGENT: [&str; 2] = ["flow-mod-rate", "flow-stats-dump"];
 
-/// Experiments whose search ends by what the target's table holds, which an estimate does not know.
+/// Experiments whose search ends at the target's table size, which an estimate does not know.
 const BY_TABLE: [&str; 2] = ["rfc2889/caching", "rfc2889/learning"];
 
 /// A target that an experiment is about, in virtual time; none where it needs hosts.

@@ -85,7 +85,7 @@ fn measured(kind: TargetKind, runs: &[(&[&str], &[&str])]) -> Vec<Run> {
             .filter(|it| !it.starts_with("patience") || experiments.contains(&"rule-activation"))
             .collect();
         let folder = Folder::new();
-        // What packet-outs send nobody accounts for, so that the account is not looked at.
+        // Frames sent by packet-out have no counterpart, so the balance is not checked.
         let plan = plan(experiments, &[kind], &set, 7);
         let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
         Run { name: format!("run-{number}"), record: finished.record }
@@ -99,7 +99,7 @@ fn target(folder: &Folder, model: &Model) -> TargetKind {
     format!("ours:model={}", path.display()).parse().unwrap()
 }
 
-/// The runs; where there are no batches to be told apart, fewer rules do.
+/// Returns the runs; without batches to distinguish, fewer rules suffice.
 fn sizes(in_batches: bool) -> Vec<(&'static [&'static str], Vec<&'static str>)> {
     let few = |it: &&'static str| if *it == "rules_count=600" { "rules_count=120" } else { *it };
     let set = |set: &[&'static str]| -> Vec<&'static str> {
@@ -132,14 +132,14 @@ const STEADY: &[&str] = &[
     "forwarding_ns_min",
 ];
 
-/// Those that tell when rules act.
+/// Values that state when rules become active.
 const ACTING: &[&str] = &["data_plane_ns", "activation_ns_p50", "barrier_gap_ns_max"];
 
-/// A share by which a value may differ beyond what is stated of it.
+/// Tolerance of a value beyond its stated error, as a share.
 const SHARE: f64 = 0.03;
 
-/// Fits a model to a target that behaves like `truth`, and checks what was found of these keys; what is
-/// measured on the fitted one is what was measured before.
+/// Fits a model to a target that emulates `truth`, and checks the fitted values of these keys. Measurements on the
+/// fitted model must match the earlier ones.
 fn check(truth: &Model, keys: &[&'static str], again: &[&str]) -> Fit {
     let folder = Folder::new();
     let kind = target(&folder, truth);
@@ -208,7 +208,7 @@ fn a_switch_whose_barriers_are_early_and_whose_batches_are_in_no_order_is_fitted
     check(&known::find("edgecore-as5812").unwrap(), &keys, STEADY);
 }
 
-/// A model whose values are drawn by a seed and told to nobody but the check.
+/// Returns a model whose values are drawn from a seed and known to the check only.
 fn drawn(seed: u64, answers: &str, more: &str) -> Model {
     let mut dice = seed;
     let mut draw = |least: u64, most: u64| {
@@ -238,7 +238,7 @@ fn drawn(seed: u64, answers: &str, more: &str) -> Model {
     switch::behaviour::model::file::read(&text).unwrap()
 }
 
-/// What is found of every model that [`drawn`] gives.
+/// Keys that are fitted for every model of [`drawn`].
 const DRAWN: &[&str] = &[
     "agent.message_ns",
     "agent.packet_out_ns",

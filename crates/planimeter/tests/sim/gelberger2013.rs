@@ -1,5 +1,5 @@
-//! gelberger2013 in virtual time, where the truth is the model's: every target takes as long for a frame whatever it is
-//! asked to do, so nothing costs more than anything else and no delay varies.
+//! Tests of gelberger2013 in virtual time, where the model is the ground truth: every target takes the same time for
+//! a frame regardless of its actions, so no action costs more and no delay varies.
 
 use std::sync::LazyLock;
 
@@ -161,7 +161,7 @@ fn a_workload_that_costs_nothing_is_told_so() {
     // The link was full in both workloads, so that the rates are bounds.
     let cost = answer("complexity of the workload does impact", "ours");
     assert!(matches!(&cost, Verdict::CannotTell(why) if why.contains("bound")), "{cost:?}");
-    // No connection by TCP, no answer about what makes its timers run out.
+    // Without a TCP connection there is no verdict on the cause of its timeouts.
     let cause = claims.iter().find(|line| line.claim.claim.contains("time-outs")).unwrap();
     assert!(matches!(cause.verdict, Verdict::CannotTell(_)), "{cause:?}");
 }

@@ -1,5 +1,5 @@
-//! Searches in virtual time with several goals (RFC 9971) and with loss verification (TST009): what they
-//! find is the target's, and everything that they tried and asked for is in the record.
+//! Tests of searches in virtual time with several goals (RFC 9971) and with loss verification (TST009): they find the
+//! target's values, and the record contains every trial and request.
 
 use std::fs;
 
@@ -50,7 +50,7 @@ fn both_goals_hold_the_capacity_between_their_bounds_and_the_record_holds_everyt
     assert_eq!((ndr.metric, pdr.metric), (Metric::ThroughputPpsNdr, Metric::ThroughputPpsPdr));
     let cell = record.cells_of("rfc9971", "ours", Metric::ThroughputPpsNdr).next().unwrap();
     assert_eq!(Some(cell.value), goal_of(ndr).rate_pps_conditional);
-    // Both rest on every trial, and each trial is told for which of them it was chosen.
+    // Both rest on every trial, and each trial names the goal for which it was chosen.
     let ids: Vec<u64> = record.trials.iter().map(|trial| trial.id).collect();
     assert_eq!((&ndr.trials, &pdr.trials), (&ids, &ids));
     for (name, goal) in [("ndr", goal_of(ndr)), ("pdr", goal_of(pdr))] {
@@ -62,7 +62,7 @@ fn both_goals_hold_the_capacity_between_their_bounds_and_the_record_holds_everyt
     let chosen: u64 = [ndr, pdr].map(|outcome| goal_of(outcome).trials_chosen).iter().sum();
     assert_eq!(chosen, record.trials.len() as u64);
     assert!(record.trials.iter().all(|trial| trial.role == Role::Bound));
-    // The bounds can be found again among the trials: a lower one was tried at full length and held.
+    // The bounds appear among the trials: a lower bound was tried at full length and passed.
     let held = record.trials.iter().find(|trial| {
         let is_at = goal_of(ndr)
             .rate_pps_lower

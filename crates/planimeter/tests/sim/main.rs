@@ -1,9 +1,8 @@
-//! The experiments that measure real targets, in virtual time: every one ends, accounts for every
-//! frame, and says the same thing twice.
+//! Tests of the experiments in virtual time: every one ends, accounts for every frame, and is repeatable.
 //!
-//! A plan goes through the runner as the command line's would, over links of 1 Gbit/s that really
-//! serialise. What comes out is the model's, so it is known beforehand: a target that takes 2,000 ns
-//! for a frame forwards 500,000 of them in a second. `UPDATE=1` re-blesses the snapshot.
+//! A plan runs through the runner as from the command line, over serializing links of 1 Gbit/s. The results are the
+//! model's and therefore known in advance: a target that takes 2,000 ns for a frame forwards 500,000 frames per
+//! second. `UPDATE=1` updates the snapshot.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -79,7 +78,7 @@ struct StopAfter {
     stop: Arc<AtomicBool>,
     steps: u64,
     expected: u64,
-    /// What it was told.
+    /// The events received.
     told: Vec<Event>,
 }
 
@@ -109,7 +108,7 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     let entries: Vec<&'static catalog::Entry> =
         experiments.iter().flat_map(|name| catalog::find(name).unwrap()).collect();
     let mut assignments = texts(&[&short[..], set].concat());
-    // Tests give one list to several experiments, not all of which take all of it, or every value.
+    // Tests pass one list to several experiments, which may not support all of it, or every value.
     assignments.retain(|it| {
         let of = |entry: &&'static catalog::Entry| taking::assign(&mut parameters, &[*entry], it);
         let told: Vec<_> = entries.iter().map(of).collect();
@@ -133,7 +132,7 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     }
 }
 
-/// Carries a plan out on a bench of its own, stopping after so many trials.
+/// Runs a plan on a bench of its own, and stops after this many trials.
 fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Finished, StopAfter) {
     let stop = Arc::new(AtomicBool::new(false));
     let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
@@ -161,7 +160,7 @@ fn claims_with_rates(record: &Record) -> Vec<ClaimVerdict> {
     results::claims::judge(&record, &planimeter::papers::claims().unwrap())
 }
 
-/// The record of a plan that is carried out in a folder of its own.
+/// Runs a plan in a folder of its own, and returns the record.
 fn measure(plan: &Plan) -> Record {
     let folder = Folder::new();
     let (finished, watcher) = carry_out(plan, Destination::New(folder.0.clone()), None);
@@ -302,7 +301,7 @@ fn a_bridge_learns_before_it_is_measured() {
     for trial in &record.trials {
         assert_eq!(trial.frames_forwarded, trial.frames_offered);
         let counter = |name: &str| trial.counters.iter().find(|it| it.name == name).unwrap();
-        // The stations, and in the end who sends to them.
+        // The stations, and at the end the sender to them.
         assert!(counter("bridge.macs").before >= 3000, "{:?}", counter("bridge.macs"));
         assert_eq!(counter("bridge.macs").after, 3001);
         let flooded = counter("bridge.flooded_unknown");
@@ -395,8 +394,8 @@ fn latency_is_measured_at_shares_of_what_was_found() {
     }
 }
 
-/// A trial without what tells a target that was started anew from one that was not: where its
-/// counters began, which addresses it had learned, what its cache held.
+/// Removes the fields of a trial that differ between a restarted and a fresh target: initial counters, learned
+/// addresses, and cache contents.
 fn without_origin(trial: &Trial) -> Trial {
     let mut trial = trial.clone();
     trial.counters.retain(|counter| counter.name.starts_with("ports."));

@@ -1,5 +1,5 @@
-//! Modules on our own switch, in virtual time: what it says and what it does with frames are seen on one
-//! clock, in every version that it speaks.
+//! Tests of modules on our own switch in virtual time: its messages and its frames share one clock, in every
+//! supported version.
 
 use std::net::Ipv4Addr;
 
@@ -19,10 +19,10 @@ use ports::port::Port;
 use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use switch::node::Node;
 
-/// How often the switch looks after its controllers.
+/// Interval at which the switch serves its controllers.
 const SERVES_EVERY: Nanos = Nanos::from_micros(100);
 
-/// A switch that serves its controllers at fixed moments, and frames at once.
+/// A switch that serves its controllers at fixed times, and frames immediately.
 struct Switch {
     node: Node,
     serves_at: Nanos,
@@ -78,8 +78,8 @@ const RULES: u32 = 50;
 const PROBES_PPS: f64 = 500_000.0;
 const BATCH: u32 = 10;
 
-/// Measures the echo's round trip, then says rules in batches with a barrier after each, and finds for
-/// each rule the first frame by it.
+/// Measures the echo round trip, then sends rules in batches with a barrier after each, and finds the first frame of
+/// each rule.
 struct Rules {
     version: Version,
     echo: Option<Xid>,
@@ -182,7 +182,7 @@ fn an_honest_switch_is_found_honest_in_every_version() {
             let batch = rule / BATCH as usize;
             let (sent, answered) = (module.sent[batch], module.answered[batch]);
             let first = first.expect("every rule was seen to act");
-            // It acts at the moment at which its barrier is answered, as far as probes can tell.
+            // It becomes active when its barrier is answered, as far as probes can show.
             assert!(first >= answered && first <= answered + resolution, "rule {rule}: {first}");
             assert!(answered > sent && answered <= sent + SERVES_EVERY);
         }
@@ -192,7 +192,7 @@ fn an_honest_switch_is_found_honest_in_every_version() {
     }
 }
 
-/// Has the switch send frames that were made by hand.
+/// Makes the switch send frames that the test builds.
 struct ByHand(Version, Vec<Nanos>);
 
 impl Module for ByHand {

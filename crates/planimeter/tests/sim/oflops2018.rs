@@ -1,5 +1,5 @@
-//! The study of OFLOPS-SUME on a switch that does at once what it is told: nothing that it states of
-//! hardware can be said of it, and what it states of software can be judged.
+//! Tests of the OFLOPS-SUME study on a switch that activates rules immediately: its statements about hardware do not
+//! apply, and its statements about software can be judged.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Metric, Name, Record, Verdict};

@@ -54,7 +54,7 @@ pub fn value(run: &ModuleRun, name: &'static str) -> f64 {
     measured(run, name).0
 }
 
-/// What was found is the truth, within what the module itself says of it.
+/// Checks that the results contain the true values, within the module's stated error.
 fn check_rates(run: &ModuleRun, names: [&'static str; 2]) {
     let (kept, half) = measured(run, names[0]);
     let (peak, within) = measured(run, names[1]);
@@ -90,7 +90,7 @@ fn frames_come_back_through_the_controller_whether_the_switch_keeps_them_or_not(
         let record = run("packet-in-out", &set);
         let run = only(&record);
         assert_eq!((value(run, "lost_ratio"), value(run, "errors_count")), (0.0, 0.0));
-        // In virtual time the tester answers at once.
+        // In virtual time the tester replies immediately.
         assert_eq!(value(run, "think_ns_max"), 0.0);
         assert!(value(run, "round_trip_ns_p50") <= 4.0 * SERVICE_NS, "{version} {buffer}");
         check_rates(run, ["packets_per_s_lossfree", "packets_per_s_peak"]);
@@ -118,7 +118,7 @@ fn packet_outs_come_out_at_once() {
         let run = only(&record);
         assert_eq!((value(run, "lost_ratio"), value(run, "errors_count")), (0.0, 0.0));
         assert!(value(run, "packet_out_ns_max") < 1e6, "{version}");
-        // The switch does as many as it is asked for.
+        // The switch sends as many as requested.
         let (kept, half) = measured(run, "packet_outs_per_s_lossfree");
         assert!((kept - 20_000.0).abs() <= half, "{kept} ± {half}");
     }

@@ -64,7 +64,7 @@ fn a_queue_that_is_asked_for_is_said_in_every_version() {
     for version in VERSIONS {
         let record = record("queue-delay", &["rates_mbps=10", "queue=1", version]);
         let run = module(&record, 0);
-        // Ours has no such queue, and says so or sends without it.
+        // Our switch has no such queue; it returns an error or sends without the queue.
         assert!(run.errors_received > 0 || value(run, "lost_ratio") == 0.0, "{version}: {run:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! A target that cannot hold what an experiment asks of it: the rest of that experiment is left out there, by name and with the
-//! reason, and everything else is measured.
+//! Tests of a target that cannot hold the state of an experiment: the rest of that experiment is skipped for this
+//! target, with its name and the reason, and everything else is measured.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn places(record: &Record, target: &str) -> Vec<(String, f64)> {
     places
 }
 
-/// Why something is left out, by what it is said of.
+/// Returns what was skipped, and why.
 fn left_out(record: &Record) -> Vec<(String, String)> {
     let told = record.warnings.iter().filter_map(|notice| match &notice.warning {
         Warning::LeftOut { why } => Some((notice.about.clone(), why.clone())),

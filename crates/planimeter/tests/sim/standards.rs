@@ -36,7 +36,7 @@ fn the_set_of_rfc_2544_shares_its_throughputs() {
     let set = [&[SERVICE, LINK][..], &set].concat();
     let folder = Folder::new();
     let plan = plan(&["rfc2544"], &OURS, &set, 1);
-    // A reset is left to targets that can be started anew, which the command line sees to.
+    // Reset tests need targets that can be restarted, which the command line checks.
     let mut plan = plan;
     plan.entries.retain(|entry| !entry.resets);
     let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
@@ -101,8 +101,8 @@ fn a_larger_ring_is_a_larger_buffer() {
         of(Metric::BufferNsCorrected) * 1e-9 * wire_pps(64.0)
     };
     let (small, large) = (frames(64), frames(256));
-    // The ring before the target, the queue of the link before that ring, and what is in its hands, which is
-    // no more than another ring.
+    // The ring before the target, the link's queue before that ring, and the frames in service, which are at most
+    // another ring.
     assert!((2.0 * 64.0..=4.0 * 64.0).contains(&small), "{small}");
     assert!((2.0 * 256.0..=3.0 * 256.0).contains(&large), "{large}");
 }
@@ -137,7 +137,7 @@ fn delays_of_a_model_do_not_vary_but_for_its_queue() {
     let record = measure(&plan(&["rfc8219"], &OURS, &set, 1));
     let cell = |metric| record.cells_of("rfc8219", "ours", metric).next().unwrap();
     assert_eq!(cell(Metric::LatencyNsP50).n, 20);
-    // Frames come as far apart as they leave, and each waits for nobody.
+    // Frames arrive with the gaps with which they were sent, and none has to wait.
     assert_eq!(cell(Metric::IpdvNsP50).value, 0.0);
     assert!(cell(Metric::IpdvNsMin).value <= 0.0 && cell(Metric::IpdvNsMax).value >= 0.0);
 }

@@ -1,5 +1,5 @@
-//! Statistics and counters of a switch that answers at once, in several versions of OpenFlow: what is
-//! measured is known beforehand.
+//! Tests of statistics and counters of a switch that replies immediately, in several OpenFlow versions, so that the
+//! results are known in advance.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -177,8 +177,8 @@ fn time_outs_that_are_kept_are_found_so() {
                     assert!(truth.contains(&error), "{version} {name}: {error} of {half}");
                 }
             };
-            // Nobody is told before, and nothing acts after, however it is looked at. Each moment that probes
-            // show is known to half a round of them.
+            // No report comes before, and nothing becomes active after, by any measure. Each time that probes show is
+            // known to half a round of probes.
             within("hard_error_ns", 2.0, LATE_NS);
             within("hard_told_ns", 1.0, LATE_NS);
             within("idle_error_ns", 1.0, LATE_NS);

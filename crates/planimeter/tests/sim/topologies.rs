@@ -28,7 +28,7 @@ fn row(folder: &Folder, first: &str, second: &str) -> TargetKind {
     format!("topology:{}", path.display()).parse().unwrap()
 }
 
-/// A switch whose rules act so much later than its barrier says.
+/// Returns a switch whose rules become active this long after its barrier reply.
 fn late(folder: &Folder, name: &str, activation_ns: u64) -> String {
     let path = folder.0.join(format!("{name}.toml"));
     let keys = format!(
@@ -115,7 +115,7 @@ fn who_tells_the_far_switch_first_has_no_frame_stop_half_way() {
     let half_way = |kind: TargetKind| {
         value(module(&path_setup(kind, "order=egress-first")), "switch_2_punted_frames")
     };
-    // A barrier that is early lets what waits for it come too early as well.
+    // After an early barrier reply, dependent updates come too early as well.
     assert!(half_way(kind) > 500.0);
     let folder = Folder::new();
     assert_eq!(half_way(row(&folder, "ours", "ours:model=honest")), 0.0);
@@ -155,7 +155,7 @@ fn trials_go_end_to_end_and_account_for_every_frame() {
 fn the_example_finds_which_switch_is_late() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/topologies/chain.toml");
     let kind: TargetKind = format!("topology:{file}").parse().unwrap();
-    // Fewer probes than the switch can tell its controller of.
+    // Fewer probes than the switch can send as packet-ins.
     let set = [&SET[..], &["probes_pps=800", "order=egress-first"]].concat();
     let record = measure(&plan(&["path-setup"], &[kind], &set, 1));
     let run = module(&record);

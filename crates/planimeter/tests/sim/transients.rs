@@ -1,4 +1,4 @@
-//! What becomes of frames while rules change, on a switch that does what it says at once.
+//! Tests of frames during rule changes, on a switch that activates rules immediately.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};

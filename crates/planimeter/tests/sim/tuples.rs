@@ -1,4 +1,4 @@
-//! Combinations of match fields and the capacity of tables, on a switch of which both are known.
+//! Tests of match field combinations and table capacity, on a switch whose values are known.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, Name, Record};

@@ -1,8 +1,9 @@
-//! Switches whose rules act in batches, late or at once, by values that are drawn from a seed and hidden.
+//! Validation on switches whose rules become active in batches, late or immediately, by values that are drawn from a
+//! seed and hidden.
 //!
-//! Unlike in [`super::models`] the experiment keeps its defaults: the module chooses how densely it probes. Each draw
-//! checks that values hold the truth, that their errors follow from the probes, and that a value that is not told could
-//! not be. `TRUTH_CASES_ACTIVATION` sets how many switches of each kind are drawn.
+//! Unlike in [`super::models`], the experiment keeps its defaults: the module chooses the probe density. Each draw
+//! checks that values contain the ground truth, that their errors follow from the probes, and that a missing value
+//! could not be measured. `TRUTH_CASES_ACTIVATION` sets the number of switches of each kind.
 
 use instrument::module::{Ended, StageReport};
 use switch::behaviour::model::{Barrier, Hardware, Model};
@@ -20,10 +21,10 @@ const WAY_NS: f64 = 100_000.0;
 /// Windows are no wider than so many times the time between two probes of a rule.
 const WIDTH_MAX: f64 = 3.0;
 
-/// Pauses as long as so many rounds of probes are told.
+/// Pauses of at least this many probe rounds must be reported.
 const TOLD_ROUNDS: f64 = 4.0;
 
-/// A value from `low` to `high` of which each order of magnitude is as likely as any other.
+/// Draws a value from `low` to `high`, uniformly by order of magnitude.
 fn scaled(draw: &mut Draw, low: u64, high: u64) -> u64 {
     let share = draw.between(0, MS) as f64 / MS as f64;
     (low as f64 * (high as f64 / low as f64).powf(share)).round() as u64
@@ -52,7 +53,7 @@ impl Faults {
     }
 }
 
-/// The time between two probes of a rule in the pass that tells the values.
+/// Returns the time between two probes of a rule in the pass that yields the values.
 fn round_ns(report: &StageReport, rules: u64) -> f64 {
     rules as f64 * 1e9 / said(report, "probes_per_s").unwrap().value
 }
@@ -159,7 +160,7 @@ fn batches_that_come_about_as_often_as_probes_are_found_at_the_defaults_and_orde
         let half = tau.half_width.unwrap();
         match order {
             0 => assert!(tau.value + half >= 1.0 && displaced == 0, "{tau:?}, {displaced}"),
-            // Within batches any order is as likely: 48 of 1,000 rules beside each are in none.
+            // Within batches every order is equally likely: the 48 of 1,000 rules next to each rule have no order.
             _ => {
                 assert!((tau.value - 0.953).abs() < 0.03 && half < 0.03, "{tau:?}");
                 assert!(displaced > 600, "{displaced} of 1000");
@@ -225,7 +226,7 @@ fn barriers_that_are_early_for_one_operation_are_found_by_how_much_and_for_no_ot
 #[test]
 fn barriers_that_are_early_now_and_then_are_found_by_repeating_the_update() {
     let count = cases("TRUTH_CASES_ACTIVATION", 10);
-    // Rules act so shortly after the barrier's answer that few probes fall in between.
+    // Rules become active so shortly after the barrier reply that few probes fall in between.
     let detected = |updates: &str, lateness: u64| {
         let is_shown = |seed: &u64| {
             let mut model = Model::default();

@@ -19,11 +19,11 @@ pub enum Kind {
     Loss,
     /// Sends frames twice.
     Duplicate,
-    /// Lets frames pass each other.
+    /// Reorders frames.
     Reorder,
     /// Takes a time that scatters, loses frames and sends others twice.
     Mixed,
-    /// Takes a fixed time, while the tester itself stands still for a while.
+    /// Adds a fixed delay, while the tester itself stalls for some time.
     Stall,
 }
 
@@ -44,9 +44,9 @@ pub struct Case {
     pub kind: Kind,
     /// How long it takes.
     pub delay: DelayOptions,
-    /// What it does besides.
+    /// Faults of the link besides its delay.
     pub faults: FaultOptions,
-    /// When the tester stands still, after the beginning of each trial, and for how long.
+    /// Time and length of the tester's stall in each trial.
     pub stall: Option<(Nanos, Nanos)>,
 }
 
@@ -107,7 +107,7 @@ impl Case {
         Fault::new(Box::new(Delay::new(port, self.delay.clone())), self.faults.clone())
     }
 
-    /// The mean of what the link takes.
+    /// Returns the mean delay of the link.
     pub fn ns_mean(&self) -> f64 {
         self.delay.fixed.0 as f64 + self.delay.jitter.0 as f64 / 2.0
     }

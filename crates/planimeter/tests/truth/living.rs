@@ -1,9 +1,9 @@
-//! Switches in processes of their own whose behaviour is drawn from a seed, over real links: what modules say of them.
+//! Validation on switches in processes of their own, over real links, with behavior drawn from a seed.
 //!
-//! What no delay can excuse is always judged: an honest switch is not accused, and as many rules fit as do. A barrier's
-//! answer that the machine delayed is early no more. Values have to lie within the stated errors too where the
-//! tester never stood still; where it did in some run, others use the machine, switches stand still as well, and what
-//! they then do is not what was drawn: values are printed.
+//! Results that no delay can excuse are always judged: a correct switch is not accused, and the measured capacity is
+//! exact. A barrier reply that the machine delayed is no longer early. Values must also be within their stated errors
+//! if the tester never stalled. If it stalled in a run, other work uses the machine and switches stall as well, so
+//! that their behavior is not the drawn one; values are then only printed.
 
 use std::fs;
 
@@ -14,19 +14,19 @@ use crate::common::{Folder, command, only_run, record};
 
 const MS: u64 = 1_000_000;
 
-/// What is drawn, in turn.
+/// Kinds of draws, in turn.
 const KINDS: [fn(&mut Draw) -> Case; 5] = [early, batched, small, limited, honest];
 
-/// A switch, how it is measured, and what is hidden.
+/// A switch, its measurement, and the hidden values.
 struct Case {
     kind: &'static str,
     /// Keys of the model with their values.
     model: Vec<(&'static str, String)>,
     experiment: &'static str,
     set: Vec<String>,
-    /// Values that a module tells, with the truth.
+    /// Values that a module reports, with the ground truth.
     hidden: Vec<(&'static str, f64)>,
-    /// Values that have to be so whatever the machine does: least and greatest.
+    /// Values that must hold in any case: minimum and maximum.
     certain: Vec<(&'static str, [f64; 2])>,
 }
 

@@ -1,8 +1,8 @@
-//! The tester told the truth to: links that delay, scatter, lose, repeat and reorder by values that
-//! are drawn from a seed and hidden from the method, in virtual time.
+//! Validation of the tester with ground truth in virtual time: links that delay, scatter, lose, duplicate and reorder
+//! frames by values that are drawn from a seed and hidden from the method.
 //!
-//! A value counts as found if the truth lies within the error that the method itself states. Counts
-//! have no error. `TRUTH_CASES` sets how many links are drawn.
+//! A value counts as found if the ground truth is within the error that the method states. Counts have no error.
+//! `TRUTH_CASES` sets the number of links.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -37,14 +37,14 @@ const RING_FRAMES: usize = 1024;
 const RATE_PPS: f64 = 20_000.0;
 /// ...for so long: 2,000 frames...
 const DURATION: Nanos = Nanos::from_millis(100);
-/// ...or 6,000, of which in four trials 24 lie above the 99.9th percentile.
+/// ...or 6,000 frames; in four trials 24 of them are above the 99.9th percentile.
 const LONG: Nanos = Nanos::from_millis(300);
 /// After each, frames that are still under way are waited for.
 const DRAIN: Nanos = Nanos::from_millis(20);
 /// Frames are so far apart.
 const GAP: Nanos = Nanos::from_micros(50);
 
-/// Trials of which the scatter is the stated error of a mean.
+/// Number of trials whose scatter is the stated error of a mean.
 const REPEATS: usize = 6;
 
 /// The share of values that have to be found within their errors.
@@ -95,7 +95,7 @@ fn faults(case: &Case, said: &Said, rig: &SimRig<Wire>) -> Vec<String> {
     check(have == want, format!("repeated {have} of {want}"));
     check(said.reordered == done.reordered, format!("{} of {done:?}", said.reordered));
     check(said.wrong == 0, format!("wrong {}", said.wrong));
-    // Frames that are held back until others have passed take longer by that.
+    // Frames that are held until others have passed have a longer delay.
     if case.kind != Kind::Reorder {
         let mean = mean_of(&said.means).unwrap();
         check(mean.contains(case.ns_mean()), format!("{mean:?} without {}", case.ns_mean()));
@@ -132,7 +132,7 @@ fn what_links_do_is_found_within_the_stated_error() {
     println!("{}", missed.join("\n"));
 }
 
-/// A tester that stood still says so, and tells no delay of it.
+/// Checks that a tester that stalled reports this, and derives no delay from it.
 fn check_stall(case: &Case, said: &Said) {
     let told = said.delays.count() + said.stalls.delays_unknown;
     assert_eq!(told, said.forwarded, "{case:?}: every frame has a delay or is counted apart");
@@ -143,7 +143,7 @@ fn check_stall(case: &Case, said: &Said) {
             assert_eq!((stalls.count, stalls.ns_longest), (1, span.0), "{case:?}");
             let found = said.delays.ns_min().zip(said.delays.ns_max());
             assert_eq!(found, Some((ns, ns)), "{case:?}: a stall stands among the delays");
-            // Nothing is sent meanwhile: what was under way comes while nobody looks.
+            // Nothing is sent in this time: frames in flight arrive while the tester stalls.
             let under_way = ns.min(span.0) / GAP.0;
             assert!(stalls.delays_unknown.abs_diff(under_way) <= 1, "{case:?}: {stalls:?}");
         }

@@ -1,4 +1,4 @@
-//! What a tester says of a link that it knows nothing of, each value with how far it may be off.
+//! Results of the tester on an unknown link, each with its error.
 
 use instrument::account::Place;
 use instrument::rig::{Rig, RigError};
@@ -39,7 +39,7 @@ pub struct Said {
     pub is_tester_limited: bool,
 }
 
-/// What one trial says of the mean delay.
+/// Mean delay from one trial.
 #[allow(dead_code, reason = "in virtual time nothing disturbs")]
 #[derive(Debug, Clone, Copy)]
 pub struct Mean {
@@ -81,14 +81,14 @@ impl Mean {
     }
 }
 
-/// Between which values the mean delay lies, by the scatter of trials.
+/// Returns the confidence interval of the mean delay, from the scatter of trials.
 pub fn mean_of<'a>(means: impl IntoIterator<Item = &'a Mean>) -> Option<Interval> {
     let means: Vec<f64> = means.into_iter().map(|mean| mean.ns).collect();
     interval::of_mean(&means, LEVEL_PERCENT_HIGH).map(to_the_nanosecond)
 }
 
 impl Said {
-    /// The counts, for whoever reads why a test failed.
+    /// Formats the counts, for the message of a failed test.
     pub fn counts(&self) -> String {
         format!(
             "{} back, {} lost ({} by the tester), {} twice, {} reordered, {} wrong, {:?}",

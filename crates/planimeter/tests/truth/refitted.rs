@@ -25,7 +25,7 @@ const MS: u64 = 1_000_000;
 
 const DEEDS: [&str; 3] = ["add", "modify", "delete"];
 
-/// What is measured again.
+/// Values that are measured again.
 const METRICS: [&str; 6] = [
     "control_plane_ns",
     "data_plane_ns",
@@ -35,7 +35,7 @@ const METRICS: [&str; 6] = [
     "batch_interval_ns_mean",
 ];
 
-/// Reports to nobody.
+/// A watcher that ignores all events.
 struct Silent;
 
 impl Watcher for Silent {
@@ -138,7 +138,7 @@ fn drawn(draw: &mut Draw, seed: u64) -> Model {
     model
 }
 
-/// How far a time of so many rules may be off by what the fit states of its keys.
+/// Returns the error of a time for this many rules, from the stated errors of the fitted keys.
 fn stated(fitted: &Fit, deed: &str, rules: f64) -> f64 {
     let half = |key: &str| {
         let found = fitted.found.iter().find(|found| found.key == key);

@@ -1,9 +1,9 @@
-//! Delays that are drawn from a seed and hidden, against the intervals of costa2017's tables II and III.
+//! Validation of the intervals of costa2017's tables II and III with delays that are drawn from a seed and hidden.
 //!
-//! What packets take is drawn for hardware and for software, by type of match, by size and with tails; the interval of a
-//! table's cell (of the means of repeats) and that of one run (of the means of its batches) are both those of 99 %, as
-//! published, and have to hold the true mean. What is set is a distribution, so that an interval may miss it now and
-//! then: one in a hundred if it is what it says. `TRUTH_CASES_TRIPS` sets how many switches are drawn.
+//! Packet delays are drawn for hardware and for software, by type of match, by size and with tails. The interval of a
+//! table's cell (of the means of repeats) and that of one run (of the means of its batches) are both 99 % intervals,
+//! as published, and must contain the true mean. The drawn delays are distributions, so a correct 99 % interval
+//! misses its mean once in a hundred cases. `TRUTH_CASES_TRIPS` sets the number of switches.
 
 use instrument::module::Ended;
 use results::interval::{self, LEVEL_PERCENT_HIGH};
@@ -21,7 +21,7 @@ const CHECK_BYTES: u64 = 4;
 
 const REPEATS: usize = 3;
 
-/// Stamps tell no less, in nanoseconds, and neither does a model.
+/// Resolution of timestamps, and of a model, in nanoseconds.
 const CLOCK_NS: f64 = 1.0;
 
 /// The share of intervals that have to hold the truth.
@@ -65,7 +65,7 @@ fn mean_ns(path: &Path, bytes: u64) -> f64 {
 fn intervals_of_round_trips_hold_what_is_set_for_each_type_and_size() {
     let count: u64 =
         std::env::var("TRUTH_CASES_TRIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-    // By type, of cells and of single runs: how many intervals there were, and how many held.
+    // By type, for cells and for single runs: the number of intervals, and of those that contain the mean.
     let mut held = [[(0u64, 0u64); 2]; TYPES.len()];
     let (mut whole, mut missed) = (0, Vec::new());
     for seed in 0..count {

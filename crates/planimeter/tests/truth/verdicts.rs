@@ -29,7 +29,7 @@ enum Truth {
     Unstable,
 }
 
-/// What a quorum of repeats says of a rewrite.
+/// Verdict of a quorum of repeats on a rewrite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     Done,
@@ -164,7 +164,7 @@ fn late_switches_are_not_accused_by_actions_matches_and_capacity() {
                 for name in accusations {
                     assert_eq!(value(report, name), 0.0, "{seed} {truth:?} {id} {name}");
                 }
-                // What is late by less than a probe takes need not show.
+                // A delay below that of a probe need not be visible.
                 if !is_late {
                     assert_eq!(value(report, late), 0.0, "{seed} {truth:?} {id} {late}");
                 } else if matches!(truth, Truth::Late(by) if by > Nanos::from_millis(100)) {

@@ -1,9 +1,10 @@
-//! Switches that are drawn from a seed: what goes by hardware and what by software, and by what that shows.
+//! Switches drawn from a seed: which matches use hardware or software, and which property reveals that.
 //!
-//! What is drawn is not a copy of one of the study's: base delays, tails, what bytes, rewrites and entries cost, how much
-//! fits, and which types of match a processor treats are all drawn by themselves. Hardware is quick and calm, and nothing costs it much;
-//! a processor gives itself away by one thing at least (a [`Sign`]), and may be as quick and as calm as hardware in all
-//! others. Where no sign can be seen by what is measured, none is drawn: nobody could tell.
+//! A draw is not a copy of one of the study's switches. Base delays, tails, the cost of bytes, rewrites and entries,
+//! capacity, and the types of match that a processor handles are drawn independently. Hardware is fast and steady,
+//! and nothing costs it much. A processor has at least one revealing property (a [`Sign`]), and may be as fast and
+//! steady as hardware in all others. No sign is drawn that the measurements cannot show, since the path would be
+//! undecidable.
 
 use std::fmt::Write;
 
@@ -13,11 +14,11 @@ use super::super::common::Folder;
 use super::super::models::modelled;
 use planimeter::target::name::TargetKind;
 
-/// The first draw of tests. How ways are told (`results/src/table/costa2017/paths.rs`) was tuned with the draws from 0 to
-/// 999 only (`PATH_FIRST=0 PATH_CASES=1000`), and may never be with these.
+/// The first draw of tests. The path decision (`results/src/table/costa2017/paths.rs`) was tuned with draws from 0 to
+/// 999 only (`PATH_FIRST=0 PATH_CASES=1000`), and must never be tuned with these.
 pub const FRESH: u64 = 1_000_000;
 
-/// By what a processor gives itself away.
+/// Property that reveals a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// Its frames take long.
@@ -52,17 +53,17 @@ pub enum Layout {
     Layer3,
 }
 
-/// A switch of which everything is known.
+/// A switch with known properties.
 pub struct Drawn {
     /// Its name on the command line.
     pub kind: TargetKind,
     /// Who treats what.
     pub layout: Layout,
-    /// By what its processor gives itself away.
+    /// The signs of its processor.
     pub signs: Vec<Sign>,
 }
 
-/// Numbers from a small generator of its own.
+/// A small pseudorandom number generator.
 struct Chance(u64);
 
 impl Chance {
@@ -127,8 +128,8 @@ impl Layout {
         if by_hardware { Way::Hardware } else { Way::Software }
     }
 
-    /// Whether a sign can be seen: rewrites and entries are tried with rules for addresses, which hardware treats here,
-    /// and legacy mode is compared with what all types take.
+    /// Returns whether a sign is measurable: rewrites and entries use rules for addresses, which hardware handles
+    /// here, and legacy mode is compared with the delay of all types.
     fn shows(self, sign: Sign) -> bool {
         match sign {
             Sign::Rewrites | Sign::Entries => self != Layout::Layer3,
@@ -189,7 +190,7 @@ pub fn with(folder: &Folder, seed: u64, layout: Layout, signs: &[Sign]) -> Drawn
     Drawn { kind: modelled(folder, &keys.0), layout, signs: signs.to_vec() }
 }
 
-/// A switch with whatever comes of the seed.
+/// Returns the switch of a seed.
 pub fn draw(folder: &Folder, seed: u64) -> Drawn {
     let chance = &mut Chance::new(!seed);
     let layout = Layout::draw(chance);

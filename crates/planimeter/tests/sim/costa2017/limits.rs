@@ -1,4 +1,4 @@
-//! How many messages switches take whose limit is known, and what is said of those that do wrong near it.
+//! Tests of message rates of switches with known limits, and of the verdicts on faulty switches near these limits.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;
@@ -61,7 +61,7 @@ fn as_many_messages_are_found_as_a_model_takes_and_it_bears_nearly_as_many() {
     assert_eq!(shown(refusing), ["stable", "unstable near its limit", "stable"]);
 }
 
-/// What is said of a switch with this vice, whose agent is the one above.
+/// Returns the report on a switch with this fault, whose agent is the one above.
 fn near_its_limit(vice: Vice) -> StageReport {
     let mut model = Model::default();
     model.agent.flow_mod_ns = 150_000;
