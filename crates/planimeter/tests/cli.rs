@@ -63,8 +63,8 @@ type Row = (&'static [&'static str], i32, &'static [&'static str]);
 /// A program that can be run.
 const BRIDGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe/bridge.fe.xml");
 
-/// A file called `taken` is in the way, `empty` is a folder with nothing in it, and the
-/// other files hold what their names say.
+/// Wrong command lines. `taken` is an existing file, `empty` an empty folder, and the other files contain what their
+/// names state.
 const WRONG: &[Row] = &[
     (&["measure"], 2, &["measure"]),
     (&["run"], 2, &["EXPERIMENT"]),
@@ -380,7 +380,7 @@ fn a_reader_who_leaves_early_ends_nothing() {
     }
     let run = only_run(&folder.0.join("runs"));
     assert_eq!(record(&run)["partial"], false, "the run went on to its end");
-    // Nor one who leaves stderr.
+    // The same for a reader that closes stderr.
     let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
     command.args(SHORT).current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -462,7 +462,7 @@ fn a_replay_measures_our_data_planes_alone() {
     }
     let limits = record["cells"].as_array().unwrap().iter().filter_map(|it| it["limit"].as_str());
     assert!(limits.clone().count() == 6 && limits.clone().all(|limit| limit == "target"));
-    // It takes no more than it is given.
+    // It takes no more than the offered load.
     let words = "run forwarding-rate --link replay --on bridge --json --set repeats=1 \
                  --set seconds=0.02 --set warmup=0.01 --set capacity=1e6 --set entries=4";
     let record = json(&planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>()));
@@ -503,7 +503,7 @@ fn a_run_that_is_complete_cannot_be_resumed() {
     assert!(bytes(&run) == before, "the run has changed");
 }
 
-/// The report is a function of the record: deleted and made again, every byte is the same.
+/// Tests that the report is a function of the record: after deletion it is rebuilt byte by byte.
 #[test]
 fn a_report_is_rebuilt_from_what_is_stored() {
     let folder = Folder::new();
@@ -544,8 +544,10 @@ fn a_report_over_two_runs_goes_where_it_is_asked() {
     assert!(folder.0.join("both/report.html").exists());
 }
 
-/// The signal is sent before the rest of the progress is read, and that is more than a pipe
-/// holds: so the run cannot have ended by then, however fast or slow the machine is.
+/// Tests an interrupted run and its resumption.
+///
+/// The signal is sent before the rest of the progress is read, which exceeds a pipe's capacity. So the run cannot
+/// have ended by then, at any speed of the machine.
 #[test]
 fn an_interrupted_run_keeps_what_it_has_and_goes_on() {
     const TRIALS: usize = 800;
@@ -596,7 +598,7 @@ fn a_half_written_line_is_measured_again() {
     planimeter(&folder.0, &SHORT);
     let run = only_run(&folder.0.join("runs"));
     let whole = record(&run);
-    // As a crash in the middle of the second trial's line leaves it.
+    // As left by a crash within the second trial's line.
     let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
     let cut = lines.find('\n').unwrap() + 100;
     fs::write(run.join("trials.jsonl"), &lines[..cut]).unwrap();

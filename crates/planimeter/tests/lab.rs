@@ -54,7 +54,7 @@ use packet::time::Nanos;
 use ports::capture::{CaptureOptions, CaptureWriter};
 use serde_json::Value;
 
-/// Far longer than anything here takes; only a failure waits this long.
+/// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const TESTS: [Test<Need>; 61] = [
@@ -189,7 +189,7 @@ fn ovs_needs() -> Result<(), Need> {
     Ok(())
 }
 
-/// The kernel takes programs at interfaces from the machine's root only.
+/// Verifies real root, which the kernel requires for programs at interfaces.
 fn tagging_needs() -> Result<(), Need> {
     ovs_needs()?;
     if is_real_root() { Ok(()) } else { Err(Need::Privilege) }
@@ -257,7 +257,7 @@ fn frames_come_through_testpmd() {
     shared_memory::through_testpmd(Folder::new().0.join("run"));
 }
 
-/// A place for runs: what the program keeps running things in is `run/planimeter`.
+/// A folder for runs; the program's runtime files are in `run/planimeter`.
 struct Place(Folder);
 
 impl Place {
@@ -288,7 +288,7 @@ impl Place {
         (folders, self.processes().map(|(_, line)| line).collect())
     }
 
-    /// The processes that have this place on their command line, and these.
+    /// Returns the processes with this place in their command line, and these.
     fn processes(&self) -> impl Iterator<Item = (u32, String)> + use<> {
         let own = self.path().to_str().unwrap().to_string();
         processes().filter(move |(_, line)| line.contains(&own))
@@ -300,7 +300,7 @@ impl Place {
     }
 }
 
-/// What the machine shows to everybody.
+/// System-wide state: processes, namespaces and interfaces.
 struct System {
     interfaces: Vec<String>,
     namespaces: Vec<String>,
@@ -315,7 +315,7 @@ impl System {
         System { interfaces: names("/sys/class/net"), namespaces: names("/run/netns") }
     }
 
-    /// What there is now and was not before.
+    /// Returns what exists now and did not before.
     fn stray(&self, before: &System) -> Vec<String> {
         let new = |now: &[String], then: &[String]| -> Vec<String> {
             now.iter().filter(|name| !then.contains(name)).cloned().collect()
@@ -326,7 +326,7 @@ impl System {
     }
 }
 
-/// Everybody's processes and their command lines.
+/// Returns all processes and their command lines.
 fn processes() -> impl Iterator<Item = (u32, String)> {
     let pids = fs::read_dir("/proc")
         .unwrap()
@@ -423,7 +423,7 @@ fn every_tagger_tags() {
     }
 }
 
-/// Every target with a third port, over a nominal link so slow that all of them carry both flows.
+/// Tests every target with a third port, over a nominal link so slow that all targets carry both flows.
 fn two_flows_come_in() {
     let place = Place::new();
     let before = System::now();
@@ -458,7 +458,8 @@ fn two_flows_come_in() {
     }
 }
 
-/// Trials of a standard's experiment over a nominal link so slow that targets carry it, and the summary.
+/// Runs a standard's experiment over a nominal link so slow that targets carry it; returns the trials, and the
+/// summary.
 fn standard(words: &[&str], targets: &[&str], set: &[&str]) -> (Vec<Value>, String) {
     let place = Place::new();
     let before = System::now();
@@ -474,12 +475,12 @@ fn standard(words: &[&str], targets: &[&str], set: &[&str]) -> (Vec<Value>, Stri
     (outcomes, fs::read_to_string(folder.join("summary.md")).unwrap())
 }
 
-/// How many results of a metric an experiment has.
+/// Returns the number of results of a metric in an experiment.
 fn results_of(outcomes: &[Value], id: &str, metric: &str) -> usize {
     outcomes.iter().filter(|it| it["experiment"] == id && it["metric"] == metric).count()
 }
 
-/// All six tests on a switch, and a reset on a target of the kernel's own.
+/// Tests all six tests on a switch, and a reset on a kernel target.
 fn rfc_2544_is_measured() {
     let set = ["frame=512", "seconds=0.1", "repeats=1", "capacity=20M", "resolution=0.2"];
     let targets = ["ours", "linux-bridge"];
@@ -488,7 +489,7 @@ fn rfc_2544_is_measured() {
         let is_own = |it: &&Value| it["target"] == target;
         let own: Vec<Value> = outcomes.iter().filter(is_own).cloned().collect();
         assert_eq!(results_of(&own, "rfc2544/throughput", "throughput_pps"), 1, "{target}");
-        // The throughput that was found first serves the others.
+        // The throughput from the first test serves the others.
         assert_eq!(results_of(&own, "rfc2544/latency", "throughput_pps"), 1, "{target}");
         let reset = own.iter().find(|it| it["metric"] == "reset_ns");
         // No restart is faster than a frame.
@@ -505,7 +506,7 @@ fn rfc_2544_is_measured() {
     assert!(flags.iter().all(|flag| flag == "tester_limited"), "it came back: {reset}");
 }
 
-/// Every port to every other, and address tables, over veth; our own over shared memory too.
+/// Tests full-mesh traffic and address tables over veth; our bridge also over shared memory.
 fn bridges_with_four_ports() {
     let set = [
         "frame=512",
@@ -528,7 +529,7 @@ fn bridges_with_four_ports() {
     }
     let is_capacity = |it: &&Value| it["metric"] == "addresses_cached";
     for found in outcomes.iter().filter(is_capacity) {
-        // Both hold far more than are tried, but a frame may be lost on the way.
+        // Both hold far more addresses than the test uses, but a frame may be lost on the way.
         assert!((1.0..=60.0).contains(&found["value"].as_f64().unwrap()), "{found}");
     }
     assert!(summary.contains("Address table, trial by trial"), "{summary}");
@@ -541,7 +542,7 @@ fn bridges_with_four_ports() {
     );
 }
 
-/// A series with flow-mods and with changing addresses, and the memory of processes.
+/// Tests a series with flow-mods and with changing addresses, and the memory of processes.
 fn a_soak_tells() {
     let set = ["soak_seconds=3", "repeats=1", "capacity=20M", "flow_mods_per_s=500"];
     let (_, summary) = standard(&["soak", "--link", "veth"], &["ours", "bridge"], &set);
@@ -558,7 +559,7 @@ fn targets_over_shared_memory() {
     account_for_frames("memif", &targets);
 }
 
-/// Our bridge and Open vSwitch as one, which have learned where the traffic's stations are.
+/// Tests our bridge, and Open vSwitch as a bridge, after they learned the traffic's stations.
 fn bridges_learn() {
     let place = Place::new();
     let before = System::now();
@@ -592,7 +593,7 @@ fn targets_by_af_xdp() {
     account_for_frames("veth:xdp", &["ours", "bridge", "ovs-dpdk", "direct"]);
 }
 
-/// Runs targets that poll over a link; each forwards, and no frame is lost without a reason.
+/// Runs polling targets over a link; each forwards, and no frame is lost without a reason.
 fn account_for_frames(link: &str, targets: &[&str]) {
     let place = Place::new();
     let before = System::now();
@@ -667,7 +668,7 @@ fn controllers_measure() {
     assert_eq!(orders.iter().filter(told).map(|it| &it["rows"]).collect::<Vec<_>>(), [500, 500]);
 }
 
-/// A run over veth that would take long; returned when its first trial is done.
+/// Starts a long run over veth, and returns after its first trial.
 fn long_run(place: &Place) -> (Child, BufReader<impl Read>) {
     let mut arguments = vec!["run", "bianco2010/fig3", "--link", "veth", "--on", "ours"];
     if ovs_needs().is_ok() {
@@ -700,7 +701,7 @@ fn an_interrupted_run_leaves_nothing() {
     assert!(!record["trials"].as_array().unwrap().is_empty());
 }
 
-/// The tester is measured first; an end that comes then is one like any other.
+/// Tests an interruption while the tester itself is measured.
 fn an_early_interruption_is_one_too() {
     let place = Place::new();
     let before = System::now();
@@ -710,7 +711,7 @@ fn an_early_interruption_is_one_too() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The record is there before the first trial of the calibration.
+    // The record exists before the first trial of the calibration.
     let runs = place.path().join("runs");
     let has_begun = || runs.is_dir() && only_run(&runs).join("record.json").exists();
     assert!(in_time(|| runs.is_dir() && !contents(&runs).is_empty() && has_begun()));
@@ -723,8 +724,8 @@ fn an_early_interruption_is_one_too() {
     assert_eq!(record(&only_run(&runs))["partial"], true);
 }
 
-/// What a killed run leaves is its folder alone: the kernel ends its children, and with them and
-/// it go namespaces and interfaces.
+/// Tests that a killed run leaves only its folder: the kernel ends its children, and with them namespaces and
+/// interfaces.
 fn kill(place: &Place, before: &System) {
     let (mut child, _errors) = long_run(place);
     child.kill().unwrap();
@@ -772,7 +773,7 @@ fn a_killed_run_is_swept_by_the_next() {
     place.assert_clean(&before);
 }
 
-/// Its programs are hidden from this one run by a mount that only it sees.
+/// Tests a run without Open vSwitch: a mount that only this run sees hides the programs.
 fn without_open_vswitch() {
     let place = Place::new();
     let before = System::now();
@@ -932,7 +933,7 @@ ipv6_destination = "2001:db8::1"
 ipv6_source = { first = "2001:db8::2", last = "2001:db8::2000" }
 "#;
 
-/// Frames that have arrived at an interface of this thread's namespace.
+/// Returns the frames received at an interface of this thread's namespace.
 fn frames_in(interface: &str) -> u64 {
     let devices = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let line = devices.lines().find_map(|line| line.trim().strip_prefix(interface)).unwrap();
@@ -1031,7 +1032,7 @@ fn a_switch_that_cannot_start() {
     assert_eq!(contents(place.path()), ["file", "run"]);
 }
 
-/// What a peer may send, and what the switch has to say of it on its stderr.
+/// Returns inputs of a peer, and the message that the switch must print for each.
 fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let hello = [1, 0, 0, 8, 0, 0, 0, 1];
     let after = |bytes: &[u8]| [&hello[..], bytes].concat();
@@ -1063,12 +1064,12 @@ fn a_hostile_controller() {
         &["switch", "--port", "1=tap:t0", "--listen", "punix:socket"],
     );
     let socket = place.path().join("socket");
-    // One that behaves, and stays connected through all of it.
+    // A well-behaved peer that stays connected during all attacks.
     let mut honest = Honest::connect(&socket);
     let resident = memory_kib(switch.child.id());
     for (name, bytes, words) in attacks() {
         let mut peer = UnixStream::connect(&socket).unwrap();
-        // It may be cut off while it still sends.
+        // The switch may close the connection while the peer still sends.
         let _ = peer.write_all(&bytes);
         let _ = peer.shutdown(std::net::Shutdown::Write);
         let said = switch.wait_for(words);

@@ -32,7 +32,7 @@ fn measured(folder: &Path, what: &str, set: &[&str]) -> (Value, String) {
     (record, said.errors)
 }
 
-/// The only trial's module.
+/// Returns the module of the only trial.
 fn module(record: &Value) -> &Value {
     let trials = record["trials"].as_array().unwrap();
     assert!(!trials.is_empty());
@@ -82,7 +82,7 @@ fn the_example_finds_what_rule_activation_finds() {
     assert_eq!(value(theirs, "python_cpu_ns"), None, "in virtual time Python's takes none");
 }
 
-/// Two switches in a row, and a script that speaks to both.
+/// Tests two switches in a row, and a script with a connection to both.
 #[test]
 fn a_script_speaks_to_each_switch_of_a_topology() {
     let folder = Folder::new();
@@ -129,7 +129,7 @@ fn a_script_speaks_to_each_switch_of_a_topology() {
     }
 }
 
-/// A controller's settings and messages that a script could not send once.
+/// Tests a controller's settings and messages that scripts formerly could not send.
 #[test]
 fn a_script_configures_the_switch_and_sends_groups_meters_and_bundles() {
     let (module, log, errors) = scripted(

@@ -36,7 +36,7 @@ fn read(file: &Path) -> Vec<u8> {
     fs::read(file).unwrap()
 }
 
-/// A bundle's entries by another program.
+/// Reads a bundle's entries with another program.
 fn unpacked(file: &Path, into: &Path) -> Vec<(String, Vec<u8>)> {
     fs::create_dir(into).unwrap();
     let done = Command::new("tar").arg("xzf").arg(file).arg("-C").arg(into).status().unwrap();
@@ -73,7 +73,7 @@ fn another_person_repeats_a_run_by_one_command() {
         "{}",
         again.errors
     );
-    // Nothing of the first folder is needed any more.
+    // The first folder is no longer needed.
     let original = record(&run);
     drop(mine);
     let dry = planimeter(&theirs.0, &["run", "a.tar.gz", "--dry-run"]);
@@ -87,7 +87,7 @@ fn another_person_repeats_a_run_by_one_command() {
     for part in ["command_line", "cells", "ratios", "outcomes"] {
         assert_eq!(original[part], repeated[part], "{part}");
     }
-    // What was repeated can be bundled again.
+    // A repeated run can be bundled again.
     let said = planimeter(&theirs.0, &["bundle", campaign.to_str().unwrap(), "--out", "b.tar.gz"]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
     let entries = unpacked(&theirs.0.join("b.tar.gz"), &theirs.0.join("b"));
@@ -189,7 +189,7 @@ fn what_is_no_bundle_is_told_in_one_line_and_leaves_nothing() {
     assert_eq!(contents(&folder.0), ["garbage.tar.gz"]);
 }
 
-/// What must be nowhere in a masked bundle.
+/// Names that no file of an anonymized bundle may contain.
 const SECRETS: [&str; 12] = [
     "core-sw7.acme.example",
     "core-sw7",
@@ -274,7 +274,7 @@ fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
             assert!(!holds(bytes, secret) && !name.contains(secret), "{secret} is in {name}");
         }
     }
-    // One word for one word, everywhere.
+    // One pseudonym for one name, everywhere.
     let run = folder.0.join("masked/run/1-latency");
     let masked = record(&run);
     let target = masked["targets"][1]["name"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! What an installed program is more than a file: pages of the manual, completions, capabilities.
+//! Tests of the installed program beyond its file: manual pages, completions, capabilities.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! What listeners of elements accept, on real sockets and without rights.
+//! Tests of connections to elements' listeners, on real sockets and without privileges.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use super::common::{Folder, command, interrupt};
 /// An element with two ports in shared memory, ended with Ctrl-C.
 struct Element {
     child: Child,
-    /// What it logged until it was ready.
+    /// Its log until it was ready.
     log: Vec<String>,
     rest: Option<JoinHandle<()>>,
 }

@@ -1,4 +1,4 @@
-//! Plans as a user meets them: what they do, what they say before, how they go on, and what their gates come to.
+//! Tests of plans from a user's view: their runs, dry runs, resumption and gates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -108,7 +108,7 @@ fn a_gate_fails_when_measured_again_and_not_before() {
     assert!(failed.output.contains("FAILED latency_ns_p50<=0.5"), "{}", failed.output);
     let campaign = only_run(&folder.0.join("failed"));
     assert!(campaign.join("1-latency-again-1-1/record.json").exists());
-    // A run that is stored, a campaign, or a target of it can be the base; it is compared as it is.
+    // A stored run, a campaign, or a target of one can be the baseline; it is compared directly.
     let base = only_run(&folder.0.join("passed"));
     let stored = |base: &str, ratio: &str| {
         let gate = format!(
@@ -152,7 +152,7 @@ fn a_gate_fails_when_measured_again_and_not_before() {
 #[test]
 fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
     let folder = Folder::new();
-    // The first measurement of the second step is never over: its hook waits until the program is killed.
+    // The first measurement of the second step never ends: its hook waits until the program is killed.
     let text = PLAN.replace(
         "name = \"rates\"\n",
         "name = \"rates\"\nafter = \"test -e alive || { touch reached; sleep 1000; }\"\n",
@@ -174,7 +174,7 @@ fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
     let lines = |run: &str| fs::read_to_string(campaign.join(run).join("trials.jsonl")).unwrap();
     let before = [lines("1-latency"), lines("2-rates")];
     fs::write(folder.0.join("alive"), "").unwrap();
-    // The plan that counts is the one in the folder.
+    // The plan in the folder is authoritative.
     fs::write(folder.0.join("office.toml"), "nothing").unwrap();
     let said = planimeter(&folder.0, &["run", "--resume", campaign.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);

@@ -1,4 +1,4 @@
-//! `planimeter serve` as browsers meet it, good ones and bad ones, on real sockets.
+//! Tests of `planimeter serve` with well-behaved and malicious clients, on real sockets.
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -27,12 +27,12 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Shows the runs in `runs` below this folder.
+    /// Serves the runs in `runs` below this folder.
     fn begin(folder: &Path) -> Serving {
         Serving::begin_with(folder, &[], &[])
     }
 
-    /// The same with further words, and with this in its environment.
+    /// Serves with further arguments and environment variables.
     pub fn begin_with(folder: &Path, more: &[&str], beside: &[(&str, &str)]) -> Serving {
         let arguments = [&["serve", "runs", "--listen", "127.0.0.1:0"], more].concat();
         let mut child = command(folder, &arguments)
@@ -57,7 +57,7 @@ impl Serving {
     /// Returns the response to these bytes.
     fn raw(&self, bytes: &str) -> Answer {
         let mut stream = self.open();
-        // Who refuses early need not read all of it.
+        // An early rejection need not read the whole request.
         let _ = stream.write_all(bytes.as_bytes());
         let mut answer = Vec::new();
         match stream.read_to_end(&mut answer) {
@@ -74,12 +74,12 @@ impl Serving {
         ))
     }
 
-    /// A page, for one who has the token.
+    /// Requests a page with the token.
     pub fn get(&self, path: &str) -> Answer {
         self.with(&format!("GET {path}"), &format!("Authorization: Bearer {}\r\n", self.token), "")
     }
 
-    /// A form that is sent, by one who has the token.
+    /// Sends a form with the token.
     pub fn post(&self, path: &str, body: &str) -> Answer {
         let headers = format!(
             "Authorization: Bearer {}\r\nOrigin: http://{}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
@@ -183,7 +183,7 @@ fn nobody_comes_in_without_the_token_and_who_has_it_gets_a_cookie() {
         page.status == 200 && page.head.contains("content-security-policy: default-src 'none'")
     );
     assert!(page.head.contains("cache-control: no-store"), "{}", page.head);
-    // An address that leads deeper brings its style along as well.
+    // A page in a subfolder loads its style sheet as well.
     let deeper = serving.with(&format!("GET /runs?token={}", serving.token), "", "");
     assert!(deeper.status == 200 && deeper.head.contains(cookie), "{}", deeper.head);
     // A DNS name rebound to this server, and a page of another site.
@@ -346,7 +346,7 @@ fn who_floods_the_server_is_told_so_and_harms_nobody() {
     let folder = Folder::new();
     let serving = Serving::begin(&folder.0);
     let page = |serving: &Serving| serving.get("/metrics").status;
-    // Connections without a complete request give way, however many come.
+    // Connections without a complete request are replaced, however many arrive.
     let mut held: Vec<TcpStream> = (0..2 * CONNECTIONS).map(|_| serving.open()).collect();
     for stream in &mut held {
         let _ = stream.write_all(b"GET / HT");
@@ -522,7 +522,7 @@ fn pages_in_a_browser() {
     let serving = Serving::begin(&folder.0);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/serve.mjs");
     let address = format!("http://{}/?token={}", serving.address, serving.token);
-    // Longer than it takes on a machine that does nothing else by far.
+    // Much longer than the run takes on an idle machine.
     let mut run = Command::new("timeout");
     run.args(["500", "node"]).arg(script).arg(address).arg(packages);
     let run = run.output().expect("timeout is part of every system");

@@ -40,10 +40,10 @@ const LONG: [&str; 13] = [
     "--store",
 ];
 
-/// Looks for what comes in a while, a tenth of a second apart.
+/// Number of polls for an event, a tenth of a second apart.
 const LOOKS: u32 = 600;
 
-/// The program with a password in its environment.
+/// Returns the program with a password in its environment.
 fn with_password(folder: &Path, words: &[&str]) -> Command {
     let mut command = command(folder, words);
     command.env("PGPASSWORD", PASSWORD);
@@ -61,7 +61,7 @@ fn listed(folder: &Path, words: &[&str]) -> Value {
     serde_json::from_str(&said.output).unwrap()
 }
 
-/// Lines in which the store is spoken of.
+/// Returns the lines about the store.
 fn of_store(errors: &str) -> Vec<&str> {
     errors.lines().filter(|line| line.contains("store postgres://")).collect()
 }
@@ -83,7 +83,7 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
         command.env("USER", who);
         said(command)
     };
-    // One was measured before there was a store, and is sent with the next.
+    // One run was measured before the store existed; it is sent with the next one.
     assert_eq!(of(&ann, "ann", &short("1")).code, Some(0));
     let run = of(&ann, "ann", &[&short("2")[..], &["--store", &url]].concat());
     assert_eq!(run.code, Some(0), "{}", run.errors);
@@ -102,7 +102,7 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     assert_eq!(names.len(), 4, "{names:?}");
     assert_eq!(names.iter().filter(|it| it.contains("-two-1/")).count(), 2, "{names:?}");
     assert!(rows.iter().all(|row| row["trials"].as_u64() > Some(0)), "{rows:?}");
-    // Of another machine's run there is no folder here, and its report is the same.
+    // A run of another machine has no folder here, and its report is the same.
     let theirs: Vec<&Value> =
         rows.iter().filter(|row| row["origin"].as_str().unwrap().starts_with("ann@")).collect();
     let ids: Vec<&str> = theirs.iter().map(|row| row["id"].as_str().unwrap()).collect();
@@ -127,7 +127,7 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     );
     let left = contents(&std::env::temp_dir());
     assert!(!left.iter().any(|it| it.starts_with("planimeter-fetched-")), "{left:?}");
-    // In a browser both are there; so are runs of one name from two folders of one person.
+    // The browser shows both; also runs of one name from two folders of one person.
     let again = Folder::new();
     let run = of(&again, "ann", &[&short("7")[..], &["--store", &url]].concat());
     assert_eq!(run.code, Some(0), "{}", run.errors);
@@ -303,13 +303,13 @@ fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
     wait_until(server, "away", &format!("SELECT max(id) > {sent} FROM planimeter.trial"));
     let told = running.end().join("\n");
     assert_eq!(of_store(&told).len(), 3, "away, back, sent: {told}");
-    // The other is at it when the server goes for good.
+    // The other client is connected when the server stops permanently.
     other.until("it answers again");
     server.stop();
     let told = other.end().join("\n");
     let last = *of_store(&told).last().unwrap();
     assert!(last.contains("runs stay in their folder"), "{told}");
-    // Never there at all.
+    // A server that never existed.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = format!("postgres://ann@{free}/lab");
     let never = said(with_password(&there.0, &[&short("5")[..], &["--store", &nobody]].concat()));

@@ -31,7 +31,7 @@ use switch::behaviour::model::Model;
 use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use switch::node::Node;
 
-/// Frames that fit into a link.
+/// Capacity of a link, in frames.
 const RING_FRAMES: usize = 1024;
 
 /// Interval between pieces of an endless reply.
@@ -40,15 +40,15 @@ const PIECE_EVERY: Nanos = Nanos::from_millis(1);
 /// The type of flow statistics.
 const FLOW_STATS: [u8; 2] = [0, 1];
 
-/// Bytes that fit into a control channel.
+/// Capacity of a control channel, in bytes.
 const CHANNEL_BYTES: usize = 1 << 20;
 
-/// What a switch does wrong, from some time after its module began on.
+/// A fault of a switch, from some time after the start of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vice {
     /// It sends and receives nothing more.
     FallsSilent(Nanos),
-    /// It ends all its connections, and takes no others.
+    /// It closes all its connections, and accepts no others.
     Leaves(Nanos),
     /// Its flow statistics never end: the last piece has the MORE flag and is repeated every millisecond.
     NeverEnds,
@@ -56,10 +56,10 @@ pub enum Vice {
     StandsStill(Nanos, Nanos),
 }
 
-/// What a switch does not do, although it accepts it.
+/// A request that a switch accepts but does not perform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// No action that sets a field is done.
+    /// It performs no set-field action.
     IgnoresRewrites,
     /// No rule is installed that is the last of so many added ones.
     IgnoresRules(u32),
@@ -154,7 +154,7 @@ pub struct Switch {
 struct End {
     channel: MemoryChannel,
     has_left: Arc<AtomicBool>,
-    /// What never ends, where that is its vice.
+    /// The endless piece, if that is the fault.
     piece: Option<Piece>,
     filter: Option<Filter>,
 }
@@ -274,7 +274,7 @@ pub struct OneSwitch {
 }
 
 impl OneSwitch {
-    /// A switch like this model, whose random choices follow from the seed.
+    /// Creates a switch like this model; its random choices follow from the seed.
     pub fn like(model: &Model, seed: u64) -> OneSwitch {
         let openflow = OpenFlowConfig {
             probe_ms: 3_600_000,
@@ -298,13 +298,13 @@ impl OneSwitch {
         OneSwitch { rig: SimRig::new(near, switch, seed) }
     }
 
-    /// The same with something that it does wrong.
+    /// Adds a fault.
     pub fn with(mut self, vice: Vice) -> OneSwitch {
         self.rig.device.vice = Some(vice);
         self
     }
 
-    /// The same with something that it accepts and does not do.
+    /// Adds a flaw.
     pub fn flawed(mut self, flaw: Flaw) -> OneSwitch {
         self.rig.device.flaw = Some(flaw);
         if let Flaw::Unstable(one_of) = flaw {
@@ -317,7 +317,7 @@ impl OneSwitch {
         self
     }
 
-    /// Carries an experiment of the catalog out that consists of modules: the report of each.
+    /// Runs an experiment that consists of modules; returns the report of each.
     pub fn run(&mut self, id: &str, set: &[String], seed: u64) -> Vec<StageReport> {
         let entry = entry(id);
         let mut method = (entry.build)(&context(entry, set, seed));
@@ -335,7 +335,7 @@ impl OneSwitch {
         }
     }
 
-    /// The same of its first module alone, with the longest that it may take; none if it has none.
+    /// Runs only its first module; also returns the module's time limit; `None` if it has none.
     pub fn run_first(
         &mut self,
         id: &str,
@@ -372,17 +372,17 @@ impl OneSwitch {
     }
 }
 
-/// The experiment of this name.
+/// Returns the experiment of this name.
 pub fn entry(id: &str) -> &'static Entry {
     catalog::find(id).unwrap()[0]
 }
 
-/// Whether an experiment consists of modules.
+/// Returns whether an experiment consists of modules.
 pub fn is_module(entry: &'static Entry) -> bool {
     matches!((entry.build)(&context(entry, &[], 1)).next(None), Step::Module { .. })
 }
 
-/// What an experiment depends on, with these settings.
+/// Returns an experiment's context with these settings.
 fn context(entry: &'static Entry, set: &[String], seed: u64) -> Context {
     let mut parameters = Parameters::at(Effort::Quick);
     for assignment in ["rig=sim", "repeats=1"].into_iter().chain(set.iter().map(String::as_str)) {

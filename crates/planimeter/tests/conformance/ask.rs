@@ -1,4 +1,4 @@
-//! Questions to a switch, from words: statistics, descriptions, settings, roles.
+//! Requests to a switch, from words: statistics, descriptions, settings, roles.
 
 use openflow::model::group::{GROUP_ALL, GROUP_ANY};
 use openflow::model::matching::Match;
@@ -106,13 +106,13 @@ fn queue_named(words: &[&str]) -> Result<(Option<PortNo>, u32), String> {
     Ok((port, queue as u32))
 }
 
-/// A request in one part.
+/// Returns a request in one part.
 pub fn request(body: MultipartRequestBody) -> Message {
     Message::MultipartRequest(body.into())
 }
 
 fn flow_request(words: &[&str]) -> Result<FlowStatsRequest, String> {
-    // A deletion names the same things.
+    // A deletion names the same fields.
     let words: Vec<&str> =
         ["delete", "table=all"].into_iter().chain(words.iter().copied()).collect();
     let mut last_table = words.clone();

@@ -15,13 +15,13 @@ pub struct Clause {
     pub section: String,
     /// The requirement, in our words.
     pub requirement: String,
-    /// Places of the cases that show it; none with a reason.
+    /// Indices of the cases that cover it; empty if there is a reason.
     pub cases: Vec<usize>,
-    /// Why none does.
+    /// Why no case covers it.
     pub reason: Option<String>,
 }
 
-/// All clauses in the folder's files.
+/// Reads all clauses in the folder's files.
 pub fn read(folder: &Path, cases: &[Case]) -> Vec<Clause> {
     let mut files: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();

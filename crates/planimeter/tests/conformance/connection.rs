@@ -13,7 +13,7 @@ use crate::bytes::kind_of;
 pub struct Controller {
     pub session: Session,
     channel: Box<dyn Channel>,
-    /// Bytes that go out as they are, behind what the session sends.
+    /// Bytes that are sent unchanged after the session's own.
     pub raw: Vec<u8>,
     /// Received messages that no step has consumed.
     pub came: Vec<(Xid, Message)>,
@@ -40,12 +40,12 @@ impl PlainChannel {
         if sent == bytes.len() { Ok(()) } else { Err("it did not take the bytes".into()) }
     }
 
-    /// How many whole messages are there.
+    /// Returns the number of complete messages.
     pub fn count(&self) -> usize {
         self.cut().len()
     }
 
-    /// Takes the kinds of the messages that are there.
+    /// Removes and returns the kinds of the received messages.
     pub fn take_kinds(&mut self) -> Vec<String> {
         let name = |bytes: &[u8]| kind_of(bytes).map_or("unknown", MessageKind::name).to_owned();
         let kinds: Vec<String> = self.cut().into_iter().map(name).collect();
@@ -53,7 +53,7 @@ impl PlainChannel {
         kinds
     }
 
-    /// Takes what has come.
+    /// Reads received bytes.
     pub fn turn(&mut self) {
         let mut buffer = [0; 4096];
         match self.channel.receive(&mut buffer) {
@@ -62,7 +62,7 @@ impl PlainChannel {
         }
     }
 
-    /// The whole messages that are there.
+    /// Returns the complete messages.
     fn cut(&self) -> Vec<&[u8]> {
         let (mut rest, mut messages) = (&self.bytes[..], Vec::new());
         while let Some(&[high, low]) = rest.get(2..4) {
@@ -84,7 +84,7 @@ impl Controller {
         Controller { session, channel, raw, came, down: false, count: 0 }
     }
 
-    /// Takes what has come, and sends what waits.
+    /// Reads received bytes, and sends queued ones.
     pub fn turn(&mut self, now: Nanos) {
         let mut buffer = [0; 60_000];
         loop {

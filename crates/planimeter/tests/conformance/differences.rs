@@ -12,15 +12,15 @@ use crate::clauses::matches;
 
 /// One explanation.
 pub struct Difference {
-    /// Versions, or none for all.
+    /// Versions; empty for all.
     pub versions: Vec<String>,
     /// Cases by name.
     pub pattern: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// All of them.
+/// All explanations.
 pub struct Differences(pub Vec<Difference>);
 
 impl Differences {
@@ -48,12 +48,12 @@ impl Differences {
         Differences(all.collect())
     }
 
-    /// Whether it is known that this case goes otherwise there.
+    /// Returns whether a difference of this case is explained.
     pub fn explains(&self, name: &str, version: Version) -> bool {
         self.why(name, version).is_some()
     }
 
-    /// Why it does.
+    /// Returns the explanation.
     pub fn why(&self, name: &str, version: Version) -> Option<&str> {
         let version = version.to_string();
         let fits = |one: &&Difference| {

@@ -11,10 +11,10 @@ use openflow::model::{Message, MultipartRequest, MultipartRequestBody};
 
 use crate::frame::number;
 
-/// Rows of one part of a request: what fits into a message in every version.
+/// Rows of one part of a request, which fit into a message in every version.
 const PART_ROWS: usize = 24;
 
-/// A request to change what tables can do.
+/// A request to change table features.
 pub struct FeaturesChange {
     command: TableFeaturesCommand,
     rows: Vec<(u8, Vec<Change>)>,
@@ -30,7 +30,7 @@ enum Change {
     FirstEgress,
 }
 
-/// The request that the words name.
+/// Parses the request.
 pub fn change(words: &[&str]) -> Result<FeaturesChange, String> {
     let command = match words.first() {
         Some(&"modify") => TableFeaturesCommand::Modify,
@@ -90,7 +90,7 @@ impl FeaturesChange {
     }
 }
 
-/// Rows as requests to replace all that there is, part by part.
+/// Returns requests that replace all table features with these rows, part by part.
 pub fn in_parts(rows: &[TableFeatures]) -> Vec<Message> {
     let count = rows.len().div_ceil(PART_ROWS);
     let part = |(at, rows): (usize, &[TableFeatures])| {
@@ -125,13 +125,13 @@ impl Change {
     }
 }
 
-/// How a list is called in a row's text form.
+/// Returns the name of a list in a row's text form.
 fn list_of(property: &TableProperty) -> String {
     let text = property.to_string();
     text.split_once('=').map_or(text.clone(), |(name, _)| name.to_owned())
 }
 
-/// A list without these names, for entries in general or for table-miss entries.
+/// Removes these names from a list, for entries in general or for table-miss entries.
 fn without(
     property: &TableProperty,
     names: &[String],

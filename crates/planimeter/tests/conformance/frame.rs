@@ -11,7 +11,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// Default number of bytes behind the innermost header: enough that no frame here is ever padded.
 const PAYLOAD_BYTES: usize = 64;
 
-/// The frame that these words describe.
+/// Returns the frame that these words describe.
 pub fn frame(words: &[&str]) -> Result<Vec<u8>, String> {
     let (kind, rest) = words.split_first().ok_or("a frame has a kind")?;
     let mut given = Given::default();
@@ -30,7 +30,7 @@ pub fn frame(words: &[&str]) -> Result<Vec<u8>, String> {
 #[derive(Default)]
 struct Given {
     fields: HashMap<String, String>,
-    /// Headers in front, outermost first.
+    /// Outer headers, outermost first.
     headers: Vec<(String, Vec<u64>)>,
 }
 
@@ -72,7 +72,7 @@ impl Given {
     }
 }
 
-/// A decimal or, after `0x`, hexadecimal number.
+/// Parses a decimal or, after `0x`, hexadecimal number.
 pub fn number(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
@@ -81,7 +81,7 @@ pub fn number(text: &str) -> Result<u64, String> {
     parsed.map_err(|_| format!("{text:?} is no number"))
 }
 
-/// Six bytes with colons between them.
+/// Parses six bytes with colons between them.
 pub fn mac(text: &str) -> Result<u64, String> {
     let bytes: Vec<_> = text.split(':').map(|byte| u8::from_str_radix(byte, 16)).collect();
     if bytes.len() != 6 || bytes.iter().any(Result::is_err) {
@@ -93,7 +93,7 @@ pub fn mac(text: &str) -> Result<u64, String> {
 const SOURCE: u64 = 0x0200_0000_0001;
 const DESTINATION: u64 = 0x0200_0000_0002;
 
-/// The network packet with its Ethernet type.
+/// Returns the network packet with its EtherType.
 fn packet(kind: &str, given: &mut Given) -> Result<(u16, Vec<u8>), String> {
     let payload: Vec<u8> =
         (0..given.number("payload", PAYLOAD_BYTES as u64)?).map(|at| at as u8).collect();
@@ -275,7 +275,7 @@ fn transport(
     Ok(out)
 }
 
-/// Puts the headers in front: innermost first, the Ethernet addresses last.
+/// Prepends the headers: innermost first, the MAC addresses last.
 fn around(ether_type: u16, packet: Vec<u8>, given: &mut Given) -> Result<Vec<u8>, String> {
     let (mut ether_type, mut body) = (ether_type, packet);
     let headers = std::mem::take(&mut given.headers);
@@ -290,14 +290,14 @@ fn around(ether_type: u16, packet: Vec<u8>, given: &mut Given) -> Result<Vec<u8>
                 header.extend(ether_type.to_be_bytes());
                 ether_type = get(2, 0x8100) as u16;
             }
-            // mpls=LABEL/CLASS/TTL/TYPE/BOTTOM; the bottom bit follows from the place otherwise.
+            // mpls=LABEL/CLASS/TTL/TYPE/BOTTOM; by default the bottom bit follows from the position.
             "mpls" => {
                 let bottom = get(4, u64::from(!below_is_mpls));
                 let entry = get(0, 0) << 12 | get(1, 0) << 9 | bottom << 8 | get(2, 64);
                 header.extend((entry as u32).to_be_bytes());
                 ether_type = get(3, 0x8847) as u16;
             }
-            // pbb=ISID/UCA/PRIORITY with the customer's addresses behind it.
+            // pbb=ISID/UCA/PRIORITY, followed by the customer's addresses.
             _ => {
                 let tag = get(2, 0) << 29 | get(1, 0) << 27 | get(0, 0);
                 header.extend((tag as u32).to_be_bytes());

@@ -5,7 +5,7 @@ use openflow::model::Message;
 use crate::case::Expect;
 use crate::language::has_all;
 
-/// What came of a step.
+/// Results of a step.
 #[derive(Default)]
 pub struct Outcome {
     pub frames: Vec<(u32, Vec<u8>)>,
@@ -15,7 +15,7 @@ pub struct Outcome {
     pub down: bool,
 }
 
-/// Holds what came against what was expected, in any order.
+/// Compares the results with the expectation, in any order.
 pub fn compare(expect: &[Expect], outcome: Outcome) -> Result<(), String> {
     let Outcome { mut frames, mut messages, mut kinds, down } = outcome;
     let by_rows = expect.iter().any(|one| matches!(one, Expect::Rows(_) | Expect::Row(_)));

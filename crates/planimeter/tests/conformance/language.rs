@@ -17,7 +17,7 @@ use crate::frame::{frame, number};
 use crate::orders::{asynchronous, packet_out, port_mod, switch_config, table_mod};
 use crate::words;
 
-/// The cases in a text.
+/// Parses the cases in a text.
 pub fn cases(file: &str, text: &str) -> Result<Vec<Case>, String> {
     let mut cases: Vec<Case> = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -155,7 +155,7 @@ fn step(first: &str, rest: &[&str]) -> Result<Do, String> {
     })
 }
 
-/// A step that sends a message.
+/// Returns a step that sends a message.
 pub fn send(make: impl Fn(Version) -> Result<Message, String> + 'static) -> Do {
     Do::Send(Box::new(make))
 }
@@ -233,7 +233,7 @@ fn expect(words: &[&str]) -> Result<Expect, String> {
     Ok(Expect::Message { text, check })
 }
 
-/// Whether each word is in the text.
+/// Returns whether the text contains every word.
 pub fn has_all(text: &str, words: &[String]) -> bool {
     words.iter().all(|word| text.contains(word.as_str()))
 }

@@ -48,7 +48,7 @@ use openflow::version::Version;
 use report::Answers;
 use subject::{Live, Simulated, Subject};
 
-/// Failures that are printed in full.
+/// Limit of failures that are printed in full.
 const SHOWN_MAX: usize = 40;
 
 fn main() -> ExitCode {
@@ -118,7 +118,7 @@ fn all_cases(folder: &Path) -> Vec<Case> {
     cases
 }
 
-/// What has been played so far.
+/// Progress of the suite.
 struct Run {
     answers: Answers,
     failed: usize,
@@ -155,7 +155,7 @@ impl Run {
         println!("{name}: {played} plays, {failed} failed, {seconds:.1} s");
     }
 
-    /// Plays them on real switches: ours has to pass, Open vSwitch may differ where it is explained.
+    /// Plays cases on real switches: ours must pass, Open vSwitch may differ where an explanation exists.
     fn live(&mut self, cases: &[&Case], differences: &Differences) {
         let root = std::env::temp_dir().join("planimeter-conformance");
         std::fs::create_dir_all(&root).unwrap();
@@ -213,8 +213,8 @@ impl Run {
     }
 }
 
-/// Plays a case on the subject that is there, or on a new one if it is spent or the case before left
-/// it in doubt.
+/// Plays a case on the current subject, or on a new one if it is spent or the case before left it in an unknown
+/// state.
 fn play_on(
     kept: &mut Option<Box<dyn Subject>>,
     make: &mut Make,
@@ -244,7 +244,7 @@ fn play_on(
     outcome
 }
 
-/// The versions in which a case is played on real switches: 1.0 and 1.3, or its last one.
+/// Returns the versions in which a case is played on real switches: 1.0 and 1.3, or its last one.
 fn live_versions(case: &Case) -> Vec<Version> {
     if case.fresh {
         return Vec::new();

@@ -19,19 +19,19 @@ use crate::judge::{Outcome, compare};
 use crate::orders::{PortChange, clearing};
 use crate::subject::Subject;
 
-/// Turns after which a simulated switch has done everything.
+/// Turns after which a simulated switch is idle.
 pub const TURNS: usize = 12;
 
-/// Turns after which a reply is late: long control work is done over many turns.
+/// Turns after which a reply is late: long control work takes many turns.
 const REPLY_TURNS: usize = 1000;
 
 /// The connection that a case begins on.
 const FIRST: &str = "c1";
 
-/// Plays so far.
+/// Number of cases played so far.
 static PLAYS: AtomicU64 = AtomicU64::new(0);
 
-/// What the generations in roles start from in this play: more than any before.
+/// Returns the first generation ID of this play, which is above any earlier one.
 pub fn generation_base() -> u64 {
     PLAYS.load(Ordering::Relaxed) * 100
 }
@@ -59,7 +59,7 @@ pub fn play(case: &Case, version: Version, subject: &mut dyn Subject) -> Result<
     outcome
 }
 
-/// A case at play.
+/// A case in progress.
 pub struct Player<'a> {
     pub subject: &'a mut dyn Subject,
     pub controllers: BTreeMap<String, Controller>,
@@ -67,15 +67,15 @@ pub struct Player<'a> {
     /// Frames that left and that no step has consumed.
     frames: Vec<(u32, Vec<u8>)>,
     pub bundle_flags: BundleFlags,
-    /// Ports whose settings were changed, to be set back at the end.
+    /// Ports with changed settings, to be restored at the end.
     pub ports_changed: Vec<u32>,
-    /// What the tables could do before that was changed, to be set back at the end.
+    /// Original table features, to be restored at the end.
     pub tables_told: Vec<TableFeatures>,
-    /// The connection that speaks now.
+    /// The current connection.
     pub at: String,
 }
 
-/// How much has to come.
+/// Expected amount of results.
 #[derive(Default)]
 struct Awaited {
     frames: usize,
@@ -86,7 +86,7 @@ struct Awaited {
 }
 
 impl Player<'_> {
-    /// Connects as a controller of this name, who speaks from now on.
+    /// Connects as a controller of this name, which becomes the current one.
     pub fn connect(&mut self, name: &str, version: Version) -> Result<(), String> {
         let channel = self.subject.connect()?;
         let controller = Controller::new(channel, version, self.subject.now());
@@ -136,7 +136,7 @@ impl Player<'_> {
         }
     }
 
-    /// Removes what an earlier case may have left in a subject that is used again.
+    /// Removes state that an earlier case may have left in a reused subject.
     fn clear(&mut self, version: Version) -> Result<(), String> {
         if self.subject.is_spent() {
             return Ok(());
@@ -152,7 +152,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Sets ports and tables back to what they were.
+    /// Restores ports and tables.
     fn leave(&mut self, version: Version) -> Result<(), String> {
         if self.subject.is_spent() {
             return Ok(());
@@ -173,7 +173,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// The connection that speaks now.
+    /// Returns the current connection.
     pub fn here(&mut self) -> &mut Controller {
         self.controllers.get_mut(&self.at).expect("only known connections are chosen")
     }

@@ -12,7 +12,7 @@ use crate::case::Case;
 use crate::clauses::Clause;
 use crate::differences::Differences;
 
-/// Which case went well on what in which version.
+/// Results of cases by subject and version.
 #[derive(Default)]
 pub struct Answers(BTreeMap<(&'static str, String, Version), bool>);
 
@@ -80,7 +80,7 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-/// One row for each feature, one column for each version.
+/// Writes one row for each feature, one column for each version.
 fn features(cases: &[Case], answers: &Answers, why: &Differences, out: &mut String) {
     line(out, "## Features by version\n");
     line(
@@ -148,7 +148,7 @@ fn cell(cases: &[&Case], version: Version, answers: &Answers, why: &Differences)
     format!("{live} {peer}")
 }
 
-/// Every case in which Open vSwitch differs, with the reason.
+/// Writes every case in which Open vSwitch differs, with the reason.
 fn differing(cases: &[Case], answers: &Answers, why: &Differences, out: &mut String) {
     line(out, "\n## Where Open vSwitch answers otherwise\n");
     line(out, "| cases | versions | why |\n|---|---|---|");
@@ -178,7 +178,7 @@ fn differing(cases: &[Case], answers: &Answers, why: &Differences, out: &mut Str
     }
 }
 
-/// Every clause with the cases that show it.
+/// Writes every clause with the cases that cover it.
 fn requirements(cases: &[Case], clauses: &[Clause], out: &mut String) {
     let mut text = "";
     for clause in clauses {

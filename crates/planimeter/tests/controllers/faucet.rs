@@ -8,7 +8,7 @@ use crate::rig::{Program, Rig};
 
 const PORT: u16 = 6653;
 
-/// Refused by the access list at port 1.
+/// TCP or UDP port that the access list denies at port 1.
 const REFUSED: u16 = 5555;
 const OPEN: u16 = 7000;
 

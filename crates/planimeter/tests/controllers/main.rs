@@ -7,15 +7,15 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
-/// Running the program, and looking at what it leaves.
+/// Helpers to run the program.
 #[path = "../common/mod.rs"]
 mod common;
-/// Tests in a row, and what may be skipped.
+/// Sequential test runner with requirements.
 #[path = "../common/one_by_one.rs"]
 mod one_by_one;
 /// Hosts, cables, and programs next to the switch.
 mod rig;
-/// Learning switches of ours on os-ken, and Open vSwitch's.
+/// Learning switches on os-ken, and Open vSwitch's learning switch.
 mod learning;
 /// Faucet's pipeline of tables.
 mod faucet;
@@ -79,7 +79,7 @@ fn faucet_needs() -> Result<(), String> {
     python("faucet").map(drop)
 }
 
-/// The folder of programs of a virtual environment that `tools/needs.sh tests` made.
+/// Returns the program folder of a virtual environment that `tools/needs.sh tests` created.
 fn python(name: &str) -> Result<PathBuf, String> {
     let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));

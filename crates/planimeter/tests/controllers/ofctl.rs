@@ -1,4 +1,4 @@
-//! The tool ovs-ofctl against our switch, in every version that both speak.
+//! Tests of ovs-ofctl with our switch, in every version that both support.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use crate::rig::{Program, Rig};
 
 const VERSIONS: [&str; 6] = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"];
 
-/// The switch and the tool in one version, 10 for 1.0.
+/// Switch and tool in one version, 10 for 1.0.
 struct Session<'a> {
     rig: &'a Rig,
     version: usize,
@@ -23,7 +23,7 @@ impl Session<'_> {
         command
     }
 
-    /// Runs a command that has to succeed: what it prints.
+    /// Runs a command that must succeed; returns its output.
     fn run(&self, words: &[&str]) -> String {
         let said = self.rig.output(self.command(words));
         let text = said.unwrap_or_else(|said| panic!("{} {words:?}: {said}", self.version));
@@ -31,7 +31,7 @@ impl Session<'_> {
         text
     }
 
-    /// Runs a command that has to be refused with this error.
+    /// Runs a command that must be rejected with this error.
     fn refused(&self, words: &[&str], error: &str) {
         let said = self.rig.output(self.command(words)).unwrap_err();
         assert!(said.contains(error), "{} {words:?}: {said}", self.version);
@@ -161,7 +161,7 @@ fn bundles(session: &Session<'_>) {
     session.run(&["--bundle", "add-groups", "groups"]);
     assert!(session.run(&["dump-groups"]).contains("group_id=2"));
     session.run(&["--bundle", "del-groups"]);
-    // One that fails in its midst leaves nothing.
+    // A bundle that fails halfway changes nothing.
     std::fs::write(&path, "tcp,tcp_dst=3,actions=output:1\ntcp,tcp_dst=4,actions=output:99\n")
         .unwrap();
     session.refused(&["--bundle", "add-flows", "flows"], "OFPBAC_BAD_OUT_PORT");

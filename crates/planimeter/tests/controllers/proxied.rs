@@ -12,7 +12,7 @@ use crate::common::{Folder, command, only_run};
 use crate::rig::{Program, Rig};
 use crate::{faucet, learning};
 
-/// Where the switch finds the proxy.
+/// The proxy's port for the switch.
 const PORT: u16 = 6654;
 
 fn proxy(rig: &Rig, arguments: &[&str]) -> Program {
@@ -20,7 +20,7 @@ fn proxy(rig: &Rig, arguments: &[&str]) -> Program {
     rig.start("proxy", command(rig.path(), &words))
 }
 
-/// Ends the proxy by Ctrl-C; its lines.
+/// Stops the proxy with Ctrl-C; returns its output lines.
 fn lines(rig: &Rig, proxy: Program) -> Vec<Value> {
     let log = rig.path().join("proxy.log");
     assert_eq!(proxy.end(), Some(0));
@@ -35,7 +35,7 @@ fn values(lines: &[Value]) -> &Value {
     &summary["switches"][0]["values"]
 }
 
-/// Faucet configures our switch through it, and hosts reach each other.
+/// Tests that Faucet configures our switch through the proxy, and that hosts reach each other.
 pub fn faucet_and_ours() {
     let rig = Rig::new(4);
     let mut faucet = faucet::start(&rig, "Open vSwitch");

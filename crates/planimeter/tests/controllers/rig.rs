@@ -14,7 +14,7 @@ use lab::{Mac, Namespace};
 
 use crate::common::{Folder, command, interrupt};
 
-/// Far longer than anything here takes; only a failure waits this long.
+/// Time limit of any wait; only a failure takes this long.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Interval at which a request is repeated, because its first frames may precede a rule.
@@ -111,7 +111,7 @@ impl Host {
     }
 }
 
-/// Hosts around a place for a switch and its controller.
+/// Hosts around a namespace for a switch and its controller.
 pub struct Rig {
     folder: Folder,
     middle: Namespace,
@@ -150,7 +150,7 @@ impl Rig {
         &self.folder.0
     }
 
-    /// Starts our switch at all the hosts.
+    /// Starts our switch with all hosts.
     pub fn switch(&self, arguments: &[&str]) -> Program {
         let ports: Vec<String> = self.hosts.iter().map(|host| host.number.to_string()).collect();
         let ports: Vec<String> = ports.iter().map(|n| format!("{n}=afpacket:s{n}")).collect();
@@ -197,7 +197,7 @@ impl Rig {
     }
 }
 
-/// A program in the middle namespace, ended at the latest with this value.
+/// A program in the middle namespace, ended when this value is dropped.
 pub struct Program {
     child: Child,
     log: PathBuf,
@@ -248,7 +248,7 @@ impl Drop for Program {
     }
 }
 
-/// An Ethernet address as everybody writes it.
+/// Formats a MAC address.
 pub fn show(mac: Mac) -> String {
     let [a, b, c, d, e, f] = mac;
     format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")

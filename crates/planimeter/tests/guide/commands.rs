@@ -20,7 +20,7 @@ const STORE: &str = "postgresql";
 /// Number of pages that run in parallel.
 const AT_ONCE: usize = 2;
 
-/// What `planimeter doctor` finds: names, and whether it is there.
+/// Returns the findings of `planimeter doctor`: names, and whether each is available.
 fn findings() -> BTreeMap<String, bool> {
     let said = planimeter(&std::env::temp_dir(), &["doctor", "--json"]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
@@ -46,7 +46,7 @@ fn missing<'a>(fence: &'a Fence, findings: &BTreeMap<String, bool>) -> Option<&'
     fence.value("needs")?.split(',').find(|need| !is_there(need))
 }
 
-/// Runs the blocks of a page; what went wrong.
+/// Runs the blocks of a page; the error describes the failure.
 fn run(path: &Path, findings: &BTreeMap<String, bool>) -> Result<(), String> {
     let (fences, _) = page::fences(&fs::read_to_string(path).unwrap());
     let folder = Folder::new();
@@ -54,7 +54,7 @@ fn run(path: &Path, findings: &BTreeMap<String, bool>) -> Result<(), String> {
     let others = std::env::var("PATH").unwrap_or_default();
     let shown = path.strip_prefix(root()).unwrap().display();
     let mut has_run = false;
-    // Blocks that need a database have one of the page's own, which `PLANIMETER_STORE` names.
+    // Blocks that need a database share one for the page, which `PLANIMETER_STORE` names.
     let needs_store = fences.iter().any(|it| it.value("needs") == Some(STORE));
     let server = if needs_store { Postgres::start() } else { None };
     let store = server.as_ref().map(|server| server.url_of_socket("owner", "postgres"));
@@ -63,7 +63,7 @@ fn run(path: &Path, findings: &BTreeMap<String, bool>) -> Result<(), String> {
             fs::write(folder.0.join(file), &fence.text).unwrap();
         }
         if !fence.has("run") || fence.has("python") {
-            // What the Python package's own test runs is run, too.
+            // Blocks that the Python package's own test runs also run here.
             has_run |= fence.has("run");
             continue;
         }

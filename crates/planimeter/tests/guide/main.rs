@@ -7,19 +7,19 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
-/// Running the program, and looking at what it leaves.
+/// Helpers to run the program.
 #[path = "../common/mod.rs"]
 mod common;
-/// Whether something may be skipped.
+/// Requirements of tests.
 #[path = "../common/one_by_one.rs"]
 #[allow(dead_code, reason = "these tests are not one by one")]
 mod one_by_one;
-/// A database of a test's own.
+/// A test database.
 #[path = "../../../results/tests/postgres/mod.rs"]
 mod postgres;
 /// Pages and their fences.
 mod page;
-/// Where links lead.
+/// Check of links.
 mod links;
 /// The commands of the guide.
 mod commands;

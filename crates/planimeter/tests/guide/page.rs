@@ -1,13 +1,13 @@
-//! A page of Markdown: its headings' anchors, its links, its fenced blocks.
+//! A Markdown page: the anchors of its headings, its links, its fenced blocks.
 
 use std::path::{Path, PathBuf};
 
 /// A fenced block.
 pub struct Fence {
-    /// The language and the words behind it.
+    /// The info string: language and keywords.
     pub info: Vec<String>,
     pub text: String,
-    /// Where it begins, from 1.
+    /// Its first line, from 1.
     pub line: usize,
 }
 
@@ -22,7 +22,7 @@ impl Fence {
     }
 }
 
-/// Every document, sorted: those of the root and all below `docs`.
+/// Returns every document, sorted: those of the root and all below `docs`.
 pub fn all() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let is_page = |path: &Path| path.extension().is_some_and(|it| it == "md");
@@ -42,7 +42,7 @@ pub fn all() -> Vec<PathBuf> {
     found
 }
 
-/// The blocks of a page, and its text without them.
+/// Returns the blocks of a page, and its text without them.
 pub fn fences(text: &str) -> (Vec<Fence>, String) {
     let (mut fences, mut prose): (Vec<Fence>, String) = Default::default();
     let mut open = false;
@@ -84,7 +84,7 @@ fn anchor(title: &str) -> String {
     plain.replace(' ', "-")
 }
 
-/// The places that a page's links name.
+/// Returns the targets of a page's links.
 pub fn links(text: &str) -> Vec<String> {
     let (_, prose) = fences(text);
     let mut found = Vec::new();

@@ -17,7 +17,7 @@ use results::record::Metric;
 
 use crate::root;
 
-/// What each page begins with.
+/// First lines of each page.
 const MADE: &str = "<!-- Written by `cargo bless`; what changes it is the code. -->\n\n";
 
 /// Compares a page with the program's description, or writes it.
@@ -35,7 +35,7 @@ fn check(name: &str, text: &str) {
     assert!(there == text, "docs/reference/{name}, line {line}: stale; `cargo bless` writes it");
 }
 
-/// A cell of a table.
+/// Escapes a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
@@ -120,14 +120,14 @@ fn metrics_are_those_of_the_record() {
     check("metrics.md", &text);
 }
 
-/// A type of the record: its name, what it is, and its fields or variants with what they are.
+/// A type of the record: its name, its description, and its fields or variants with their descriptions.
 struct Declared {
     name: String,
     about: String,
     parts: Vec<(String, String, String)>,
 }
 
-/// The public types of a file, by its lines: the style of the code makes that enough.
+/// Returns the public types of a file, parsed by lines, which the code's style permits.
 fn declared(source: &str) -> Vec<Declared> {
     let mut all: Vec<Declared> = Vec::new();
     let mut about = String::new();
@@ -166,7 +166,7 @@ fn declared(source: &str) -> Vec<Declared> {
 }
 
 fn prose(doc: &str) -> String {
-    // Links of the code's own documentation lead nowhere here.
+    // Links of the code's documentation have no target here.
     let plain = doc.replace("[`", "`").replace("`]", "`");
     cell(&plain)
 }
@@ -199,7 +199,7 @@ fn the_records_types_are_those_of_the_code() {
     check("record.md", &text);
 }
 
-/// Which versions have a kind, by the codes that they give it.
+/// Lists the versions that have a kind, by their codes for it.
 fn versions(has: impl Fn(Version) -> bool) -> String {
     let own: Vec<String> =
         Version::ALL.into_iter().filter(|it| has(*it)).map(|it| it.to_string()).collect();

@@ -86,7 +86,7 @@ impl Control {
     }
 }
 
-/// An element between cables to namespaces of their own.
+/// An element with cables to separate namespaces.
 pub(super) struct Net {
     pub(super) place: Place,
     element: Namespace,
@@ -95,7 +95,7 @@ pub(super) struct Net {
 }
 
 impl Net {
-    /// Its ports e1 and e2 are joined to h1 and h2.
+    /// Creates an element whose ports e1 and e2 are cabled to h1 and h2.
     pub(super) fn new() -> Net {
         let (place, element) = (Place::new(), Namespace::create().unwrap());
         let hosts: Vec<Namespace> = (0..2).map(|_| Namespace::create().unwrap()).collect();
@@ -135,7 +135,7 @@ fn run_in(namespace: &Namespace, program: &str, words: &[&str]) -> String {
     String::from_utf8(said.stdout).unwrap()
 }
 
-/// An echo request with a hop limit, bytes, and whether it may be cut; what comes back, and from whom.
+/// Sends an echo request with a hop limit, a size, and a don't-fragment flag; prints the reply, and its sender.
 const PING: &str = r"
 import socket, struct, sys
 to, hops, size, whole = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == 'whole'
@@ -183,7 +183,7 @@ pub fn a_router_with_agents_routes() {
         net.at_host(host, "ip", &["address", "add", &own, "dev", &device]);
         net.at_host(host, "ip", &["route", "add", "default", "via", &router]);
         if has_v6 {
-            // Cables are laid without it.
+            // Cables are created without IPv6.
             let setting = format!("net/ipv6/conf/{device}/disable_ipv6");
             net.hosts[host].set(&setting, "0").unwrap();
             let (own, router) = (format!("fd0{number}::9/64"), format!("fd0{number}::1"));
@@ -212,7 +212,7 @@ pub fn a_router_with_agents_routes() {
     for ((to, hops, bytes, whole), says) in expected {
         assert_eq!(ping(&net, to, hops, bytes, whole), says, "{to}, {hops} hops, {bytes} bytes");
     }
-    // A megabyte by TCP, which has to find out how much the second link carries.
+    // A megabyte over TCP, which has to discover the second link's MTU.
     let listener = net.hosts[1].run(|| TcpListener::bind("10.2.0.9:7000")).unwrap().unwrap();
     let received = std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -244,7 +244,7 @@ const CFM: &str = r#"<fe xmlns="urn:progfe:fe:1" name="cfm"><use library="BaseLF
   <watch agent="cfm" event="PeerFound"/><watch agent="cfm" event="PeerLost"/>
   <watch agent="cfm" event="RdiSeen"/><watch agent="cfm" event="RdiGone"/></fe>"#;
 
-/// Both sides see each other, and each sees when the other does not.
+/// Tests that both sides detect each other, and that each detects the other's loss.
 pub fn continuity_is_checked_with_open_vswitch() {
     let place = Place::new();
     let lab = Lab::open(&place.path().join("rack")).unwrap();
@@ -291,7 +291,7 @@ pub fn continuity_is_checked_with_open_vswitch() {
     switch.stop().unwrap();
 }
 
-/// Two elements see each other, and measure the way between them, with the kernel's stamps at one end.
+/// Tests that two elements detect each other and measure the delay between them, with kernel timestamps at one end.
 pub fn elements_measure_each_other() {
     let net = Net::new();
     let other = Place::new();
@@ -325,7 +325,7 @@ pub fn elements_measure_each_other() {
     let delay = ask(&["delay", to, "count=5", "interval_ms=10"]);
     assert_eq!(delay["answered"], 5, "{delay}");
     for answer in delay["answers"].as_array().unwrap() {
-        // The kernel got it before the element answered, and both were on the way here.
+        // The kernel received it before the element replied, and both were in flight.
         let (way, theirs) = (answer["delay_ns"].as_i64(), answer["theirs_ns"].as_i64());
         assert!(way > Some(0) && theirs > Some(0), "{answer}");
     }
@@ -415,7 +415,7 @@ pub fn a_program_of_ones_own_is_an_agent() {
     assert!(in_time(|| control.state("mine")["not_connected"].as_u64() > before));
 }
 
-/// A program by HTTP: refused with all its problems, or in place of the one that runs.
+/// Tests programs over HTTP: rejected with all errors, or loaded in place of the running one.
 pub fn programs_come_by_http() {
     let net = Net::new();
     run_in(&net.element, "ip", &["link", "set", "lo", "up"]);
@@ -447,7 +447,7 @@ pub fn programs_come_by_http() {
     let (status, done) = ask("POST", "/program", &router);
     let done: Value = serde_json::from_str(&done).unwrap();
     assert_eq!((status.as_str(), &done["program"]), ("200", &"router-agents".into()));
-    // Numbers rise; the one that was refused had one as well.
+    // Generations rise; the rejected program had one as well.
     assert!(done["generation"].as_u64() > Some(1), "{done}");
     assert_eq!(
         ask("GET", "/components/nh/IPv4NextHopTable[2]/MTU", "").1,
@@ -486,7 +486,7 @@ pub fn programs_come_by_ethernet() {
     assert_eq!((code, &said["program"]), (Some(0), &"router-agents".into()));
     let mut control = Control::open(&net.place);
     assert_eq!(control.ask(&json!({"get": "counters"}))["progfe"]["program"], "router-agents");
-    // As many problems as fill several frames.
+    // Enough errors to fill several frames.
     let rows = "<row table=\"Rules\"><when>Nothing</when></row>".repeat(60);
     let wrong = format!(
         "<fe xmlns=\"urn:progfe:fe:1\" name=\"w\"><use library=\"ProGFE\"/><instances>\

@@ -25,7 +25,7 @@ fn measured(trial: &Value, name: &str) -> Option<f64> {
     all.iter().find(|it| it["metric"] == name)?["value"].as_f64()
 }
 
-/// A packet is waited for so long that none is lost for want of time.
+/// Tests client and server; the wait for a packet is so long that none counts as lost because of it.
 pub fn client_and_server_exist_twice() {
     let place = Place::new();
     let before = System::now();
@@ -40,7 +40,7 @@ pub fn client_and_server_exist_twice() {
     let folder = only_run(&place.path().join("runs"));
     let record = record(&folder);
     let trials = record["trials"].as_array().unwrap();
-    // By port and by all fields at the smallest size, by all fields at the other; without OpenFlow one a size.
+    // By port and by all fields at the smallest size, by all fields at the other; one per size without OpenFlow.
     assert_eq!(trials.len(), 2 * 2 * (3 + 5 * 2));
     for trial in trials {
         let module = &trial["module"];
@@ -69,7 +69,7 @@ pub fn client_and_server_exist_twice() {
     assert_eq!(rows.count(), 3 + 5 * 2, "{summary}");
 }
 
-/// Over other links no host can stand there.
+/// Tests that other links support no hosts.
 pub fn other_links_have_no_hosts() {
     let place = Place::new();
     let said = place.planimeter(&["run", "costa2017/sockets", "--on", "ours", "--link", "memory"]);
@@ -99,7 +99,7 @@ pub fn iperf_makes_the_load() {
             assert!(told("load_frames") > 0.0, "{trial}");
             assert_eq!(told("flow_answered_ratio"), 1.0, "{trial}");
         }
-        // What hosts sent is in no account of the tester's, nor what was lost of it.
+        // Frames and losses of hosts are not in the tester's balance.
         assert_eq!(
             (&trial["frames_unexplained"], &trial["frames_offered"]),
             (&0.into(), &0.into())

@@ -50,7 +50,7 @@ pub fn switches_without_a_link_in_common() {
     }
 }
 
-/// Open vSwitch behind ours, entered by its second port.
+/// Open vSwitch behind our switch, with its second port as ingress.
 const CHAIN: &str = "instrument = [\"first:1\", \"second:1\"]\n\
                      [[switch]]\nname = \"first\"\ntarget = \"ours\"\n\
                      [[switch]]\nname = \"second\"\ntarget = \"ovs\"\n\

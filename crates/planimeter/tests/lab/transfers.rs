@@ -1,4 +1,4 @@
-//! Connections by TCP between hosts, through targets of every kind: what they say, and that limits are what they were.
+//! Tests of TCP connections between hosts, through targets of every kind: results, and the effect of limits.
 
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ pub fn a_window_and_a_frame_size_are_what_was_asked_for() {
                 assert!((0.5..2.0).contains(&(obtained / asked)), "{obtained} for {asked}");
                 assert_eq!(told("segment_payload_bytes"), 1448.0, "{trial}");
             }
-            // A frame's headers and check sequence, and TCP's option with time stamps.
+            // A frame's headers and check sequence, and TCP's timestamp option.
             _ => assert_eq!(told("segment_payload_bytes"), 256.0 - 18.0 - 40.0 - 12.0, "{trial}"),
         }
     }

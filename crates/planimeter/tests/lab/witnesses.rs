@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::common::{only_run, record};
 use super::{Place, System, lab_needs};
 
-/// What only the credentials' file may say.
+/// Secrets that only the credentials file may contain.
 const SECRETS: [&str; 3] = ["correct horse", "battery staple", "hidden word"];
 
 const CREDENTIALS: [(&str, &str); 3] = [
@@ -29,7 +29,7 @@ pub fn agent_needs() -> Result<(), Need> {
     need::tool("snmpd", "snmpd").map(drop)
 }
 
-/// No file below a folder holds a secret.
+/// Checks that no file below a folder contains a secret.
 fn assert_no_secret(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -67,7 +67,7 @@ fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
     trials.iter().map(|trial| trial["witness"].clone()).collect()
 }
 
-/// The agent caches its counters for seconds, which `snmp_wait` waits for.
+/// Tests an agent that caches its counters for seconds, which `snmp_wait` waits for.
 pub fn a_foreign_agent_counts_every_frame() {
     let place = Place::new();
     for (level, text) in CREDENTIALS {
@@ -94,8 +94,8 @@ pub fn an_absent_agent_is_a_warning() {
     }
 }
 
-/// Switches of two kinds, whose control channel passes the loopback interface of their namespace: each message has a
-/// stamp of the kernel, and the file of the capture holds OpenFlow.
+/// Tests two kinds of switches whose control channel uses the loopback interface of their namespace: each message has
+/// a kernel timestamp, and the capture file contains OpenFlow.
 pub fn control_channels_are_captured() {
     let place = Place::new();
     let before = System::now();
