@@ -300,7 +300,7 @@ impl Place {
     }
 }
 
-/// System-wide state: processes, namespaces and interfaces.
+/// Network interfaces and named namespaces of the machine.
 struct System {
     interfaces: Vec<String>,
     namespaces: Vec<String>,

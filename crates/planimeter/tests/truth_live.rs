@@ -50,23 +50,23 @@ const TESTS: [Test<Need>; 4] = [
     ("models_over_interfaces", veth_needs, models_over_interfaces),
 ];
 
-/// The load at which links are measured, so that frames are 50 us apart, and for how long.
+/// The load of the links' measurement, with frames 50 us apart, and its duration.
 const RATE_PPS: f64 = 20_000.0;
 const GAP: Nanos = Nanos::from_micros(50);
 const DURATION: Nanos = Nanos::from_millis(30);
 
-/// Trials of each link, and how many of them have to be undisturbed for its delay to be judged.
+/// Trials of each link, and how many must be undisturbed to judge its delay.
 const REPEATS: usize = 12;
 const UNDISTURBED_MIN: usize = 4;
 
-/// A machine is quiet if so many of all trials were undisturbed.
+/// A machine is quiet if this percentage of all trials was undisturbed.
 const QUIET_PERCENT: usize = 98;
 
 /// Initial wait for frames in flight, and the number of further attempts, each four times as long.
 const DRAIN: Nanos = Nanos::from_millis(10);
 const ATTEMPTS: u32 = 5;
 
-/// Far longer than joining two ports takes.
+/// Time limit to connect two ports; only a failure takes this long.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
 fn main() -> ExitCode {
@@ -92,7 +92,7 @@ fn models_over_interfaces() {
     living::check("veth", models());
 }
 
-/// How many switches of each kind are drawn: a run takes far longer than a trial of a link.
+/// Returns the number of switches of each kind: a run takes far longer than a trial of a link.
 fn models() -> u64 {
     cases().div_ceil(14)
 }
@@ -101,20 +101,20 @@ fn cases() -> u64 {
     std::env::var("TRUTH_CASES_LIVE").ok().and_then(|text| text.parse().ok()).unwrap_or(14)
 }
 
-/// Makes both ends of the way: the tester's two ports, and those between which frames are passed on.
+/// Creates both ends of the path: the tester's two ports, and the two ports of the forwarding thread.
 type Ends<'a> = &'a dyn Fn() -> ([Box<dyn Port>; 2], [Box<dyn Port>; 2]);
 
-/// What passed frames on, and what became of its time.
+/// The forwarding thread's counters and interruptions.
 struct Passed {
     faults: FaultCounters,
-    /// How much later frames left than they should, on average, unless it was away.
+    /// Mean lateness of frames, without interruptions.
     ns_late: f64,
-    /// When it was away, and until when.
+    /// Start and end of its interruptions.
     away: Vec<(Nanos, Nanos)>,
 }
 
 impl Passed {
-    /// The trials during which frames were passed on without interruption.
+    /// Returns the trials without interruption of the forwarding thread.
     fn undisturbed<'a>(&self, means: &'a [Mean]) -> Vec<&'a Mean> {
         let is_free = |mean: &&Mean| {
             !self.away.iter().any(|&(from, until)| from < mean.until && until > mean.from)
@@ -189,7 +189,7 @@ fn run_once(case: &Case, ends: Ends<'_>, cores: &Cores, drain: Nanos) -> (Said, 
     })
 }
 
-/// Ends the passing on also when the measuring panics.
+/// Stops the forwarding thread even if the measurement panics.
 struct SetWhenDropped<'a>(&'a AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {
@@ -204,8 +204,10 @@ fn bare() -> Case {
     Case { kind: Kind::Delay, delay, faults, stall: None }
 }
 
-/// Draws links and measures each. How large the stated errors are is the machine's affair; that at least half of
-/// them are no larger than what the trials themselves differ by is the method's.
+/// Draws links and measures each.
+///
+/// The size of the stated errors depends on the machine. The method must ensure that at least half of them do not
+/// exceed the differences between the trials.
 fn check(name: &str, ends: Ends<'_>) {
     let cores = Cores::of_machine().unwrap();
     let (mut judged, mut missed, mut errors) = (0, Vec::new(), Vec::new());
@@ -253,7 +255,7 @@ fn check(name: &str, ends: Ends<'_>) {
     );
 }
 
-/// By how much the means of trials differ at most, in nanoseconds.
+/// Returns the largest difference between the means of trials, in nanoseconds.
 fn spread(means: &[&Mean]) -> f64 {
     let of =
         |pick: fn(f64, f64) -> f64| means.iter().map(|mean| mean.ns).reduce(pick).unwrap_or(0.0);
@@ -268,7 +270,7 @@ fn middle(interval: &Interval) -> f64 {
     (interval.high + interval.low) / 2.0
 }
 
-/// Whether what the tester counted is what happened.
+/// Returns whether the tester's counts match the real events.
 fn is_counted(said: &Said, done: &FaultCounters) -> bool {
     let lost = said.lost - said.lost_by_tester as i64;
     let counted = (lost, said.duplicated, said.reordered, said.wrong);

@@ -37,7 +37,7 @@ const RING_FRAMES: usize = 1024;
 /// Interval between pieces of an endless reply.
 const PIECE_EVERY: Nanos = Nanos::from_millis(1);
 
-/// The type of flow statistics.
+/// Multipart type of flow statistics.
 const FLOW_STATS: [u8; 2] = [0, 1];
 
 /// Capacity of a control channel, in bytes.
@@ -59,15 +59,15 @@ pub enum Vice {
 /// A request that a switch accepts but does not perform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// It performs no set-field action.
+    /// It performs no rewriting action.
     IgnoresRewrites,
-    /// No rule is installed that is the last of so many added ones.
+    /// Of this many added rules it does not install the last one.
     IgnoresRules(u32),
-    /// One of so many frames leaves with another source address.
+    /// One of this many frames leaves with a wrong source address.
     Unstable(u32),
 }
 
-/// A port whose frames now and then leave with another source address.
+/// A port whose frames occasionally leave with a wrong source address.
 struct Spoilt {
     inner: Box<dyn Port>,
     one_of: u32,
@@ -98,7 +98,7 @@ impl Port for Spoilt {
     }
 }
 
-/// Messages to the switch, without what it does not do.
+/// Filter that removes requests that the switch does not perform.
 struct Filter {
     flaw: Flaw,
     stream: Stream,
@@ -107,7 +107,7 @@ struct Filter {
 }
 
 impl Filter {
-    /// What arrives of a message, and what stays away of it.
+    /// Takes received bytes of messages, and drops the filtered parts.
     fn pass(&mut self, bytes: &[u8]) {
         assert_eq!(self.stream.push(bytes), bytes.len());
         while let Some(message) = self.stream.cut().unwrap() {
@@ -141,16 +141,16 @@ pub struct Switch {
     node: Node,
     vice: Option<Vice>,
     flaw: Option<Flaw>,
-    /// When the first connection was made, if one was.
+    /// Time of the first connection, if there was one.
     begun_at: Option<Nanos>,
-    /// Whether all its connections are over.
+    /// Whether all its connections are closed.
     has_left: Arc<AtomicBool>,
-    /// What never ends.
+    /// The endless piece.
     piece: Piece,
     said_at: Nanos,
 }
 
-/// The switch's end of a connection, which is over when the switch has left.
+/// The switch's end of a connection, which closes when the switch has left.
 struct End {
     channel: MemoryChannel,
     has_left: Arc<AtomicBool>,

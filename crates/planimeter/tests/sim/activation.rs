@@ -9,7 +9,7 @@ use super::{check_resumed, measure, plan};
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
-/// Probes in a second, and so many nanoseconds between two of one of 50 rules.
+/// Probe rate per second, and nanoseconds between two probes of one of 50 rules.
 const PROBES: &str = "probes_pps=50000";
 const ROUND_NS: f64 = 1e6;
 
@@ -48,8 +48,8 @@ fn rules_of_an_honest_switch_act_within_what_probes_can_tell_whatever_is_done_to
     }
 }
 
-/// One rule after the other, 0.05 ms each: visited in turn they would be known to 5 ms at the rate of a
-/// virtual cable, and to 0.5 ms at that of shared memory.
+/// One rule after the other, 0.05 ms each. If probes visited the rules in turn, the times would be known to 5 ms at
+/// the rate of a virtual cable, and to 0.5 ms at that of shared memory.
 #[test]
 fn of_a_thousand_rules_that_act_in_a_row_most_probes_go_to_those_that_come_next() {
     let folder = Folder::new();
@@ -91,7 +91,7 @@ fn every_rule_stands_once_in_what_is_drawn() {
 fn rules_that_the_switch_refuses_are_told_and_the_others_are_measured() {
     let record = update(&["wildcard_entries_max=31", "probes=before", "patience=0.2"]);
     let run = module(&record, 0);
-    // One of the 31 entries sends back what no rule takes.
+    // One of the 31 entries sends frames without a matching rule to the controller.
     assert_eq!(value(run, "rules_active_ratio"), 30.0 / 50.0);
     assert_eq!(value(run, "errors_count"), 20.0);
     assert_eq!(run.errors_received, 20);

@@ -10,11 +10,11 @@ use crate::common::Folder;
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
-/// A target that forwards 5,000 frames a second, behind rings that hold those of 13 milliseconds...
+/// A target that forwards 5,000 frames per second, behind rings for 13 milliseconds of frames...
 const SLOW: [&str; 5] =
     ["service_ns=200000", "capacity=10M", "warmup=0", "ring_frames=64", "seconds=0.2"];
 
-/// ...and a tester that is away for longer in every other trial.
+/// ...and a tester that stalls longer than that in every other trial.
 const AWAY: &str = "stall_ns=20000000";
 
 /// The record of an experiment under these settings.
@@ -28,7 +28,7 @@ fn has(trial: &Trial, flag: Flag) -> bool {
     trial.flags.contains(&flag)
 }
 
-/// What was found, without what the tester marked.
+/// Returns the results without marks of the tester.
 fn found(record: &Record) -> Vec<(f64, bool)> {
     let disturbed = |outcome: &Outcome| outcome.flags.contains(&Flag::Disturbed);
     record.outcomes.iter().map(|outcome| (outcome.value, disturbed(outcome))).collect()
@@ -86,7 +86,7 @@ fn a_repeated_trial_stands_in_the_record_and_counts_for_nothing() {
 
 #[test]
 fn a_target_that_loses_by_itself_is_not_excused() {
-    // It takes a second for a frame: less than any load that is tried.
+    // Its service time is one second per frame: less than any load that is tried.
     let record = measured("throughput", &["service_ns=1000000000", "frame=64", "repeats=1", AWAY]);
     assert!(!record.outcomes.is_empty());
     for outcome in &record.outcomes {

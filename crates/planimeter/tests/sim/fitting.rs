@@ -1,4 +1,5 @@
-//! Models that are measured, fitted and measured again in virtual time: the fitted one shows what the true one did.
+//! Tests of models that are measured, fitted and measured again in virtual time: the fitted model reproduces the
+//! results of the true one.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use switch::behaviour::model::{Model, known};
 use super::common::Folder;
 use super::{carry_out, plan};
 
-/// Runs of everything that can be fitted, and the sizes that make them short.
+/// Runs for all fitted values, with sizes that keep them short.
 const RUNS: &[(&[&str], &[&str])] = &[
     (
         &["rule-activation", "stats-delay", "echo-delay", "control-rate"],
@@ -79,7 +80,7 @@ const RUNS: &[(&[&str], &[&str])] = &[
 fn measured(kind: TargetKind, runs: &[(&[&str], &[&str])]) -> Vec<Run> {
     let run = |(number, (experiments, set)): (usize, &(&[&str], &[&str]))| {
         let set = [&["wildcard_entries_max=5000", "patience=20"], *set].concat();
-        // A key that an experiment does not declare is not set for it.
+        // A key is set only for experiments that declare it.
         let set: Vec<&str> = set
             .into_iter()
             .filter(|it| !it.starts_with("patience") || experiments.contains(&"rule-activation"))
@@ -108,7 +109,7 @@ fn sizes(in_batches: bool) -> Vec<(&'static [&'static str], Vec<&'static str>)> 
     RUNS.iter().map(|(names, of)| (*names, set(of))).collect()
 }
 
-/// The values of these metrics by run, place and name, each with how well it is known.
+/// Returns the values of these metrics by run, point and name, each with its error.
 fn values(runs: &[Run], metrics: &[&str]) -> BTreeMap<String, (f64, f64)> {
     let mut found = BTreeMap::new();
     for run in runs {
@@ -122,7 +123,7 @@ fn values(runs: &[Run], metrics: &[&str]) -> BTreeMap<String, (f64, f64)> {
     found
 }
 
-/// Metrics that do not depend on how an update happens to lie to the beat of batches.
+/// Metrics that do not depend on the phase between an update and the batches.
 const STEADY: &[&str] = &[
     "control_plane_ns",
     "aggregate_reply_ns_p50",

@@ -10,9 +10,9 @@ use results::record::{GoalResult, Metric, Outcome, Record, Remark, Role};
 use super::{ALL, RING_FRAMES, carry_out, check_resumed, measure, plan};
 use crate::common::Folder;
 
-/// A target that takes 20 us for a frame, behind a link that carries three times as much...
+/// A target with a service time of 20 us, behind a link with three times the capacity...
 const SLOW: [&str; 3] = ["service_ns=20000", "capacity=100M", "warmup=0"];
-/// ...forwards so many in a second.
+/// ...forwards this many frames per second.
 const CAPACITY_PPS: f64 = 50_000.0;
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
@@ -30,8 +30,8 @@ fn both_goals_hold_the_capacity_between_their_bounds_and_the_record_holds_everyt
     let asked = ["goals=ndr,pdr", "goal_initial=0.1", "goal_final=0.5", "goal_sum=1.5"];
     let set = [&SLOW[..], &asked, &["goal_width=0.02", "loss=0.05", "repeats=1"]].concat();
     let record = measure(&plan(&["rfc9971"], &OURS, &set, 1));
-    // What the rings before and behind the target, and the batches in its hands, take in without loss
-    // in a full-length trial.
+    // Frames that the rings before and behind the target, and its batches, absorb without loss in a full-length
+    // trial.
     let absorbed_pps = 2.5 * RING_FRAMES / 0.5;
     for (name, allowed) in [("ndr", 0.0), ("pdr", 0.05)] {
         let goal = goals(&record, name).next().unwrap();

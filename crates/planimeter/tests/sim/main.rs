@@ -55,7 +55,7 @@ use planimeter::target::name::{Link, TargetKind};
 use planimeter::target::{Benches, Surroundings};
 use results::record::{ClaimVerdict, Metric, Outcome, Record, Role, Trial};
 
-/// Every target that can be joined in memory.
+/// Every target that supports in-memory links.
 const ALL: [TargetKind; 5] = [
     TargetKind::Ours,
     TargetKind::Bridge,
@@ -64,15 +64,15 @@ const ALL: [TargetKind; 5] = [
     TargetKind::Direct,
 ];
 
-/// A target that takes this long for a frame...
+/// A target with this service time...
 const SLOW: &str = "service_ns=2000";
-/// ...forwards so many in a second.
+/// ...forwards this many frames per second.
 const CAPACITY_PPS: f64 = 500_000.0;
 
-/// Frames that may wait in the ring of a link.
+/// Capacity of a link's ring, in frames.
 const RING_FRAMES: f64 = 1024.0;
 
-/// Counts trials, and sets the flag after so many.
+/// Counts trials, and sets the flag after a number of them.
 struct StopAfter {
     trials: Option<u64>,
     stop: Arc<AtomicBool>,
@@ -153,7 +153,8 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
     (finished, watcher)
 }
 
-/// The claims as judged by a clock. Simulated time decides none of them, but their rules are tested all the same.
+/// Returns the claims as judged for a real clock. Simulated time decides none of them, but the rules are still
+/// tested.
 fn claims_with_rates(record: &Record) -> Vec<ClaimVerdict> {
     let mut record = record.clone();
     record.cells.iter_mut().for_each(|cell| cell.exclusion = None);
@@ -182,7 +183,7 @@ fn assert_accounted(record: &Record) {
         assert_eq!((trial.frames_unexplained, trial.unexplained()), (0, 0), "{name}");
         let classes = &trial.classes;
         if trial.module.is_some() {
-            // Where a module's frames come back is what it looks at.
+            // The module itself checks where its frames return.
             continue;
         }
         let wrong = [classes.misrouted, classes.flooded, classes.duplicate, classes.corrupt];
@@ -191,7 +192,7 @@ fn assert_accounted(record: &Record) {
     }
 }
 
-/// The target of a program that ships.
+/// Returns the target of a program in the repository.
 fn program(name: &str) -> TargetKind {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/progfe");
     format!("progfe:{}", folder.join(name).display()).parse().unwrap()
@@ -349,7 +350,7 @@ fn a_slow_target_saturates_at_its_capacity() {
         let dropped: u64 = overloaded.drops.iter().map(|drop| drop.frames).sum();
         assert_eq!(dropped > 0, is_slow, "{}", kind.name());
         let latency = overloaded.latency.as_ref().unwrap();
-        // A full ring before a slow target: each frame waits for all that were there before it.
+        // A full ring before a slow target: each frame waits for all earlier ones in the ring.
         let waits_ns = RING_FRAMES * 2000.0;
         assert_eq!(latency.ns_max as f64 > 0.9 * waits_ns, is_slow, "{}", kind.name());
     }
@@ -365,7 +366,7 @@ fn a_search_finds_the_capacity_within_its_resolution() {
         panic!("one search gives one result: {:?}", record.outcomes)
     };
     let resolution_pps = resolution * 1e9 / (8.0 * 84.0);
-    // What the rings before and behind the target take in without loss, over a final trial.
+    // Frames that the rings before and behind the target absorb without loss, over a final trial.
     let absorbed_pps = 2.0 * RING_FRAMES / (4.0 * seconds);
     let range = CAPACITY_PPS - resolution_pps..=CAPACITY_PPS + absorbed_pps;
     assert!(range.contains(value), "{value} is not in {range:?}");

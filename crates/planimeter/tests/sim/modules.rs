@@ -40,7 +40,7 @@ impl Device for Switch {
     }
 }
 
-/// Two of the tester's ports, and the switch's ports 1 and 2 at their other ends.
+/// Returns a rig with two ports of the tester, connected to the switch's ports 1 and 2.
 fn rig() -> SimRig<Switch> {
     let openflow = OpenFlowConfig { probe_ms: 3_600_000, ..OpenFlowConfig::default() };
     let mut config = Config::new(Kind::OpenFlow(openflow));
@@ -55,7 +55,7 @@ fn rig() -> SimRig<Switch> {
     SimRig::new(near, Switch { node, serves_at: Nanos::ZERO }, 5)
 }
 
-/// Carries a module out on our switch.
+/// Runs a module on our switch.
 pub fn stage(module: &mut dyn Module) -> StageReport {
     let joined = [1, 2].map(|port| Some(Joined { switch: 0, port })).to_vec();
     rig().stage(module, &Scene { joined }, &mut |switch, _, now| {
@@ -65,7 +65,7 @@ pub fn stage(module: &mut dyn Module) -> StageReport {
     })
 }
 
-/// UDP frames to so many ports in turn, from 1 on.
+/// Returns UDP frames to this many ports in turn, from 1 on.
 pub fn probes(flows: u64, pps: f64) -> Stream {
     let ip = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let headers = Headers::udp(([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]), ip, (9, 9));
@@ -130,7 +130,7 @@ impl Module for Rules {
             What::Start(facts) => {
                 assert_eq!(facts.version(0), Some(self.version));
                 assert_eq!(facts.port_joined(Joined { switch: 0, port: 2 }), Some(1));
-                // A rule below all others, so that what meets none is dropped in every version.
+                // A lowest-priority rule, so that frames without a match are dropped in every version.
                 desk.send(0, Message::FlowMod(FlowMod::add(Match::ANY, 1, Vec::new())));
                 self.echo = Some(desk.send(0, Message::EchoRequest(vec![1; 32])));
                 desk.watch(1, Watch::Probes);

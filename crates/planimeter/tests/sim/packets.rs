@@ -1,4 +1,4 @@
-//! Frames and messages between switch and controller, on a switch whose time for a frame is known.
+//! Tests of frames and messages between switch and controller, on a switch with a known service time.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -7,11 +7,11 @@ use super::{Destination, Folder, carry_out, plan};
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
-/// The switch takes this long for a frame that came by a port...
+/// The switch's service time for a received frame...
 const SERVICE: &str = "service_ns=20000";
 const SERVICE_NS: f64 = 20_000.0;
 
-/// ...and so many of them in a second.
+/// ...and its frames per second.
 const CAPACITY: f64 = 50_000.0;
 
 const VERSIONS: [&str; 3] = ["version=1.0", "version=1.3", "version=1.4,1.5"];
@@ -22,7 +22,7 @@ const CASES: [(&str, &str); 3] = [
     ("version=1.4,1.5", "buffer=whole"),
 ];
 
-/// The record of a module; where its frames stay is what it looks at.
+/// Returns the record of a module; the module itself checks where its frames go.
 pub fn run(module: &str, set: &[&str]) -> Record {
     let set = [&["repeats=1"], set].concat();
     let folder = Folder::new();
@@ -142,7 +142,7 @@ fn echoes_are_answered_at_rest_and_at_work() {
 fn what_cannot_be_done_is_refused_before_the_barrier_is_answered() {
     for version in VERSIONS {
         let record = run("error-delay", &["samples=20", version]);
-        // Nothing, a port, a table and an action are wrong, behind nothing and behind other flow-mods.
+        // No error, or a wrong port, table or action; sent alone and after other flow-mods.
         assert_eq!(record.trials.len(), 8);
         for (place, trial) in record.trials.iter().enumerate() {
             let run = trial.module.as_ref().unwrap();

@@ -52,7 +52,7 @@ pub const MODULES: &[(&str, &[&str])] = &[
     ("session", &["controllers_count=2", "patience=0.3", "frames_pps=500"]),
 ];
 
-/// A switch for which everything takes a while, so that there is a middle.
+/// Returns a slow switch, so that there is a time in the middle of a run.
 fn slow() -> Model {
     let mut model = Model::default();
     (model.agent.message_ns, model.agent.flow_mod_ns) = (50_000, 50_000);
@@ -61,7 +61,7 @@ fn slow() -> Model {
     model
 }
 
-/// The report of an experiment's first module.
+/// Returns the report of an experiment's first module.
 fn first(id: &str, set: &[&str], vice: Option<Vice>) -> (StageReport, Nanos) {
     let set: Vec<String> = set.iter().map(|it| it.to_string()).collect();
     let mut switch = OneSwitch::like(&slow(), 7);

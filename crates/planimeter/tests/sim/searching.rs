@@ -66,7 +66,7 @@ fn measured(record: &Record, name: &'static str) -> f64 {
     all.find(|found| found.metric == metric).unwrap_or_else(|| panic!("no {name}")).value
 }
 
-/// The last bracket is closed around what was found, as far as it has to be.
+/// Checks that the last bracket is closed around the result, as far as required.
 fn assert_closed(steps: &[Bracket], found: f64, slack: f64) {
     let last = steps.last().unwrap();
     let (low, high) = (last.met.unwrap_or(0.0), last.missed.unwrap_or(last.most));

@@ -1,4 +1,4 @@
-//! Control stalls in virtual time: the longest silence is that of the switch, and every load of the list ends.
+//! Tests of control stalls in virtual time: the longest silence is the switch's own, and every load of the list ends.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;

@@ -10,7 +10,7 @@ const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
 const VERSIONS: [&str; 4] = ["1.0", "1.3", "1.4", "1.5"];
 
-/// What our switch takes to a message at most in virtual time.
+/// Longest time of our switch for a message in virtual time.
 const AT_ONCE_NS: f64 = 1e6;
 
 fn run(experiment: &str, version: &str, set: &[&str]) -> Record {
@@ -47,7 +47,7 @@ fn every_kind_of_statistics_tells_of_all_that_there_is() {
         let record = run("stats-delay", version, &set);
         assert_eq!(record.trials.len(), 3);
         for run in modules(&record) {
-            // One rule below all others sends back what no rule takes.
+            // One lowest-priority rule sends frames without a match to the controller.
             assert_eq!(value(run, "flow_reply_rows"), 21.0, "{version}");
             assert_eq!(value(run, "aggregate_reply_rows"), 1.0, "{version}");
             assert_eq!(value(run, "port_reply_rows"), 2.0, "{version}");
@@ -88,7 +88,7 @@ fn counters_that_are_never_stale_are_found_so_within_the_poll() {
                 let (stale, half) = found(run, &format!("{word}_stale_ns")).unwrap();
                 let half = half.unwrap();
                 assert!(half <= 0.25e6 + AT_ONCE_NS / 2.0, "{version} {word}: {half}");
-                // They were counted as soon as they came, which is a frame's way after they left.
+                // They were counted on arrival, which is a frame's transit time after they were sent.
                 assert!(stale - half <= 20_000.0, "{version} {word}: {stale} {half}");
             }
         }
@@ -156,7 +156,7 @@ fn no_answer_is_lost_at_any_rate() {
     }
 }
 
-/// Time-outs are looked at so often by our switch.
+/// Interval at which our switch checks timeouts.
 const LATE_NS: f64 = 10e6;
 
 #[test]

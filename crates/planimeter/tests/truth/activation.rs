@@ -15,10 +15,10 @@ use crate::one_switch::{OneSwitch, said};
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
-/// What a probe takes on its way at most, twice over: a rule's window is wider by that than the time between probes.
+/// Twice the longest transit time of a probe; a rule's window exceeds the time between probes by this.
 const WAY_NS: f64 = 100_000.0;
 
-/// Windows are no wider than so many times the time between two probes of a rule.
+/// Maximum width of windows, in times between two probes of a rule.
 const WIDTH_MAX: f64 = 3.0;
 
 /// Pauses of at least this many probe rounds must be reported.
@@ -30,7 +30,7 @@ fn scaled(draw: &mut Draw, low: u64, high: u64) -> u64 {
     (low as f64 * (high as f64 / low as f64).powf(share)).round() as u64
 }
 
-/// What the checks of a case found.
+/// Errors found in a case.
 #[derive(Default)]
 struct Faults(Vec<String>);
 
@@ -41,7 +41,7 @@ impl Faults {
         }
     }
 
-    /// A value holds the truth within its error, which is no more than `half_max`.
+    /// Checks that a value contains the ground truth within its error, which is at most `half_max`.
     fn hidden(&mut self, report: &StageReport, name: &str, truth: f64, half_max: f64) {
         let Some(found) = said(report, name) else {
             return self.0.push(format!("{name} is not told"));
@@ -58,7 +58,7 @@ fn round_ns(report: &StageReport, rules: u64) -> f64 {
     rules as f64 * 1e9 / said(report, "probes_per_s").unwrap().value
 }
 
-/// Draws switches and counts those without faults.
+/// Draws switches and counts those without errors.
 fn check(kind: &str, mut draw: impl FnMut(&mut Draw, u64) -> (String, Faults)) {
     let count = cases("TRUTH_CASES_ACTIVATION", 6);
     let mut missed = Vec::new();
@@ -102,7 +102,7 @@ fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
         let is_shuffled = hardware.order == 1;
         let pause = interval - (batch - 1) * hardware.insert_ns;
         let model = Model { hardware, barrier, paths: paths(draw), ..Model::default() };
-        // One update more than resolves most: what follows looks at barriers.
+        // One update more than resolves most rules; further ones examine barriers.
         let settings = [("rules_count", rules.to_string()), ("updates_max", "2".to_string())];
         let report = measure(&model, &settings, seed);
         let round = round_ns(&report, rules);
@@ -132,13 +132,14 @@ fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
     println!("batches: told of {told}");
 }
 
-/// Rules that are drawn at another place than they were sent at (figure 8b).
+/// Returns the number of rules at another position than in the order sent (figure 8b).
 fn displaced(report: &StageReport) -> usize {
     let places = report.series.iter().find(|series| series.name == "place_acting").unwrap();
     places.points.iter().filter(|(sent, acting)| sent != acting).count()
 }
 
-/// 48 rules every 12 ms, of 1,000, whose probes come round every 10 ms at first: once reported as 119 every 43 ms.
+/// Tests 48 of 1,000 rules every 12 ms, with an initial probe round of 10 ms. A former version reported 119 every 43
+/// ms.
 #[test]
 fn batches_that_come_about_as_often_as_probes_are_found_at_the_defaults_and_order_is_drawn_as_it_is()
  {
@@ -171,7 +172,7 @@ fn batches_that_come_about_as_often_as_probes_are_found_at_the_defaults_and_orde
 
 const DEEDS: [&str; 3] = ["add", "modify", "delete"];
 
-/// A switch whose barriers are early for one operation, and by how much; for the others they are honest.
+/// Draws a switch whose barriers are early for one operation, and by how much; for others they are correct.
 fn early_for_one(draw: &mut Draw) -> (Model, usize, u64, f64) {
     let lateness = scaled(draw, MS / 10, 5 * SECOND);
     let rules = draw.between(8, 200);

@@ -30,7 +30,7 @@ struct Case {
     certain: Vec<(&'static str, [f64; 2])>,
 }
 
-/// How many were found, and of how many.
+/// Number of values found, and in total.
 #[derive(Default)]
 struct Score {
     found: usize,
@@ -95,7 +95,7 @@ fn small(draw: &mut Draw) -> Case {
         experiment: "table-capacity",
         set: vec!["rules_bound=500".into()],
         hidden: Vec::new(),
-        // One of them is the one below all others.
+        // One of them is the lowest-priority entry.
         certain: vec![("accepted_rules", fits), ("acting_rules", fits)],
     }
 }
@@ -131,7 +131,7 @@ fn honest(draw: &mut Draw) -> Case {
     }
 }
 
-/// Measures one switch over a link: the module's part of the record, and whether the tester was away.
+/// Measures one switch over a link; returns the module's part of the record, and whether the tester stalled.
 fn measure(case: &Case, link: &str) -> (Value, bool) {
     let folder = Folder::new();
     let mut text = "name = \"drawn\"\nabout = \"a switch that was drawn\"\n".to_string();
@@ -156,13 +156,13 @@ fn measure(case: &Case, link: &str) -> (Value, bool) {
     (trial["module"].clone(), is_disturbed)
 }
 
-/// A value of a module with its error.
+/// Returns a module's value with its error.
 fn told(module: &Value, name: &str) -> Option<[f64; 2]> {
     let found = module["measured"].as_array()?.iter().find(|it| it["metric"] == name)?;
     Some([found["value"].as_f64()?, found["resolution"].as_f64().unwrap_or(0.0)])
 }
 
-/// Draws so many switches of each kind and measures them over a link.
+/// Draws this many switches of each kind and measures them over a link.
 pub fn check(link: &str, count: u64) {
     let mut score = Score::default();
     for seed in 0..count {

@@ -17,7 +17,7 @@ use switch::behaviour::writer::{Change, Writer};
 use crate::case::Draw;
 use crate::one_switch::{OneSwitch, said};
 
-/// What rounding a number that was found may add to its error, as a share of it.
+/// Rounding error of a reported number, as a share of it.
 pub const ROUNDING: f64 = 1e-9;
 
 const MS: u64 = 1_000_000;
@@ -27,7 +27,7 @@ struct Hidden {
     /// The module's name for it.
     name: &'static str,
     truth: f64,
-    /// The error that the probes cannot but leave; 0 where they play no part.
+    /// The error that the probes cause unavoidably; 0 if the value does not depend on probes.
     probes: f64,
 }
 
@@ -84,7 +84,7 @@ pub fn set(settings: &[(&str, String)]) -> Vec<String> {
     settings.iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-/// A path that takes its time, and for each frame another.
+/// Draws a path with a random delay for each frame.
 fn path(draw: &mut Draw) -> Path {
     let (latency_ns, jitter_ns) = (draw.between(0, 20_000), draw.between(0, 5_000));
     Path { latency_ns, jitter_ns, ..Path::default() }
@@ -96,12 +96,12 @@ pub fn paths(draw: &mut Draw) -> Paths {
 
 /// Returns probe settings for these rules that leave a time uncertain by at most `half`, and their resolution.
 fn probes(rules: u64, half: u64) -> (String, f64) {
-    // Half the round, and half the way of a frame, which is at most 25 us.
+    // Half the round, and half the transit time of a frame, which is at most 25 us.
     let pps = rules as f64 * 1e9 / (2.0 * half as f64);
     (format!("{pps:.3}"), half as f64 + 13_000.0)
 }
 
-/// A barrier that is answered about so long before the last rule acts.
+/// Draws a switch that replies to a barrier about this long before the last rule becomes active.
 fn early(draw: &mut Draw, about: u64) -> Case {
     let lead = draw.between(about / 2, about * 3 / 2);
     let rules = draw.between(8, 24);
@@ -113,7 +113,7 @@ fn early(draw: &mut Draw, about: u64) -> Case {
     model.hardware.insert_ns = model.agent.flow_mod_ns + draw.between(1, costs / 2);
     model.paths = paths(draw);
     let (insert, flow_mod) = (model.hardware.insert_ns, model.agent.flow_mod_ns);
-    // Written one after the other from the first that was taken on; the agent has done the barrier after all.
+    // Rules are written in sequence from the first accepted one; the agent processes the barrier after all of them.
     let written_after_taken =
         (flow_mod + rules * insert) as i64 - (rules * flow_mod + model.agent.message_ns) as i64;
     let behind = if is_taken { written_after_taken.max(0) as u64 } else { 0 };
@@ -132,7 +132,7 @@ fn early(draw: &mut Draw, about: u64) -> Case {
         ]),
         hidden: vec![
             Hidden { name: "barrier_gap_ns_max", truth: truth as f64, probes: half },
-            // Probes visit each rule several times before it acts.
+            // Probes visit each rule several times before it becomes active.
             Hidden { name: "rules_premature_ratio", truth: 1.0, probes: 0.0 },
         ],
     }
@@ -158,7 +158,7 @@ fn a_barrier_that_is_early_by_about_four_seconds_is_found_out() {
     check("early by 4 s", |draw, _| early(draw, 4_000 * MS));
 }
 
-/// Rules that are written in batches, in the order in which they were sent or in any.
+/// Draws a switch that writes rules in batches, in the order sent or in random order.
 fn batched(draw: &mut Draw, is_shuffled: bool) -> (Model, u64) {
     let batch = draw.between(30, 70);
     let interval = draw.between(70 * MS, 140 * MS);
@@ -261,7 +261,7 @@ fn an_order_that_is_shuffled_within_batches_is_found_as_it_was() {
     });
 }
 
-/// Whether a seed's switch shuffles.
+/// Returns whether a seed's switch shuffles.
 fn shuffles(seed: u64) -> bool {
     seed.is_multiple_of(2)
 }
@@ -318,7 +318,7 @@ fn a_table_is_found_as_large_as_it_is() {
                 ("batch", batch.to_string()),
                 ("probes_pps", "20000".into()),
             ]),
-            // One entry is the one below all rules.
+            // One entry has the lowest priority.
             hidden: ["accepted_rules", "acting_rules"]
                 .map(|name| Hidden { name, truth: rules as f64 - 1.0, probes: 0.0 })
                 .into(),

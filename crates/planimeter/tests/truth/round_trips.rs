@@ -24,10 +24,10 @@ const REPEATS: usize = 3;
 /// Resolution of timestamps, and of a model, in nanoseconds.
 const CLOCK_NS: f64 = 1.0;
 
-/// The share of intervals that have to hold the truth.
+/// Share of intervals that must contain the true value, in percent.
 const HELD_PERCENT: u64 = 95;
 
-/// The types that are in hardware, by the word that the model has for that.
+/// The types in hardware, by the model's word for them.
 const LAYOUTS: [(u64, [bool; 5]); 4] = [
     (0, [true; 5]),
     (1, [false, false, false, false, true]),
@@ -50,7 +50,7 @@ fn path(draw: &mut Draw) -> Path {
     }
 }
 
-/// What a frame of so many bytes takes on a path in the mean, where no other is on it.
+/// Returns the mean delay of a frame of this size on a path without other frames.
 fn mean_ns(path: &Path, bytes: u64) -> f64 {
     let fixed = path.latency_ns + path.byte_ps * bytes / 1000;
     let slow = path.slow_ns + path.slow_byte_ps * bytes / 1000;
@@ -121,7 +121,7 @@ fn intervals_of_round_trips_hold_what_is_set_for_each_type_and_size() {
     for (name, kinds) in TYPES.iter().zip(held) {
         for (kind, (all, good)) in ["cells", "runs"].iter().zip(kinds) {
             println!("{name}: {good} of {all} {kind}");
-            // Of few one may miss.
+            // If there are few, one may miss.
             let may_miss = (all * (100 - HELD_PERCENT) / 100).max(1);
             assert!(all > 0 && all - good <= may_miss, "{name}: {good} of {all} {kind}");
         }

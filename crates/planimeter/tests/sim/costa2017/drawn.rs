@@ -21,15 +21,15 @@ pub const FRESH: u64 = 1_000_000;
 /// Property that reveals a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// Its frames take long.
+    /// Its frames have a long delay.
     Slow,
-    /// Some frames take much longer than most.
+    /// Some frames have a much longer delay than most.
     Tail,
-    /// Frames take more or less time.
+    /// Delays vary.
     Wavering,
-    /// Changing a frame takes time.
+    /// Rewriting a frame takes time.
     Rewrites,
-    /// Entries are gone through one by one.
+    /// Entries are searched linearly.
     Entries,
     /// The same device forwards faster without OpenFlow.
     Legacy,
@@ -38,18 +38,18 @@ pub enum Sign {
 const SIGNS: [Sign; 6] =
     [Sign::Slow, Sign::Tail, Sign::Wavering, Sign::Rewrites, Sign::Entries, Sign::Legacy];
 
-/// Who treats what.
+/// Path of each type of match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// All by hardware.
+    /// All in hardware.
     Hardware,
-    /// All by a processor.
+    /// All in software.
     Software,
-    /// Exact matches by hardware, the others by a processor.
+    /// Exact matches in hardware, the others in software.
     Exact,
-    /// Ports and MAC addresses by hardware.
+    /// Ports and MAC addresses in hardware.
     Layer2,
-    /// What looks above layer 2 by hardware.
+    /// Matches above layer 2 in hardware.
     Layer3,
 }
 
@@ -57,7 +57,7 @@ pub enum Layout {
 pub struct Drawn {
     /// Its name on the command line.
     pub kind: TargetKind,
-    /// Who treats what.
+    /// Path of each type of match.
     pub layout: Layout,
     /// The signs of its processor.
     pub signs: Vec<Sign>,
@@ -73,7 +73,7 @@ impl Chance {
         chance
     }
 
-    /// From 0 to 1.
+    /// Returns a number from 0 to 1.
     fn part(&mut self) -> f64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -84,7 +84,7 @@ impl Chance {
         from + (to - from) * self.part()
     }
 
-    /// As often between 1 and 2 as between 10 and 20.
+    /// Returns a number uniformly by order of magnitude.
     fn scaled(&mut self, from: f64, to: f64) -> f64 {
         from * (to / from).powf(self.part())
     }
@@ -105,7 +105,7 @@ impl Layout {
         }
     }
 
-    /// The word of a model for it, where there are two ways.
+    /// Returns the model's word for the layout, if there are two paths.
     fn word(self) -> Option<&'static str> {
         match self {
             Layout::Hardware | Layout::Software => None,
@@ -115,7 +115,7 @@ impl Layout {
         }
     }
 
-    /// The way of a type of match.
+    /// Returns the path of a type of match.
     pub fn way(self, word: &str) -> Way {
         let is_layer_2 = matches!(word, "port" | "MAC");
         let by_hardware = match self {
@@ -139,7 +139,7 @@ impl Layout {
     }
 }
 
-/// A switch with this layout and these signs.
+/// Draws a switch with this layout and these signs.
 pub fn with(folder: &Folder, seed: u64, layout: Layout, signs: &[Sign]) -> Drawn {
     let chance = &mut Chance::new(seed);
     let has = |sign: Sign| signs.contains(&sign) && layout != Layout::Hardware;
@@ -202,7 +202,7 @@ pub fn draw(folder: &Folder, seed: u64) -> Drawn {
     with(folder, seed, layout, &signs)
 }
 
-/// A path that gives nothing away: it wavers little, its slow frames are few and little slower, and nothing costs much.
+/// Returns a path without signs: small variation, few slow frames that are only a little slower, and low costs.
 fn calm(chance: &mut Chance, latency_ns: f64, rules: f64) -> Vec<(&'static str, f64)> {
     let has_slow = chance.happens(0.3);
     let mut some = |most: f64| if chance.happens(0.6) { chance.between(0.0, most) } else { 0.0 };
@@ -217,7 +217,7 @@ fn calm(chance: &mut Chance, latency_ns: f64, rules: f64) -> Vec<(&'static str, 
     ]
 }
 
-/// Lines of a model's file.
+/// Lines of a model file.
 #[derive(Default)]
 struct Keys(String);
 

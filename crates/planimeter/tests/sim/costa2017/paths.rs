@@ -38,7 +38,7 @@ fn judged(record: &Record, kind: TargetKind) -> Vec<Judged> {
 fn the_way_of_every_match_is_told_of_the_nine_switches() {
     let kinds: Vec<TargetKind> = NINE.iter().map(|(name, ..)| known(name)).collect();
     let types = "match_types=port,mac,ip,udp_port,exact";
-    // More than fit into the HP's hardware, where the last rule is then not.
+    // More than the HP's hardware holds, so that the last rule is not in hardware.
     let filling = ["rules_bound=2500", "wildcard_entries_max=5000", "rewrites=published"];
     let set = [&["packets=100", "open_pps=0", types, "repeats=2"], &filling[..]].concat();
     let few = measure(&plan(&["costa2017/table3", "costa2017/discussion"], &kinds, &set[..4], 1));
