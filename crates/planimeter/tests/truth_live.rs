@@ -3,7 +3,8 @@
 //! method.
 //!
 //! Counts must be exact. A mean delay, minus that of the same path without the link, must be within the method's
-//! stated error if neither the tester nor the forwarding thread was interrupted. No test depends on speed.
+//! stated error. This applies to trials in which neither the tester nor the forwarding thread was interrupted. No
+//! test depends on speed.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 

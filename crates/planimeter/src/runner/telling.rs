@@ -32,7 +32,7 @@ impl<'a> Telling<'a> {
         benches: &mut Benches,
         folder: &Path,
     ) -> Self {
-        // CPU time taken from the tester is reported as the tester's; CPU time taken from a target is not.
+        // The thread uses the tester's cores: the tester detects lost CPU time, a target does not.
         let cores = benches.all().next().map(|bench| bench.cores().instrument.clone());
         let cores = cores.unwrap_or_default();
         watcher.opened(folder, &cores);

@@ -1,8 +1,8 @@
 //! Independent check of a measurement: reads the target's SNMP agent before, during and after it.
 //!
-//! Modules read the agent on the target's own event loop, so that the same code reads an external agent in real time
-//! and a simulated one in virtual time. Invariant: the measurement continues whatever the agent does; the record
-//! states which counters are unknown.
+//! Modules read the agent on the target's own event loop. The same code thus reads an external agent in real time and
+//! a simulated one in virtual time. Invariant: the measurement continues whatever the agent does; the record states
+//! which counters are unknown.
 
 use instrument::module::witness::{Look, Seen};
 use packet::time::Nanos;

@@ -1,8 +1,8 @@
 //! Extends a trial's drain time while frames are unaccounted for (RFC 2544, section 23).
 //!
 //! RFC 2544 waits two seconds after the last frame. Short trials wait less, which is safe as long as every frame is
-//! accounted for. If frames are missing, for example because a target lost its core for a while, the trial stays open
-//! until all are accounted for, or until two seconds are over.
+//! accounted for. Frames may be missing because a target lost its core for a while. The trial then stays open until
+//! all are accounted for, at most two seconds.
 //!
 //! A target may lose frames that neither it nor the kernel counts; every lossy trial would then last two seconds.
 //! After two extensions without progress, a target therefore gets one short step only, so that late frames still
@@ -57,7 +57,7 @@ impl Overdue {
     }
 }
 
-/// Returns whether a trial's drain may be extended: it has streams, and no controller that acts on its end.
+/// Returns whether a trial's drain may be extended: it has streams, and no controller commands.
 pub fn covers(trial: &Trial) -> bool {
     trial.orders.is_none() && !trial.streams.is_empty()
 }

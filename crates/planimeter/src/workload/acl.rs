@@ -1,10 +1,10 @@
 //! Access lists in the style of ClassBench: rules over addresses, ports and protocol, and headers that match them.
 //!
 //! Source of the idea: D. Taylor, J. Turner, "ClassBench: a packet classification benchmark" (INFOCOM 2005).
-//! ClassBench reads seeds taken from real lists. Here the shares of a style (pairs of prefix lengths, classes of
-//! ports, protocols, branching of prefixes) are this project's own numbers, rounded from published properties of
-//! access lists (`acl`), firewalls (`fw`) and Linux chains (`ipc`). Addresses are walks down a tree in which a node
-//! has two children with some probability, so that prefixes nest and share leading bits.
+//! ClassBench reads seeds taken from real lists. Here a style is a set of shares: pairs of prefix lengths, classes of
+//! ports, protocols, and branching of prefixes. The shares are this project's own numbers. They are rounded from
+//! published properties of access lists (`acl`), firewalls (`fw`) and Linux chains (`ipc`). Addresses are walks down
+//! a tree in which a node has two children with some probability, so that prefixes nest and share leading bits.
 //!
 //! Invariant: a style, a number of rules and a seed determine the rules, which are all different. A header made for a
 //! rule matches no earlier one.

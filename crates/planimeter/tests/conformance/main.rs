@@ -1,9 +1,9 @@
 //! Conformance tests: requirements of the OpenFlow specifications, case by case.
 //!
-//! They run on our switch in virtual time, on the same switch with a model without costs, on our switch as a process
-//! over veth, and on Open vSwitch as a second implementation. Cases are text (`cases/*.case`, and those that
-//! `generate` makes from the table of fields). `clauses/*.txt` lists the clauses that they cover; `differences.txt`
-//! explains where Open vSwitch behaves differently.
+//! They run on our switch in virtual time, with and without a model of zero cost, and on our switch as a process over
+//! veth. Open vSwitch is a second implementation. Cases are text (`cases/*.case`, and those that `generate` makes
+//! from the table of fields). `clauses/*.txt` lists the clauses that they cover; `differences.txt` explains where
+//! Open vSwitch behaves differently.
 //!
 //! Arguments that are not options select cases by a part of their name. `--sim` omits tests that need a kernel.
 //! `UPDATE=1` rewrites `docs/openflow-conformance.md`.

@@ -1,6 +1,6 @@
-//! Tests of user devices that another process started: our switch as a plain process and Open vSwitch, each in a
-//! namespace of its own, connected by TCP in both directions over a separate cable, and a kernel bridge. The program
-//! runs at the other ends of the cables.
+//! Tests of user devices that another process started: our switch, Open vSwitch, and a kernel bridge. The switches
+//! have namespaces of their own, and TCP connections in both directions over a separate cable. The program runs at
+//! the other ends of the cables.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};

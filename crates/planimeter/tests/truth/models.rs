@@ -1,7 +1,7 @@
 //! Validation on switches whose behavior is drawn from a seed and hidden from the modules that measure it.
 //!
 //! Each draw includes settings of the experiment, as a user would choose them: probes dense enough to resolve a tenth
-//! of the value. A value counts as found if the ground truth is within the module's stated error, and that error is
+//! of the value. A value counts as found if the ground truth is within the module's stated error. That error must be
 //! at most a tenth of the value or the resolution of the probes. `TRUTH_CASES_MODELS` sets the number of switches of
 //! each kind, `TRUTH_CASES_HONEST` the number of correct ones.
 

@@ -1,9 +1,9 @@
 //! Validation of the intervals of costa2017's tables II and III with delays that are drawn from a seed and hidden.
 //!
-//! Packet delays are drawn for hardware and for software, by type of match, by size and with tails. The interval of a
-//! table's cell (of the means of repeats) and that of one run (of the means of its batches) are both 99 % intervals,
-//! as published, and must contain the true mean. The drawn delays are distributions, so a correct 99 % interval
-//! misses its mean once in a hundred cases. `TRUTH_CASES_TRIPS` sets the number of switches.
+//! Packet delays are drawn for hardware and for software, by type of match, by size and with tails. A table's cell
+//! has an interval of the means of repeats, a run one of the means of its batches. Both are 99 % intervals, as
+//! published, and must contain the true mean. The drawn delays are distributions, so a correct 99 % interval misses
+//! its mean once in a hundred cases. `TRUTH_CASES_TRIPS` sets the number of switches.
 
 use instrument::module::Ended;
 use results::interval::{self, LEVEL_PERCENT_HIGH};

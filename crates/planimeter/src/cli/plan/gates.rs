@@ -1,8 +1,8 @@
 //! Gates of a plan: comparisons, judged as `planimeter compare` does.
 //!
-//! A baseline is a target of the same step, which is measured in turns and again before a gate may fail, or a stored
-//! run, which is compared directly. Invariants: a plan is invalid unless every gate has a comparison in at least one
-//! step. A gate without a result of its metric in any step is an error, never passed.
+//! A baseline is a target of the same step or a stored run. Targets are measured in turns, and again before a gate
+//! may fail; a stored run is compared directly. Invariants: a plan is invalid unless every gate has a comparison in
+//! at least one step. A gate without a result of its metric in any step is an error, never passed.
 
 use std::path::{Path, PathBuf};
 

@@ -4,8 +4,8 @@
 //! missed them. Open vSwitch first limits its datapath to 10,000 flows and adds 1,000 every half second, so that 128K
 //! take a minute.
 //!
-//! - If upcalls continue, none is lost, and the number of flows is stable, this is the switch's steady state (it may
-//!   hold fewer flows than there are).
+//! - If upcalls continue without loss and the number of flows is stable, this is the steady state. The switch may
+//!   hold fewer flows than there are.
 //! - If flows still grow, or upcalls are lost, when patience ends, later measurements do not show the switch's steady
 //!   state.
 //!

@@ -78,7 +78,7 @@ pub enum Fault {
     Gap(usize, String, u32, u32),
     /// A link closes a loop.
     Loop(usize, String),
-    /// A switch cannot be reached from the instrument's first port: its name.
+    /// A switch cannot be reached from the tester's first port: its name.
     Unreachable(usize, String),
     /// The tester has too few ports or too many.
     Instrument(usize, usize),
