@@ -1,7 +1,7 @@
-//! The machine that a run happens on, as far as it tells about itself.
+//! Machine of a run, as far as the system describes it.
 //!
-//! Source: what RFC 2544 section 26 and RFC 8456 section 4.8 want stated with every result. What
-//! cannot be found out is absent.
+//! Source: RFC 2544 section 26 and RFC 8456 section 4.8, which require this with every result. Unknown values are
+//! absent.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,7 +13,7 @@ use results::record::Environment;
 
 use crate::cli::team::STORE_VARIABLE;
 
-/// Reads what there is to know.
+/// Reads the description of this machine.
 pub fn read() -> Environment {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     Environment {
@@ -31,14 +31,14 @@ pub fn read() -> Environment {
     }
 }
 
-/// The time of day, RFC 3339 in UTC, for the record; nothing is measured by it.
+/// Returns the wall-clock time, RFC 3339 in UTC, for the record; no measurement uses it.
 #[allow(clippy::disallowed_methods)]
 pub fn wall_clock() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     rfc3339(since.map_or(0, |since| since.as_secs()))
 }
 
-/// Seconds since 1970 as RFC 3339 has it, by Howard Hinnant's conversion of days to dates.
+/// Formats seconds since 1970 as RFC 3339, with Howard Hinnant's conversion of days to dates.
 pub fn rfc3339(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let shifted = days + 719_468;
@@ -59,7 +59,7 @@ fn text(path: &str) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_string()).filter(|it| !it.is_empty())
 }
 
-/// The value of the first `name : value` line.
+/// Returns the value of the first `name : value` line.
 fn field(text: &str, name: &str) -> Option<String> {
     text.lines()
         .find_map(|line| line.split_once(':').filter(|(key, _)| key.trim() == name))
@@ -78,7 +78,7 @@ fn memory_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// The hypervisor's name where firmware tells it, "yes" where only the processor does.
+/// Returns the hypervisor's name if the firmware states it, "yes" if only the processor indicates one.
 fn hypervisor(cpuinfo: &str) -> Option<String> {
     let flags = field(cpuinfo, "flags")?;
     if !flags.split_whitespace().any(|flag| flag == "hypervisor") {
@@ -88,14 +88,14 @@ fn hypervisor(cpuinfo: &str) -> Option<String> {
     Some(named.unwrap_or_else(|| "unnamed".into()))
 }
 
-/// What this process found in its environment, for commands of the user's.
+/// Returns the environment variables that user commands inherit.
 pub fn inherited() -> Vec<(OsString, OsString)> {
-    // In the address of a store a password may stand.
+    // The address of a store may contain a password.
     std::env::vars_os().filter(|(name, _)| name != STORE_VARIABLE).collect()
 }
 
-/// The folder under which runs keep their sockets and processes, one for each user. It stays the same
-/// when this process enters a user namespace, in which its user has another number.
+/// Returns the folder in which runs keep their sockets and processes, one for each user. It stays the same in a user
+/// namespace, in which the user has another id.
 #[allow(clippy::disallowed_methods)]
 pub fn run_root() -> PathBuf {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
@@ -106,7 +106,7 @@ pub fn run_root() -> PathBuf {
     ROOT.get_or_init(root).clone()
 }
 
-/// Who runs this process, as the kernel shows its own entry in /proc.
+/// Returns the user of this process, from the owner of its entry in /proc.
 fn user() -> u32 {
     std::fs::metadata("/proc/self").map_or(0, |entry| entry.uid())
 }

@@ -1,42 +1,42 @@
-//! What we measure, and how you ask for it.
+//! Tests of network data planes: targets, experiments, runs, and the command line.
 //!
-//! Modules are listed in the order in which a run meets them: what can be asked for, what is
-//! measured and how, on what, in which order, and what is kept of it.
+//! The modules follow the order of a run: what can be requested, what is measured and how, on which target, in which
+//! order, and which results are kept.
 
-/// This build: its version, with the commit where it is optimised and made from a checkout.
+/// Version of this build. An optimized build from a checkout includes the commit.
 pub const VERSION: &str = env!("PLANIMETER_VERSION");
 
-/// What a run can be told: parameters with their defaults, ranges and units.
+/// Parameters of a run, with their defaults, ranges and units.
 pub mod parameter;
-/// The known name that is most like a wrong one.
+/// Suggestion of the known name that is most similar to a wrong one.
 mod nearest;
-/// What a target must hold before a trial, and the traffic that suits it.
+/// Set-up of a target before a trial, and the matching traffic.
 pub mod workload;
-/// The studies' figures and the standard methods, one file each.
+/// Figures of the studies and the standard methods, one file each.
 pub mod experiments;
-/// Activation times of rules, each known to lie between two probes.
+/// Activation times of flow entries, each known to be between two probes.
 pub mod activation_times;
-/// What the studies print and state.
+/// Results and statements printed in the studies.
 pub mod papers;
-/// Every experiment by name.
+/// Catalog of experiments.
 pub mod catalog;
-/// What can be measured, and how it is joined to the instrument.
+/// Targets and their links to the tester.
 pub mod target;
-/// Models of switches from what was measured on them.
+/// Fits models of switches to measurements.
 pub mod fit;
-/// A proxied control channel as a run.
+/// Record of a proxied control channel as a run.
 pub mod proxied;
-/// Modules that users write in Python.
+/// Measurement modules in Python.
 pub mod python;
-/// The machine that a run happens on.
+/// Machine of a run.
 pub mod environment;
-/// A run as those see it who watch.
+/// Live view of a run.
 pub mod live;
-/// A plan carried out: targets in turn, trial by trial, into the store.
+/// Runs a plan: targets in turn, trial by trial, with stored results.
 pub mod runner;
-/// What is new of a run, on its way to a store for teams.
+/// Background upload of a run to a team store.
 pub mod sending;
-/// Runs in a browser.
+/// Web interface.
 pub mod serve;
 /// The command line.
 #[deny(clippy::print_stdout, clippy::print_stderr)]

@@ -1,15 +1,15 @@
-//! A run as those see it who watch it while it measures: events, what they come to, and a file by which other processes follow.
+//! Live view of a run: events, the state they add up to, and a file by which other processes follow the run.
 //!
-//! Invariant: whoever watches holds nothing back (docs/decisions/0035-who-watches-holds-nothing-back.md). The thread that measures puts events
-//! into queues with a limit and never waits; what does not fit is counted and lost.
+//! Invariant: watchers never delay a measurement (docs/decisions/0035-who-watches-holds-nothing-back.md). The
+//! measuring thread puts events into bounded queues and never waits; events beyond the limit are counted and lost.
 
-/// What happens in a run.
+/// Events of a run.
 pub mod event;
-/// What all events so far come to.
+/// State of a run, from all its events so far.
 pub mod picture;
-/// Rates, from what the instrument shows of a trial.
+/// Port rates, from the tester's live counters.
 pub mod sampler;
-/// The file in the run's folder, as the run writes it.
+/// Writer of the events file in the run's folder.
 pub mod teller;
-/// The file, as others read it.
+/// Reader of the events file.
 pub mod follow;

@@ -1,12 +1,12 @@
-//! The known name that a wrong one was most likely meant to be.
+//! Suggestion of the known name that a wrong one most likely stands for.
 //!
-//! Source: F. Damerau, "A technique for computer detection and correction of spelling errors" (1964), as optimal string alignment. Invariant: what is
-//! further off than a third of its letters is no likely meaning, and none is told.
+//! Source: F. Damerau, "A technique for computer detection and correction of spelling errors" (1964), as optimal
+//! string alignment. Invariant: a name that differs in more than a third of its letters is not suggested.
 
-/// Letters of a name that is looked at.
+/// Length limit of a compared name, in characters.
 const LETTERS_MAX: usize = 64;
 
-/// The nearest of these names, if one is near.
+/// Returns the nearest of these names, if one is similar enough.
 pub fn nearest<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters: Vec<char> = text.chars().take(LETTERS_MAX + 1).collect();
     if letters.len() > LETTERS_MAX {
@@ -17,12 +17,12 @@ pub fn nearest<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     distances.filter(|(far, _)| *far <= most).min_by_key(|(far, _)| *far).map(|(_, name)| name)
 }
 
-/// How the nearest name is asked for, behind what is wrong.
+/// Formats the suggestion that follows an error message.
 pub fn asked<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(text, known).map(|name| format!("did you mean {name:?}?"))
 }
 
-/// Letters to be put in, left out, changed, or put the other way round to make the one the other.
+/// Returns the number of insertions, deletions, substitutions and transpositions between two names.
 fn distance(text: &[char], name: &str) -> usize {
     let name: Vec<char> = name.chars().take(2 * LETTERS_MAX).collect();
     let mut above: Vec<usize> = Vec::new();

@@ -1,15 +1,14 @@
-//! What the studies print and state, as data that comes with the program.
+//! Results and statements printed in the studies, as built-in data.
 //!
-//! The files and their sources are described in `papers/README.md`. Nothing in them was read off
-//! a picture.
+//! `papers/README.md` describes the files and their sources. No value was read off a chart.
 
-/// The tables of a study about nine switches.
+/// Tables of a study of nine switches.
 mod costa2017;
 
 use results::claims;
 use results::record::{Claim, Point, Published};
 
-/// What the studies' texts state.
+/// Statements in the studies' texts.
 const CLAIMS: &str = include_str!("papers/claims.csv");
 
 /// Relative drop of the forwarding rate with 96-byte packets, by technology and table size.
@@ -21,7 +20,7 @@ const TABLE1: &str = include_str!("papers/bianco2010_table1_processing_time.csv"
 /// Processor load and loss of two software switches, by packet size.
 const OFLOPS_TABLE1: &str = include_str!("papers/oflops_sume_table1_ovs_cpu_loss.csv");
 
-/// The values that a study prints of one of its items, given as study and item; none of most.
+/// Returns the values that a study prints for one of its items, given as study and item; most items have none.
 pub fn published(paper: Option<(&str, &str)>) -> Vec<Published> {
     match paper {
         Some(("bianco2010", "fig5")) => {
@@ -39,7 +38,7 @@ pub fn published(paper: Option<(&str, &str)>) -> Vec<Published> {
     }
 }
 
-/// Rows of packet size, kind, table size and value; the kind says the subject and names the curve.
+/// Parses rows of packet size, kind, table size and value; the kind selects the target and names the curve.
 fn rows<'a>(
     item: &str,
     text: &'a str,
@@ -64,7 +63,7 @@ fn rows<'a>(
     text.lines().skip(1).filter_map(row).collect()
 }
 
-/// Rows of packet size, switch, processor load in cores and share of packets lost.
+/// Parses rows of packet size, switch, processor load in cores and share of lost packets.
 fn loads() -> Vec<Published> {
     let row = |line: &str| -> Option<[Published; 2]> {
         let fields: Vec<&str> = line.split(',').collect();
@@ -86,7 +85,7 @@ fn loads() -> Vec<Published> {
     OFLOPS_TABLE1.lines().skip(1).filter_map(row).flatten().collect()
 }
 
-/// The claims of all studies, or what is wrong with the file.
+/// Returns the claims of all studies, or the error in the file.
 pub fn claims() -> Result<Vec<Claim>, String> {
     claims::parse(CLAIMS).map_err(|error| format!("papers/claims.csv, {error}"))
 }

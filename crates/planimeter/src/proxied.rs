@@ -1,7 +1,7 @@
-//! A proxied control channel as a run: what was counted and timed, in a folder that reports are made from.
+//! Record of a proxied control channel as a run: counters and times, in a folder that reports are made from.
 //!
-//! Each switch is a target with one trial; its values are a module's, named by what was asked for. Invariant: what
-//! did not pass has no value.
+//! Each switch is a target with one trial. Its values are a module's, named after the request. Invariant: a message
+//! type that did not occur has no value.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,52 +23,52 @@ use serde_json::{Value, json};
 /// The experiment's name.
 pub const ID: &str = "proxy";
 
-/// Its axis, on which each switch has one place.
+/// Its axis, with one point for each switch.
 const AXIS: &str = "connections_count";
 
-/// When it began.
+/// Start of the recording.
 #[derive(Debug, Clone)]
 pub struct Begun {
-    /// On the monotonic line.
+    /// On the monotonic clock.
     pub at: Nanos,
-    /// By the time of day.
+    /// In wall-clock time.
     pub created: String,
 }
 
 impl Begun {
-    /// At this moment.
+    /// Returns the current time.
     pub fn now() -> Begun {
         Begun { at: clock::now(), created: crate::environment::wall_clock() }
     }
 
-    /// How long ago that was.
+    /// Returns the elapsed time.
     pub fn elapsed(&self) -> Duration {
         Duration::from_nanos(clock::now().since(self.at).0)
     }
 }
 
-/// What passed, by switch.
+/// Recorded traffic by switch.
 #[derive(Debug)]
 pub struct Proxied {
-    /// What was counted of each switch.
+    /// Counters of each switch.
     pub tallies: BTreeMap<String, Tally>,
-    /// What the proxy itself adds.
+    /// Delay added by the proxy.
     pub added: Added,
-    /// When it began.
+    /// Start of the recording.
     pub begun: Begun,
-    /// News that nobody took in time.
+    /// Events that were lost because they were not processed in time.
     pub left_out: u64,
-    /// The addresses of the controller's side and of the switch's.
+    /// Addresses of the controller side and of the switch side.
     pub sides: [Url; 2],
 }
 
-/// What was asked for, as a value's name begins: `barrier`, or `echo_by_switch`.
+/// Returns the prefix of a request's values: `barrier`, or `echo_by_switch`.
 pub fn word((asker, what): Asked) -> String {
     let what = what.strip_suffix("_request").unwrap_or(what);
     if asker == 0 { what.into() } else { format!("{what}_by_switch") }
 }
 
-/// The middle one of some times, however few there are.
+/// Returns the median of the times, however few there are.
 pub fn median(times: &Histogram) -> Option<u64> {
     (times.count() > 0).then(|| times.ns_at_rank(times.count().div_ceil(2)))
 }
@@ -78,7 +78,7 @@ fn value(name: &str, value: f64, count: u64) -> Option<Measured> {
     Some(Measured { metric, value, resolution: None, bound: None, count })
 }
 
-/// Median, 99th percentile where there are enough, and greatest, as `NAME_ns_p50` and so on.
+/// Returns median, 99th percentile if there are enough times, and maximum, as `NAME_ns_p50` and so on.
 fn times(name: &str, times: &Histogram) -> Vec<Measured> {
     let count = times.count();
     let of = |what: &str, ns: Option<u64>| value(&format!("{name}_ns_{what}"), ns? as f64, count);
@@ -104,7 +104,7 @@ fn answers(key: Asked, answers: &Answers) -> Vec<Measured> {
     found
 }
 
-/// Everything that a switch's tally tells.
+/// Returns all values of a switch's counters.
 pub fn measured(tally: &Tally, added: &Added) -> Vec<Measured> {
     let mut found: Vec<Measured> = Vec::new();
     tally.answers.iter().for_each(|(key, it)| found.extend(answers(*key, it)));
@@ -136,7 +136,7 @@ pub fn measured(tally: &Tally, added: &Added) -> Vec<Measured> {
     found
 }
 
-/// A message's kind as a value's name begins; what both ends say is told apart.
+/// Returns the prefix of a message type's values; types that both ends send are distinguished by sender.
 fn word_of_message((sender, kind): Asked) -> String {
     let both = ["hello", "error", "echo_request", "echo_reply", "experimenter", "bundle_control"];
     let is_switch = sender == 1;
@@ -233,7 +233,7 @@ fn trial(id: u64, name: &str, tally: &Tally, done: &Proxied) -> Trial {
     }
 }
 
-/// What a report shows: round trips, what was counted, and barriers over flow-mods.
+/// Returns the charts of a report: round trips, counters, and barrier times over flow-mods.
 fn shows(trials: &[Trial]) -> Vec<Show> {
     let mut known: Vec<Metric> = Vec::new();
     for measured in
@@ -278,7 +278,7 @@ fn shows(trials: &[Trial]) -> Vec<Show> {
     shows
 }
 
-/// The run as a record.
+/// Returns the run's record.
 pub fn record(done: &Proxied) -> Record {
     let [controller, switch] = &done.sides;
     let trials: Vec<Trial> =
@@ -353,7 +353,7 @@ pub fn record(done: &Proxied) -> Record {
     record
 }
 
-/// Makes the run's folder with its report.
+/// Creates the run's folder with its report.
 pub fn store(done: &Proxied, parent: &Path) -> Result<PathBuf, StoreError> {
     let record = record(done);
     let day = done.begun.created.split('T').next().unwrap_or_default();
@@ -370,7 +370,7 @@ pub fn store(done: &Proxied, parent: &Path) -> Result<PathBuf, StoreError> {
     Ok(store.folder().to_path_buf())
 }
 
-/// The summary for programs.
+/// Returns the summary as JSON.
 pub fn json(done: &Proxied, folder: Option<&Path>) -> Value {
     let switch = |(name, tally): (&String, &Tally)| {
         let values: serde_json::Map<String, Value> = measured(tally, &done.added)

@@ -1,22 +1,22 @@
-//! Modules that users write in Python, run without rebuilding.
+//! Measurement modules in Python, which run without rebuilding the program.
 //!
-//! A script runs in a process of its own and speaks lines of JSON over pipes (`python/planimeter/conversation.py`
-//! is the other end): events go there in batches, and commands come back. While Python thinks the stage
-//! goes on in real time; in virtual time it waits, so that runs repeat. Why a process:
-//! `docs/decisions/0012-python-in-a-process.md`.
+//! A script runs in a process of its own and exchanges lines of JSON over pipes (`python/planimeter/conversation.py`
+//! is the other end): events go to the process in batches, and commands come back. In real time the event loop
+//! continues while Python computes; in virtual time it waits, so that runs are repeatable. For the reason for a
+//! process, see `docs/decisions/0012-python-in-a-process.md`.
 //!
-//! Invariant: whatever a script does (raise, block, print, grow, leave), the stage goes on, what was
-//! seen is kept, and nothing of the process is left behind.
+//! Invariant: whatever a script does (raise, block, print, allocate, exit), the event loop continues, data so far is
+//! kept, and nothing of the process remains.
 
 /// A script as an experiment.
 pub mod script;
-/// A script's class as a module on a stage.
+/// A script's class as a measurement module.
 pub mod module;
-/// What passes between a stage and a process.
+/// Exchange of events and commands with a process.
 mod conversation;
-/// Events as lines.
+/// Conversion of events to lines.
 mod events;
-/// Lines as commands.
+/// Conversion of lines to commands.
 mod commands;
 /// OpenFlow messages as JSON.
 mod message;
@@ -32,7 +32,7 @@ use serde_json::Value;
 pub use message::{forms, told};
 pub use script::{Fault, Script};
 
-/// The OpenFlow message that an object says, as scripts write it; what is wrong with it otherwise.
+/// Parses the OpenFlow message in an object, in the notation of scripts; the error names what is wrong.
 pub fn message(value: &Value) -> Result<Message, String> {
     message::read(value, &commands::Names::default(), Nanos(0))
 }

@@ -1,7 +1,9 @@
-//! What is new of a run goes to a store for teams while it measures, by a thread that nobody waits for.
+//! Sends new results of a run to a team store during the measurement, in a thread of its own.
 //!
-//! Invariants: whoever measures sets a flag and goes on; what is to be sent is read from the run's folder, where it is whether a server answers or not; a
-//! server that does not answer is asked again ever more rarely, and what is wrong with it is said once.
+//! Invariants:
+//! - The measuring thread only sets a flag and continues.
+//! - The data to send is read from the run's folder, which is complete with or without a server.
+//! - Attempts to reach a silent server back off, and each problem is reported once.
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,16 +13,16 @@ use lab::pin;
 use results::store::team::address::Address;
 use results::store::team::{Pushing, Team, TeamError};
 
-/// Between two looks at what is new.
+/// Interval between two checks for new data.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest time between two attempts to reach a server.
+/// Longest backoff between two attempts to reach a server.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// Lines that wait to be said.
+/// Limit of messages that wait to be printed.
 const LINES_MAX: usize = 16;
 
-/// Sends a run as it goes.
+/// Background sender of a run.
 #[derive(Debug)]
 pub struct Sending {
     shared: Arc<Shared>,
@@ -34,25 +36,25 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Something ended since it was looked last.
+    /// Whether something ended since the last check.
     is_news: bool,
     is_over: bool,
-    /// Why the store cannot be used now, if it was said.
+    /// Why the store cannot be used at present, if this was reported.
     trouble: Option<String>,
     said: Vec<String>,
 }
 
-/// What a thread is to send, and where.
+/// What the thread sends, and where.
 struct Work {
     address: Address,
     pushing: Pushing,
-    /// What is said when the store cannot be used.
+    /// Formats the message for a store that cannot be used.
     trouble: fn(&Address, &TeamError) -> String,
     shared: Arc<Shared>,
 }
 
 impl Sending {
-    /// Begins to send the run in a folder, which the store calls so, by a thread that may run on these cores.
+    /// Starts to send the run in a folder, under the store's name for it, in a thread that may run on these cores.
     pub fn begin(
         address: Address,
         (folder, name, origin): (&Path, &str, &str),
@@ -63,27 +65,27 @@ impl Sending {
         let pushing = Pushing::new(folder, name, origin);
         let work = Work { address, pushing, trouble, shared: Arc::clone(&shared) };
         let named = std::thread::Builder::new().name("sending".into());
-        // Without the thread all is sent in the end.
+        // Without the thread, all data is sent at the end of the run.
         let _ = named.spawn(move || {
-            // Where the system does not let us choose, the scheduler does.
+            // If pinning is not permitted, the scheduler chooses the core.
             let _ = pin::pin(0, &cores);
             work.run();
         });
         Sending { shared }
     }
 
-    /// There is something new.
+    /// Signals new data.
     pub fn tell(&self) {
         lock(&self.shared.state).is_news = true;
         self.shared.changed.notify_one();
     }
 
-    /// What there is to say.
+    /// Returns the messages to print.
     pub fn said(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.shared.state).said)
     }
 
-    /// Ends it, whatever it is at; what is wrong with the store, if that was said.
+    /// Stops the thread at any point; returns the problem of the store if it was reported.
     pub fn end(&self) -> Option<String> {
         let mut state = lock(&self.shared.state);
         state.is_over = true;
@@ -92,7 +94,7 @@ impl Sending {
     }
 }
 
-/// A state is whole whenever the lock is free.
+/// The state is consistent whenever the lock is free, even after a panic.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -135,10 +137,10 @@ impl Work {
         self.pushing.push(team)
     }
 
-    /// Waits until there is something to do; whether there is.
+    /// Waits until there is data to send; returns `false` when the sender ends.
     fn waited(&self, failures: u32) -> bool {
         let mut state = lock(&self.shared.state);
-        // At first at once, since a wrong password is better told early.
+        // The first attempt comes after the shortest pause, so that a wrong password is reported early.
         let pause = if failures == 0 {
             PAUSE
         } else {

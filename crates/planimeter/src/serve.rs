@@ -1,34 +1,37 @@
-//! Runs in a browser: the one that measures, all that are stored, and a form that begins another.
+//! Web interface for runs: shows active runs and stored runs, and starts new ones.
 //!
-//! A process of its own that reads what runs write: whoever watches holds nothing back (docs/decisions/0036-serve.md). Invariants: nobody sees
-//! anything without the token; every queue, list and wait has a limit with a name, beyond which there is one clear answer; nothing outside the
-//! folder of runs is shown; what it starts is the same program with a command line that it shows.
+//! The server is a process of its own that reads the files of runs, so that clients never delay a measurement
+//! (docs/decisions/0036-serve.md). Invariants:
+//! - Every request requires the token.
+//! - Every queue, list and wait has a named limit, and a clear response beyond it.
+//! - Nothing outside the folder of runs is delivered.
+//! - It starts only the same program, with a command line that it shows.
 
-/// Who may come in.
+/// Authentication.
 mod door;
-/// Connections, so many at once and no more.
+/// Connections and their limits.
 mod listen;
-/// Runs that are followed.
+/// Active runs.
 mod watching;
-/// Runs that were begun here.
+/// Runs started by this server.
 mod starting;
-/// A run's files.
+/// Files of a run.
 mod files;
 /// Stored runs, listed and compared.
 mod stored;
 /// Metrics over time.
 mod trend;
-/// Runs of a store for teams.
+/// Runs of a team store.
 mod elsewhere;
-/// Numbers for Prometheus.
+/// Metrics for Prometheus.
 mod metrics;
-/// How a run's targets are joined, drawn.
+/// Diagram of a run's targets.
 mod topology;
-/// What pages have in common.
+/// Common parts of pages.
 mod page;
-/// The form.
+/// The form that starts a run.
 mod form;
-/// What is asked for, and who answers.
+/// HTTP routes.
 mod routes;
 
 use std::net::SocketAddr;
@@ -49,29 +52,29 @@ use metrics::Counts;
 use starting::Starter;
 use watching::Watching;
 
-/// Who follows a run at once.
+/// Limit of concurrent clients that follow a run.
 pub const LISTENERS_MAX: usize = 16;
 
-/// Questions that need the disk and are answered at once; others wait.
+/// Limit of concurrent requests that need the disk; others wait.
 pub const BUSY_MAX: usize = 2;
 
-/// What a server is about.
+/// Configuration of a server.
 pub struct Wanted {
     /// The folder of runs.
     pub folder: PathBuf,
-    /// Who may come in.
+    /// The access token.
     pub token: Token,
     /// The program that measures.
     pub program: PathBuf,
-    /// A store for teams.
+    /// A team store.
     pub store: Option<Elsewhere>,
-    /// Names of this server besides its addresses and `localhost`.
+    /// Names of this server in addition to its addresses and `localhost`.
     pub names: Vec<String>,
-    /// Connections at once.
+    /// Connection limits.
     pub limits: ConnectionLimits,
 }
 
-/// What all answers share.
+/// State shared by all requests.
 pub(crate) struct Shared {
     folder: PathBuf,
     elsewhere: Option<Kept>,
@@ -106,5 +109,5 @@ impl Shared {
     }
 }
 
-/// Whether a server is to end.
+/// Flag that stops a server.
 pub type Stop = Arc<AtomicBool>;

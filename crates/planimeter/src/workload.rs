@@ -1,9 +1,9 @@
-//! What a target must hold before a trial, and the traffic that suits it.
+//! Set-up of a target before a trial, and the matching traffic.
 //!
-//! One [`Setup`] says the same thing to every technology: so many entries, hit in this order. An
-//! OpenFlow switch gets flow entries that differ in their UDP ports, a bridge gets addresses, a
-//! router gets C-class networks, as bianco2010 did (section IV.B). The frames follow from it, so
-//! that every frame hits an entry and leaves by the target's second port.
+//! One [`Setup`] has the same meaning for every technology: this many entries, hit in this order. An OpenFlow switch
+//! gets flow entries that differ in their UDP ports, a bridge gets addresses, and a router gets class C networks, as
+//! in bianco2010 (section IV.B). The frames follow from the set-up, so that every frame hits an entry and leaves by
+//! the target's second port.
 
 /// Access lists in the style of ClassBench.
 pub mod acl;
@@ -23,47 +23,46 @@ use instrument::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, V
 use crate::parameter::{Rules, Style, Table, Traffic};
 use crate::target::name::Technology;
 
-/// What a target must hold, and in which order the traffic hits it.
+/// Set-up of a target, and the order in which traffic hits its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Setup {
-    /// Which kind of entries.
+    /// Kind of entries.
     pub table: Table,
-    /// How many; of an access list, how many rules, a few of which become several entries.
+    /// Number of entries; for an access list, number of rules, some of which become several entries.
     pub entries: u32,
-    /// In which order they are hit.
+    /// Order in which they are hit.
     pub traffic: Traffic,
-    /// Which fields wildcard entries name.
+    /// Fields that wildcard entries match.
     pub rules: Rules,
-    /// What an access list is like.
+    /// Style of an access list.
     pub style: Style,
-    /// Where everything random in the traffic starts.
+    /// Seed of all random choices in the traffic.
     pub seed: u64,
-    /// Flows of OpenFlow targets come from an address that lies so much higher: others are theirs.
+    /// Offset of the source address of OpenFlow flows, so that different set-ups have different flows.
     pub shift: u32,
-    /// Whether the target has to be made anew before.
+    /// Whether the target has to be created again before.
     pub is_fresh: bool,
-    /// Ports of the target less one. Of two flows with two inputs the second, over the second half of the
-    /// entries, comes in by the third port.
+    /// Number of the target's ports minus one. With two inputs, the second of two flows, over the second half of the
+    /// entries, enters by the third port.
     pub inputs: u8,
-    /// Flows that have equal parts of the entries, where several share a target.
+    /// Number of flows that share the target, with equal parts of the entries.
     pub parts: u8,
 }
 
-/// Ports of a target, at the most.
+/// Limit of a target's ports.
 pub const PORTS_MAX: usize = 8;
 
-/// The addresses at both ends of the links between instrument and target.
+/// The addresses at both ends of the links between tester and target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses {
-    /// The stations that the instrument plays behind its sending and its receiving port, and behind
-    /// further ones where it has any.
+    /// The stations that the tester simulates behind its sending port, its receiving port, and further ports.
     pub instrument: [[u8; 6]; PORTS_MAX],
-    /// The target's first and second port, and further ones where it has any.
+    /// The target's first port, second port, and further ports.
     pub target: [[u8; 6]; PORTS_MAX],
 }
 
 impl Addresses {
-    /// Addresses that differ in their last byte, which counts from 1.
+    /// Returns addresses that differ in their last byte, which counts from 1.
     pub const fn numbered(instrument: [u8; 5], target: [u8; 5]) -> Addresses {
         const fn row(base: [u8; 5]) -> [[u8; 6]; PORTS_MAX] {
             let mut all = [[0; 6]; PORTS_MAX];
@@ -77,15 +76,15 @@ impl Addresses {
         Addresses { instrument: row(instrument), target: row(target) }
     }
 
-    /// The same with those of the router that an OpenFlow switch is to its neighbours: no interface's own, so that no
-    /// kernel takes for itself what the switch is to route.
+    /// Replaces the target's addresses by those of the router that an OpenFlow switch emulates. They belong to no
+    /// interface, so that no kernel takes the frames that the switch is to route.
     #[must_use]
     pub const fn routed(self) -> Addresses {
         Addresses { instrument: self.instrument, ..Addresses::numbered([0; 5], ROUTER_MACS) }
     }
 }
 
-/// What the addresses of a router that an OpenFlow switch plays begin with.
+/// Prefix of the MAC addresses of a router that an OpenFlow switch emulates.
 const ROUTER_MACS: [u8; 5] = [2, 0x52, 0, 0, 0];
 
 /// Address of a router's first port, on the sender's side.
@@ -98,33 +97,33 @@ pub const SENDER: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 2);
 pub const NEXT_HOP: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
 /// Prefix length of the networks on a router's ports.
 pub const PORT_PREFIX: u8 = 24;
-/// The first of the C-class networks that a router holds routes to; the others follow upward.
+/// The first of the class C networks in a router's routes; the others follow upward.
 pub const FIRST_NETWORK: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 0);
 /// The first of the addresses behind a bridge's second port; the others follow upward.
 pub const FIRST_MAC: u64 = 0x02_10_00_00_00_00;
 /// UDP ports of the first flow; the others follow upward.
 const FIRST_UDP_PORT: u16 = 1024;
-/// Most entries of a chain that are wildcard entries.
+/// Limit of wildcard entries in a chain.
 const CHAIN_WILDCARDS_MAX: u32 = 100;
-/// Different headers of traffic of which each frame's rule names one port: what the other port
-/// makes of it has to be met often enough to matter.
+/// Number of different headers in traffic whose rules match one of two ports. The other port's values must repeat
+/// often enough to affect caches.
 const EITHER_HEADERS: u64 = 1 << 18;
-/// Different headers of an access list's traffic: as many as fit into Open vSwitch's caches.
+/// Number of different headers of an access list's traffic: as many as fit into Open vSwitch's caches.
 const ACL_HEADERS: u64 = 1 << 17;
-/// Where access lists and the headers made for them start, the same in every run.
+/// Seed of access lists and their headers, the same in every run.
 const ACL_SEED: u64 = 0x61_63_6c;
-/// How many UDP source ports flows use before the destination port moves on.
+/// Number of UDP source ports in use before the destination port advances.
 const UDP_SOURCES: u32 = 512;
 
 impl Setup {
-    /// One entry, one flow: what the studies call a single flow.
+    /// Returns a set-up with one entry and one flow, which the studies call a single flow.
     pub fn single(seed: u64) -> Self {
         let (table, traffic, rules) = (Table::One, Traffic::One, Rules::Ports);
         let (style, shift, is_fresh, inputs, parts) = (Style::Acl, 0, false, 1, 2);
         Setup { table, entries: 1, traffic, rules, style, seed, shift, is_fresh, inputs, parts }
     }
 
-    /// The same, hit in turn: every flow of the traffic is met soon.
+    /// Returns the same set-up with its entries hit in turn, so that every flow occurs soon.
     pub fn tour(&self) -> Setup {
         match self.traffic {
             Traffic::One => *self,
@@ -134,7 +133,7 @@ impl Setup {
         }
     }
 
-    /// Frames after which a tour has met everything that a switch may remember.
+    /// Returns the number of frames after which such a pass has shown every flow that a switch may cache.
     pub fn flows(&self) -> u64 {
         match (self.traffic, self.table, self.rules) {
             (Traffic::One, ..) => 1,
@@ -145,12 +144,12 @@ impl Setup {
         }
     }
 
-    /// Whether what routers hold are prefixes as in the Internet's routing table.
+    /// Returns whether routers hold prefixes as in the Internet's routing table.
     fn has_prefixes(&self) -> bool {
         self.table == Table::Lpm
     }
 
-    /// How many of the entries leave fields open: of a chain the last ones.
+    /// Returns the number of wildcard entries: in a chain, the last ones.
     pub fn wildcards(&self) -> u32 {
         match self.table {
             Table::Wildcard | Table::Lpm | Table::Mac | Table::Acl => self.entries,
@@ -164,7 +163,7 @@ impl Setup {
         2 * u64::from(self.entries - self.wildcards())
     }
 
-    /// What a target with these entries is to the frames: an OpenFlow switch that is to route is a router.
+    /// Returns the technology that the frames see: an OpenFlow switch that routes is a router.
     fn played(&self, technology: Technology) -> Technology {
         match (technology, self.table) {
             (Technology::OpenFlow, Table::Routed) => Technology::Routing,
@@ -172,7 +171,7 @@ impl Setup {
         }
     }
 
-    /// The stream of frames that hits these entries.
+    /// Returns the stream of frames that hits these entries.
     pub fn stream(
         &self,
         technology: Technology,
@@ -227,8 +226,8 @@ impl Setup {
         stream
     }
 
-    /// Frames from the stations that a bridge is to have learned, each in turn, to the sender of the
-    /// traffic; `None` where nothing is to be learned.
+    /// Returns frames from each station that a bridge must learn, in turn, to the sender of the traffic; `None` if
+    /// there is nothing to learn.
     pub fn lesson(&self, addresses: &Addresses, rate: Rate) -> Option<Stream> {
         if self.table != Table::Learned {
             return None;
@@ -246,7 +245,7 @@ impl Setup {
         Some(Stream { from: 1, to: 0, headers, vary, ..stream })
     }
 
-    /// What differs from frame to frame, so that frames are spread over the entries.
+    /// Returns the fields that vary between frames, so that frames are spread over the entries.
     fn vary(&self, technology: Technology) -> Vec<Vary> {
         if self.entries <= 1 || self.traffic == Traffic::One {
             return Vec::new();
@@ -268,18 +267,18 @@ impl Setup {
         }
     }
 
-    /// In which order one of several draws of a frame goes over the entries.
+    /// Returns the order in which one of several draws of a frame goes over the entries.
     fn order(&self, salt: u64) -> Order {
         match self.traffic {
-            // One law is enough where a frame draws twice.
+            // One Zipf distribution is enough if a frame draws twice.
             Traffic::Zipf if salt == 1 => Order::Zipf { seed: self.seed },
             Traffic::Random | Traffic::Zipf => Order::Random { seed: self.seed.wrapping_add(salt) },
             Traffic::Sequential | Traffic::One => Order::Sequential,
         }
     }
 
-    /// So that every frame is met by an entry, uniformly over entries, or half by a chain's exact
-    /// ones and half by its wildcard ones.
+    /// Returns fields so that an entry matches every frame, uniformly over entries, or half by a chain's exact
+    /// entries and half by its wildcard entries.
     fn vary_flows(&self, order: impl Fn(u64) -> Order) -> Vec<Vary> {
         let entries = u64::from(self.entries);
         let range = |count, order, field, first, step| Vary {
@@ -336,7 +335,7 @@ impl Setup {
                 ];
                 vec![Vary { count: headers.len() as u64, order: order(1), fields }]
             }
-            // Two independent draws are one draw of the pair, without a list to look it up in.
+            // Two independent draws are one draw of the pair, without a lookup table.
             _ if self.traffic == Traffic::Random && self.entries.is_multiple_of(UDP_SOURCES) => {
                 let (sources, first) = (u64::from(UDP_SOURCES), u64::from(FIRST_UDP_PORT));
                 vec![
@@ -349,12 +348,12 @@ impl Setup {
     }
 }
 
-/// The access list of a style with so many rules.
+/// Returns the access list of a style with this many rules.
 pub fn access_list(style: Style, rules: u32) -> Vec<acl::Rule> {
     acl::rules(style, rules, ACL_SEED)
 }
 
-/// Both UDP ports, one index for both, so that the flows are exactly these.
+/// Varies both UDP ports with one index, so that these are exactly the flows.
 fn vary_udp_ports(ports: Vec<(u16, u16)>, order: Order) -> Vec<Vary> {
     let list = |pick: fn(&(u16, u16)) -> u16| {
         Values::List(ports.iter().map(|pair| u64::from(pick(pair))).collect())
@@ -369,18 +368,18 @@ fn vary_udp_ports(ports: Vec<(u16, u16)>, order: Order) -> Vec<Vary> {
     }]
 }
 
-/// The port that a rule names which names one of two: scattered, so that few leading bits tell
-/// them from others, and different for rules below 65,536.
+/// Returns the port of a rule that matches one of two ports. Ports are scattered, so that few leading bits do not
+/// distinguish them, and different for rules below 65,536.
 pub fn port_of(rule: u32) -> u16 {
     (rule as u16).wrapping_mul(40_503)
 }
 
-/// Whether that is the source port; else the destination port.
+/// Returns whether the rule matches the source port; otherwise the destination port.
 pub fn names_source(rule: u32) -> bool {
     rule.is_multiple_of(2)
 }
 
-/// A number that looks random and is the same for the same pick (the finalizer of SplitMix64).
+/// Returns a pseudorandom number that is a function of the pick (the finalizer of SplitMix64).
 pub(crate) fn mixed(pick: u64) -> u64 {
     let mut bits = pick.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -388,15 +387,15 @@ pub(crate) fn mixed(pick: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// UDP source and destination port of an OpenFlow target's entry number `entry`.
+/// Returns the UDP source and destination port of an OpenFlow target's entry number `entry`.
 pub fn udp_ports(entry: u32) -> (u16, u16) {
     let source = FIRST_UDP_PORT + (entry % UDP_SOURCES) as u16;
     let destination = FIRST_UDP_PORT + (entry / UDP_SOURCES) as u16;
     (source, destination)
 }
 
-/// What a router is to hold routes to, as network and length: C-class networks as in bianco2010, or prefixes
-/// as in the Internet's routing table where these are asked for.
+/// Returns the routes of a router, as network and length: class C networks as in bianco2010, or prefixes as in the
+/// Internet's routing table if the set-up selects these.
 pub fn routes(setup: &Setup) -> impl Iterator<Item = (Ipv4Addr, u8)> + use<> {
     let (drawn, entries) = match setup.has_prefixes() {
         true => (prefixes::prefixes(setup.entries), 0),
@@ -406,17 +405,17 @@ pub fn routes(setup: &Setup) -> impl Iterator<Item = (Ipv4Addr, u8)> + use<> {
     drawn.chain((0..entries).map(|entry| (network(entry), 24)))
 }
 
-/// The C-class network of a router's entry number `entry`.
+/// Returns the class C network of a router's entry number `entry`.
 pub fn network(entry: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(FIRST_NETWORK) + (entry << 8))
 }
 
-/// The host in that network that frames are sent to.
+/// Returns the destination host in that network.
 pub fn host_in(entry: u32) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(network(entry)) + 1)
 }
 
-/// The address of a bridge's entry number `entry`.
+/// Returns the address of a bridge's entry number `entry`.
 pub fn mac_of(entry: u32) -> [u8; 6] {
     mac(FIRST_MAC + u64::from(entry))
 }

@@ -1,6 +1,6 @@
-//! `planimeter capture` at real interfaces: what arrived is in the file, however the capture ends.
+//! Tests of `planimeter capture` at real interfaces: the file contains all received frames, however the capture ends.
 //!
-//! Needs root or user namespaces; without, each test says which need is missing and is skipped.
+//! They require root or user namespaces; otherwise each test names the missing requirement and is skipped.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -54,7 +54,7 @@ fn xdp_needs() -> Result<(), Need> {
     need::require(Feature::XdpSocket).map(drop)
 }
 
-/// A cable in a namespace of its own, and a file with frames to be sent over it.
+/// A cable in a namespace of its own, and a file with frames to send over it.
 struct Place {
     folder: Folder,
     namespace: Namespace,
@@ -94,7 +94,7 @@ impl Place {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.namespace.run(|| command.spawn()).unwrap().unwrap();
         let mut line = String::new();
-        // Byte by byte, so that nothing of the rest is taken.
+        // Byte by byte, so that no further output is consumed.
         let mut errors = BufReader::with_capacity(1, child.stderr.take().unwrap());
         errors.read_line(&mut line).unwrap();
         child.stderr = Some(errors.into_inner());
@@ -126,7 +126,7 @@ fn is_ours(frame: &[u8]) -> bool {
     frame[12..14] == [0x88, 0xb5]
 }
 
-/// The frames of a file that are ours, with their interface and time.
+/// Returns this test's frames in a file, with their interface and time.
 fn read(path: &Path) -> Vec<(u32, Nanos, Vec<u8>)> {
     let mut reader = CaptureReader::open(path).unwrap();
     let mut frames = Vec::new();
@@ -212,10 +212,10 @@ fn two_interfaces() {
     assert!(frames.len() as u64 == FRAMES && frames.iter().all(|(interface, ..)| *interface == 1));
 }
 
-/// How long whoever receives is away.
+/// Pause of the receiver after each arrival.
 const AWAY: Nanos = Nanos::from_millis(2);
 
-/// A port whose owner is away for a while each time that something has arrived.
+/// A port whose owner pauses after each arrival.
 struct Away(Box<dyn Port>);
 
 impl Port for Away {
@@ -254,7 +254,7 @@ ip_source = "10.0.0.1"
 ip_destination = "10.0.1.1"
 "#;
 
-/// The same trial with each source of stamps: only what this program dates is lost to its own stall.
+/// Runs the same trial with each source of timestamps: only timestamps of this program are affected by its own stall.
 fn stalls() {
     let place = Place::new();
     for (spec, source) in [
@@ -273,7 +273,7 @@ fn stalls() {
         let report = LiveRig::new(ports, 1, Default::default()).trial(&trial).unwrap();
         assert_eq!(report.stamps, source, "{spec}");
         assert!(report.classes.correct > 0, "{spec}: {:?}", report.classes);
-        // What this program itself dates while it was away has no known delay.
+        // Frames that this program itself timestamps during its stall have no known delay.
         let least = report.latency.from_sent.ns_min();
         if source == Clock::UserSpace {
             assert!(report.latency.unknown > 0, "{spec}: {least:?}");

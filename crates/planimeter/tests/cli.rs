@@ -1,7 +1,7 @@
-//! The program as a user meets it: what it says to wrong input, and what it leaves on the disk.
+//! Tests of the program from a user's view: its messages for wrong input, and the files that it leaves.
 //!
-//! Every row of the first table is a mistake that people make; each gets one line that names what
-//! was wrong, and the exit code of PRODUCT.md's contract. What needs rights is in `lab.rs`.
+//! Every row of the first table is a common mistake; each gets one line that names what was wrong, and the exit code
+//! of PRODUCT.md. Tests that need privileges are in `lab.rs`.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -63,8 +63,8 @@ type Row = (&'static [&'static str], i32, &'static [&'static str]);
 /// A program that can be run.
 const BRIDGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe/bridge.fe.xml");
 
-/// A file called `taken` is in the way, `empty` is a folder with nothing in it, and the
-/// other files hold what their names say.
+/// Wrong command lines. `taken` is an existing file, `empty` an empty folder, and the other files contain what their
+/// names state.
 const WRONG: &[Row] = &[
     (&["measure"], 2, &["measure"]),
     (&["run"], 2, &["EXPERIMENT"]),
@@ -372,7 +372,7 @@ fn a_reader_who_leaves_early_ends_nothing() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
         command.args(words).current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // The reader is gone before anything is said, or soon after.
+        // The reader closes the pipe before the first output, or soon after.
         drop(child.stdout.take());
         let said: Said = child.wait_with_output().unwrap().into();
         assert_eq!(said.code, Some(0), "{words:?}: {}", said.errors);
@@ -380,7 +380,7 @@ fn a_reader_who_leaves_early_ends_nothing() {
     }
     let run = only_run(&folder.0.join("runs"));
     assert_eq!(record(&run)["partial"], false, "the run went on to its end");
-    // Nor one who leaves stderr.
+    // The same for a reader that closes stderr.
     let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
     command.args(SHORT).current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -443,7 +443,7 @@ fn json_is_one_document_and_the_record_itself() {
     assert!(said.errors.contains("[2/2]"), "progress is on stderr: {}", said.errors);
 }
 
-/// Without a rate to keep to, our data planes take what they can, and whatever one takes it sends.
+/// Without a rate limit our data planes take frames at their own speed, and each frame that they take is sent.
 #[test]
 fn a_replay_measures_our_data_planes_alone() {
     let folder = Folder::new();
@@ -464,7 +464,7 @@ fn a_replay_measures_our_data_planes_alone() {
     }
     let limits = record["cells"].as_array().unwrap().iter().filter_map(|it| it["limit"].as_str());
     assert!(limits.clone().count() == 6 && limits.clone().all(|limit| limit == "target"));
-    // It takes no more than it is given.
+    // It takes no more than the offered load.
     let words = "run forwarding-rate --link replay --on bridge --json --set repeats=1 \
                  --set seconds=0.02 --set warmup=0.01 --set capacity=1e6 --set entries=4";
     let record = json(&planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>()));
@@ -505,7 +505,7 @@ fn a_run_that_is_complete_cannot_be_resumed() {
     assert!(bytes(&run) == before, "the run has changed");
 }
 
-/// The report is a function of the record: deleted and made again, every byte is the same.
+/// Tests that the report is a function of the record: after deletion it is rebuilt byte by byte.
 #[test]
 fn a_report_is_rebuilt_from_what_is_stored() {
     let folder = Folder::new();
@@ -546,8 +546,10 @@ fn a_report_over_two_runs_goes_where_it_is_asked() {
     assert!(folder.0.join("both/report.html").exists());
 }
 
-/// The signal is sent before the rest of the progress is read, and that is more than a pipe
-/// holds: so the run cannot have ended by then, however fast or slow the machine is.
+/// Tests an interrupted run and its resumption.
+///
+/// The signal is sent before the rest of the progress is read, which exceeds a pipe's capacity. So the run cannot
+/// have ended by then, at any speed of the machine.
 #[test]
 fn an_interrupted_run_keeps_what_it_has_and_goes_on() {
     const TRIALS: usize = 800;
@@ -566,7 +568,7 @@ fn an_interrupted_run_keeps_what_it_has_and_goes_on() {
     errors.read_line(&mut line).unwrap();
     assert!(line.starts_with("[1/800]"), "{line}");
     assert!(line.len() * TRIALS > (1 << 16) + (1 << 13), "all of it could lie in the pipe");
-    // As timeout(1) does, which tells the process and its group.
+    // Like timeout(1), which signals the process and its group.
     interrupt(child.id());
     interrupt(child.id());
     let mut rest = String::new();
@@ -598,7 +600,7 @@ fn a_half_written_line_is_measured_again() {
     planimeter(&folder.0, &SHORT);
     let run = only_run(&folder.0.join("runs"));
     let whole = record(&run);
-    // As a crash in the middle of the second trial's line leaves it.
+    // As left by a crash within the second trial's line.
     let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
     let cut = lines.find('\n').unwrap() + 100;
     fs::write(run.join("trials.jsonl"), &lines[..cut]).unwrap();
@@ -631,7 +633,7 @@ fn a_resumed_run_remembers_words_with_spaces() {
     assert_eq!(record(&run)["trials"].as_array().unwrap().len(), 2);
 }
 
-/// The one JSON document that a command printed, and nothing beside it.
+/// Returns the only output of a command, a JSON document.
 fn json(said: &Said) -> Value {
     assert_eq!(said.code, Some(0), "{}", said.errors);
     serde_json::from_str(&said.output).expect("stdout is one JSON document")

@@ -1,4 +1,4 @@
-//! The program on capture files alone: no rights are needed, and no time passes.
+//! Tests of the program on capture files only: they need no privileges and no real time.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ fn at(number: usize) -> Nanos {
     Nanos(1_600_000_000_123_456_789 + number as u64 * 1_000)
 }
 
-/// Datagrams from station `from` to station `to`, from port 1000 to port 53 or 5000, in turn.
+/// Returns datagrams from station `from` to station `to`, from port 1000 to ports 53 and 5000 in turn.
 fn datagrams(count: usize, from: u8, to: u8) -> Vec<Vec<u8>> {
     let datagram = |number: usize| {
         let header = ipv4::Header::new([10, 0, 0, from].into(), [10, 0, 0, to].into());
@@ -83,7 +83,7 @@ fn a_bridge_between_files_ends_with_them() {
     assert_eq!(said.code, Some(0), "{}", said.errors);
     assert!(read(&folder.0.join("from-one.pcapng")) == there);
     assert!(read(&folder.0.join("from-two.pcap")) == back);
-    // The first station is unknown only until its first frame came.
+    // The first station is unknown only until its first frame arrives.
     assert!(read(&folder.0.join("flooded.pcapng")).len() < there.len());
 }
 
@@ -101,7 +101,7 @@ fn a_switch_without_a_controller_bridges_every_frame_of_a_file() {
     }
 }
 
-/// An OpenFlow 1.0 controller that has every frame it is asked about sent by port 2, until the switch goes.
+/// An OpenFlow 1.0 controller that sends every packet-in's frame out of port 2, until the switch disconnects.
 fn controller(mut channel: TcpStream) -> usize {
     channel.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).unwrap();
     let (mut head, mut asked) = ([0; 8], 0);

@@ -1,9 +1,9 @@
-//! The program on a real kernel: real targets over veth, real controllers that misbehave, and
-//! nothing left behind, however it ends.
+//! Tests of the program on a real kernel: real targets over veth, misbehaving controllers, and complete clean-up,
+//! however it ends.
 //!
-//! Needs root or user namespaces; without, each test says which need is missing and is skipped,
-//! except as root where `CI` is set: there nothing may be skipped. Tests run one after the other,
-//! each in folders of its own; arguments that are not options choose them by a part of their name.
+//! They require root or user namespaces; otherwise each test names the missing requirement and is skipped, except as
+//! root where `CI` is set: there no test may be skipped. Tests run one after the other, each in folders of its own.
+//! Arguments that are not options select them by a part of their name.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -54,7 +54,7 @@ use packet::time::Nanos;
 use ports::capture::{CaptureOptions, CaptureWriter};
 use serde_json::Value;
 
-/// Far longer than anything here takes; only a failure waits this long.
+/// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const TESTS: [Test<Need>; 61] = [
@@ -189,7 +189,7 @@ fn ovs_needs() -> Result<(), Need> {
     Ok(())
 }
 
-/// The kernel takes programs at interfaces from the machine's root only.
+/// Verifies real root, which the kernel requires for programs at interfaces.
 fn tagging_needs() -> Result<(), Need> {
     ovs_needs()?;
     if is_real_root() { Ok(()) } else { Err(Need::Privilege) }
@@ -257,7 +257,7 @@ fn frames_come_through_testpmd() {
     shared_memory::through_testpmd(Folder::new().0.join("run"));
 }
 
-/// A place for runs: what the program keeps running things in is `run/planimeter`.
+/// A folder for runs; the program's runtime files are in `run/planimeter`.
 struct Place(Folder);
 
 impl Place {
@@ -281,14 +281,14 @@ impl Place {
         self.command(arguments).output().unwrap().into()
     }
 
-    /// What is left of runs, and the processes that have this place on their command line.
+    /// Returns leftovers of runs, and processes with this place in their command line.
     fn left(&self) -> (Vec<String>, Vec<String>) {
         let root = self.path().join("run/planimeter");
         let folders = if root.exists() { contents(&root) } else { Vec::new() };
         (folders, self.processes().map(|(_, line)| line).collect())
     }
 
-    /// The processes that have this place on their command line, and these.
+    /// Returns the processes with this place in their command line, and these.
     fn processes(&self) -> impl Iterator<Item = (u32, String)> + use<> {
         let own = self.path().to_str().unwrap().to_string();
         processes().filter(move |(_, line)| line.contains(&own))
@@ -300,7 +300,7 @@ impl Place {
     }
 }
 
-/// What the machine shows to everybody.
+/// Network interfaces and named namespaces of the machine.
 struct System {
     interfaces: Vec<String>,
     namespaces: Vec<String>,
@@ -315,7 +315,7 @@ impl System {
         System { interfaces: names("/sys/class/net"), namespaces: names("/run/netns") }
     }
 
-    /// What there is now and was not before.
+    /// Returns what exists now and did not before.
     fn stray(&self, before: &System) -> Vec<String> {
         let new = |now: &[String], then: &[String]| -> Vec<String> {
             now.iter().filter(|name| !then.contains(name)).cloned().collect()
@@ -326,7 +326,7 @@ impl System {
     }
 }
 
-/// Everybody's processes and their command lines.
+/// Returns all processes and their command lines.
 fn processes() -> impl Iterator<Item = (u32, String)> {
     let pids = fs::read_dir("/proc")
         .unwrap()
@@ -349,9 +349,10 @@ fn in_time(mut is_true: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// The load is so low that queues hold what comes while somebody else has the core for 30 ms;
-/// should that last longer, a frame may be lost, though never without a reason, and another repeat
-/// shows what the target does.
+/// Tests that every target forwards.
+///
+/// The load is so low that queues hold the frames while another process has the core for 30 ms. A longer interruption
+/// may lose a frame, always with a reason, and another repeat then shows the target's behavior.
 fn every_target_forwards() {
     let place = Place::new();
     let before = System::now();
@@ -387,7 +388,7 @@ fn every_target_forwards() {
     assert!(record["calibrations"][0]["rate_pps_ceiling"].as_u64().unwrap() > 0);
 }
 
-/// Every target that tags, each tag looked at on the wire, and programs that bridge and route beside them.
+/// Tests every target that tags, with each tag checked on the wire, and programs that bridge and route.
 fn every_tagger_tags() {
     let place = Place::new();
     let before = System::now();
@@ -422,7 +423,7 @@ fn every_tagger_tags() {
     }
 }
 
-/// Every target with a third port, over a nominal link so slow that all of them carry both flows.
+/// Tests every target with a third port, over a nominal link so slow that all targets carry both flows.
 fn two_flows_come_in() {
     let place = Place::new();
     let before = System::now();
@@ -457,7 +458,8 @@ fn two_flows_come_in() {
     }
 }
 
-/// Trials of a standard's experiment over a nominal link so slow that targets carry it, and the summary.
+/// Runs a standard's experiment over a nominal link so slow that targets carry it; returns the trials, and the
+/// summary.
 fn standard(words: &[&str], targets: &[&str], set: &[&str]) -> (Vec<Value>, String) {
     let place = Place::new();
     let before = System::now();
@@ -473,12 +475,12 @@ fn standard(words: &[&str], targets: &[&str], set: &[&str]) -> (Vec<Value>, Stri
     (outcomes, fs::read_to_string(folder.join("summary.md")).unwrap())
 }
 
-/// How many results of a metric an experiment has.
+/// Returns the number of results of a metric in an experiment.
 fn results_of(outcomes: &[Value], id: &str, metric: &str) -> usize {
     outcomes.iter().filter(|it| it["experiment"] == id && it["metric"] == metric).count()
 }
 
-/// All six tests on a switch, and a reset on a target of the kernel's own.
+/// Tests all six tests on a switch, and a reset on a kernel target.
 fn rfc_2544_is_measured() {
     let set = ["frame=512", "seconds=0.1", "repeats=1", "capacity=20M", "resolution=0.2"];
     let targets = ["ours", "linux-bridge"];
@@ -487,10 +489,10 @@ fn rfc_2544_is_measured() {
         let is_own = |it: &&Value| it["target"] == target;
         let own: Vec<Value> = outcomes.iter().filter(is_own).cloned().collect();
         assert_eq!(results_of(&own, "rfc2544/throughput", "throughput_pps"), 1, "{target}");
-        // The throughput that was found first serves the others.
+        // The throughput from the first test serves the others.
         assert_eq!(results_of(&own, "rfc2544/latency", "throughput_pps"), 1, "{target}");
         let reset = own.iter().find(|it| it["metric"] == "reset_ns");
-        // Nothing is started anew in less time than a frame takes.
+        // No restart is faster than a frame.
         assert!(reset.unwrap()["value"].as_f64().unwrap() > 1e5, "{target}: {reset:?}");
     }
     for heading in ["Throughput (RFC 2544, 26.1)", "Frame loss rate", "System recovery", "Reset ("]
@@ -499,12 +501,12 @@ fn rfc_2544_is_measured() {
     }
     let (outcomes, _) = standard(&["rfc2544/reset", "--link", "memif"], &["bridge"], &set);
     let reset = outcomes.iter().find(|it| it["metric"] == "reset_ns").unwrap();
-    // A busy machine may limit the tester; no other flag says that the bridge came back.
+    // A busy machine may limit the tester; no other flag shows that the bridge returned.
     let flags = reset["flags"].as_array().map_or(&[][..], Vec::as_slice);
     assert!(flags.iter().all(|flag| flag == "tester_limited"), "it came back: {reset}");
 }
 
-/// Every port to every other, and address tables, over veth; our own over shared memory too.
+/// Tests full-mesh traffic and address tables over veth; our bridge also over shared memory.
 fn bridges_with_four_ports() {
     let set = [
         "frame=512",
@@ -527,7 +529,7 @@ fn bridges_with_four_ports() {
     }
     let is_capacity = |it: &&Value| it["metric"] == "addresses_cached";
     for found in outcomes.iter().filter(is_capacity) {
-        // Both hold far more than are tried, but a frame may be lost on the way.
+        // Both hold far more addresses than the test uses, but a frame may be lost on the way.
         assert!((1.0..=60.0).contains(&found["value"].as_f64().unwrap()), "{found}");
     }
     assert!(summary.contains("Address table, trial by trial"), "{summary}");
@@ -540,7 +542,7 @@ fn bridges_with_four_ports() {
     );
 }
 
-/// A series with flow-mods and with changing addresses, and the memory of processes.
+/// Tests a series with flow-mods and with changing addresses, and the memory of processes.
 fn a_soak_tells() {
     let set = ["soak_seconds=3", "repeats=1", "capacity=20M", "flow_mods_per_s=500"];
     let (_, summary) = standard(&["soak", "--link", "veth"], &["ours", "bridge"], &set);
@@ -550,14 +552,14 @@ fn a_soak_tells() {
     }
 }
 
-/// Every target that shared memory joins, with traffic over several entries. What Open vSwitch's
-/// caches hold is told before each of its trials, and both switches tell their cycles.
+/// Tests every target over shared memory, with traffic over several entries. The state of Open vSwitch's caches is
+/// recorded before each of its trials, and both switches report their cycles.
 fn targets_over_shared_memory() {
     let targets = ["ours", "bridge", "router", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"];
     account_for_frames("memif", &targets);
 }
 
-/// Our bridge and Open vSwitch as one, which have learned where the traffic's stations are.
+/// Tests our bridge, and Open vSwitch as a bridge, after they learned the traffic's stations.
 fn bridges_learn() {
     let place = Place::new();
     let before = System::now();
@@ -591,7 +593,7 @@ fn targets_by_af_xdp() {
     account_for_frames("veth:xdp", &["ours", "bridge", "ovs-dpdk", "direct"]);
 }
 
-/// Runs targets that poll over a link; each forwards, and no frame is lost without a reason.
+/// Runs polling targets over a link; each forwards, and no frame is lost without a reason.
 fn account_for_frames(link: &str, targets: &[&str]) {
     let place = Place::new();
     let before = System::now();
@@ -666,7 +668,7 @@ fn controllers_measure() {
     assert_eq!(orders.iter().filter(told).map(|it| &it["rows"]).collect::<Vec<_>>(), [500, 500]);
 }
 
-/// A run over veth that would take long; returned when its first trial is done.
+/// Starts a long run over veth, and returns after its first trial.
 fn long_run(place: &Place) -> (Child, BufReader<impl Read>) {
     let mut arguments = vec!["run", "bianco2010/fig3", "--link", "veth", "--on", "ours"];
     if ovs_needs().is_ok() {
@@ -699,7 +701,7 @@ fn an_interrupted_run_leaves_nothing() {
     assert!(!record["trials"].as_array().unwrap().is_empty());
 }
 
-/// The tester is measured first; an end that comes then is one like any other.
+/// Tests an interruption while the tester itself is measured.
 fn an_early_interruption_is_one_too() {
     let place = Place::new();
     let before = System::now();
@@ -709,7 +711,7 @@ fn an_early_interruption_is_one_too() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The record is there before the first trial of the calibration.
+    // The record exists before the first trial of the calibration.
     let runs = place.path().join("runs");
     let has_begun = || runs.is_dir() && only_run(&runs).join("record.json").exists();
     assert!(in_time(|| runs.is_dir() && !contents(&runs).is_empty() && has_begun()));
@@ -722,8 +724,8 @@ fn an_early_interruption_is_one_too() {
     assert_eq!(record(&only_run(&runs))["partial"], true);
 }
 
-/// What a killed run leaves is its folder alone: the kernel ends its children, and with them and
-/// it go namespaces and interfaces.
+/// Tests that a killed run leaves only its folder: the kernel ends its children, and with them namespaces and
+/// interfaces.
 fn kill(place: &Place, before: &System) {
     let (mut child, _errors) = long_run(place);
     child.kill().unwrap();
@@ -771,7 +773,7 @@ fn a_killed_run_is_swept_by_the_next() {
     place.assert_clean(&before);
 }
 
-/// Its programs are hidden from this one run by a mount that only it sees.
+/// Tests a run without Open vSwitch: a mount that only this run sees hides the programs.
 fn without_open_vswitch() {
     let place = Place::new();
     let before = System::now();
@@ -798,7 +800,7 @@ fn without_open_vswitch() {
 
 fn without_rights() {
     let folder = Folder::new();
-    // Where anybody may go, the program may not be: a copy is.
+    // The program may be in a folder that other users cannot enter; a copy is not.
     let program = folder.0.join("planimeter");
     fs::copy(env!("CARGO_BIN_EXE_planimeter"), &program).unwrap();
     for port in ["1=afpacket:lo", "1=tap:t0"] {
@@ -819,14 +821,14 @@ fn without_rights() {
     }
 }
 
-/// A program in a network namespace of its own, ended at the latest with this value.
+/// A program in a network namespace of its own, ended when this value is dropped.
 struct Element {
     child: Child,
     errors: BufReader<std::process::ChildStderr>,
 }
 
 impl Element {
-    /// Starts it and waits until it says that it is ready.
+    /// Starts it and waits until it is ready.
     fn start(place: &Place, namespace: &Namespace, arguments: &[&str]) -> Element {
         let mut command = place.command(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -837,7 +839,7 @@ impl Element {
         element
     }
 
-    /// Reads on until it says this; the whole line.
+    /// Reads lines until one contains this; returns the whole line.
     fn wait_for(&mut self, words: &str) -> String {
         let mut said = String::new();
         loop {
@@ -854,7 +856,7 @@ impl Element {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Asks it to end, and returns its exit code.
+    /// Stops it, and returns its exit code.
     fn end(&mut self) -> Option<i32> {
         interrupt(self.child.id());
         self.child.wait().unwrap().code()
@@ -868,7 +870,7 @@ impl Drop for Element {
     }
 }
 
-/// A thousand frames, of which one is too long for the link, one too short and one cut.
+/// Returns a thousand frames, of which one is too long for the link, one too short and one truncated.
 fn capture_file() -> Vec<u8> {
     let options = CaptureOptions::pcapng("x");
     let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
@@ -902,7 +904,7 @@ fn with_cable() -> (Namespace, Cable) {
     (namespace, cable)
 }
 
-/// Two streams, of which nothing is left out that a kernel would mind.
+/// Two streams with all headers that a kernel expects.
 const STREAMS: &str = r#"
 [[stream]]
 id = 1
@@ -931,7 +933,7 @@ ipv6_destination = "2001:db8::1"
 ipv6_source = { first = "2001:db8::2", last = "2001:db8::2000" }
 "#;
 
-/// Frames that have arrived at an interface of this thread's namespace.
+/// Returns the frames received at an interface of this thread's namespace.
 fn frames_in(interface: &str) -> u64 {
     let devices = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let line = devices.lines().find_map(|line| line.trim().strip_prefix(interface)).unwrap();
@@ -986,7 +988,7 @@ fn a_capture_file_is_sent() {
     for words in ["replay 1: 1998 frames", "2 passes, whole, 2 too long, 2 padded, 2 filled up"] {
         assert!(lines[0].contains(words), "{words:?} is missing in: {}", lines[0]);
     }
-    // Whatever else the kernel says on a new link comes on top.
+    // Further frames of the kernel on a new link add to the count.
     let port = lines.iter().find(|line| line.starts_with("port 2")).unwrap();
     let arrived = port.split_once(": ").unwrap().1.split(" out, ").nth(1).unwrap();
     let frames: u64 = arrived.split(' ').next().unwrap().parse().unwrap();
@@ -1030,7 +1032,7 @@ fn a_switch_that_cannot_start() {
     assert_eq!(contents(place.path()), ["file", "run"]);
 }
 
-/// What a peer may send, and what the switch has to say of it on its stderr.
+/// Returns inputs of a peer, and the message that the switch must print for each.
 fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let hello = [1, 0, 0, 8, 0, 0, 0, 1];
     let after = |bytes: &[u8]| [&hello[..], bytes].concat();
@@ -1062,12 +1064,12 @@ fn a_hostile_controller() {
         &["switch", "--port", "1=tap:t0", "--listen", "punix:socket"],
     );
     let socket = place.path().join("socket");
-    // One that behaves, and stays connected through all of it.
+    // A well-behaved peer that stays connected during all attacks.
     let mut honest = Honest::connect(&socket);
     let resident = memory_kib(switch.child.id());
     for (name, bytes, words) in attacks() {
         let mut peer = UnixStream::connect(&socket).unwrap();
-        // It may be cut off while it still sends.
+        // The switch may close the connection while the peer still sends.
         let _ = peer.write_all(&bytes);
         let _ = peer.shutdown(std::net::Shutdown::Write);
         let said = switch.wait_for(words);
@@ -1082,7 +1084,7 @@ fn a_hostile_controller() {
     assert!(!socket.exists(), "the socket is left");
 }
 
-/// Sends 1 GiB of echo requests without reading one answer, until it is stopped.
+/// Sends 1 GiB of echo requests without reading a reply, until it is stopped.
 fn flood(socket: &Path) {
     let mut peer = UnixStream::connect(socket).unwrap();
     peer.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
@@ -1093,7 +1095,7 @@ fn flood(socket: &Path) {
     assert!(sent < 1_000, "{sent} requests were taken whose answers nobody reads");
 }
 
-/// A line that never ends is not kept, and other clients are answered meanwhile.
+/// Tests that an endless line is not stored, and that other clients get replies at the same time.
 fn a_hostile_client() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
@@ -1123,7 +1125,7 @@ fn a_hostile_client() {
     assert_eq!(bridge.end(), Some(0));
 }
 
-/// A controller that says hello, and asks for an echo now and then.
+/// A controller that sends hello, and an echo request from time to time.
 struct Honest(UnixStream);
 
 impl Honest {
@@ -1141,7 +1143,7 @@ impl Honest {
         honest
     }
 
-    /// Asks for an echo and reads on to its answer; answers what it is asked itself.
+    /// Sends an echo request and reads until its reply; replies to requests of the switch.
     fn is_answered(&mut self, after: &str) {
         self.0.write_all(&[1, 2, 0, 12, 0, 0, 0, 9, 7, 7, 7, 7]).unwrap();
         loop {
@@ -1200,7 +1202,7 @@ fn a_switch_ends_cleanly() {
     }
 }
 
-/// Whoever takes a port's interface away is told of it, and the other ports go on.
+/// Tests that the loss of a port's interface is reported, and that the other ports continue.
 fn a_vanishing_interface() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();

@@ -1,16 +1,16 @@
-//! The Python package: installed by `pip` into a new environment, it imports, does what its own tests say, is typed, and
-//! its tutorial runs.
+//! Tests of the Python package: `pip` installs it into a new environment, its own tests pass, its types are complete,
+//! and its tutorial runs.
 //!
-//! It is built without optimising and into the folder that everything else is built into, so that nothing is
-//! compiled twice. What that takes from PyPI is put into a virtual environment by `tools/needs.sh tests`; without it
-//! these tests are named and skipped, except as root where `CI` is set. Arguments that are not options choose tests
-//! by a part of their name.
+//! It is built without optimization and into the common target folder, so that nothing is compiled twice.
+//! `tools/needs.sh tests` installs what it needs from PyPI into a virtual environment. Without that, these tests are
+//! skipped by name, except as root where `CI` is set. Arguments that are not options select tests by a part of their
+//! name.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
-/// Running the program, and looking at what it leaves.
+/// Helpers to run the program.
 mod common;
-/// Tests in a row, and what may be skipped.
+/// Sequential test runner with requirements.
 #[path = "common/one_by_one.rs"]
 mod one_by_one;
 
@@ -43,14 +43,14 @@ fn needs() -> Result<(), String> {
     }
 }
 
-/// The virtual environment that `tools/needs.sh tests` made.
+/// Returns the virtual environment that `tools/needs.sh tests` created.
 fn tools() -> PathBuf {
     let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
     cache.unwrap_or_default().join("planimeter/python/package")
 }
 
-/// Where its packages lie: `lib/python3.N/site-packages`.
+/// Returns its packages' folder: `lib/python3.N/site-packages`.
 fn libraries() -> PathBuf {
     let lib = std::fs::read_dir(tools().join("lib")).unwrap();
     let named = lib.map(|entry| entry.unwrap().path().join("site-packages"));
@@ -61,13 +61,13 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The folder that this was built into: `target/debug/planimeter` is in it.
+/// Returns the build's target folder, which contains `target/debug/planimeter`.
 fn built_into() -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_planimeter"));
     program.ancestors().nth(2).unwrap().to_path_buf()
 }
 
-/// Runs a command to its end; what it printed, if it failed.
+/// Runs a command to its end; panics with its output if it fails.
 fn done(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let printed = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
@@ -75,7 +75,7 @@ fn done(command: &mut Command) -> String {
     printed[0].to_string()
 }
 
-/// A new environment with the package and nothing else, made once.
+/// Returns a new environment with only the package, created once.
 fn environment() -> &'static Path {
     static MADE: OnceLock<Folder> = OnceLock::new();
     let folder = MADE.get_or_init(|| {
@@ -93,7 +93,7 @@ fn environment() -> &'static Path {
             .env("PATH", path_with(&tools().join("bin")))
             .env("CARGO_TARGET_DIR", built_into())
             .env("MATURIN_PEP517_ARGS", "--profile dev");
-        // Crates that ask of which package a build is would be built again, with all that needs them.
+        // Crates that read their package's version would be rebuilt, with all dependents.
         for (name, _) in std::env::vars_os() {
             let is_of_package =
                 |it: &str| it.starts_with("CARGO_MANIFEST_") || it.starts_with("CARGO_PKG_");
@@ -112,7 +112,7 @@ fn path_with(first: &Path) -> String {
     format!("{}:{others}", first.display())
 }
 
-/// Python of the new environment, which sees what the tools' has.
+/// Returns Python of the new environment, with access to the tools' packages.
 fn python() -> Command {
     let mut command = Command::new(environment().join("bin/python"));
     command
@@ -134,7 +134,7 @@ fn imports_with_nothing_else() {
 }
 
 fn its_own_tests_pass() {
-    // Not where the sources lie, which would be found before what is installed.
+    // Not in the source folder, which Python would find before the installed package.
     let tests = root().join("python/tests");
     done(python().args(["-m", "unittest", "discover"]).current_dir(tests));
 }
@@ -144,11 +144,11 @@ fn its_types_hold() {
     let mut command = python();
     command.args(["-m", "mypy", "--cache-dir"]).arg(&cache.0);
     done(command.args(["planimeter", "tests", "examples"]));
-    // The compiled part has what its stub says, and nothing else.
+    // The compiled part has exactly the items of its stub.
     done(python().args(["-m", "mypy.stubtest", "planimeter._native"]).current_dir(&cache.0));
 }
 
-/// What the guide's page about Python shows, as one script.
+/// Runs the code of the guide's page about Python as one script.
 fn the_guides_lines_run() {
     let page = std::fs::read_to_string(root().join("docs/guide/python.md")).unwrap();
     let blocks = page.split("```python run\n").skip(1);

@@ -1,4 +1,4 @@
-//! `planimeter proxy` between our controller and our switch, and what it says to wrong command lines.
+//! Tests of `planimeter proxy` between our controller and our switch, and of its messages for wrong command lines.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -12,7 +12,7 @@ use instrument::controller::{Controller, RealTime, Settings};
 use ports::channel::{Listener, Url};
 use serde_json::Value;
 
-/// Ends with the test, whatever becomes of it.
+/// A process that ends with the test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -35,7 +35,7 @@ fn our_controller_and_our_switch_work_through_it_and_a_run_is_left() {
     let mut line = String::new();
     told.read_line(&mut line).unwrap();
     assert!(line.starts_with("waiting for switches on punix:p.sock"), "{line}");
-    // Nobody needs to be at the other end of such a port.
+    // Such a port needs no peer.
     let port = "1=memif:port.sock,id=1,role=server";
     let words = ["switch", "--port", port, "--controller", "unix:p.sock", "--datapath-id", "0xbee"];
     let mut switch = command(&folder.0, &words);

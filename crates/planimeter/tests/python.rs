@@ -1,7 +1,7 @@
-//! Scripts in Python as modules: they measure what ours measure, and whatever they do ends in a report.
+//! Tests of Python scripts as modules: they measure the same as built-in modules, and every failure becomes a report.
 //!
-//! In virtual time on our switch but for one run in real time. A script stands in its test, or is the
-//! example of the repository.
+//! They run in virtual time on our switch, except for one run in real time. A script is part of its test, or is the
+//! repository's example.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -15,11 +15,11 @@ use serde_json::Value;
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/examples/barrier_gap.py");
 
-/// What every run in virtual time is told.
+/// Arguments of every run in virtual time.
 const SIM: [&str; 8] =
     ["--on", "ours", "--link", "memory", "--set", "rig=sim", "--set", "repeats=1"];
 
-/// The record of a run in virtual time of a script or an experiment, and what was printed beside it.
+/// Runs a script or an experiment in virtual time; returns the record, and the output.
 fn measured(folder: &Path, what: &str, set: &[&str]) -> (Value, String) {
     let set = set.iter().flat_map(|it| ["--set", it]);
     let arguments: Vec<&str> =
@@ -32,7 +32,7 @@ fn measured(folder: &Path, what: &str, set: &[&str]) -> (Value, String) {
     (record, said.errors)
 }
 
-/// The only trial's module.
+/// Returns the module of the only trial.
 fn module(record: &Value) -> &Value {
     let trials = record["trials"].as_array().unwrap();
     assert!(!trials.is_empty());
@@ -49,8 +49,7 @@ fn log(folder: &Path, module: &Value) -> String {
     module["log"].as_str().map_or(String::new(), |log| fs::read_to_string(run.join(log)).unwrap())
 }
 
-/// A module whose class has this body, in a run of its own: its part of the record, its log, and what was
-/// printed.
+/// Runs a module whose class has this body; returns its part of the record, its log, and its output.
 fn scripted(body: &str) -> (Value, String, String) {
     let folder = Folder::new();
     let script = folder.0.join("mine.py");
@@ -83,7 +82,7 @@ fn the_example_finds_what_rule_activation_finds() {
     assert_eq!(value(theirs, "python_cpu_ns"), None, "in virtual time Python's takes none");
 }
 
-/// Two switches in a row, and a script that speaks to both.
+/// Tests two switches in a row, and a script with a connection to both.
 #[test]
 fn a_script_speaks_to_each_switch_of_a_topology() {
     let folder = Folder::new();
@@ -130,7 +129,7 @@ fn a_script_speaks_to_each_switch_of_a_topology() {
     }
 }
 
-/// A controller's settings and messages that a script could not send once.
+/// Tests a controller's settings and messages that scripts formerly could not send.
 #[test]
 fn a_script_configures_the_switch_and_sends_groups_meters_and_bundles() {
     let (module, log, errors) = scripted(

@@ -1,10 +1,10 @@
-//! The tester told the truth to on a real clock: links between shared memory and between interfaces, which
-//! delay, scatter, lose, repeat and reorder by values that are drawn from a seed and hidden from the
+//! Validation of the tester with ground truth on a real clock: links over shared memory and between interfaces that
+//! delay, scatter, lose, duplicate and reorder frames by values that are drawn from a seed and hidden from the
 //! method.
 //!
-//! Counts have to be exact. A mean delay, less what the same way takes without the link in it, has to lie
-//! within the error that the method states, wherever nothing disturbed: neither the tester nor whoever
-//! passes the frames on was away. Nothing is judged by how fast it goes.
+//! Counts must be exact. A mean delay, minus that of the same path without the link, must be within the method's
+//! stated error. This applies to trials in which neither the tester nor the forwarding thread was interrupted. No
+//! test depends on speed.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -51,23 +51,23 @@ const TESTS: [Test<Need>; 4] = [
     ("models_over_interfaces", veth_needs, models_over_interfaces),
 ];
 
-/// The load at which links are measured, so that frames are 50 us apart, and for how long.
+/// The load of the links' measurement, with frames 50 us apart, and its duration.
 const RATE_PPS: f64 = 20_000.0;
 const GAP: Nanos = Nanos::from_micros(50);
 const DURATION: Nanos = Nanos::from_millis(30);
 
-/// Trials of each link, and how many of them have to be undisturbed for its delay to be judged.
+/// Trials of each link, and how many must be undisturbed to judge its delay.
 const REPEATS: usize = 12;
 const UNDISTURBED_MIN: usize = 4;
 
-/// A machine is quiet if so many of all trials were undisturbed.
+/// A machine is quiet if this percentage of all trials was undisturbed.
 const QUIET_PERCENT: usize = 98;
 
-/// How long frames under way are waited for, at first, and how often that is tried again, four times as long.
+/// Initial wait for frames in flight, and the number of further attempts, each four times as long.
 const DRAIN: Nanos = Nanos::from_millis(10);
 const ATTEMPTS: u32 = 5;
 
-/// Far longer than joining two ports takes.
+/// Time limit to connect two ports; only a failure takes this long.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
 fn main() -> ExitCode {
@@ -93,7 +93,7 @@ fn models_over_interfaces() {
     living::check("veth", models());
 }
 
-/// How many switches of each kind are drawn: a run takes far longer than a trial of a link.
+/// Returns the number of switches of each kind: a run takes far longer than a trial of a link.
 fn models() -> u64 {
     cases().div_ceil(14)
 }
@@ -102,20 +102,20 @@ fn cases() -> u64 {
     std::env::var("TRUTH_CASES_LIVE").ok().and_then(|text| text.parse().ok()).unwrap_or(14)
 }
 
-/// Makes both ends of the way: the tester's two ports, and those between which frames are passed on.
+/// Creates both ends of the path: the tester's two ports, and the two ports of the forwarding thread.
 type Ends<'a> = &'a dyn Fn() -> ([Box<dyn Port>; 2], [Box<dyn Port>; 2]);
 
-/// What passed frames on, and what became of its time.
+/// The forwarding thread's counters and interruptions.
 struct Passed {
     faults: FaultCounters,
-    /// How much later frames left than they should, on average, unless it was away.
+    /// Mean lateness of frames, without interruptions.
     ns_late: f64,
-    /// When it was away, and until when.
+    /// Start and end of its interruptions.
     away: Vec<(Nanos, Nanos)>,
 }
 
 impl Passed {
-    /// The trials during which frames were passed on without interruption.
+    /// Returns the trials without interruption of the forwarding thread.
     fn undisturbed<'a>(&self, means: &'a [Mean]) -> Vec<&'a Mean> {
         let is_free = |mean: &&Mean| {
             !self.away.iter().any(|&(from, until)| from < mean.until && until > mean.from)
@@ -124,7 +124,7 @@ impl Passed {
     }
 }
 
-/// Passes frames from one port to the other, through a link, until told to stop.
+/// Forwards frames from one port to the other through a link, until it is stopped.
 fn pass_on(mut from: Box<dyn Port>, mut to: Link, stop: &AtomicBool) -> Passed {
     let (mut batch, mut away, mut last) = (Batch::new(256), Vec::new(), clock::now());
     let (mut late, mut released) = (0u64, 0u64);
@@ -145,7 +145,7 @@ fn pass_on(mut from: Box<dyn Port>, mut to: Link, stop: &AtomicBool) -> Passed {
     Passed { faults: to.faults(), ns_late, away }
 }
 
-/// Lets both ends of memory find each other.
+/// Connects both ends of shared memory.
 fn join(ports: &mut [&mut dyn Port]) {
     let (mut nothing, deadline) = (Batch::new(1), clock::now() + PATIENCE);
     while !ports.iter().all(|port| port.has_link()) {
@@ -156,8 +156,8 @@ fn join(ports: &mut [&mut dyn Port]) {
     }
 }
 
-/// Measures one link: what the tester says, and what really was. Where frames were still on their way
-/// when a trial ended, because somebody else had the core, it is measured again with more patience.
+/// Measures one link: returns the tester's results and the ground truth. If frames were still in flight at the end of
+/// a trial, because another process had the core, it is measured again with a longer wait.
 fn run(case: &Case, ends: Ends<'_>, cores: &Cores) -> (Said, Passed) {
     for attempt in 0..ATTEMPTS {
         let drain = Nanos(DRAIN.0 << (2 * attempt));
@@ -190,7 +190,7 @@ fn run_once(case: &Case, ends: Ends<'_>, cores: &Cores, drain: Nanos) -> (Said, 
     })
 }
 
-/// Ends the passing on also when the measuring panics.
+/// Stops the forwarding thread even if the measurement panics.
 struct SetWhenDropped<'a>(&'a AtomicBool);
 
 impl Drop for SetWhenDropped<'_> {
@@ -199,14 +199,16 @@ impl Drop for SetWhenDropped<'_> {
     }
 }
 
-/// A link that does nothing: what the way takes by itself.
+/// Returns a link without effect, to measure the path itself.
 fn bare() -> Case {
     let (delay, faults) = (DelayOptions::default(), FaultOptions::default());
     Case { kind: Kind::Delay, delay, faults, stall: None }
 }
 
-/// Draws links and measures each. How large the stated errors are is the machine's affair; that at least half of
-/// them are no larger than what the trials themselves differ by is the method's.
+/// Draws links and measures each.
+///
+/// The size of the stated errors depends on the machine. The method must ensure that at least half of them do not
+/// exceed the differences between the trials.
 fn check(name: &str, ends: Ends<'_>) {
     let cores = Cores::of_machine().unwrap();
     let (mut judged, mut missed, mut errors) = (0, Vec::new(), Vec::new());
@@ -219,7 +221,7 @@ fn check(name: &str, ends: Ends<'_>) {
         let (mean, bias) = (passed.undisturbed(&said.means), quiet.undisturbed(&alone.means));
         undisturbed += mean.len() + bias.len();
         trials += 2 * REPEATS;
-        // Frames that are held back until others have passed take longer by that.
+        // Frames that are held until others have passed have a longer delay.
         let too_few = mean.len().min(bias.len()) < UNDISTURBED_MIN;
         if case.kind == Kind::Reorder || too_few || cores.shared() {
             continue;
@@ -243,8 +245,8 @@ fn check(name: &str, ends: Ends<'_>) {
         "{name}: {found} of {judged} undisturbed means found, usual error {usual:.0} ns; {undisturbed} of {trials} trials undisturbed"
     );
     println!("{}", missed.join("\n"));
-    // On a machine that others use errors are large and seldom even: there the half has to be found, and of a
-    // single one nothing can be asked: an interval of 95 % misses one in twenty.
+    // On a busy machine errors are large and uneven: there half of the values must be found, and a single
+    // value proves nothing, since a 95 % interval misses one in twenty.
     let is_quiet = undisturbed * 100 >= trials * QUIET_PERCENT;
     let allowed = if is_quiet { 1 + judged / 20 } else { (judged / 2).max(1) };
     assert!(missed.len() <= allowed, "{found} of {judged}: {}", missed.join("\n"));
@@ -254,7 +256,7 @@ fn check(name: &str, ends: Ends<'_>) {
     );
 }
 
-/// By how much the means of trials differ at most, in nanoseconds.
+/// Returns the largest difference between the means of trials, in nanoseconds.
 fn spread(means: &[&Mean]) -> f64 {
     let of =
         |pick: fn(f64, f64) -> f64| means.iter().map(|mean| mean.ns).reduce(pick).unwrap_or(0.0);
@@ -269,14 +271,14 @@ fn middle(interval: &Interval) -> f64 {
     (interval.high + interval.low) / 2.0
 }
 
-/// Whether what the tester counted is what happened.
+/// Returns whether the tester's counts match the real events.
 fn is_counted(said: &Said, done: &FaultCounters) -> bool {
     let lost = said.lost - said.lost_by_tester as i64;
     let counted = (lost, said.duplicated, said.reordered, said.wrong);
     counted == (done.lost as i64, done.duplicated, done.reordered, 0)
 }
 
-/// Counts have no error, whatever disturbs.
+/// Checks the counts, which have no error in spite of disturbances.
 fn check_counts(case: &Case, said: &Said, done: &FaultCounters) {
     assert!(is_counted(said, done), "{case:?}: {} instead of {done:?}", said.counts());
     assert_eq!(said.delays.count() + said.stalls.delays_unknown, said.forwarded, "{case:?}");

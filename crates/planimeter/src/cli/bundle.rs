@@ -1,22 +1,23 @@
-//! `planimeter bundle RUN`: a run in one file, with all that another person needs to repeat it by `planimeter run FILE`.
+//! `planimeter bundle RUN`: packs a run into one file, with everything needed to repeat it by `planimeter run FILE`.
 //!
-//! A bundle is a tar file packed by gzip: `bundle.json` says what it is, `plan.toml` what is to be run, `files/` what that names
-//! (topologies, programs, models, streams, scripts), `run/` is the folder that was bundled. Invariants: whatever is not in a
-//! bundle is said, in it and when it is made; a secret never is in it.
+//! A bundle is a tar file compressed with gzip: `bundle.json` describes it, `plan.toml` is the plan to run, `files/`
+//! holds the files that the plan names (topologies, programs, models, streams, scripts), and `run/` is the bundled
+//! folder. Invariants: the bundle and the command's output state everything that was left out; a bundle never
+//! contains a secret.
 
-/// What is run from a bundle.
+/// Runs a bundle.
 pub mod again;
-/// What belongs in a bundle.
+/// Collection of a bundle's contents.
 mod contents;
-/// The files that arguments name.
+/// Files that arguments name.
 pub mod inputs;
-/// Made-up names in place of real ones.
+/// Anonymized bundles.
 mod mask;
-/// Entries into a file.
+/// Writer of bundle files.
 mod pack;
-/// A plan in words.
+/// Writer of plans.
 mod plan;
-/// Entries out of a file.
+/// Reader of bundle files.
 pub mod unpack;
 
 use std::path::{Path, PathBuf};
@@ -29,16 +30,16 @@ use contents::Contents;
 
 pub use contents::without_dots;
 
-/// How a bundle's file ends.
+/// File name extension of a bundle.
 pub const ENDING: &str = ".tar.gz";
 
-/// What is in a bundle.
+/// File that describes the bundle.
 pub const FACTS_FILE: &str = "bundle.json";
 
-/// The folder with files that the plan names.
+/// Folder with the files that the plan names.
 pub const FILES_FOLDER: &str = "files";
 
-/// The folder with the run.
+/// Folder with the run.
 pub const RUN_FOLDER: &str = "run";
 
 /// Arguments of `planimeter bundle`.
@@ -59,13 +60,13 @@ pub struct Arguments {
     pub hide: Vec<String>,
 }
 
-/// Makes a bundle and prints where it lies.
+/// Creates a bundle and prints its path.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let contents = Contents::of(&arguments.run)?;
     let out = match &arguments.out {
         Some(out) => out.clone(),
         None => {
-            // The file's own name goes wherever the file goes.
+            // The file name is visible wherever the file is copied.
             let name = match arguments.mask {
                 true => Masking::new(&arguments.hide).text(&contents.name),
                 false => contents.name.clone(),
@@ -88,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A fault of a file.
+/// Returns the error for a file.
 fn refused(file: &Path, why: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("{}: {why}", file.display()))
 }

@@ -1,7 +1,7 @@
-//! `planimeter capture`: frames from ports, filtered, counted and written to a file.
+//! `planimeter capture`: captures frames from ports, filters and counts them, and writes them to a file.
 //!
-//! The account goes to stdout, as text or as JSON; what happens meanwhile goes to stderr. The file is whole
-//! however the capture ends: by time, by number, by size, by Ctrl-C, or because the last port failed.
+//! The summary goes to stdout, as text or as JSON; progress goes to stderr. The file is complete however the capture
+//! ends: by time, by number, by size, by Ctrl-C, or because the last port failed.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -21,23 +21,23 @@ use super::element::port_refused;
 use super::failure::Failure;
 use super::out::{remark, say, to_stderr, to_stdout};
 
-/// The account in words and as JSON.
+/// The summary as text and as JSON.
 mod account;
 
-/// Longest wait for a frame: after that the flag and the time are looked at again.
+/// Longest wait for a frame, after which flag and time are checked again.
 const WAIT_MAX: Nanos = Nanos::from_millis(100);
 
-/// How long to wait between looks at ports that cannot be waited for.
+/// Interval between polls of ports that do not support waiting.
 const POLL_PAUSE: Nanos = Nanos::from_micros(50);
 
-/// At the end, ports are asked until they were silent for so long: a block of the kernel's ring is handed
-/// over a millisecond after its first frame.
+/// At the end, ports are polled until they are silent for this time: the kernel delivers a block of its ring one
+/// millisecond after the block's first frame.
 const DRAIN_QUIET: Nanos = Nanos::from_millis(5);
 
-/// And for so long at most.
+/// Time limit of these polls.
 const DRAIN_MAX: Nanos = Nanos::from_millis(100);
 
-/// How often the time is looked at while frames keep coming, in rounds.
+/// Number of rounds between checks of the time while frames keep arriving.
 const ROUNDS: u32 = 16;
 
 /// Arguments of `planimeter capture`.
@@ -81,7 +81,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Captures, and prints the account.
+/// Captures, and prints the summary.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let entries = entries(arguments)?;
     for overlap in overlap::find(&entries) {
@@ -165,7 +165,7 @@ fn file_failure(arguments: &Arguments, error: &CaptureError) -> Failure {
     Failure::usage(format!("{}: {error}", path.display()))
 }
 
-/// Takes frames until there is a reason to end.
+/// Captures frames until there is a reason to end.
 fn drive(
     capture: &mut Capture<File>,
     arguments: &Arguments,
@@ -206,7 +206,7 @@ fn drive(
     }
 }
 
-/// Takes what the ports hold already and had no turn yet to hand over.
+/// Reads the frames that the ports hold but have not delivered yet.
 fn drain(capture: &mut Capture<File>) -> Result<(), CaptureError> {
     let until = clock::now().saturating_add(DRAIN_MAX);
     let mut quiet_at = clock::now().saturating_add(DRAIN_QUIET);
@@ -231,13 +231,13 @@ fn rest(capture: &Capture<File>, wait: &mut Wait, until: Nanos, now: Nanos) {
         }
     }
     let until = if pollable { until } else { until.min(now.saturating_add(POLL_PAUSE)) };
-    // A wait that the system refuses must not become a loop without a pause.
+    // If waiting fails, the loop still needs a pause.
     if wait.until(Some(until)).is_err() {
         clock::sleep_until(until.min(now.saturating_add(POLL_PAUSE)));
     }
 }
 
-/// The time from the beginning to a moment.
+/// Returns the time since the beginning, in seconds.
 fn since(frozen: &Frozen, begun: Nanos) -> f64 {
     frozen.at.since(begun).as_secs_f64()
 }

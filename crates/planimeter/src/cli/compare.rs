@@ -1,8 +1,8 @@
-//! `planimeter compare`: what got better or worse, and whether gates are passed.
+//! `planimeter compare`: reports improvements and regressions, and judges gates.
 //!
-//! Two stored runs are compared as they are; two targets are measured by turns first (A B B A), and again with more repeats before
-//! a gate may fail. Exit codes: 0 every gate passed, 1 a gate failed, 3 a gate rests on what is irregular or limited by the
-//! tester, 5 a gate is inconclusive.
+//! Two stored runs are compared directly. Two targets are first measured in turns (A B B A), and again with more
+//! repeats before a gate may fail. Exit codes: 0 every gate passed, 1 a gate failed, 3 a gate rests on irregular or
+//! tester-limited results, 5 a gate is inconclusive.
 
 pub(super) mod again;
 pub(super) mod side;
@@ -89,7 +89,7 @@ pub struct Arguments {
     pub markdown: Option<PathBuf>,
 }
 
-/// Compares.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let gates = gates(&arguments.gates)?;
     if arguments.dry_run {
@@ -120,7 +120,7 @@ fn dry(arguments: &Arguments, (gates, _): &(Vec<Gate>, bool)) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// The gates, and whether somebody wrote them.
+/// Returns the gates, and whether the user gave them.
 fn gates(texts: &[String]) -> Result<(Vec<Gate>, bool), Failure> {
     if texts.is_empty() {
         return Ok((Gate::by_default(), false));
@@ -132,7 +132,7 @@ fn gates(texts: &[String]) -> Result<(Vec<Gate>, bool), Failure> {
     Ok((texts.iter().map(read).collect::<Result<_, _>>()?, true))
 }
 
-/// A file that cannot be written is told before anything is measured.
+/// Verifies that a file can be written, before anything is measured.
 pub(super) fn writable(file: &Path) -> Result<(), Failure> {
     let opened = std::fs::OpenOptions::new().append(true).create(true).open(file);
     opened.map(|_| ()).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
@@ -162,7 +162,7 @@ fn exit_code(arguments: &Arguments, found: &Contrast) -> ExitCode {
     exit_of(found.outcome(), arguments.strict).into()
 }
 
-/// The exit code that says what came of gates.
+/// Returns the exit code for the outcome of gates.
 pub(super) fn exit_of(outcome: Option<Outcome>, is_strict: bool) -> u8 {
     match outcome {
         Some(Outcome::Failed) => failure::EXIT_GATE,

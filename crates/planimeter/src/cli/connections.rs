@@ -1,4 +1,4 @@
-//! Flags with limits on the connections that a listener accepts.
+//! Options that limit the connections of a listener.
 
 use ports::channel::ConnectionLimits;
 
@@ -14,7 +14,7 @@ pub struct ConnectionArguments {
 }
 
 impl ConnectionArguments {
-    /// These limits, with those that the command line gives.
+    /// Returns these limits, with the values of the command line.
     pub fn limits(&self, default: ConnectionLimits) -> ConnectionLimits {
         let or = |given: Option<u16>, default| given.map_or(default, usize::from);
         ConnectionLimits {

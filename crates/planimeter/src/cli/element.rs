@@ -1,7 +1,7 @@
-//! `planimeter switch`, `bridge`, `router` and `tagger`: our forwarding elements as processes.
+//! `planimeter switch`, `bridge`, `router` and `tagger`: runs our forwarding elements as processes.
 //!
-//! The switch crate does the work; here are only the flags, and what goes wrong in words. Events
-//! go to stderr, one line each, so that stdout stays empty and logs can be kept.
+//! The switch crate does the work; this module has the options and error messages. Events go to stderr, one line
+//! each, so that stdout stays empty and logs can be stored.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -151,7 +151,7 @@ pub struct TaggerArguments {
     config: Option<PathBuf>,
 }
 
-/// Is an OpenFlow switch until it is told to stop.
+/// Runs an OpenFlow switch until it is stopped.
 pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
     let mut config = match &arguments.config {
         Some(file) => OpenFlowConfig::from_toml(&read(file)?)
@@ -216,7 +216,7 @@ fn versions(text: &str) -> Result<Vec<Version>, Failure> {
     })
 }
 
-/// Is a learning bridge until it is told to stop.
+/// Runs a learning bridge until it is stopped.
 pub fn bridge(arguments: &BridgeArguments) -> Result<ExitCode, Failure> {
     let default = BridgeConfig::default();
     let config = BridgeConfig {
@@ -235,7 +235,7 @@ fn model(source: Option<&str>) -> Result<Option<Arc<Model>>, Failure> {
     source.map(load).transpose()
 }
 
-/// Is a router until it is told to stop.
+/// Runs a router until it is stopped.
 pub fn router(arguments: &RouterArguments) -> Result<ExitCode, Failure> {
     let file = &arguments.config;
     let config = RouterConfig::from_toml(&read(file)?)
@@ -243,7 +243,7 @@ pub fn router(arguments: &RouterArguments) -> Result<ExitCode, Failure> {
     run(&told(Kind::Router(config), &arguments.common)?)
 }
 
-/// Is a VLAN tagger until it is told to stop.
+/// Runs a VLAN tagger until it is stopped.
 pub fn tagger(arguments: &TaggerArguments) -> Result<ExitCode, Failure> {
     let config = match &arguments.config {
         Some(file) => TaggerConfig::from_toml(&read(file)?)
@@ -253,7 +253,7 @@ pub fn tagger(arguments: &TaggerArguments) -> Result<ExitCode, Failure> {
     run(&told(Kind::Tagger(config), &arguments.common)?)
 }
 
-/// What every kind of forwarder is told.
+/// Returns the configuration that every kind of forwarder shares.
 pub(super) fn told(kind: Kind, common: &CommonArguments) -> Result<Config, Failure> {
     let mut config = Config::new(kind);
     for text in &common.ports {
@@ -291,7 +291,7 @@ pub(super) fn read(file: &Path) -> Result<String, Failure> {
         .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))
 }
 
-/// Why a port cannot be opened, and what helps.
+/// Returns the error for a port that cannot be opened, with a hint.
 pub(super) fn port_refused(number: u64, error: &PortError) -> Failure {
     match error {
         PortError::NotPermitted(what) => Failure::need(format!(
@@ -307,7 +307,7 @@ pub(super) fn port_refused(number: u64, error: &PortError) -> Failure {
     }
 }
 
-/// Lack of rights is a missing need; everything else is something that the user can name right.
+/// Converts the error: missing privileges are a missing requirement, everything else is wrong input.
 fn explained(error: OpenError) -> Failure {
     match error {
         OpenError::Config(problems) => {

@@ -1,60 +1,60 @@
-//! How a command can fail: one line that says what, where and how to mend it, and an exit code.
+//! Failures of commands: one line with what failed, where and a hint, and an exit code.
 //!
-//! Exit codes: 0 done, 1 a gate failed, 2 usage or bad input, 3 every trial or a module failed, or a result is irregular under
-//! `--strict`, 4 a need is missing, 5 a gate is inconclusive, 130 interrupted.
+//! Exit codes: 0 done, 1 a gate failed, 2 usage or invalid input, 3 every trial or a module failed, or a result is
+//! irregular under `--strict`, 4 a requirement is missing, 5 a gate is inconclusive, 130 interrupted.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// Done as asked.
+/// Success.
 pub const EXIT_DONE: u8 = 0;
 /// A gate failed.
 pub const EXIT_GATE: u8 = 1;
-/// Usage or bad input.
+/// Usage or invalid input.
 pub const EXIT_USAGE: u8 = 2;
-/// Every trial failed, a module failed in one, or a result is irregular or limited by the tester, and `--strict` was given.
+/// Every trial failed, a module failed in one, or with `--strict` a result is irregular or tester-limited.
 pub const EXIT_IRREGULAR: u8 = 3;
-/// A need is missing.
+/// A requirement is missing.
 pub const EXIT_NEED: u8 = 4;
 /// No gate failed, and one is inconclusive.
 pub const EXIT_INCONCLUSIVE: u8 = 5;
 /// Interrupted; partial results are kept.
 pub const EXIT_INTERRUPTED: u8 = 130;
 
-/// A command that could not do what it was asked.
+/// Failure of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What its exit code says.
+    /// The class of failure.
     pub kind: FailureKind,
-    /// One line: what, where and how to mend it.
+    /// One line: what failed, where, and a hint.
     pub line: String,
 }
 
-/// The classes of failure that exit codes tell apart.
+/// Classes of failures with their own exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
-    /// The input is wrong: the command line, a file, an interface that does not exist.
+    /// Invalid input: the command line, a file, an interface that does not exist.
     Usage,
-    /// No trial succeeded; or a result is irregular or tester-limited, and that was not accepted.
+    /// No trial succeeded; or a result is irregular or tester-limited, and this is not accepted.
     Irregular,
-    /// Rights, a program or a kernel feature are missing.
+    /// Privileges, a program or a kernel feature are missing.
     Need,
     /// Stopped by a signal.
     Interrupted,
 }
 
 impl Failure {
-    /// Bad input.
+    /// Creates a failure of invalid input.
     pub fn usage(line: impl Into<String>) -> Self {
         Failure { kind: FailureKind::Usage, line: line.into() }
     }
 
-    /// Something that the machine lacks.
+    /// Creates a failure of a missing requirement.
     pub fn need(line: impl Into<String>) -> Self {
         Failure { kind: FailureKind::Need, line: line.into() }
     }
 
-    /// The exit code that says which class of failure this is.
+    /// Returns the exit code of this class of failure.
     pub fn exit_code(&self) -> ExitCode {
         match self.kind {
             FailureKind::Usage => EXIT_USAGE,

@@ -1,8 +1,8 @@
-//! `planimeter fe`: a control element for a moment, which asks a forwarding element over ForCES, or changes it.
+//! `planimeter fe`: a temporary control element that reads or changes a forwarding element over ForCES.
 //!
-//! It dials an element that waits for control elements, or waits for one that dials. Parts of instances are
-//! named as programs name them (`lpm.IPv4PrefixTable[3].HopSelector`), or by class and number
-//! (`IPv4UcastLPM:1.IPv4UcastLPMStats`); elements that do not run our programs have only the latter.
+//! It connects to an element, or waits for an element that connects. Components have the names that programs use
+//! (`lpm.IPv4PrefixTable[3].HopSelector`), or class and instance number (`IPv4UcastLPM:1.IPv4UcastLPMStats`).
+//! Elements that do not run our programs support only the latter.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ use super::failure::Failure;
 use super::out::say;
 use progfe::control::whole::{self, PART_OCTETS, component};
 
-/// Parts of instances by name.
+/// Components of LFB instances by name.
 mod names;
 
 use names::{Names, Part};
@@ -125,8 +125,8 @@ struct Filters {
 }
 
 impl Filters {
-    /// Properties of the subscription: all of them, as an element that outlives its controllers keeps what an earlier
-    /// one set.
+    /// Returns the properties of the subscription. All are set, because an element keeps those of an earlier control
+    /// element.
     fn properties(&self) -> [(u32, u32); 5] {
         let Filters { every, interval, threshold, hysteresis } = self;
         let number = |said: &Option<u32>| said.unwrap_or(0);
@@ -134,21 +134,21 @@ impl Filters {
             (REGISTRATION, 1),
             (THRESHOLD, number(threshold)),
             (HYSTERESIS, number(hysteresis)),
-            // On the wire stands how many are left out between two (section 4.8.5.1).
+            // The wire format has the number of events suppressed between two reports (section 4.8.5.1).
             (COUNT, number(every).saturating_sub(1)),
             (INTERVAL, number(interval)),
         ]
     }
 }
 
-/// A control element at work.
+/// A connected control element.
 struct Work {
     element: ControlElement,
     names: Names,
     meanwhile: RealTime,
 }
 
-/// Does what `planimeter fe` is asked.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let names = Names::new(catalog(&arguments.library)?);
     let mut work = Work { element: associate(arguments)?, names, meanwhile: RealTime };
@@ -195,7 +195,7 @@ fn associate(arguments: &Arguments) -> Result<ControlElement, Failure> {
         .map_err(|error| Failure::usage(format!("{url}: {error}")))
 }
 
-/// The classes that ship, and those of further libraries.
+/// Returns the built-in classes, and those of further libraries.
 fn catalog(files: &[PathBuf]) -> Result<Catalog, Failure> {
     let mut libraries = progfe::program::document::shipped();
     let first = |file: &PathBuf, fault: Option<String>| {
@@ -215,7 +215,7 @@ fn failed(error: CeError) -> Failure {
 }
 
 impl Work {
-    /// What stands at a part, once it is there.
+    /// Reads a component's value, once it exists.
     fn value(&mut self, part: &Part) -> Result<Value, Failure> {
         let answer = self.element.get(&part.place, &mut self.meanwhile).map_err(failed)?;
         if let Some((_, code)) = answer.failures().first() {
@@ -233,7 +233,7 @@ impl Work {
         self.value(&part)
     }
 
-    /// Learns the names of instances, if the element has any.
+    /// Reads the names of instances, if the element has any.
     fn learn(&mut self) {
         if self.names.instances.is_empty()
             && let Ok(rows) = self.whole(component::INSTANCES)
@@ -287,7 +287,7 @@ impl Work {
         self.transact(all)
     }
 
-    /// Sets of the rows of a file.
+    /// Parses the rows of a file into sets of components.
     fn rows(&mut self, text: &str) -> Result<Vec<Vec<Select>>, Failure> {
         let (name, file) = text.split_once('=').ok_or_else(|| {
             Failure::usage(format!(
@@ -323,7 +323,7 @@ impl Work {
                     .take(20)
                     .map(|(place, code)| self.names.failure(place, *code))
                     .collect();
-                // The element says more of a program that it refuses.
+                // The element reports more details about a rejected program.
                 if let Ok(problems) = self.whole(component::PROBLEMS) {
                     let rows = problems.rows().into_iter().flat_map(|rows| rows.values());
                     lines.extend(rows.filter_map(|row| Some(row.text()?.to_owned())));
@@ -345,7 +345,7 @@ impl Work {
             self.subscribe(text, &filters.properties())?;
         }
         if self.tell_events(count, &stop)? {
-            // Whoever comes next would be told of them too.
+            // A later control element would receive these events too.
             events.iter().try_for_each(|text| self.subscribe(text, &[(REGISTRATION, 0)]))?;
         }
         Ok(())
@@ -362,14 +362,14 @@ impl Work {
         }
     }
 
-    /// Prints events as they come, up to so many; whether the element is still there then.
+    /// Prints events as they arrive, up to a limit; returns whether the element is still connected.
     fn tell_events(&mut self, count: Option<u64>, stop: &AtomicBool) -> Result<bool, Failure> {
         let mut told = 0;
         while count.is_none_or(|count| told < count) && !stop.load(Ordering::Relaxed) {
             while let Some(event) = self.element.next_event() {
                 match event {
                     CeEvent::Notified(selects) => {
-                        // Several may have come together, more than are wanted among them.
+                        // Several may arrive together, some of them beyond the limit.
                         let left = count.map_or(u64::MAX, |count| count - told);
                         let lines = self.names.notification(&selects);
                         for line in lines.iter().take(usize::try_from(left).unwrap_or(usize::MAX)) {

@@ -1,9 +1,8 @@
-//! `planimeter generate`: frames out of ports, from a stream file or a capture file, and an account
-//! of them.
+//! `planimeter generate`: sends frames from a stream file or a capture file, and prints a summary.
 //!
-//! What comes back on the ports is counted too: a stream's frames at the port where it expects them,
-//! a capture file's too if they are marked, and else by the ports' own counters. The account goes to
-//! stdout, as lines or as JSON. Whoever interrupts it gets the account of what was sent until then.
+//! Received frames are counted too: a stream's at the port that expects them, a capture file's likewise if they are
+//! marked, and otherwise by the ports' own counters. The summary goes to stdout, as text or as JSON. An interrupted
+//! command prints the summary up to that time.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,18 +20,18 @@ use super::element::port_refused;
 use super::failure::{Failure, FailureKind};
 use super::out::say;
 
-/// What came of it, for people.
+/// The summary as text.
 mod told;
-/// What came of it, for programs.
+/// The summary as JSON.
 mod recorded;
 
-/// Seconds that streams are sent for, unless told otherwise.
+/// Default duration of streams, in seconds.
 const SECONDS: f64 = 10.0;
 
 /// Seconds in a year: a capture file that is sent once ends earlier.
 const YEAR_SECONDS: f64 = 31_557_600.0;
 
-/// How long frames that come back are waited for.
+/// Wait for frames that return.
 const DRAIN: Nanos = Nanos::from_millis(100);
 
 /// Arguments of `planimeter generate`.
@@ -91,7 +90,7 @@ struct Pace {
     unpaced: bool,
 }
 
-/// Sends, and prints what came of it.
+/// Sends, and prints the summary.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let contents = contents(arguments)?;
     let stop = super::stop::flag()?;

@@ -1,24 +1,24 @@
-//! `--link`: one link for all targets, links for some of them, or none, and then the best is chosen.
+//! `--link`: one link for all targets, links for some of them, or neither, and then the best one is chosen.
 //!
-//! `--link veth` is for all, `--link ovs-dpdk=memif` for that target. The name of a target may hold an
-//! equals sign itself, that of a link never does, so that the last one divides.
+//! `--link veth` applies to all targets, `--link ovs-dpdk=memif` to that target. A target's name may contain an
+//! equals sign, a link's never does, so the last one separates them.
 
 use super::failure::Failure;
 use super::place;
 use crate::target::links::Links;
 use crate::target::name::{Link, NameError, TargetKind};
 
-/// What was asked for.
+/// Requested links.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// For all targets that are not named.
     pub all: Option<Link>,
-    /// For these.
+    /// For single targets.
     pub own: Vec<(TargetKind, Link)>,
 }
 
 impl Asked {
-    /// Reads what stands behind each `--link`.
+    /// Parses the values of `--link`.
     pub fn read(words: &[String]) -> Result<Asked, Failure> {
         let usage = |error: NameError| Failure::usage(error.to_string());
         let twice = |of: &str| Failure::usage(format!("--link was given twice for {of}"));
@@ -41,8 +41,8 @@ impl Asked {
         Ok(asked)
     }
 
-    /// The link of each of these targets; without targets, of those that will be found. Where there are
-    /// several links that nobody asked for, that is said.
+    /// Returns the link of each of these targets; without targets, of those that will be detected. If the choice
+    /// results in several links, this is reported.
     pub fn links(&self, kinds: &[TargetKind], is_simulated: bool) -> Result<Links, Failure> {
         if let Some((kind, link)) = self.own.iter().find(|(kind, _)| !kinds.contains(kind)) {
             let (name, link) = (kind.name(), link.name());
@@ -70,7 +70,7 @@ impl Asked {
     }
 }
 
-/// A target cannot stand on a link.
+/// Returns the error for a target that does not support a link.
 fn refused(kind: TargetKind, link: Link) -> Failure {
     let name = kind.name();
     if let TargetKind::Network(network) = kind
@@ -94,7 +94,7 @@ fn refused(kind: TargetKind, link: Link) -> Failure {
     ))
 }
 
-/// The links of targets in words; none where all have the same.
+/// Formats the links of targets; `None` if all have the same.
 pub fn told(kinds: &[TargetKind], links: &Links) -> Option<String> {
     let mut all: Vec<(Link, Vec<&str>)> = Vec::new();
     for kind in kinds {

@@ -1,4 +1,4 @@
-//! `planimeter list`: what can be measured, on what, and with which parameters; and what was.
+//! `planimeter list`: lists experiments, targets and parameters, and stored runs.
 
 mod runs;
 
@@ -42,10 +42,10 @@ pub struct Arguments {
     pub json: bool,
 }
 
-/// What is to be listed.
+/// What to list.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Wanted {
-    /// Things of one kind.
+    /// Items of one kind.
     Kind(What),
     /// An experiment, a study or a script.
     Experiment(String),
@@ -81,7 +81,7 @@ pub enum What {
     Runs,
 }
 
-/// Descriptions stand beside names as long as this, and below longer ones.
+/// Longest name with its description on the same line; longer names have it below.
 const NAME_WIDTH_MAX: usize = 48;
 
 /// A list: its heading, and rows of name and description.
@@ -102,7 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ));
     }
     let sections: Vec<Section> = match &arguments.what {
-        // All at once is to be seen at once: what experiments take by themselves would be most of it.
+        // A list of everything must appear immediately; estimates would take most of the time.
         None if !arguments.json => {
             let is_own = |(name, _): &(String, String)| name.starts_with(' ');
             let without = |section: Section| {
@@ -159,7 +159,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is known of a model and from where: keys with their values, meanings and sources.
+/// Returns the parameters of a model: keys with their values, meanings and sources.
 fn known_of(model: &Model) -> impl Iterator<Item = (&'static Key, String, &str)> {
     let mut values = model.clone();
     model::keys::KEYS.iter().filter_map(move |key| {
@@ -190,14 +190,14 @@ fn model_json(model: &Model) -> serde_json::Value {
     serde_json::json!({ "name": model.name, "about": model.about, "known": known })
 }
 
-/// A parameter with what it takes, and what it means.
+/// Returns a parameter with its values and its meaning.
 fn declared(it: &Declared) -> (String, String) {
     let takes = it.takes.words(it.unit);
     let default = if it.default.is_empty() { String::new() } else { format!(" ({})", it.default) };
     (format!("  --set {}={takes}", it.key), format!("{}{default}", it.help))
 }
 
-/// Experiments with the parameters that they take.
+/// Returns experiments with their parameters.
 fn experiments(entries: impl Iterator<Item = &'static catalog::Entry>) -> Section {
     let rows = entries.flat_map(|entry| {
         let name = (entry.id.to_string(), entry.title.to_string());

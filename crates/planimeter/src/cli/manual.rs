@@ -1,7 +1,6 @@
-//! `planimeter man` and `planimeter completions`: what the command line says of itself, for `man(1)` and for
-//! shells.
+//! `planimeter man` and `planimeter completions`: the documentation of the command line for `man(1)` and for shells.
 //!
-//! Both are made from the very description that reads the command line, so that they cannot lag behind it.
+//! Both are generated from the definition of the command line, so that they cannot be out of date.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,7 +39,7 @@ pub fn man(arguments: &ManArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the script that a shell reads.
+/// Prints the completion script of a shell.
 pub fn completions(arguments: &CompletionsArguments) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(

@@ -1,7 +1,9 @@
-//! Made-up names in place of real ones: hosts, interfaces, addresses, datapath ids, serial numbers, users, and words that somebody names.
+//! Anonymization: replaces hosts, interfaces, addresses, datapath IDs, serial numbers, users, and words of the user's
+//! choice by pseudonyms.
 //!
-//! What is to be shared and shall not say whose network it was goes through here: bundles and reports. Invariants: one real word has one
-//! made-up word everywhere; a masked record is still a record, or there is none, and what is derived from it can hold nothing else.
+//! Bundles and reports that are shared without identifying the network pass through here. Invariants: one real name
+//! has one pseudonym everywhere. An anonymized record is still a valid record, or there is none; data derived from it
+//! can contain nothing else.
 
 mod words;
 
@@ -11,20 +13,20 @@ use serde_json::Value;
 use super::place;
 use words::{Sort, Words};
 
-/// Settings of a target that tell who it is.
+/// Settings of a target that identify it.
 const SERIALS: [&str; 2] = ["serial_number", "datapath"];
 
-/// Maps of a record whose keys anybody chooses.
+/// Maps of a record with arbitrary keys.
 const FREE: [&str; 3] = ["settings", "parameters", "versions"];
 
-/// Made-up words for real ones.
+/// Pseudonyms of real names.
 #[derive(Default)]
 pub struct Masking {
     words: Words,
 }
 
 impl Masking {
-    /// What this machine is called and who uses it, and these words, are masked from the beginning.
+    /// Creates a masking that replaces the names of this machine and its user, and these words.
     pub fn new(hide: &[String]) -> Masking {
         let mut masking = Masking::default();
         for word in hide {
@@ -34,12 +36,12 @@ impl Masking {
         masking
     }
 
-    /// A text in which what has to be masked is.
+    /// Anonymizes a text.
     pub fn text(&mut self, text: &str) -> String {
         self.words.masked(text)
     }
 
-    /// This machine and who uses it: most bundles are made where was measured.
+    /// Adds this machine and its user: most bundles are made on the measuring machine.
     fn machine(&mut self) {
         if let Ok(host) = std::fs::read_to_string("/proc/sys/kernel/hostname") {
             let host = host.trim();
@@ -53,7 +55,7 @@ impl Masking {
         }
     }
 
-    /// Names that stand in a record.
+    /// Adds the names in a record.
     pub fn learn(&mut self, record: &Record) {
         for target in &record.targets {
             self.target(&target.name);
@@ -84,7 +86,7 @@ impl Masking {
         }
     }
 
-    /// What a device's name says of it.
+    /// Adds the parts of a device's name.
     fn target(&mut self, name: &str) {
         let device = name.strip_prefix("openflow:").or_else(|| name.strip_prefix("device:"));
         let Some(device) = device else { return };
@@ -102,14 +104,14 @@ impl Masking {
         }
     }
 
-    /// A host, perhaps with its port.
+    /// Adds a host, possibly with a port.
     fn host(&mut self, text: &str) {
         if !text.starts_with('[') {
             self.words.learn(Sort::Host, text.split(':').next().unwrap_or_default());
         }
     }
 
-    /// A value in which every text is masked, and keys where anybody chooses them.
+    /// Anonymizes every text in a value, and keys where they are arbitrary.
     pub fn json(&mut self, value: Value, is_free: bool) -> Value {
         match value {
             Value::String(text) => Value::String(self.words.masked(&text)),

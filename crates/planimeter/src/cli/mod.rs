@@ -1,31 +1,30 @@
-//! The command line: the only place where errors become prose, and where exit codes are decided.
+//! Command line: the only place that formats errors as text and chooses exit codes.
 //!
-//! One file per command. Progress goes to stderr; stdout belongs to the result (PRODUCT.md,
-//! "Command line").
+//! One file per command. Progress goes to stderr; stdout is for the result (PRODUCT.md, "Command line").
 
-/// How a command can fail, and the exit code that says so.
+/// Failures of commands, and their exit codes.
 pub mod failure;
-/// What a command says, and a reader who has gone away.
+/// Output on stdout and stderr, and closed pipes.
 mod out;
-/// Words of a command line as a shell reads them.
+/// Shell quoting of command lines.
 pub mod words;
-/// Progress on stderr: a screen on a terminal, lines elsewhere.
+/// Progress on stderr: a screen on a terminal, plain lines otherwise.
 pub mod progress;
-/// That screen.
+/// Full-screen view of a run.
 pub mod screen;
 /// Signals that end a command cleanly.
 pub mod stop;
-/// Where this process stands.
+/// Environment and privileges of this process.
 pub mod place;
-/// Which target is joined by which link.
+/// Choice of links for targets.
 mod joining;
-/// Made-up names in place of real ones.
+/// Anonymization.
 mod masking;
-/// Limits on the connections of a listener.
+/// Connection limits of a listener.
 pub mod connections;
-/// A store for teams.
+/// Team store.
 pub mod team;
-/// What a run would use that does not come with this program.
+/// Check for external code in a run.
 pub(crate) mod trust;
 /// `planimeter run --resume`.
 mod resume;
@@ -123,13 +122,14 @@ enum Command {
     Completions(manual::CompletionsArguments),
 }
 
-/// Reads the command line, does what it says, and returns the exit code.
+/// Runs the command line, and returns the exit code.
 pub fn main() -> ExitCode {
     main_of(std::env::args_os())
 }
 
-/// Does what these words say, the first of which is the program's name, and returns the exit code. Whoever
-/// calls it from a program that is not ours says first where one is: [`place::set_program`].
+/// Runs the command line in these words, the first of which is the program's name, and returns the exit code.
+///
+/// A caller in another program first sets the path of this one: [`place::set_program`].
 pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Err(error) = lab::rights::take_up() {
         remark!("planimeter: the rights of this program's file are not in force: {error}");
@@ -140,19 +140,19 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         remark!("planimeter: {error}");
         return failure::EXIT_NEED.into();
     }
-    // Without the right to do so, only what reads the numbers of other processes misses something.
+    // Without this privilege, only readers of other processes' counters miss data.
     let _ = lab::pid_namespace::mount_own_proc();
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             if !error.use_stderr() {
-                // Help, or the version: whoever reads only its beginning has read enough.
+                // Help or version: a reader may close the pipe early.
                 let is_unread = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
                 let printed =
                     error.print().or_else(|it| if is_unread(&it) { Ok(()) } else { Err(it) });
                 return printed.map_or(failure::EXIT_USAGE.into(), |()| ExitCode::SUCCESS);
             }
-            // Who says nothing asks what can be said.
+            // An empty command line asks for help.
             let is_bare = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
             match is_bare {
                 true => remark!("{}", error.to_string().trim_end()),
@@ -189,7 +189,7 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     })
 }
 
-/// What is wrong with a command line, without the blanks and headings around it.
+/// Returns a command-line error as one line, without indentation and headings.
 fn one_line(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let end = text.find("\n\nFor more information").unwrap_or(text.len());

@@ -1,7 +1,7 @@
-//! `planimeter model fit`: a model of a switch from runs that measured it.
+//! `planimeter model fit`: fits a model of a switch to runs that measured it.
 //!
-//! The model goes to stdout or into a file, every number with its source; what it rests on and what is missing
-//! goes to stderr.
+//! The model goes to stdout or into a file, every number with its source. Its basis and its missing values go to
+//! stderr.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -53,7 +53,7 @@ struct FitArguments {
     json: bool,
 }
 
-/// Does what the command line says about models.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Command::Fit(arguments) = &arguments.command;
     if arguments.what {
@@ -89,7 +89,7 @@ fn read(folder: &Path) -> Result<Run, Failure> {
     Ok(Run { name, record })
 }
 
-/// The target that a model is made of.
+/// Returns the target to fit.
 fn target(runs: &[Run], asked: Option<&str>) -> Result<String, Failure> {
     let known = fit::targets(runs);
     let listed = || known.join(", ");
@@ -133,7 +133,7 @@ fn json(fitted: &Fit, target: &str) -> serde_json::Value {
     })
 }
 
-/// How much was found, and what to run for the rest.
+/// Prints how many values were found, and which runs would add the rest.
 fn tell(fitted: &Fit, target: &str, file: Option<&Path>) {
     let (found, assumed) = (fitted.found.len(), fitted.assumed.len());
     remark!("{target}: {found} values found, {assumed} assumed; each says why as its source");

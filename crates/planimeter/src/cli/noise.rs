@@ -1,9 +1,11 @@
-//! The noise check before a live run: whether other work takes the tester's cores away.
+//! Noise check before a live run: whether other work interrupts the tester's cores.
 //!
-//! A thread on each core of the tester reads the clock without pause; a gap of a millisecond or more is a stall, as it is in
-//! a trial ([`instrument::trial::STALL`]). Source: RFC 2544, section 6 (the tester is known before its results are
-//! believed). Invariants: there is no check in virtual time; the check never takes longer than [`SPAN_MAX`], nor than a tenth
-//! of the trials; a machine whose cores cannot be watched is not called noisy.
+//! A thread on each core of the tester reads the clock continuously; a gap of a millisecond or more is a stall, as in
+//! a trial ([`instrument::trial::STALL`]). Source: RFC 2544, section 6 (the tester's limits must be known before its
+//! results are used). Invariants:
+//! - There is no check in virtual time.
+//! - The check takes at most [`SPAN_MAX`], and at most a tenth of the trials' duration.
+//! - A machine whose cores cannot be observed does not count as noisy.
 
 use std::io;
 
@@ -12,25 +14,25 @@ use ports::hiccup::Hiccups;
 
 use super::failure::Failure;
 
-/// How long cores are watched at most.
+/// Longest observation of the cores.
 pub const SPAN_MAX: Nanos = Nanos::from_secs(2);
 
-/// How long cores are watched at least.
+/// Shortest observation of the cores.
 const SPAN_MIN: Nanos = Nanos::from_millis(200);
 
-/// Share of the time of the trials that the check may take.
+/// Maximum duration of the check, as a share of the trials' duration.
 const SPAN_SHARE: f64 = 0.1;
 
-/// Share of a core's time that stalls have to take to disturb trials, as in `results::derive`.
+/// Share of a core's time from which on stalls disturb trials, as in `results::derive`.
 const STALLED_SHARE: f64 = 0.001;
 
-/// Share of trials that have to be disturbed before a machine is called noisy.
+/// Share of disturbed trials from which on a machine is noisy.
 const DISTURBED_SHARE: f64 = 0.1;
 
-/// Watches cores for a time; [`ports::hiccup::watch`] but in tests.
+/// Observes cores for a time; [`ports::hiccup::watch`] except in tests.
 pub type Watch = fn(&[usize], Nanos) -> io::Result<Vec<Hiccups>>;
 
-/// What is checked.
+/// Parameters of the check.
 #[derive(Debug, Clone, Copy)]
 pub struct Check<'a> {
     /// The cores of the tester.
@@ -39,12 +41,12 @@ pub struct Check<'a> {
     pub trial_s: f64,
     /// Estimated duration of all trials, in seconds.
     pub all_s: f64,
-    /// Whether a noisy machine is refused.
+    /// Whether a noisy machine is an error.
     pub is_strict: bool,
 }
 
 impl Check<'_> {
-    /// Watches the cores: a warning if they are noisy, and an error instead if the check is strict.
+    /// Observes the cores; returns a warning if they are noisy, or an error if the check is strict.
     pub fn run(&self, watch: Watch) -> Result<Option<String>, Failure> {
         let span = Nanos::from_secs_f64(self.all_s * SPAN_SHARE).clamp(SPAN_MIN, SPAN_MAX);
         let Ok(found) = watch(self.cores, span) else { return Ok(None) };
@@ -57,12 +59,12 @@ impl Check<'_> {
         }
     }
 
-    /// What the noisiest core does to trials; none if that is little.
+    /// Returns the effect of the noisiest core on trials; `None` if it is small.
     fn warning(&self, found: &[Hiccups]) -> Option<String> {
         let share = |one: &Hiccups| one.stalled.as_secs_f64() / one.span.as_secs_f64().max(1e-9);
         let noisiest = found.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
         let per_s = noisiest.stalls as f64 / noisiest.span.as_secs_f64().max(1e-9);
-        // Stalls come independently of trials.
+        // Stalls are independent of trials.
         let disturbed = 1.0 - (-per_s * self.trial_s).exp();
         if share(noisiest) < STALLED_SHARE || disturbed < DISTURBED_SHARE {
             return None;
@@ -96,7 +98,7 @@ mod tests {
         Ok(cores.iter().map(|&core| watched(core, span, &[])).collect())
     }
 
-    /// Core 1 is taken away for 4 ms ten times in two seconds.
+    /// Core 1 loses 4 ms ten times in two seconds.
     fn noisy(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
         assert_eq!(span, SPAN_MAX);
         let gaps = |core| if core == 1 { vec![4; 10] } else { vec![] };

@@ -1,9 +1,8 @@
-//! What a command says: results on stdout, remarks on stderr, and a reader who has gone away.
+//! Output of a command: results on stdout, remarks on stderr, and closed pipes.
 //!
-//! Whoever reads through a pipe may close it early (`| head`). The command then says no more and goes on to
-//! its end, for it may hold namespaces, ports and files; it exits as if all had been read. Any other
-//! fault of stdout, a full disk for one, is told at the end and is a failure. Invariant: nothing else in the
-//! command line prints.
+//! A reader may close a pipe early (`| head`). The command then prints nothing more but runs to its end, because it
+//! may hold namespaces, ports and files; it exits as if all output had been read. Any other error of stdout, such as
+//! a full disk, is reported at the end and is a failure. Invariant: nothing else in the command line prints.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -11,17 +10,17 @@ use std::sync::OnceLock;
 
 use super::failure::Failure;
 
-/// The first fault of stdout, after which nothing is written to it.
+/// The first error of stdout, after which nothing is written to it.
 static FAULT: OnceLock<io::Error> = OnceLock::new();
 
-/// A line on stdout; without anything, an empty one.
+/// Prints a line on stdout; without arguments, an empty one.
 macro_rules! say {
     ($($what:tt)*) => {
         $crate::cli::out::to_stdout(format_args!("{}\n", format_args!($($what)*)))
     };
 }
 
-/// A line on stderr.
+/// Prints a line on stderr.
 macro_rules! remark {
     ($($what:tt)*) => {
         $crate::cli::out::to_stderr(format_args!("{}\n", format_args!($($what)*)))
@@ -30,14 +29,14 @@ macro_rules! remark {
 
 pub(crate) use {remark, say};
 
-/// Writes to stdout as long as somebody reads it.
+/// Writes to stdout as long as it has a reader.
 pub fn to_stdout(what: Arguments<'_>) {
     if FAULT.get().is_none() {
         note(io::stdout().lock().write_fmt(what));
     }
 }
 
-/// A summary on stdout: for a file or a pipe as Markdown, which others show, and for a reader in columns.
+/// Prints a summary on stdout: as Markdown to a file or a pipe, in columns to a terminal.
 pub fn summary(markdown: &str) {
     match io::stdout().is_terminal() {
         true => to_stdout(format_args!("{}", results::summary::shown(markdown))),
@@ -45,12 +44,12 @@ pub fn summary(markdown: &str) {
     }
 }
 
-/// Writes to stderr. That nobody reads it can be told to nobody.
+/// Writes to stderr. Errors are ignored, because they cannot be reported.
 pub fn to_stderr(what: Arguments<'_>) {
     let _ = io::stderr().lock().write_fmt(what);
 }
 
-/// Hands over what waits to be written; a failure if stdout had a fault other than a reader who left.
+/// Flushes stdout; returns a failure if stdout had an error other than a closed pipe.
 pub fn ended() -> Result<(), Failure> {
     if FAULT.get().is_none() {
         note(io::stdout().lock().flush());

@@ -1,6 +1,6 @@
-//! Where this process stands: its own program, folders for runs, and what it may do.
+//! Environment of this process: its program, folders for runs, and privileges.
 //!
-//! Only this file and `environment` read the environment.
+//! Only this file and `environment` read environment variables.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -15,16 +15,18 @@ use crate::environment::run_root;
 use crate::target::name::{Link, TargetKind};
 use crate::target::{Surroundings, TargetError};
 
-/// The program that starts our own targets, where it is not the one that this process runs.
+/// The program that starts our targets, if it is not the one of this process.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Our own targets are started by this program, which takes the same command line: for a process that runs something
-/// else, such as Python. Said once, before anything is measured; later words change nothing.
+/// Sets the program that starts our targets; it must accept the same command line.
+///
+/// For a process that runs another program, such as Python. Call it once before any measurement; later calls have no
+/// effect.
 pub fn set_program(program: PathBuf) {
     let _ = PROGRAM.set(program);
 }
 
-/// What a bench needs to know of this process.
+/// Returns the paths that a bench needs.
 pub fn surroundings() -> Result<Surroundings, Failure> {
     let own = || {
         std::env::current_exe().map_err(|error| {
@@ -35,27 +37,27 @@ pub fn surroundings() -> Result<Surroundings, Failure> {
     Ok(Surroundings { program, root: run_root() })
 }
 
-/// A variable of the environment, if it is there and is text.
+/// Returns an environment variable if it exists and is text.
 #[allow(clippy::disallowed_methods, reason = "this file reads the environment")]
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The best link that is allowed here.
+/// Returns the best available link.
 ///
-/// Where this process has no rights of its own and the kernel allows user namespaces, it moves into
-/// one. Ask for [`surroundings`] before: afterwards the process takes itself for root.
+/// Without privileges, the process enters a user namespace if the kernel permits that. Call [`surroundings`] before:
+/// afterwards the process appears to be root.
 pub fn best_link() -> Link {
     let allowed = lab::namespace::enter_rootless().is_ok();
     let veth = allowed && need::try_feature(need::Feature::PacketSocket).is_ok();
     if veth { Link::Veth } else { Link::Memory }
 }
 
-/// The links that are allowed here and may be of use for these targets.
+/// Returns the available links that may be of use for these targets.
 pub fn allowed_links(kinds: &[TargetKind]) -> Vec<Link> {
     let is_device = |kind: &TargetKind| matches!(kind, TargetKind::Device(_));
     if !kinds.is_empty() && kinds.iter().all(is_device) {
-        // Rights over namespaces of our own are none over this host's interfaces.
+        // Privileges in our own namespaces do not extend to this host's interfaces.
         return vec![Link::Nic];
     }
     let best = best_link();
@@ -72,7 +74,7 @@ pub fn allowed_links(kinds: &[TargetKind]) -> Vec<Link> {
     links
 }
 
-/// The targets that can be measured here over this link, and what is missing for the others.
+/// Returns the targets that can be measured here over this link, and what is missing for the others.
 pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
     let mut kinds = Vec::new();
     let mut missing = Vec::new();
@@ -87,7 +89,7 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
         TargetKind::LinuxBridge,
         TargetKind::LinuxRouter,
     ];
-    // What polls has a link of its own; beside it the others do not belong, nor it beside them.
+    // DPDK targets need a link that supports polling threads.
     let may_poll = matches!(link, Link::Memif | Link::VethXdp);
     for kind in asked.into_iter().filter(|kind| kind.is_dpdk() <= may_poll) {
         let lacks = match kind {
@@ -118,7 +120,7 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
     (kinds, missing)
 }
 
-/// A target's error with the exit code that says its kind.
+/// Converts a target's error to a failure with its exit code.
 pub fn failure(error: TargetError) -> Failure {
     match error {
         TargetError::Need(line) => Failure::need(line),

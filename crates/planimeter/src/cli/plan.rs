@@ -1,20 +1,22 @@
-//! `planimeter run PLAN.toml`: what could stand on command lines, written down, with gates for what comes of it.
+//! `planimeter run PLAN.toml`: runs a plan, which is a file of steps with the options of command lines, and gates on
+//! their results.
 //!
-//! Invariants: a step is the arguments of `planimeter run` and is measured by the same code; a plan is checked as a whole before
-//! anything is measured, and every fault is told with file, line and column; the plan is kept in the folder of its runs, from which
-//! it goes on after any end.
+//! Invariants:
+//! - A step is the arguments of `planimeter run` and is measured by the same code.
+//! - A plan is checked as a whole before any measurement, and every error is reported with file, line and column.
+//! - The plan is stored in the folder of its runs, from which it can resume after any end.
 
-/// Its runs, one after the other.
+/// Sequence of a plan's runs.
 pub mod campaign;
-/// What it says.
+/// Plan file format.
 mod file;
-/// What has to come of it.
+/// Gates on results.
 mod gates;
-/// Its steps as arguments.
+/// Conversion of steps to arguments.
 mod steps;
 #[cfg(test)]
 mod tests;
-/// Its text, and where things stand in it.
+/// TOML with positions.
 mod text;
 
 use std::fs::File;
@@ -39,30 +41,30 @@ pub use file::Wanted;
 pub use gates::run_of;
 pub use steps::Step;
 
-/// How a plan's file ends.
+/// File name extension of a plan.
 const ENDING: &str = ".toml";
 
-/// A plan that was read and makes sense.
+/// A valid plan.
 pub struct Plan {
     /// Its file, for messages.
     file: String,
     /// Its text.
     text: String,
-    /// What it is called.
+    /// Its name.
     name: String,
-    /// Its steps, each with what it will do.
+    /// Its steps, each with its run.
     steps: Vec<(Step, runner::Plan)>,
     /// Its gates, as they are written.
     wanted: Vec<Wanted>,
-    /// What is compared in the end.
+    /// Comparisons after the runs.
     tasks: Vec<Task>,
-    /// Whether what is irregular is no success.
+    /// Whether irregular results count as failures.
     is_strict: bool,
-    /// Folder in which its own is made.
+    /// Folder in which the plan's own folder is created.
     out: PathBuf,
 }
 
-/// What came of a run's arguments if they ask for a plan; none if they do not.
+/// Runs the plan that the arguments name; `None` if they name none.
 pub fn asked(arguments: &Arguments) -> Option<Result<ExitCode, Failure>> {
     if let Some(folder) = arguments.resume.as_ref().filter(|folder| stored::is_campaign(folder)) {
         let arguments = rooted(arguments);
@@ -91,13 +93,13 @@ fn begun(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
     Campaign::begin(plan, beside)?.carry_out(arguments)
 }
 
-/// What is to be written about gates can be, before anything is measured.
+/// Verifies before any measurement that the gate reports can be written.
 fn writable(arguments: &Arguments) -> Result<(), Failure> {
     let files = [&arguments.junit, &arguments.markdown];
     files.into_iter().flatten().try_for_each(|file| super::compare::writable(file))
 }
 
-/// What a plan says itself is not said beside it.
+/// Rejects options that the plan itself sets.
 pub fn refuse(arguments: &Arguments, file: &str) -> Result<(), Failure> {
     if arguments.experiments.len() > 1 {
         return Err(Failure::usage(format!(
@@ -123,23 +125,23 @@ pub fn refuse(arguments: &Arguments, file: &str) -> Result<(), Failure> {
     }
 }
 
-/// The gates of a plan that was read before.
+/// Returns the gates of a valid plan.
 pub fn gates_of(text: &str) -> Vec<Wanted> {
     file::read(text, &mut Faults::default()).gates
 }
 
-/// The arguments of a plan's steps as they are written, none of them looked at.
+/// Returns the arguments of a plan's steps, unchecked.
 pub fn written_steps(text: &str) -> Vec<Arguments> {
     let written = file::read(text, &mut Faults::default());
     let steps = std::iter::once(&written.all).chain(&written.steps);
     steps.map(steps::as_written).collect()
 }
 
-/// The plans in a folder, by the names of their files: as many as this at the most, in order.
+/// Returns the plans in a folder by file name, sorted, up to this limit.
 pub fn in_folder(folder: &Path, most: usize) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    // What begins otherwise could be taken for an option.
+    // A name that begins otherwise could be mistaken for an option.
     let is_plain = |name: &String| name.starts_with(|letter: char| letter.is_alphanumeric());
     let names = names.filter(|name| name.ends_with(ENDING)).filter(is_plain);
     let is_plan = |name: &String| {
@@ -152,7 +154,7 @@ pub fn in_folder(folder: &Path, most: usize) -> Vec<String> {
     found
 }
 
-/// The text of a plan's file, which is no longer than a plan may be.
+/// Reads a plan's file, up to the size limit.
 pub fn text_of(file: &Path) -> Result<String, String> {
     let mut bytes = Vec::new();
     let opened = File::open(file).map_err(|error| error.to_string())?;
@@ -164,7 +166,7 @@ pub fn text_of(file: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
-/// The same with files that are written where they were meant, from wherever that is done.
+/// Returns the arguments with absolute output files, so that they stay valid in another working directory.
 pub fn rooted(arguments: &Arguments) -> Arguments {
     let rooted = |file: &Option<PathBuf>| {
         file.as_ref().map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()))
@@ -173,7 +175,8 @@ pub fn rooted(arguments: &Arguments) -> Arguments {
     Arguments { junit, markdown, ..arguments.clone() }
 }
 
-/// Goes to where the files of a campaign from a bundle lie, if this is one: what its words name is there.
+/// Changes to the folder of a bundle's files if the campaign came from a bundle; relative names in its plan refer to
+/// it.
 pub fn enter(folder: &Path) -> Result<(), Failure> {
     let files = folder.join(super::bundle::FILES_FOLDER);
     if !files.is_dir() {
@@ -183,7 +186,7 @@ pub fn enter(folder: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(format!("{}: {error}", files.display())))
 }
 
-/// The campaign of a bundle that was unpacked into this folder; none where only what it would do was asked for.
+/// Returns the campaign of a bundle that was unpacked into this folder; `None` for a dry run.
 pub fn of_bundle(
     arguments: &Arguments,
     text: String,
@@ -201,7 +204,7 @@ pub fn of_bundle(
 }
 
 impl Plan {
-    /// The plan of a file, with what stands beside it.
+    /// Reads the plan of a file, with the options given beside it.
     fn read(file: &Path, beside: Beside, arguments: &Arguments) -> Result<Plan, Failure> {
         let shown = file.display().to_string();
         let unreadable = |why: String| Failure::usage(format!("{shown}: cannot read: {why}"));
@@ -210,7 +213,7 @@ impl Plan {
         Plan::understood((&shown, &stem), text, beside, arguments)
     }
 
-    /// The plan that a text is; every fault of it is told.
+    /// Parses a plan; every error is reported.
     fn understood(
         (file, stem): (&str, &str),
         text: String,
@@ -258,7 +261,7 @@ impl Plan {
         })
     }
 
-    /// What it would do, and about how long.
+    /// Describes the plan's runs and their approximate duration.
     fn dry(&self) -> String {
         let steps = if self.steps.len() == 1 { "step" } else { "steps" };
         let mut text = format!("plan {}: {} {steps}\n", self.name, self.steps.len());
@@ -277,7 +280,7 @@ impl Plan {
     }
 }
 
-/// All faults but the last on a line of stderr each; the last is the failure, with the count of all.
+/// Prints all errors but the last on stderr; the last becomes the failure, with the count of all.
 fn told(faults: Faults, file: &str, text: &str) -> Failure {
     let mut lines = faults.lines(file, text);
     let last = lines.pop().unwrap_or_default();
@@ -291,7 +294,7 @@ fn told(faults: Faults, file: &str, text: &str) -> Failure {
     Failure::usage(format!("{last}{count}"))
 }
 
-/// The word of an effort as records have it.
+/// Converts an effort to the record's type.
 fn stored_effort(effort: Effort) -> record::Effort {
     match effort {
         Effort::Quick => record::Effort::Quick,
@@ -300,7 +303,7 @@ fn stored_effort(effort: Effort) -> record::Effort {
     }
 }
 
-/// The effort of a campaign as it was given beside its plan.
+/// Converts an effort that was given beside a campaign's plan.
 fn given_effort(effort: record::Effort) -> run::EffortArgument {
     match effort {
         record::Effort::Quick => run::EffortArgument::Quick,
@@ -309,7 +312,7 @@ fn given_effort(effort: record::Effort) -> run::EffortArgument {
     }
 }
 
-/// Where a campaign's report lies.
+/// Prints the path of a campaign's report.
 fn told_folder(folder: &Path) {
     say!("\n{}", folder.join("report.html").display());
 }

@@ -1,9 +1,8 @@
-//! `planimeter progfe`: an element that is programmed by a graph, and what can be asked of programs.
+//! `planimeter progfe`: runs a ProGFE forwarding element, or inspects programs.
 //!
-//! `--program FILE` with ports is such an element until it is told to stop. `check` names every
-//! problem of a program, `plan` what would change between two, `show` draws its graph, and `trace` says
-//! block by block what happens to a frame; the last three look into running elements too, by their control
-//! sockets. Programs may name files beside them.
+//! `--program FILE` with ports runs an element until it is stopped. `check` lists all errors of a program, `plan`
+//! shows the difference between two, `show` draws the graph, and `trace` follows a frame block by block. The last
+//! three also inspect running elements over their control sockets. Programs may refer to files in their folder.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,19 +18,19 @@ use super::element::{CommonArguments, read, run, told};
 use super::failure::Failure;
 use super::out::{remark, say};
 
-/// Agents of a running element, and its events.
+/// Requests to a running element's agents, and its events.
 mod ask;
-/// A running element over some time.
+/// Observation of a running element over time.
 mod live;
-/// What another program would change.
+/// Effect of a program change.
 mod plan;
-/// Programs sent by Ethernet.
+/// Programs sent over Ethernet.
 mod send;
-/// Programs and running elements drawn.
+/// Drawings of programs and running elements.
 mod show;
-/// Frames on their way.
+/// Traces of frames.
 mod trace;
-/// What reaches an element beside its ports and its control socket.
+/// Further services of an element besides its ports and control socket.
 mod services;
 
 use services::Services;
@@ -115,7 +114,7 @@ enum About {
     Trace(trace::Arguments),
 }
 
-/// Does what `planimeter progfe` is asked.
+/// Runs the command.
 pub fn run_command(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.about {
         None => element(arguments),
@@ -158,7 +157,7 @@ pub fn loaded(file: &Path) -> Result<(Option<Program>, Problems), Failure> {
     Ok(Program::load(&Source::new(&file.display().to_string(), &text), &beside))
 }
 
-/// Reads a program that can be run; its warnings go to stderr.
+/// Reads a runnable program; its warnings go to stderr.
 pub fn load(file: &Path) -> Result<Program, Failure> {
     let (program, problems) = loaded(file)?;
     match program {
@@ -172,7 +171,7 @@ pub fn load(file: &Path) -> Result<Program, Failure> {
     }
 }
 
-/// Seconds of a flag, in milliseconds.
+/// Converts an option in seconds to milliseconds.
 fn milliseconds(flag: &str, seconds: f64) -> Result<u64, Failure> {
     let ms = (seconds * 1e3).round();
     if (1.0..=OBSERVED_MS_MAX as f64).contains(&ms) {
@@ -182,7 +181,7 @@ fn milliseconds(flag: &str, seconds: f64) -> Result<u64, Failure> {
     Err(Failure::usage(format!("{flag} {seconds}: from 0.001 to {most} seconds")))
 }
 
-/// The bytes that hexadecimal digits say.
+/// Parses hexadecimal digits.
 pub(super) fn bytes_of(hex: &str) -> Result<Vec<u8>, Failure> {
     let digits: Vec<u8> = hex.bytes().filter(|byte| !b" :.".contains(byte)).collect();
     let wrong = || Failure::usage(format!("--frame {hex}: write pairs of hexadecimal digits"));

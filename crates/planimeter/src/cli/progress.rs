@@ -1,7 +1,8 @@
-//! Progress on stderr: a screen for long runs on a terminal, one plain line per trial elsewhere, both with the time that is left.
+//! Progress on stderr: a screen for long runs on a terminal, otherwise one line per trial; both show the remaining
+//! time.
 //!
-//! Invariant: nothing of it is waited for (docs/decisions/0035-who-watches-holds-nothing-back.md), and what was said while a screen was up stands on the terminal
-//! afterwards.
+//! Invariant: the measurement never waits for it (docs/decisions/0035-who-watches-holds-nothing-back.md). Remarks
+//! printed while a screen is open are printed on the terminal afterwards.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -19,32 +20,32 @@ use crate::live::picture::Picture;
 use crate::runner::Watcher;
 use crate::sending::Sending;
 
-/// A run that takes longer gets a screen, seconds.
+/// Duration from which on a run gets a screen, in seconds.
 const LONG_S: f64 = 15.0;
 
-/// Remarks that are kept while a screen is up.
+/// Limit of remarks that are kept while a screen is open.
 const KEPT_MAX: usize = 1000;
 
-/// How far a run has come.
+/// Progress display of a run.
 pub struct Progress {
     picture: Picture,
-    /// How a screen would look, where one can be.
+    /// Style of the screen, if one is possible.
     look: Option<Look>,
     screen: Option<Screen>,
-    /// What was said while it was up.
+    /// Remarks while the screen is open.
     kept: Vec<String>,
     trials: u64,
-    /// What runs, to be signed in the run's folder.
+    /// Command line of the run, to be signed in the run's folder.
     command_line: String,
-    /// A store for teams to which the run goes.
+    /// The team store that receives the run.
     store: Option<Address>,
     sending: Option<Sending>,
-    /// The folder of runs in which this one lies.
+    /// The folder of runs that contains this one.
     runs: PathBuf,
 }
 
 impl Progress {
-    /// Of a run that has not begun.
+    /// Creates the display of a run that has not begun.
     pub fn new(command_line: &str, store: Option<&Address>) -> Self {
         let is_able =
             place::variable("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
@@ -64,14 +65,14 @@ impl Progress {
         }
     }
 
-    /// All done: a screen vanishes, and what was said meanwhile is said again.
+    /// Ends the display: closes the screen, and prints the kept remarks again.
     pub fn finish(&mut self) {
         self.screen = None;
         std::mem::take(&mut self.kept).iter().for_each(|line| remark!("{line}"));
         if let (Some(sending), Some(store)) = (self.sending.take(), &self.store) {
             sending.said().iter().for_each(|line| remark!("{line}"));
             let told = sending.end();
-            // The run as it ended, and whatever else is not there yet. What was said is not said again.
+            // Sends the completed run, and all other unsent runs. Problems that were reported are not reported again.
             if let Err(error) = team::send_all(store, &self.runs)
                 && told.is_none()
             {
@@ -80,7 +81,7 @@ impl Progress {
         }
     }
 
-    /// Opens a screen where the run takes long enough to look at one.
+    /// Opens a screen if the run takes long enough.
     fn open_if_long(&mut self) {
         let left = self.picture.seconds_left(now_ms()).unwrap_or(0.0);
         if let Some(look) = self.look.filter(|_| left >= LONG_S && self.screen.is_none()) {
@@ -141,7 +142,7 @@ impl Watcher for Progress {
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 fn now_ms() -> u64 {
     clock::since_1970().0 / 1_000_000
 }

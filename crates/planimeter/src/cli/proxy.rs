@@ -1,9 +1,10 @@
-//! `planimeter proxy`: between a production controller and its switches, timing what passes and changing nothing.
+//! `planimeter proxy`: forwards the control channel between a production controller and its switches unchanged, and
+//! measures its times.
 //!
-//! Bytes go on in a thread of their own, which writes nothing and waits for nobody but them; what it tells waits in
-//! a queue with a limit until it is printed. At the end there is a summary, and a run's folder that
-//! `planimeter report` reads. TLS passes uninterpreted between addresses without it; with `ssl:` or `pssl:` the proxy is
-//! an end of TLS itself.
+//! A thread of its own forwards the bytes; it writes nothing and waits only for them. Its events are in a bounded
+//! queue until they are printed. At the end the command prints a summary, and writes a run's folder that `planimeter
+//! report` reads. TLS passes through between addresses without TLS; with `ssl:` or `pssl:` the proxy terminates TLS
+//! itself.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,13 +28,13 @@ use super::failure::Failure;
 use super::out::{remark, say, to_stdout};
 use crate::proxied::{self, Proxied};
 
-/// The summary in words.
+/// The summary as text.
 mod told;
 
-/// News that may wait to be printed; more are counted and left out.
+/// Limit of events in the queue; events beyond are counted and lost.
 const NEWS_MAX: usize = 65_536;
 
-/// How often is looked whether the proxy has ended.
+/// Interval at which the end of the proxy is polled.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Arguments of `planimeter proxy`.
@@ -70,7 +71,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Forwards until it is stopped, then tells what was timed.
+/// Forwards until it is stopped, then prints the measured times.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let [controller, switch] = sides(arguments)?;
     let ends_after = arguments.seconds.map(Duration::try_from_secs_f64).transpose();
@@ -125,7 +126,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Stores the run and prints what was found.
+/// Stores the run and prints the results.
 fn summary(arguments: &Arguments, done: &Proxied) -> Result<(), Failure> {
     let folder = match done.tallies.is_empty() {
         true => None,
@@ -148,7 +149,7 @@ fn summary(arguments: &Arguments, done: &Proxied) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The addresses of the controller's side and of the switch's.
+/// Returns the addresses of the controller side and of the switch side.
 fn sides(arguments: &Arguments) -> Result<[Url; 2], Failure> {
     let read = |flag: &str, text: &Option<String>| -> Result<Option<Url>, Failure> {
         let url = text.as_ref().map(|text| text.parse());
@@ -195,7 +196,7 @@ fn unusable(error: &ChannelError) -> Failure {
     Failure::usage(format!("{error}{remedy}"))
 }
 
-/// Prints something that happened.
+/// Prints an event.
 fn tell(news: &News, as_json: bool, begun: &proxied::Begun) {
     if as_json {
         say!("{}", line(news, begun));
@@ -257,7 +258,7 @@ fn passed(event: &Event) -> Value {
     }
 }
 
-/// What the proxy adds, in words.
+/// Formats the delay that the proxy adds.
 fn added_words(added: &Added) -> String {
     match added.ns() {
         Some(ns) => format!(

@@ -1,6 +1,6 @@
-//! `planimeter report`: rebuilds a report from stored runs, and nothing but them; masked, one that says nothing of whose network it was.
+//! `planimeter report`: rebuilds a report from stored runs only, optionally anonymized.
 //!
-//! Invariant: a masked report never takes the place of a run's own, and nothing in it was made from anything but masked records.
+//! Invariant: an anonymized report never replaces a run's own report, and is made from anonymized records only.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,15 +39,15 @@ pub struct Arguments {
     pub store: Option<String>,
 }
 
-/// Runs that go into one report.
+/// Runs of one report.
 struct Gathered {
-    /// The campaign's name, where they are its steps.
+    /// The campaign's name, if the runs are its steps.
     campaign: Option<String>,
-    /// Each with its folder.
+    /// Each run with its folder.
     runs: Vec<(PathBuf, Run)>,
 }
 
-/// Rebuilds the report and prints where it lies.
+/// Rebuilds the report and prints its path.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let store = team::asked(arguments.store.as_ref())?;
     let out: &Path = match (&arguments.out, arguments.runs.as_slice()) {
@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 impl Gathered {
-    /// The runs in these folders: a campaign's by the names of its steps, others that stand side by side by their folders'.
+    /// Reads the runs in these folders. A campaign's runs are named by its steps, others by their folders.
     fn of(folders: &[PathBuf], elsewhere: Option<&Address>) -> Result<Gathered, Failure> {
         let mut gathered = Gathered { campaign: None, runs: Vec::new() };
         for folder in folders {
@@ -112,7 +112,7 @@ impl Gathered {
         Ok(gathered)
     }
 
-    /// Puts made-up names in place of real ones; the records, which are no longer those of the runs' folders.
+    /// Anonymizes the runs; returns the records, which then differ from those in the runs' folders.
     fn mask(&mut self, hide: &[String]) -> Result<Vec<Output>, Failure> {
         let mut masking = Masking::new(hide);
         self.runs.iter().for_each(|(_, run)| masking.learn(&run.record));
@@ -134,7 +134,7 @@ impl Gathered {
     }
 }
 
-/// The lock of the folder that a report goes to, where that is a run's: its own writer is not disturbed.
+/// Locks the folder of the report if it is a run's, so that the run's own writer is not disturbed.
 fn locked(out: &Path) -> Result<Option<Locked>, Failure> {
     Locked::take(out).map_err(|error| {
         let more = match &error {
@@ -147,7 +147,7 @@ fn locked(out: &Path) -> Result<Option<Locked>, Failure> {
     })
 }
 
-/// A masked report lies apart from the runs that it was made from.
+/// Verifies that an anonymized report is outside the folders of its runs.
 fn apart<'a>(out: &Path, mut own: impl Iterator<Item = &'a PathBuf>) -> Result<(), Failure> {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     match own.any(|folder| real(out).starts_with(real(folder))) {
@@ -159,7 +159,7 @@ fn apart<'a>(out: &Path, mut own: impl Iterator<Item = &'a PathBuf>) -> Result<(
     }
 }
 
-/// Writes the report over these runs into a folder, which is made if it is not there; where the page lies.
+/// Writes the report on these runs into a folder, which is created if necessary; returns the page's path.
 pub fn written(runs: &[Run], out: &Path) -> Result<PathBuf, Failure> {
     kept(&results::report::build(runs), out)
 }
@@ -171,12 +171,12 @@ fn kept(outputs: &[Output], out: &Path) -> Result<PathBuf, Failure> {
     Ok(out.join("report.html"))
 }
 
-/// A run as far as it came.
+/// Reads a run, also an incomplete one.
 pub fn read(run: &Path) -> Result<Run, Failure> {
     results_of(run).map(|record| Run::of(record, run))
 }
 
-/// The record of a run as far as it came, with what is derived. What of it is damaged is named.
+/// Reads the record of a run, also an incomplete one, with its derived results; damaged parts are reported.
 pub fn results_of(folder: &Path) -> Result<Record, Failure> {
     let stored = store::read_run(folder).map_err(|error| unreadable(&error))?;
     stored.damage.iter().for_each(|line| remark!("warning: {line}"));
@@ -188,7 +188,7 @@ pub fn results_of(folder: &Path) -> Result<Record, Failure> {
     Ok(record)
 }
 
-/// A folder that holds no run.
+/// Returns the error for a folder that holds no run.
 pub fn unreadable(error: &store::StoreError) -> Failure {
     let example = "runs/2026-01-31-latency-1";
     Failure::usage(format!("{error}; give a run's folder, which holds record.json: {example}"))

@@ -1,7 +1,9 @@
-//! `planimeter run --resume`: goes on with a stored run, as its record says.
+//! `planimeter run --resume`: resumes a stored run from its record.
 //!
-//! Invariants: one process goes on with a run at a time; what the record names of others runs only if this user began the run on this
-//! host, or trusts it; a run that is complete is not measured again.
+//! Invariants:
+//! - Only one process at a time can resume a run.
+//! - External code that the record names runs only if this user began the run on this host, or trusts it.
+//! - A complete run is not measured again.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,23 +19,23 @@ use super::trust;
 use super::words::{self, quoted};
 use crate::runner::{Destination, Plan};
 
-/// The page that is written last of all.
+/// The page, which is the last file to be written.
 const REPORT_FILE: &str = "report.html";
 
-/// The plan of a stored run, and the run, which no other process can go on with from here on.
+/// Returns the plan of a stored run, and the run, locked against other processes.
 pub(super) fn opened(folder: &Path, is_trusted: bool) -> Result<(Plan, Destination), Failure> {
-    // Checked before anything in the folder is touched.
+    // Checked before anything in the folder changes.
     let line = allowed(folder, is_trusted)?;
     let destination = Destination::resume(folder).map_err(|error| refused(&error))?;
     Ok((plan_of(folder, &line)?, destination))
 }
 
-/// The plan of a stored run that is only looked at.
+/// Returns the plan of a stored run for inspection only.
 pub(super) fn planned(folder: &Path, is_trusted: bool) -> Result<Plan, Failure> {
     plan_of(folder, &allowed(folder, is_trusted)?)
 }
 
-/// The command line that a stored run keeps, if it may be repeated.
+/// Returns the command line of a stored run, if it may be repeated.
 fn allowed(folder: &Path, is_trusted: bool) -> Result<String, Failure> {
     let record = store::read_results(folder).map_err(|error| report::unreadable(&error))?;
     trust::allow_line(folder, &record.command_line, is_trusted)?;
@@ -50,7 +52,7 @@ fn plan_of(folder: &Path, line: &str) -> Result<Plan, Failure> {
     }
 }
 
-/// What comes of resuming a run that is complete, or of asking what would come of it; none if it is not complete.
+/// Handles a complete run, or a dry run of it; `None` if the run is not complete.
 pub(super) fn complete(folder: &Path, is_dry: bool) -> Option<Result<ExitCode, Failure>> {
     let record = store::read_results(folder).map_err(|error| report::unreadable(&error));
     let is_complete = |record: &results::record::Record| !record.partial;
@@ -72,7 +74,7 @@ pub(super) fn complete(folder: &Path, is_dry: bool) -> Option<Result<ExitCode, F
     }))
 }
 
-/// Writes the report of a complete run where it is missing or older than the record; whether it did.
+/// Writes the report of a complete run if it is missing or older than the record; returns whether it did.
 pub(super) fn reported(folder: &Path) -> Result<bool, Failure> {
     let changed = |name: &str| folder.join(name).metadata().and_then(|facts| facts.modified());
     let is_missing = match (changed(store::RECORD_FILE), changed(REPORT_FILE)) {
@@ -86,12 +88,12 @@ pub(super) fn reported(folder: &Path) -> Result<bool, Failure> {
     Ok(is_missing)
 }
 
-/// The command that writes the report of a run again.
+/// Returns the command that writes the report of a run again.
 pub(super) fn report_command(folder: &Path) -> String {
     format!("planimeter report {}", quoted(&folder.to_string_lossy()))
 }
 
-/// The command that goes on with a run.
+/// Returns the command that resumes a run.
 pub(super) fn resume_command(folder: &Path) -> String {
     format!("planimeter run --resume {}", quoted(&folder.to_string_lossy()))
 }

@@ -1,10 +1,10 @@
-//! A run's screen on a terminal: how far it has come, the trial in progress, rates, the search, what was said.
+//! Full-screen view of a run: progress, the trial in progress, rates, the search, and remarks.
 //!
-//! A thread of its own draws it a few times a second. It takes the terminal's other screen, so that what stood there before stands there
-//! again, and sees to it that keys that are typed do not appear; Ctrl-C stays with the system. Invariant: the terminal is given back however the process
-//! ends, but for a signal that nobody can catch.
+//! A thread draws it a few times a second. It uses the terminal's alternate screen, so that the previous content
+//! returns afterwards, and disables the echo of typed keys; Ctrl-C still works. Invariant: the terminal is restored
+//! however the process ends, except by a signal that cannot be caught.
 
-/// What is drawn.
+/// Drawing of the screen.
 mod draw;
 
 use std::io::{self, Stderr, Write, stderr};
@@ -30,38 +30,38 @@ use crate::live::sampler::Sampler;
 
 pub use draw::{Look, span};
 
-/// Events that may wait to be drawn.
+/// Limit of events in the drawing queue.
 const QUEUE_MAX: usize = 256;
 
-/// How often it is drawn.
+/// Interval between drawings.
 const DRAW: Duration = Duration::from_millis(250);
 
-/// How long the last drawing is waited for: a terminal that was stopped (Ctrl-S) may never take it.
+/// Time limit for the last drawing: a stopped terminal (Ctrl-S) may never accept it.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// Columns and rows below which a screen says less than lines do.
+/// Minimum columns and rows of a screen; a smaller one shows less than plain lines do.
 const ROOM: (u16, u16) = (40, 10);
 
-/// How long a drawing in progress is waited for before the terminal is given back all the same.
+/// Time limit for a drawing in progress, after which the terminal is restored in any case.
 const LAST: Nanos = Nanos::from_millis(300);
 
-/// Whether a screen is up.
+/// Whether a screen is open.
 static IS_UP: AtomicBool = AtomicBool::new(false);
 
-/// Whether something is being drawn: what is drawn on a terminal that was given back would cover what stands there.
+/// Whether a drawing is in progress: a drawing on a restored terminal would overwrite its content.
 static IS_DRAWING: AtomicBool = AtomicBool::new(false);
 
-/// How the terminal was set before.
+/// Settings of the terminal before the screen.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// A screen that is up.
+/// An open screen.
 pub struct Screen {
     queue: Option<SyncSender<Event>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Screen {
-    /// Takes the terminal; none where that cannot be.
+    /// Opens a screen; `None` if that is not possible.
     pub fn open(look: Look, picture: Picture) -> Option<Screen> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -74,7 +74,7 @@ impl Screen {
         let mut terminal = take().ok()?;
         let (queue, events) = sync_channel(QUEUE_MAX);
         let work = move || {
-            // A terminal that is gone is no reason to stop.
+            // A lost terminal does not end the run.
             let _ = show(&mut terminal, look, picture, &events);
         };
         let named = std::thread::Builder::new().name("screen".into());
@@ -82,7 +82,7 @@ impl Screen {
         Some(Screen { queue: Some(queue), thread })
     }
 
-    /// Shows an event too, or not where too many wait: the next picture is near.
+    /// Queues an event, or drops it if the queue is full: the next state includes it.
     pub fn tell(&self, event: Event) {
         let _ = self.queue.as_ref().map(|queue| queue.try_send(event));
     }
@@ -97,7 +97,7 @@ impl Drop for Screen {
     }
 }
 
-/// Whether the terminal is large enough.
+/// Returns whether the terminal is large enough.
 pub fn has_room() -> bool {
     tcgetwinsize(stderr()).is_ok_and(|size| size.ws_col >= ROOM.0 && size.ws_row >= ROOM.1)
 }
@@ -114,12 +114,12 @@ fn take() -> io::Result<Terminal<CrosstermBackend<Stderr>>> {
     Terminal::new(CrosstermBackend::new(stderr()))
 }
 
-/// Gives the terminal back as it was, if it was taken.
+/// Restores the terminal, if a screen is open.
 pub fn give_back() {
     if IS_UP.swap(false, Ordering::SeqCst) {
-        // A terminal that was stopped never ends a drawing, and neither does a drawing that panicked.
+        // A stopped terminal never completes a drawing, and neither does a drawing that panicked.
         wait_until(LAST, || !IS_DRAWING.load(Ordering::SeqCst));
-        // Nobody else writes these, and whoever cannot be told cannot be helped.
+        // Nothing else writes these sequences, and an error here cannot be reported.
         let _ = execute!(stderr(), LeaveAlternateScreen, Show);
         let _ = stderr().flush();
         if let Ok(mut before) = BEFORE.try_lock()
@@ -130,7 +130,7 @@ pub fn give_back() {
     }
 }
 
-/// Waits until something is so, or for as long as this.
+/// Waits until the condition holds, or until the time limit.
 fn wait_until(patience: Nanos, is_so: impl Fn() -> bool) {
     let until = clock::now().saturating_add(patience);
     while !is_so() && clock::now() < until {
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::live::picture::tests::picture;
 
-    /// What a run is that panics while its screen is up; only on a terminal of its own, which the test below gives it.
+    /// A run that panics while its screen is open; it needs a terminal of its own, which the test below provides.
     #[test]
     #[ignore = "it panics, on the terminal of the test that wants it to"]
     fn a_run_that_panics() {
@@ -215,7 +215,7 @@ mod tests {
             (place("\x1b[?1049h"), place("\x1b[?1049l"), place("a fault that nobody foresaw"));
         assert!(up < down && down < told, "{said:?}");
         assert!(place("\x1b[?25h") < told, "the cursor is shown again: {said:?}");
-        // Whoever lets the terminal go shows the cursor once more, which draws nothing.
+        // The terminal library shows the cursor once more on drop, which draws nothing.
         let after = said[told..].replace("\x1b[?25h", "");
         assert!(
             !after.contains("trials,") && !after.contains("\x1b["),

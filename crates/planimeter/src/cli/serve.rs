@@ -1,4 +1,4 @@
-//! `planimeter serve`: runs in a browser.
+//! `planimeter serve`: the web interface.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub struct Arguments {
     pub store: Option<String>,
 }
 
-/// Serves until it is ended.
+/// Serves until it is stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let folder = &arguments.folder;
     let store = team::asked(arguments.store.as_ref())?.map(|address| Elsewhere {

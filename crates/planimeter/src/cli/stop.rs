@@ -1,7 +1,7 @@
-//! Signals that end a command cleanly: Ctrl-C, SIGTERM and SIGHUP set a flag that loops look at.
+//! Signals that end a command cleanly: Ctrl-C, SIGTERM and SIGHUP set a flag that loops check.
 //!
-//! Another signal a second later or more ends the process at once, for those who cannot wait. Sooner it means the
-//! same as the first: whoever ends a command often tells the process and its group, or a terminal does both.
+//! Another signal after one second or more ends the process immediately. An earlier one counts as the same request,
+//! because process and process group often both receive the signal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,13 @@ use signal_hook::low_level;
 use super::failure::Failure;
 use super::screen;
 
-/// How long further signals mean the same as the first.
+/// Time in which further signals count as the same request.
 const SAME: Nanos = Nanos::from_secs(1);
 
-/// What a process that was ended at once exits with.
+/// Exit code of a process that was ended immediately.
 const ENDED: i32 = 130;
 
-/// A flag that becomes true when the user or the system asks this process to end.
+/// Returns a flag that becomes true when the user or the system requests the end of this process.
 pub fn flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let failed = |error| Failure::need(format!("signals cannot be caught: {error}"));

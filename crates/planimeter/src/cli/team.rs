@@ -1,7 +1,7 @@
-//! A store for teams as commands use it: which one, what lies here and is not there yet, and what is only there.
+//! Team store for commands: its address, upload of local runs, and download of remote runs.
 //!
-//! Invariants: a password comes from where others cannot see it, and no line that is said holds one; what goes wrong with a store is one line, and
-//! never makes a measurement fail.
+//! Invariants: a password comes from a place that other users cannot read, and no message contains one. A problem
+//! with a store is reported in one line and never makes a measurement fail.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -17,19 +17,19 @@ use super::failure::Failure;
 use super::out::remark;
 use super::place::variable;
 
-/// Names the store where the command line does not.
+/// Environment variable with the store's address, if the command line has none.
 pub const STORE_VARIABLE: &str = "PLANIMETER_STORE";
 
-/// The flag that names it.
+/// The option with the store's address.
 const FLAG: &str = "--store";
 
-/// Names that are tried for a folder.
+/// Limit of names that are tried for a folder.
 const FOLDERS_MAX: u32 = 1000;
 
-/// Runs without files that are told one by one.
+/// Limit of runs without files that are listed individually.
 const TOLD_MAX: usize = 3;
 
-/// The store that a command is to use, if any.
+/// Returns the store that a command uses, if any.
 pub fn asked(given: Option<&String>) -> Result<Option<Address>, Failure> {
     let (text, from) = match given {
         Some(text) => (text.clone(), FLAG),
@@ -56,14 +56,14 @@ pub fn asked(given: Option<&String>) -> Result<Option<Address>, Failure> {
     Ok(Some(address))
 }
 
-/// Who stores runs from here: `ann@lab1`.
+/// Returns the origin of runs from here: `ann@lab1`.
 pub fn origin() -> String {
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let user = variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "root".into());
     format!("{user}@{}", host.trim())
 }
 
-/// What is wrong with a store, and what becomes of a run meanwhile.
+/// Formats a problem with a store, and its effect on the run.
 pub fn trouble(address: &Address, error: &TeamError) -> String {
     let then = match error {
         _ if error.is_read_only() => {
@@ -79,7 +79,7 @@ pub fn trouble(address: &Address, error: &TeamError) -> String {
     format!("store {address}: {error}; {then}")
 }
 
-/// Where a run's folder lies, and what it is called there: one of a campaign by both names.
+/// Returns the parent folder of a run, and the run's name in it: both names for a run of a campaign.
 pub fn place_of(folder: &Path) -> (PathBuf, String) {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
     let name = |path: &Path| {
@@ -92,7 +92,7 @@ pub fn place_of(folder: &Path) -> (PathBuf, String) {
     }
 }
 
-/// Sends what lies in a folder of runs and is not there yet.
+/// Uploads the runs in a folder that the store does not have yet.
 pub fn send(address: &Address, team: &mut Team, runs: &Path) -> Result<(), TeamError> {
     let (mut index, _) = Index::open(runs)?;
     let sent = team.send(runs, &mut index, &origin())?;
@@ -100,7 +100,7 @@ pub fn send(address: &Address, team: &mut Team, runs: &Path) -> Result<(), TeamE
     Ok(())
 }
 
-/// The same from a connection of its own, for runs that were measured just now.
+/// Uploads new runs over a separate connection, after a measurement.
 pub fn send_all(address: &Address, runs: &Path) -> Result<(), TeamError> {
     send(address, &mut Team::open(address)?, runs)
 }
@@ -118,14 +118,14 @@ fn told(address: &Address, sent: &Sent) {
     }
 }
 
-/// A connection for a command that shows what is there, after what lies here was sent.
+/// Connects for a command that shows the store's runs, and uploads the local runs first.
 pub fn opened(address: &Address, runs: &Path) -> Result<Team, Failure> {
     let failed = |error: TeamError| Failure::need(format!("store {address}: {error}"));
     let mut team = Team::open(address).map_err(failed)?;
     if runs.is_dir() {
         match send(address, &mut team, runs) {
             Ok(()) => {}
-            // Whoever may only look looks.
+            // A read-only user can still read.
             Err(error) if error.is_read_only() => remark!("{}", trouble(address, &error)),
             Err(error) => return Err(failed(error)),
         }
@@ -133,12 +133,12 @@ pub fn opened(address: &Address, runs: &Path) -> Result<Team, Failure> {
     Ok(team)
 }
 
-/// A new folder for what is brought here, into which nobody else may look.
+/// Creates a private folder for downloads.
 pub fn private_folder(name: &str) -> std::io::Result<PathBuf> {
     let folder = |more: u32| std::env::temp_dir().join(format!("{name}-{more}"));
     let mut builder = fs::DirBuilder::new();
     builder.mode(0o700);
-    // What is called so already is somebody else's, or was left by a crash.
+    // An existing folder belongs to another process, or was left by a crash.
     let is_free = |more: &u32| match builder.create(folder(*more)) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => None,
         done => Some(done.map(|()| folder(*more))),
@@ -147,14 +147,14 @@ pub fn private_folder(name: &str) -> std::io::Result<PathBuf> {
     (1..FOLDERS_MAX).find_map(|more| is_free(&more)).unwrap_or_else(|| Err(taken()))
 }
 
-/// A run that was brought here from a store, in a folder that is gone afterwards.
+/// A run downloaded from a store, in a folder that is removed on drop.
 pub struct Fetched {
     folder: PathBuf,
     name: String,
 }
 
 impl Fetched {
-    /// Brings a run here.
+    /// Downloads a run.
     pub fn of(address: &Address, name: &str) -> Result<Fetched, Failure> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -178,12 +178,12 @@ impl Fetched {
         Ok(fetched)
     }
 
-    /// What its folder is called where it was measured.
+    /// Returns the name of its folder where it was measured.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it lies.
+    /// Returns its local folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -1,12 +1,11 @@
-//! What a run would use that does not come with this program: the one check for bundles, stored runs, plans and `serve`.
+//! Check for external code and resources in a run: the single check for bundles, stored runs, plans and `serve`.
 //!
-//! A command line, a plan or a topology can come from another user: by a bundle, in an unpacked folder, or through a browser.
-//! Invariants:
-//!
+//! A command line, a plan or a topology can come from another user: in a bundle, in an unpacked folder, or through a
+//! browser. Invariants:
 //! - The check reads words and files only. It starts nothing and opens no target.
-//! - What cannot be looked at counts as code of others.
+//! - What cannot be inspected counts as external code.
 
-/// Whether a stored run was made here.
+/// Signatures of stored runs.
 pub mod signature;
 
 use std::fmt;
@@ -22,36 +21,36 @@ use super::run::{self, Arguments};
 use super::words;
 use crate::target::network;
 
-/// What a request would use of others, and of this host.
+/// External code and resources that a request uses.
 #[derive(Debug, Default, PartialEq)]
 pub struct Foreign {
-    /// Code of others that it runs: commands, scripts, other programs.
+    /// External code that it runs: commands, scripts, other programs.
     pub code: Vec<String>,
-    /// What of this host it uses: interfaces, and hosts to which it sends requests.
+    /// Resources of this host: interfaces, and hosts to which it sends requests.
     pub host: Vec<String>,
-    /// Files that it names and that are not in the folder of its files.
+    /// Files that it names and that are missing in the folder of its files.
     pub missing: Vec<String>,
 }
 
 impl Foreign {
-    /// What a plan would use, of files in this folder.
+    /// Checks a plan with files in this folder.
     pub fn of_plan(text: &str, files: &Path) -> Foreign {
         Foreign::of(plan::written_steps(text), files)
     }
 
-    /// What a stored command line would use, of files in this folder. One that cannot be read does not run.
+    /// Checks a stored command line with files in this folder. An unreadable one does not run.
     pub fn of_line(line: &str, files: &Path) -> Foreign {
         Foreign::of(run::parsed(&words::split(line)), files)
     }
 
-    /// What the words of a command, without the program, would use, of files in this folder.
+    /// Checks the words of a command, without the program, with files in this folder.
     pub fn of_words(words: &[String], files: &Path) -> Foreign {
         let program = [String::from("planimeter")];
         let words: Vec<String> = program.iter().chain(words).cloned().collect();
         Foreign::of(run::parsed(&words), files)
     }
 
-    /// What the arguments of runs would use, of files in this folder.
+    /// Checks the arguments of runs with files in this folder.
     pub fn of(steps: impl IntoIterator<Item = Arguments>, files: &Path) -> Foreign {
         let mut found = Foreign::default();
         for mut step in steps {
@@ -72,7 +71,7 @@ impl Foreign {
         found
     }
 
-    /// Whether it would do what only a user of this host may ask for.
+    /// Returns whether it needs the permission of a user of this host.
     pub fn needs_trust(&self) -> bool {
         !self.code.is_empty() || !self.host.is_empty()
     }
@@ -83,7 +82,7 @@ impl Foreign {
         }
     }
 
-    /// What is asked of hosts.
+    /// Checks the parameters that send requests to hosts.
     fn settings(&mut self, set: &[String]) {
         let asked = set.iter().filter_map(|word| word.strip_prefix("snmp="));
         for agent in asked.filter(|agent| *agent != "lab") {
@@ -109,7 +108,7 @@ impl Foreign {
         }
     }
 
-    /// What the switches of a topology are.
+    /// Checks the switches of a topology.
     fn switches(&mut self, file: &str, files: &Path) {
         let Some(names) = switches_of(&files.join(file)) else {
             note(&mut self.code, format!("a topology that cannot be read ({})", shown(file)));
@@ -118,7 +117,7 @@ impl Foreign {
         for mut name in names {
             self.device(&name);
             inputs::target(&mut name, &mut |role, inner| {
-                // A topology holds none.
+                // A topology cannot contain a topology.
                 if role != Role::Topology {
                     self.file(role, inner, files);
                 }
@@ -128,12 +127,12 @@ impl Foreign {
     }
 }
 
-/// Lets the command line of a stored run be used, or says why not.
+/// Verifies that the command line of a stored run may be used; the error says why not.
 pub fn allow_line(folder: &Path, line: &str, is_trusted: bool) -> Result<(), Failure> {
     allow(folder, &Foreign::of_line(line, Path::new("")), line, is_trusted)
 }
 
-/// Lets the plan of a stored campaign be used, or says why not.
+/// Verifies that the plan of a stored campaign may be used; the error says why not.
 pub fn allow_plan(folder: &Path, text: &str, is_trusted: bool) -> Result<(), Failure> {
     allow(folder, &Foreign::of_plan(text, Path::new("")), text, is_trusted)
 }
@@ -170,9 +169,9 @@ impl fmt::Display for Foreign {
     }
 }
 
-/// The targets of a topology's switches.
+/// Returns the targets of a topology's switches.
 fn switches_of(path: &Path) -> Option<Vec<String>> {
-    // A device has no end, and a pipe may never be written to.
+    // Reading a device never ends, and a pipe may have no writer.
     let is_plain = std::fs::metadata(path).is_ok_and(|facts| facts.is_file());
     let file = is_plain.then(|| File::open(path).ok()).flatten()?;
     let (mut text, most) = (String::new(), network::file::FILE_BYTES_MAX);
@@ -192,7 +191,7 @@ fn note(lines: &mut Vec<String>, line: String) {
     }
 }
 
-/// Text of another user, short and in one line.
+/// Shortens a text of another user to one line.
 fn shown(text: &str) -> String {
     const LETTERS_MAX: usize = 80;
     let plain = text.replace(char::is_control, " ");
@@ -206,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder with what a bundle's plan may name, removed at the end.
+    /// A folder with the files of a bundle's plan, removed at the end.
     struct Folder(std::path::PathBuf);
 
     impl Drop for Folder {
@@ -286,7 +285,7 @@ mod tests {
             "run latency --before x",
             "run latency --between x",
             "run latency --after x",
-            // What cannot be looked at is not taken for harmless.
+            // What cannot be inspected does not count as harmless.
             "run latency --topology torn.toml",
             "run latency --topology long.toml",
             "run latency --topology /dev/zero",

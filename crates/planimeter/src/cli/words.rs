@@ -1,9 +1,8 @@
-//! Words of a command line as a shell reads them: a run's record keeps its own, and a resumed run
-//! takes them from there.
+//! Shell quoting of command lines: a run's record stores its command line, and a resumed run parses it.
 //!
-//! Source: POSIX.1-2024, volume XCU, section 2.2 (quoting); only single quotes are needed, so only these are read.
+//! Source: POSIX.1-2024, volume XCU, section 2.2 (quoting); only single quotes are needed, so only these are parsed.
 
-/// A word such that a shell takes it as it is.
+/// Quotes a word for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+=.,:/@%".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
@@ -12,7 +11,7 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The words of a line of [`quoted`] words.
+/// Splits a line of [`quoted`] words.
 pub fn split(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,6 +1,6 @@
-//! What happens in a run, for those who watch it.
+//! Events of a run, for watchers.
 //!
-//! These are no results and stand in no record: they say what is being done, and what can be seen of it so far.
+//! Events are not results and are not part of the record: they describe current activity and its visible progress.
 
 use instrument::search::bracket::Bracket;
 use results::record::Flag;
@@ -8,64 +8,64 @@ use serde::{Deserialize, Serialize};
 
 use super::picture::Picture;
 
-/// An event and when it was told.
+/// An event and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Told {
     /// Milliseconds since 1970.
     pub at_ms: u64,
-    /// Events that were lost so far, because whoever tells them came too late.
+    /// Events lost so far because the writer fell behind.
     #[serde(default)]
     pub lost: u64,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// What happened.
+/// Event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// A run begins.
     Begun(Box<Begun>),
-    /// It is known how much there is to do.
+    /// The amount of work is known.
     Planned {
         /// Trials in all.
         trials: u64,
-        /// Trials that an earlier attempt did.
+        /// Trials that an earlier attempt ran.
         done: u64,
-        /// Seconds that a trial takes, about.
+        /// Approximate duration of a trial, in seconds.
         trial_s: f64,
     },
     /// A trial begins.
     Trial(Box<TrialBegun>),
-    /// A search goes on within a trial, as modules do it.
+    /// A search within a trial advances, as in modules.
     Searching(Box<Bracket>),
-    /// Frames pass.
+    /// Current rates.
     Rates(Rates),
     /// A trial ended.
     Ended(TrialEnded),
-    /// Something is to be known.
+    /// A remark.
     Said {
         /// One line.
         line: String,
     },
-    /// The run still goes on.
+    /// The run is still active.
     Beat,
-    /// The run is over.
+    /// The run has ended.
     Over {
         /// Whether it ended early.
         partial: bool,
         /// Why it failed, if it did.
         failure: Option<String>,
     },
-    /// What all before came to: who reads this needs nothing before it.
+    /// The state from all earlier events; a reader that starts here needs none of them.
     Picture {
-        /// See there.
+        /// The state.
         picture: Box<Picture>,
     },
 }
 
-/// What is going to be done.
+/// Start of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Begun {
     /// The command that repeats the run.
@@ -76,35 +76,35 @@ pub struct Begun {
     pub experiments: Vec<String>,
     /// Targets in their order.
     pub targets: Vec<Standing>,
-    /// The process that measures.
+    /// The measuring process.
     pub process: u32,
-    /// Whether time is virtual, and rates are in a second of that.
+    /// Whether time is virtual; rates are then in virtual seconds.
     #[serde(default)]
     pub is_virtual: bool,
 }
 
-/// A target and how it is joined.
+/// A target and its link.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     /// Its name.
     pub name: String,
-    /// What it is: `OpenFlow switch`.
+    /// Its description: `OpenFlow switch`.
     pub is: String,
     /// The link.
     pub link: String,
-    /// The switches of a network, where it is one, and what joins them.
+    /// The switches and links of a network, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Joined>,
 }
 
-/// A network's switches by number, and what joins them.
+/// A network's switches by number, and their links.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Joined {
     /// Names.
     pub switches: Vec<String>,
     /// Switch and port at either end.
     pub links: Vec<[(usize, u32); 2]>,
-    /// What the instrument's ports are joined to.
+    /// The switch ports that the tester's ports connect to.
     pub instrument: Vec<(usize, u32)>,
 }
 
@@ -117,30 +117,30 @@ pub struct TrialBegun {
     pub experiment: String,
     /// The target.
     pub target: String,
-    /// Where on the experiment's axis: `frame_bytes=64`.
+    /// Point on the experiment's axis: `frame_bytes=64`.
     pub point: String,
-    /// What it is for, where several goals are looked for.
+    /// Its goal, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
     /// Which repeat, from 1.
     pub repeat: u32,
-    /// Frames per second that are to be offered in all; absent where a module decides.
+    /// Intended load in frames per second, over all streams; absent where a module decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_pps: Option<f64>,
-    /// About how long it takes, seconds.
+    /// Approximate duration, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// How far searches have come of which it is a step: one, or one for each goal.
+    /// Progress of the searches that it is a step of: one, or one for each goal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub brackets: Vec<Bracket>,
 }
 
-/// What passed since the last time.
+/// Traffic since the last such event.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// By port, frames per second that left and that came.
+    /// Frames per second sent and received, by port.
     pub ports: Vec<[u64; 2]>,
-    /// Latencies of this trial so far: [steps](instrument::gauge::step_ns) and how many, where there are any.
+    /// Latencies of this trial so far: [steps](instrument::gauge::step_ns) and their counts, if there are any.
     pub latencies: Vec<(usize, u64)>,
 }
 
@@ -149,14 +149,14 @@ pub struct Rates {
 pub struct TrialEnded {
     /// Its number.
     pub id: u64,
-    /// What came of it.
+    /// Its result.
     pub line: String,
-    /// What is not as it should be.
+    /// Warnings about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
-/// A flag of a trial for whoever watches, where it is a warning.
+/// Returns the warning for a trial's flag, if it is one.
 pub fn warning(flag: Flag) -> Option<&'static str> {
     match flag {
         Flag::TesterLimited => Some("limited by the tester"),

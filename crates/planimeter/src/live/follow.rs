@@ -1,7 +1,9 @@
-//! A run's file `live.jsonl` as others read it, while it grows, is begun anew, or is gone.
+//! Reader of a run's file `live.jsonl`, while another process extends, replaces or removes it.
 //!
-//! Invariants: a look takes what is there and never waits; a run that writes nonsense, or without end, costs whoever follows it a limited time and
-//! memory; a file that is begun anew is read from its beginning when the old one was read to its end.
+//! Invariants:
+//! - A poll reads the available data and never waits.
+//! - A run that writes invalid or endless data costs the reader limited time and memory.
+//! - When the file is replaced, the old one is read to its end before the new one.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -12,10 +14,10 @@ use super::event::Told;
 use super::picture::Picture;
 use super::teller::LIVE_FILE;
 
-/// Bytes that are read at one look.
+/// Limit of bytes read in one poll.
 const LOOK_BYTES_MAX: u64 = 4 << 20;
 
-/// Bytes of a line; a longer one is left out.
+/// Length limit of a line, in bytes; a longer line is skipped.
 pub const LINE_BYTES_MAX: usize = 1 << 18;
 
 /// Follows one run.
@@ -23,28 +25,28 @@ pub const LINE_BYTES_MAX: usize = 1 << 18;
 pub struct Follower {
     path: PathBuf,
     file: Option<(File, u64)>,
-    /// What there is of a line whose end is not there yet.
+    /// Start of a line whose end was not written yet.
     rest: Vec<u8>,
-    /// The rest of a line that is too long is left out.
+    /// Whether the rest of an overlong line is being skipped.
     is_skipping: bool,
     picture: Picture,
-    /// Lines that made no sense.
+    /// Lines that could not be parsed.
     unreadable: u64,
 }
 
-/// What a look found.
+/// Result of a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Looked {
-    /// Something new.
+    /// New events.
     News,
-    /// Nothing new.
+    /// No new events.
     Nothing,
-    /// The file is gone, and everything in it was read.
+    /// The file was removed, and everything in it was read.
     Gone,
 }
 
 impl Follower {
-    /// Follows the run in this folder; none if it tells nothing.
+    /// Follows the run in this folder; `None` if it has no events file.
     pub fn open(folder: &Path) -> Option<Follower> {
         let path = folder.join(LIVE_FILE);
         let file = opened(&path)?;
@@ -58,21 +60,21 @@ impl Follower {
         })
     }
 
-    /// The run as far as it was told.
+    /// Returns the state of the run so far.
     pub fn picture(&self) -> &Picture {
         &self.picture
     }
 
-    /// Lines that made no sense and were left out.
+    /// Returns the number of skipped lines that could not be parsed.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
-    /// Reads what is new.
+    /// Reads new events.
     pub fn look(&mut self) -> Looked {
         let mut has_news = self.read();
         if self.is_begun_anew() {
-            // What came between the last read and the change is in the old one.
+            // Lines written between the last read and the replacement are in the old file.
             has_news |= self.read();
             self.rest.clear();
             self.is_skipping = false;
@@ -86,7 +88,7 @@ impl Follower {
         }
     }
 
-    /// Whether the file at the path is another than the one that is open, or none.
+    /// Returns whether the file at the path is not the open one, or does not exist.
     fn is_begun_anew(&self) -> bool {
         let there = fs::symlink_metadata(&self.path).ok().map(|facts| facts.ino());
         there != self.file.as_ref().map(|(_, number)| *number)
@@ -95,7 +97,7 @@ impl Follower {
     fn read(&mut self) -> bool {
         let Some((file, _)) = &self.file else { return false };
         let mut bytes = Vec::new();
-        // What cannot be read is not there.
+        // An unreadable file counts as empty.
         let read = file.take(LOOK_BYTES_MAX).read_to_end(&mut bytes).is_ok();
         let mut has_news = false;
         for part in bytes.split_inclusive(|byte| *byte == b'\n').filter(|_| read) {
@@ -113,7 +115,7 @@ impl Follower {
         has_news
     }
 
-    /// Takes the line that is whole now.
+    /// Parses the completed line.
     fn line(&mut self) -> bool {
         let line = std::mem::take(&mut self.rest);
         if std::mem::take(&mut self.is_skipping) {
@@ -128,7 +130,7 @@ impl Follower {
     }
 }
 
-/// The file, if it is one, and its number.
+/// Opens the file if it is a regular file, and returns its inode.
 fn opened(path: &Path) -> Option<(File, u64)> {
     let is_file = |path: &Path| -> io::Result<bool> { Ok(fs::symlink_metadata(path)?.is_file()) };
     if !is_file(path).ok()? {

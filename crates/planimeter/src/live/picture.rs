@@ -1,7 +1,9 @@
-//! What all events of a run so far come to: as much as a page or a screen shows, and no more.
+//! State of a run from all its events so far, limited to what a page or a terminal shows.
 //!
-//! Invariants: a function of the events, so that a terminal, a browser and a file agree; each row in it has a limit with a name, and its
-//! oldest part goes first; whoever has the picture needs no event from before it.
+//! Invariants:
+//! - The state is a function of the events, so that terminal, browser and file agree.
+//! - Each list has a named limit, and drops its oldest entries first.
+//! - A reader that has the state needs none of the earlier events.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,84 +11,84 @@ use instrument::search::bracket::{Bracket, Sought};
 
 use super::event::{Begun, Event, Rates, Told, TrialBegun, TrialEnded};
 
-/// Rates of a port that are kept: half a minute's.
+/// Limit of kept rates of a port: half a minute.
 pub const RATES_MAX: usize = 120;
 
-/// Ports that are shown.
+/// Limit of shown ports.
 pub const PORTS_MAX: usize = instrument::gauge::PORTS_MAX;
 
-/// Lines of the log that are kept.
+/// Limit of kept log lines.
 pub const LINES_MAX: usize = 60;
 
-/// Warnings that are kept.
+/// Limit of kept warnings.
 pub const WARNINGS_MAX: usize = 20;
 
-/// Targets whose latencies or searches are shown.
+/// Limit of targets with latencies or searches.
 pub const TARGETS_MAX: usize = 32;
 
-/// Steps of a search that are kept.
+/// Limit of kept search steps.
 pub const STEPS_MAX: usize = 80;
 
-/// Targets, switches and links that are drawn.
+/// Limit of drawn targets, switches and links.
 pub const DRAWN_MAX: usize = 64;
 
-/// A run as it stands.
+/// State of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
-    /// What is being done.
+    /// The start event.
     pub begun: Begun,
-    /// When it began, milliseconds since 1970, and when something was told last.
+    /// Time of the start, in milliseconds since 1970.
     pub begun_ms: u64,
-    /// See there.
+    /// Time of the last event.
     pub told_ms: u64,
-    /// How much there is to do, once that is known.
+    /// Amount of work, once it is known.
     pub planned: Option<Planned>,
-    /// Trials that are done, those of an earlier attempt among them.
+    /// Completed trials, those of an earlier attempt included.
     pub done: u64,
     /// The trial in progress.
     pub trial: Option<TrialBegun>,
-    /// When it began.
+    /// Its start time.
     pub trial_ms: u64,
     /// Rates by port.
     pub ports: Vec<PortRates>,
-    /// Latencies of the experiment's point that is being measured, by target.
+    /// Latencies at the experiment's current point, by target.
     pub latencies: Vec<TargetLatencies>,
-    /// Searches of the experiment that is being measured, the latest of each target and of each thing that is searched for.
+    /// Searches of the current experiment: the latest one for each target and goal.
     pub searches: Vec<Search>,
-    /// What was told, the latest last.
+    /// Remarks, the newest last.
     pub log: Vec<Line>,
-    /// What is not as it should be, the latest last.
+    /// Warnings, the newest last.
     pub warnings: Vec<Line>,
-    /// How many there were.
+    /// Number of warnings.
     pub warned: u64,
-    /// Events that were lost.
+    /// Number of lost events.
     pub lost: u64,
-    /// How it ended.
+    /// How the run ended.
     pub over: Option<Over>,
 }
 
-/// How much there is to do.
+/// Amount of work.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
     /// Trials in all.
     pub trials: u64,
-    /// Of these, done by an earlier attempt.
+    /// Trials that an earlier attempt ran.
     pub before: u64,
-    /// Seconds that the trials which ended since were estimated to take.
+    /// Estimated duration of the trials that ended since, in seconds.
     #[serde(default)]
     pub done_s: f64,
-    /// Seconds of a trial, about.
+    /// Approximate duration of a trial, in seconds.
     pub trial_s: f64,
-    /// When that was known.
+    /// Time of the event.
     pub at_ms: u64,
 }
 
-/// Frames per second of a port over the last time, the latest last.
+/// Frames per second of a port over time, the newest last.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PortRates {
-    /// That left.
+    /// Sent.
     pub sent: Vec<u64>,
-    /// That came.
+    /// Received.
     pub received: Vec<u64>,
 }
 
@@ -95,41 +97,42 @@ pub struct PortRates {
 pub struct TargetLatencies {
     /// The target.
     pub target: String,
-    /// By [step](instrument::gauge::step_ns), of trials that ended.
+    /// By [step](instrument::gauge::step_ns), of completed trials.
     pub counts: Vec<(usize, u64)>,
-    /// Of the last one that was seen.
+    /// Of the trial in progress.
     pub now: Vec<(usize, u64)>,
 }
 
-/// How a search went.
+/// Progress of a search.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Search {
     /// The target.
     pub target: String,
-    /// Where: the experiment, the point, the repeat.
+    /// Its experiment, point and repeat.
     pub place: String,
-    /// What is searched for.
+    /// Its goal.
     pub sought: Sought,
-    /// The highest value that there is.
+    /// The upper limit of the search.
     pub most: f64,
-    /// The search is done when met and missed are so close to each other, where that is what ends it.
+    /// Resolution at which the search ends: the distance between the highest pass and the lowest fail, if it ends
+    /// that way.
     pub width: Option<f64>,
-    /// What was known before each step, and what was tried.
+    /// The state before each step, and the value it tried.
     pub steps: Vec<SearchStep>,
 }
 
 /// A step of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchStep {
-    /// What was tried.
+    /// The value tried.
     pub tried: f64,
-    /// The highest value that had met the goal.
+    /// The highest value that met the goal.
     pub met: Option<f64>,
-    /// The lowest that had missed it.
+    /// The lowest value that missed the goal.
     pub missed: Option<f64>,
 }
 
-/// A line and when it was told.
+/// A line and its time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// Milliseconds since 1970.
@@ -141,14 +144,14 @@ pub struct Line {
 /// How a run ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Over {
-    /// Whether early.
+    /// Whether it ended early.
     pub partial: bool,
     /// Why it failed, if it did.
     pub failure: Option<String>,
 }
 
 impl Picture {
-    /// Adds what was told.
+    /// Adds an event.
     pub fn tell(&mut self, told: Told) {
         let Told { at_ms, lost, event } = told;
         match event {
@@ -210,7 +213,7 @@ impl Picture {
         (self.trial, self.trial_ms) = (Some(trial), at_ms);
     }
 
-    /// A step of a search; one at another place begins anew.
+    /// Adds a step of a search; a step at another place starts a new search.
     fn step(&mut self, trial: &TrialBegun, bracket: Bracket) {
         let place = format!("{} {}, repeat {}", trial.experiment, trial.point, trial.repeat);
         let Bracket { sought, tried, met, missed, most, width } = bracket;
@@ -269,7 +272,7 @@ impl Picture {
         push(&mut self.warnings, Line { at_ms, text }, WARNINGS_MAX);
     }
 
-    /// Keeps to the limits what somebody else may have written.
+    /// Enforces the limits on a state that another process wrote.
     fn bound(&mut self) {
         self.begun.targets.truncate(DRAWN_MAX);
         self.begun.experiments.truncate(DRAWN_MAX);
@@ -296,8 +299,8 @@ impl Picture {
         keep(&mut self.warnings, WARNINGS_MAX);
     }
 
-    /// Seconds until it is done, about: what the trials that are left were estimated to take, times what those that ended
-    /// took of their own estimate.
+    /// Returns the approximate remaining time in seconds: the estimate for the remaining trials, times the ratio of
+    /// real to estimated time of the trials that ended.
     pub fn seconds_left(&self, now_ms: u64) -> Option<f64> {
         let planned = self.planned.filter(|_| self.over.is_none())?;
         let all = planned.trials.saturating_sub(planned.before) as f64 * planned.trial_s;
@@ -310,12 +313,12 @@ impl Picture {
         Some((left * took_s / planned.done_s - since_s).max(0.0))
     }
 
-    /// When the last trial ended, as far as that is known.
+    /// Returns the time of the last trial's end, as far as it is known.
     fn last_ended_ms(&self, now_ms: u64) -> u64 {
         if self.trial.is_some() { self.trial_ms } else { self.told_ms }.min(now_ms)
     }
 
-    /// Latencies of a target by step: all that were seen at this point.
+    /// Returns all latencies of a target at this point, by step.
     pub fn histogram(&self, target: &str) -> Vec<(usize, u64)> {
         let Some(found) = self.latencies.iter().find(|it| it.target == target) else {
             return Vec::new();
@@ -332,19 +335,19 @@ impl Picture {
     }
 }
 
-/// Puts one more into a row and the oldest out where it is full.
+/// Appends an entry, and removes the oldest one if the list is full.
 fn push<T>(row: &mut Vec<T>, one: T, most: usize) {
     row.push(one);
     keep(row, most);
 }
 
-/// Keeps the latest.
+/// Keeps the newest entries.
 fn keep<T>(row: &mut Vec<T>, most: usize) {
     let over = row.len().saturating_sub(most);
     row.drain(..over);
 }
 
-/// Pictures for tests.
+/// States for tests.
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -373,7 +376,7 @@ pub(crate) mod tests {
         }))
     }
 
-    /// A search on two targets in its third step.
+    /// Returns the events of a search on two targets in its third step.
     pub(crate) fn events() -> Vec<Told> {
         let standing = |name: &str, is: &str| Standing {
             name: name.into(),
@@ -414,7 +417,7 @@ pub(crate) mod tests {
         ]
     }
 
-    /// What they come to.
+    /// Returns the state from these events.
     pub(crate) fn picture() -> Picture {
         let mut picture = Picture::default();
         events().into_iter().for_each(|told| picture.tell(told));
@@ -429,14 +432,14 @@ pub(crate) mod tests {
         assert_eq!((picture.searches.len(), steps(0), steps(1)), (2, 2, 1));
         assert_eq!(picture.searches[0].steps[1].missed, Some(1e6));
         assert_eq!(picture.ports[0].sent, [900_000, 800_000, 500_000]);
-        // The first trial's and those of the third so far.
+        // The first trial's latencies, and those of the third so far.
         assert_eq!(picture.histogram("ours"), [(12, 40), (14, 120), (20, 2)]);
         assert_eq!(picture.histogram("ovs"), [(12, 20), (14, 60), (20, 1)]);
         assert_eq!(picture.warned, 1);
         assert!(picture.warnings[0].text.contains("trial 2"), "{:?}", picture.warnings);
-        // 60 s were estimated, of which two trials took the four that they were estimated to take.
+        // The estimate is 60 s; two trials took the four seconds that were estimated for them.
         assert_eq!(picture.seconds_left(6_000), Some(56.0));
-        // Where they took twice as long, so will the others.
+        // If these took twice as long, so will the others.
         let late = Picture {
             planned: picture.planned.map(|it| Planned { at_ms: 2_000, done_s: 2.0, ..it }),
             ..picture
@@ -495,7 +498,7 @@ pub(crate) mod tests {
         picture.tell(told(7_100, Event::Searching(Box::new(within))));
         assert_eq!(picture.searches[3].steps.len(), 2);
         assert_eq!(picture.searches[3].steps[1].tried, 7.0);
-        // Before any trial there is none that it could be a step of.
+        // Before any trial, a search step belongs to none.
         let mut none = Picture::default();
         none.tell(told(1, Event::Searching(Box::new(goal("ndr", 0.0)))));
         assert!(none.searches.is_empty());

@@ -1,12 +1,13 @@
-//! Rates by port, from what the instrument shows of the trial in progress.
+//! Port rates, from the tester's live counters of the trial in progress.
 //!
-//! Invariant: a rate is of frames and time that were shown together; a trial that began meanwhile counts from its own beginning.
+//! Invariant: frames and time of a rate come from the same reading. A trial that began in between counts from its own
+//! beginning.
 
 use instrument::gauge::{Gauge, Reading};
 
 use super::event::Rates;
 
-/// Looks at a gauge from time to time.
+/// Reads a gauge at intervals.
 #[derive(Debug)]
 pub struct Sampler {
     gauge: &'static Gauge,
@@ -14,12 +15,12 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Of what is shown from now on.
+    /// Creates a sampler of future readings.
     pub fn new(gauge: &'static Gauge) -> Self {
         Sampler { gauge, last: gauge.read().unwrap_or_default() }
     }
 
-    /// What passed since it looked last; none if nothing new is shown.
+    /// Returns the rates since the last reading; `None` if there is no new data.
     pub fn look(&mut self) -> Option<Rates> {
         let now = self.gauge.read()?;
         let rates = rates(&self.last, &now);

@@ -1,9 +1,12 @@
-//! The file `live.jsonl` in a run's folder: events, line by line, for whoever follows the run from another process.
+//! Writer of the file `live.jsonl` in a run's folder: events, line by line, for other processes that follow the run.
 //!
-//! A thread of its own writes it. It is no part of the record: a run that ends takes it away, and one that crashes leaves it as it was.
-//! Invariants: whoever measures never waits for it ([`QUEUE_MAX`] events, beyond which they are lost and counted); it is never longer than about
-//! [`FILE_BYTES_MAX`], for it is then begun anew with a picture of all before; who reads to the end of the old file and goes on with
-//! the new one misses nothing; a disk that refuses it harms nothing but the view.
+//! A separate thread writes it. The file is not part of the record: a run removes it at its end, and a crashed run
+//! leaves it behind. Invariants:
+//! - The measuring thread never waits ([`QUEUE_MAX`] events, beyond which they are lost and counted).
+//! - The file has at most about [`FILE_BYTES_MAX`]; it is then replaced by a new one that begins with the state so
+//!   far.
+//! - A reader that reads the old file to its end and continues with the new one misses nothing.
+//! - A write error affects only the live view.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -26,19 +29,19 @@ use super::sampler::Sampler;
 /// The file's name in a run's folder.
 pub const LIVE_FILE: &str = "live.jsonl";
 
-/// Events that may wait to be written.
+/// Limit of events in the queue.
 pub const QUEUE_MAX: usize = 1024;
 
-/// At about this length the file is begun anew.
+/// Approximate length at which the file is replaced.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// How often rates are looked at.
+/// Interval at which rates are read.
 const LOOK: Nanos = Nanos::from_millis(250);
 
-/// After this long without an event it is said that the run goes on.
+/// After this time without an event, a heartbeat is written.
 const BEAT: Nanos = Nanos::from_secs(2);
 
-/// Tells those who follow.
+/// Sends events to the followers of a run.
 #[derive(Debug)]
 pub struct Teller {
     queue: Option<SyncSender<Event>>,
@@ -47,8 +50,8 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Tells into a new file in a run's folder, by a thread that may run on these cores. Where no thread can be had, nothing is
-    /// told.
+    /// Starts a new file in a run's folder, written by a thread that may run on these cores. Without a thread, no
+    /// events are written.
     pub fn begin(folder: &Path, cores: Vec<usize>) -> Teller {
         Teller::of(folder, cores, &GAUGE, FILE_BYTES_MAX)
     }
@@ -60,7 +63,7 @@ impl Teller {
         let writer = Writer { pages, picture: Picture::default(), lost: Arc::clone(&lost) };
         let named = std::thread::Builder::new().name("telling".into());
         let work = move || {
-            // Where the system does not let us choose, the scheduler does.
+            // If pinning is not permitted, the scheduler chooses the core.
             let _ = pin::pin(0, &cores);
             writer.run(&events, Sampler::new(gauge));
         };
@@ -68,7 +71,7 @@ impl Teller {
         Teller { queue: Some(queue), lost, thread }
     }
 
-    /// Tells an event, or loses it where too many wait.
+    /// Queues an event, or drops it if the queue is full.
     pub fn tell(&self, event: Event) {
         if self.queue.as_ref().is_none_or(|queue| queue.try_send(event).is_err()) {
             self.lost.fetch_add(1, Ordering::Relaxed);
@@ -81,13 +84,13 @@ impl Drop for Teller {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has nothing more to say.
+            // A thread that panicked has nothing left to write.
             let _ = thread.join();
         }
     }
 }
 
-/// The thread's work.
+/// State of the thread.
 struct Writer {
     pages: Pages,
     picture: Picture,
@@ -131,7 +134,7 @@ impl Writer {
         }
     }
 
-    /// Adds an event to what is going to be written.
+    /// Adds an event to the lines to write.
     fn add(&mut self, lines: &mut Vec<u8>, event: Event) {
         let told = told(&self.lost, event);
         lines.extend(line(&told));
@@ -154,10 +157,10 @@ fn line(told: &Told) -> Vec<u8> {
     line
 }
 
-/// The file, begun anew when it is long.
+/// The file, which is replaced when it is long.
 struct Pages {
     path: PathBuf,
-    /// Nothing where it could not be written.
+    /// `None` if it could not be written.
     file: Option<File>,
     bytes: u64,
     bytes_max: u64,
@@ -170,7 +173,7 @@ impl Pages {
         pages
     }
 
-    /// Writes lines; where that makes the file long, a new one that begins with the picture takes its place.
+    /// Writes lines; if the file becomes long, a new one that begins with the state replaces it.
     fn write(&mut self, lines: &[u8], picture: impl FnOnce() -> Vec<u8>) {
         let Some(file) = &mut self.file else { return };
         if file.write_all(lines).is_err() {
@@ -185,7 +188,7 @@ impl Pages {
         }
     }
 
-    /// A new file in the place of the old one, which those who have it open can still read to its end.
+    /// Creates a new file in place of the old one; readers that have the old one open can still read it to its end.
     fn begun_with(&self, first: &[u8]) -> Option<File> {
         let beside = results::store::unfinished_name(&self.path);
         let mut file = File::create(&beside).ok()?;
@@ -196,7 +199,7 @@ impl Pages {
 
     fn remove(&mut self) {
         self.file = None;
-        // What cannot be removed says itself that the run is over.
+        // If removal fails, the file's last event states that the run is over.
         let _ = fs::remove_file(&self.path);
     }
 }

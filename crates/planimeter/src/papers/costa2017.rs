@@ -1,6 +1,6 @@
-//! The tables of costa2017: each printed interval as its two ends, each text as the number of its bytes with the text.
+//! Tables of costa2017: each printed interval as its two ends, each text as its byte count and the text.
 //!
-//! Invariant: what a table leaves empty gives no value.
+//! Invariant: an empty cell has no value.
 
 use results::record::{Point, Published};
 
@@ -8,19 +8,19 @@ use results::record::{Point, Published};
 const TABLE1: &str = include_str!("costa2017_table1_switches.csv");
 /// Round-trip times by type of match.
 const TABLE3: &str = include_str!("costa2017_table3_match_delay.csv");
-/// Rules that fit, in both modes.
+/// Rule capacity in both modes.
 const TABLE4: &str = include_str!("costa2017_table4_rule_capacity.csv");
 /// Round-trip times with one rule and with many.
 const TABLE5: &str = include_str!("costa2017_table5_rule_count_delay.csv");
-/// Round-trip times by what is rewritten.
+/// Round-trip times by rewritten field.
 const TABLE6: &str = include_str!("costa2017_table6_rewrite_delay.csv");
 /// Delays of flow statistics.
 const TABLE7: &str = include_str!("costa2017_table7_flowstats_delay.csv");
 /// Delays of port statistics.
 const TABLE8: &str = include_str!("costa2017_table8_portstats_delay.csv");
 
-/// The values that the study prints of an item. Of round trips the point is the packet's size, of capacities and
-/// statistics there is one place for each row.
+/// Returns the values that the study prints for an item. For round trips the point is the packet size; for capacities
+/// and statistics each row has a point.
 pub fn published(item: &str) -> Vec<Published> {
     match item {
         "table1" => switches(),
@@ -34,8 +34,8 @@ pub fn published(item: &str) -> Vec<Published> {
     }
 }
 
-/// Rows of a switch, so many words for the column, and the two ends of an interval: `WORDS_QUANTITY_low`
-/// and `_high`.
+/// Parses rows of a switch, `words` columns of text, and the two ends of an interval: `WORDS_QUANTITY_low` and
+/// `_high`.
 fn intervals(
     item: &str,
     text: &str,
@@ -62,7 +62,7 @@ fn intervals(
     text.lines().skip(1).filter_map(row).flatten().collect()
 }
 
-/// What table I says of each switch; what it leaves empty is left out.
+/// Parses table I for each switch; empty cells are skipped.
 fn switches() -> Vec<Published> {
     let row = |line: &str| -> Option<Vec<Published>> {
         let fields: Vec<&str> = line.split(',').collect();
@@ -119,7 +119,7 @@ mod tests {
     fn every_switch_of_table_one_is_read() {
         let found = published("table1");
         let of = |metric: &str| found.iter().filter(|it| it.metric == metric).collect::<Vec<_>>();
-        // One of the nine has no ports of its own.
+        // One of the nine switches has no ports of its own.
         assert_eq!((of("processor_bytes").len(), of("ports_count").len()), (9, 8));
         let versions = of("versions_count");
         assert_eq!((versions[4].value, versions[4].text.as_deref()), (2.0, Some("1.0, 1.4")));

@@ -1,7 +1,7 @@
-//! Lines as commands: what a script says is to be done, put onto the desk.
+//! Conversion of lines to commands: queues what a script requests.
 //!
-//! Streams are the entries of a stream file ([`instrument::stream::file`]), so that they are checked as
-//! those are. Invariant: what makes no sense is an error that says what, never passed over.
+//! Streams have the syntax of a stream file ([`instrument::stream::file`]) and pass the same checks. Invariant: an
+//! invalid command is an error that names the problem; it is never ignored.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ use snmp::{Oid, Question};
 
 use super::message;
 
-/// What was said that is remembered, to tell which answer is whose.
+/// Limit of remembered sends, which match replies to requests.
 const SAID_MAX: usize = 1 << 16;
 
-/// The script's own numbers for what it said, its timers, and its streams' frames.
+/// The script's own numbers of its sends and timers, and its streams' frames.
 #[derive(Debug, Default)]
 pub struct Names {
     said: BTreeMap<Xid, (Said, u64)>,
@@ -35,35 +35,35 @@ pub struct Names {
 }
 
 impl Names {
-    /// The module begins.
+    /// Initializes the names at the start of the module.
     pub fn begin(&mut self, facts: &Facts) {
         (self.signer, self.ports) = (Some(facts.signer), facts.ports.len());
     }
 
-    /// The number of what was said together.
+    /// Returns the script's number of a group of messages that was sent together.
     pub fn said(&self, said: Said) -> Option<u64> {
         self.said.get(&said.xid).map(|(_, number)| *number)
     }
 
-    /// Which of what was said a message with this number answers, and which message of it.
+    /// Returns the script's number of the group that a message with this xid replies to, and its index in the group.
     pub fn answered(&self, xid: Xid) -> Option<(u64, u32)> {
         let (_, (said, number)) = self.said.range(..=xid).next_back()?;
         Some((*number, said.place(xid)?))
     }
 
-    /// The number of a timer that has come.
+    /// Returns the script's number of an expired timer.
     pub fn timed(&mut self, timer: TimerId) -> Option<u64> {
         let number = self.timers.remove(&timer)?;
         self.numbers.remove(&number);
         Some(number)
     }
 
-    /// The number of a question to an agent that has come to something.
+    /// Returns the script's number of a completed SNMP request.
     pub fn asked(&mut self, asked: SnmpId) -> Option<u64> {
         self.asked.remove(&asked)
     }
 
-    /// Frame `number` of a stream that is ready, as if it were sent at `at`.
+    /// Returns frame `number` of a prepared stream, as if it were sent at `at`.
     pub fn frame(&self, stream: u16, number: u64, at: Nanos) -> Option<Vec<u8>> {
         Some(self.frames.get(&stream)?.frame(number, at))
     }
@@ -76,7 +76,7 @@ impl Names {
     }
 }
 
-/// Does what a row says; what is wrong with it otherwise.
+/// Executes a command; the error names what is wrong.
 pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut Desk) -> Result<(), String> {
     let told = || format!("what makes no sense: {}", shortened(&json!(row)));
     let (verb, rest) = row.split_first().ok_or_else(told)?;
@@ -92,7 +92,7 @@ pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut Desk) -> Result<()
     done.ok_or_else(told)
 }
 
-/// Says messages.
+/// Sends messages.
 fn send(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>, String> {
     let [number, connection, Value::Array(rows)] = rest else { return Ok(None) };
     let (Some(number), Some(connection)) = (number.as_u64(), index(connection)) else {
@@ -108,7 +108,7 @@ fn send(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>
     Ok(Some(()))
 }
 
-/// Asks an agent.
+/// Sends a request to an SNMP agent.
 fn ask(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>, String> {
     let [number, agent, kind, Value::Array(oids)] = rest else { return Ok(None) };
     let (Some(number), Some(agent)) = (number.as_u64(), index(agent)) else { return Ok(None) };
@@ -131,7 +131,7 @@ fn ask(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>,
     Ok(Some(()))
 }
 
-/// What concerns connections, streams, ports and timers; none for what makes no sense.
+/// Executes a command about connections, streams, ports or timers; `None` if it is invalid.
 fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut Desk) -> Option<()> {
     match (verb.as_str()?, rest) {
         ("raw", [number, connection, data]) => {
@@ -168,7 +168,8 @@ fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut Desk) -> Opti
     Some(())
 }
 
-/// Says which frames of a port are told: by a word, by their streams, or by entries of a capture filter.
+/// Selects the frames of a port that the script receives: by a keyword, by their streams, or by entries of a capture
+/// filter.
 fn watch(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
     let [port, what] = rest else { return Ok(None) };
     let Some(port) = index(port) else { return Ok(None) };
@@ -192,7 +193,7 @@ fn watch(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
     Ok(Some(()))
 }
 
-/// What was found beside numbers, and that it was all; none for what makes no sense.
+/// Executes a command about log, series, or the end of the module; `None` if it is invalid.
 fn find(verb: &Value, rest: &[Value], desk: &mut Desk) -> Option<()> {
     let text = |value: &Value| value.as_str().map(str::to_string);
     match (verb.as_str()?, rest) {
@@ -220,7 +221,7 @@ fn find(verb: &Value, rest: &[Value], desk: &mut Desk) -> Option<()> {
     Some(())
 }
 
-/// A number that was found, under a name that a record can keep.
+/// Records a measured number, under a name that a record can hold.
 fn measured(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
     let [Value::String(name), value, half_width, count, note] = rest else { return Ok(None) };
     let read = Name::read(name);
@@ -238,7 +239,7 @@ fn measured(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
     Ok(Some(()))
 }
 
-/// Makes a stream ready that is written as a stream file has it.
+/// Prepares a stream in the syntax of a stream file.
 fn prepare(stream: &Value, names: &mut Names, desk: &mut Desk) -> Result<(), String> {
     let wrong = |why: String| format!("a stream that cannot be: {why}: {}", shortened(stream));
     let text = toml::to_string(&json!({ "stream": [stream] }));
@@ -274,7 +275,7 @@ fn logged(value: &Value) -> Logged {
     }
 }
 
-/// A value as text that fits into an error.
+/// Formats a value as text that fits into an error message.
 fn shortened(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(300) {

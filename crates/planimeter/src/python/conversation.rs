@@ -1,10 +1,9 @@
-//! What passes between a stage and a process: events in batches, one batch at a time, and its answer.
+//! Exchange with a Python process: events in batches, one batch at a time, and the reply to each batch.
 //!
-//! A batch is handed over as soon as the one before is answered and there is something that may not wait:
-//! frames may, for as long as the module says, everything else may not. In real time answers are looked
-//! for by a timer and nothing ever waits; in virtual time every batch waits for its answer. Invariant:
-//! what waits for Python is bounded ([`PYTHON_EVENTS_MAX`], [`PYTHON_BYTES_MAX`]); what is beyond is counted
-//! and told.
+//! The next batch is sent when the last one has its reply and an urgent event is queued. Frames may wait as long as
+//! the module permits; all other events are urgent. In real time a timer polls for replies and nothing blocks; in
+//! virtual time every batch waits for its reply. Invariant: the queue to Python is bounded ([`PYTHON_EVENTS_MAX`],
+//! [`PYTHON_BYTES_MAX`]); events beyond are counted and reported.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,60 +18,60 @@ use super::commands::{self, Names};
 use super::events;
 use super::script::{Fault, PYTHON_START};
 
-/// Events that may wait for Python.
+/// Limit of events in the queue to Python.
 pub const PYTHON_EVENTS_MAX: usize = 1 << 16;
 
-/// Bytes of events that may wait for Python.
+/// Size limit of the queue to Python, in bytes.
 pub const PYTHON_BYTES_MAX: usize = 32 << 20;
 
-/// So many events are told although they may wait for others.
+/// This many events form a batch although frames may wait longer.
 const BATCH_EVENTS: usize = 512;
 
-/// How often an answer is looked for in real time.
+/// Interval at which a reply is polled for in real time.
 pub const POLL_NS: Nanos = Nanos::from_micros(50);
 
-/// How a module wants to be told.
+/// Preferences of a module for its events.
 #[derive(Debug, Clone, Copy)]
 pub struct Wants {
-    /// How long frames may wait for others.
+    /// How long frames may wait for a larger batch.
     pub frames_wait: Nanos,
-    /// Whether frames are told with their bytes.
+    /// Whether frame events contain the frame's bytes.
     pub frame_data: bool,
-    /// How long an answer may take.
+    /// Time limit for a reply.
     pub answer: Duration,
 }
 
-/// What a conversation cost.
+/// Cost of the exchange.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Costs {
-    /// Events that were told.
+    /// Events sent.
     pub events: u64,
-    /// Batches of them.
+    /// Batches sent.
     pub batches: u64,
     /// Bytes in both directions.
     pub bytes: u64,
-    /// Time in which an answer was waited for, the stage going on.
+    /// Total time in which a reply was pending while the event loop continued.
     pub answer_ns_total: u64,
     /// The longest such time.
     pub answer_ns_longest: u64,
-    /// Time that the process ran on a core.
+    /// CPU time of the process.
     pub cpu_ns: Option<u64>,
 }
 
-/// A process that is told events.
+/// A process that receives events.
 pub struct Conversation {
     path: PathBuf,
     talk: Talk,
-    /// Removed when the process is gone.
+    /// Removed when the process has ended.
     _folder: RunFolder,
     waiting: Vec<u8>,
     waiting_events: usize,
     waiting_since: Nanos,
-    /// Something waits that may not.
+    /// Whether an urgent event is queued.
     is_urgent: bool,
-    /// When the batch was handed over whose answer is due.
+    /// When the batch with a pending reply was sent.
     asked: Option<Nanos>,
-    /// When this is looked after again.
+    /// The timer of the next poll.
     timer: Option<TimerId>,
     wants: Wants,
     names: Names,
@@ -82,7 +81,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// With a process that was just started.
+    /// Creates the exchange with a process that was just started.
     pub fn new(path: &Path, talk: Talk, folder: RunFolder) -> Conversation {
         let wants = Wants { frames_wait: Nanos::ZERO, frame_data: false, answer: PYTHON_START };
         Conversation {
@@ -103,7 +102,7 @@ impl Conversation {
         }
     }
 
-    /// Has the class be made, before any clock runs; what it needs.
+    /// Creates the class in Python before any clock runs; returns its needs.
     pub fn introduce(&mut self, init: &Value) -> Result<Value, Fault> {
         self.talk.say(format!("{}\n[\"batch\",0]\n", json!(["init", init])).as_bytes());
         let mut needs = Value::Null;
@@ -118,12 +117,12 @@ impl Conversation {
         }
     }
 
-    /// How it wants to be told.
+    /// Sets the module's preferences.
     pub fn wants(&mut self, wants: Wants) {
         self.wants = wants;
     }
 
-    /// Takes an event and goes on.
+    /// Queues an event and continues.
     pub fn react(&mut self, event: &Event<'_>, desk: &mut Desk) -> Result<(), Fault> {
         if self.fault.is_some() {
             return Ok(());
@@ -143,7 +142,7 @@ impl Conversation {
         went
     }
 
-    /// Tells that it is over, and hears its last words.
+    /// Sends the end of the module, and executes its last commands.
     pub fn finish(&mut self, reason: Value, desk: &mut Desk) -> Result<(), Fault> {
         if self.fault.is_some() {
             return Ok(());
@@ -166,31 +165,31 @@ impl Conversation {
     pub fn end(&mut self, patience: Duration) {
         self.costs.cpu_ns = self.talk.cpu_time().map(|time| time.as_nanos() as u64);
         self.costs.bytes = self.talk.bytes().iter().sum();
-        // How it ended says nothing any more: it was told to.
+        // Its exit status carries no information, because it was told to end.
         let _ = self.talk.end(patience);
     }
 
-    /// What it printed, and how many bytes of that are lost.
+    /// Returns its output, and the number of lost bytes of output.
     pub fn printed(&mut self) -> (String, u64) {
         self.talk.take_print()
     }
 
-    /// What went wrong, if something did.
+    /// Returns the fault, if there was one.
     pub fn fault(&self) -> Option<&Fault> {
         self.fault.as_ref()
     }
 
-    /// What it cost.
+    /// Returns the cost.
     pub fn costs(&self) -> Costs {
         self.costs
     }
 
-    /// Whether time is virtual.
+    /// Returns whether time is virtual.
     pub fn is_simulated(&self) -> bool {
         self.is_simulated
     }
 
-    /// Puts an event behind those that wait.
+    /// Appends an event to the queue.
     fn hear(&mut self, event: &Event<'_>, desk: &mut Desk) {
         if let What::Start(facts) = event.what {
             self.is_simulated = facts.is_simulated;
@@ -211,7 +210,7 @@ impl Conversation {
         events::write(&mut self.waiting, event, &mut self.names, self.wants.frame_data);
     }
 
-    /// Does what there is to do; `looks` if the answer is to be looked for.
+    /// Advances the exchange; polls for the reply if `looks` is set.
     fn go_on(&mut self, looks: bool, desk: &mut Desk) -> Result<(), Fault> {
         loop {
             match self.asked {
@@ -233,14 +232,14 @@ impl Conversation {
         Ok(())
     }
 
-    /// Whether what waits is to be told now.
+    /// Returns whether the queue is to be sent now.
     fn is_due(&self, now: Nanos) -> bool {
         let waited = now.since(self.waiting_since);
         let is_time = self.waiting_events >= BATCH_EVENTS || waited >= self.wants.frames_wait;
         self.waiting_events > 0 && (self.is_urgent || is_time)
     }
 
-    /// Hands over what waits.
+    /// Sends the queue as a batch.
     fn ask(&mut self, desk: &mut Desk) {
         self.costs.batches += 1;
         self.costs.events += self.waiting_events as u64;
@@ -253,12 +252,12 @@ impl Conversation {
             desk.cancel(timer);
         }
         if !self.is_simulated {
-            // What goes wrong here shows when the answer is looked for.
+            // An error here shows up when the reply is polled for.
             let _ = self.talk.turn();
         }
     }
 
-    /// Has this looked after when there will be something to do.
+    /// Sets the timer of the next poll.
     fn set_timer(&mut self, desk: &mut Desk) {
         if self.timer.is_some() {
             return;
@@ -273,7 +272,7 @@ impl Conversation {
         self.timer = due.map(|due| desk.timer_at(due));
     }
 
-    /// Waits for the answer.
+    /// Waits for the reply.
     fn await_answer(&mut self, desk: &mut Desk) -> Result<(), Fault> {
         let limit = self.wants.answer;
         loop {
@@ -284,7 +283,7 @@ impl Conversation {
         }
     }
 
-    /// Takes what has come of the answer; whether that was all of it.
+    /// Takes the lines of the reply that arrived; returns whether it is complete.
     fn take_answer(&mut self, desk: &mut Desk) -> Result<bool, Fault> {
         let turned = self.talk.turn();
         turned.map_err(|error| self.gone(error))?;
@@ -301,7 +300,7 @@ impl Conversation {
         }
     }
 
-    /// Does what a line says; whether it ends the answer.
+    /// Executes a line; returns whether it ends the reply.
     fn carry_out(&mut self, line: &[u8], desk: &mut Desk) -> Result<bool, Fault> {
         let (at, row) = Fault::checked(&self.path, line)?;
         if row.first().and_then(Value::as_str) == Some("done") {

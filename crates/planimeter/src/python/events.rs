@@ -1,6 +1,7 @@
-//! Events as lines: rows of JSON, the event's name and moment first.
+//! Conversion of events to lines: JSON arrays that begin with the event's name and time.
 //!
-//! Invariant: a frame's row is written without a value in between, because there may be many a millisecond.
+//! Invariant: a frame's line is written without an intermediate JSON value, because there may be many per
+//! millisecond.
 
 use instrument::module::{Answer, ConnectionFacts, Event, Facts, Probe, What};
 use packet::time::Nanos;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use super::commands::Names;
 use super::message;
 
-/// Stream, number, place, when it was sent, and whether its delay is known (1) and it is intact (2).
+/// Stream, number, port, send time, and flags: delay known (1), intact (2).
 type ProbeRow = (u16, u64, u64, u64, u8);
 
 /// Writes an event.
@@ -71,7 +72,7 @@ pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data
             let (values, why) = answered(answer);
             put(out, &("snmp", at, agent, names.asked(asked), sent, answer.rounds, values, why));
         }
-        // Scripts have no command that sends hosts.
+        // Scripts have no command for host tasks.
         What::Errand(_) => {}
         What::LimitReached(name) => put(out, &("limit", at, name)),
     }
@@ -93,7 +94,7 @@ fn counted(counters: &PortCounters) -> [u64; 3] {
     [counters.rx_frames, counters.tx_frames, lost]
 }
 
-/// Names and values, or why there are none. A value that counts is a number, any other is text or nothing.
+/// Returns names and values, or the reason for their absence. A counter is a number, any other value is text or null.
 fn answered(answer: &Answer) -> (Vec<(String, Value)>, Option<String>) {
     let value = |value: &snmp::Value| match (value.count(), value) {
         _ if value.is_absent() => Value::Null,

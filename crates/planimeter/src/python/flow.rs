@@ -1,8 +1,7 @@
-//! Fields, actions and instructions as JSON, in the notation that people use for them.
+//! Fields, actions and instructions as JSON, in their usual notation.
 //!
-//! A match is an object of fields by their names: a number, or a text with an address, a prefix or a mask
-//! after a stroke. An action is its name, or an object of its name and what it takes. Invariant: what is
-//! told can be said again.
+//! A match is an object of fields by name: a number, or a text with an address, a prefix, or a mask after a slash. An
+//! action is its name, or an object of its name and its arguments. Invariant: everything written can be read back.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -17,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::message::keys::{self, Keys};
 
-/// Ports that have names.
+/// Ports with names.
 const PORTS: [u32; 9] = [
     reserved::UNSET,
     reserved::IN_PORT,
@@ -30,7 +29,7 @@ const PORTS: [u32; 9] = [
     reserved::NONE,
 ];
 
-/// A port's number, or its name.
+/// Parses a port's number or name.
 pub fn port(value: &Value) -> Result<u32, String> {
     let number = value.as_u64().and_then(|number| number.try_into().ok());
     let named = || {
@@ -41,15 +40,15 @@ pub fn port(value: &Value) -> Result<u32, String> {
     number.or_else(named).ok_or_else(|| format!("there is no port {value}"))
 }
 
-/// A port as [`port`] reads it.
+/// Writes a port as [`port`] reads it.
 pub fn port_told(port: u32) -> Value {
     if PORTS.contains(&port) { ShowPort(port).to_string().into() } else { port.into() }
 }
 
-/// The key of fields that experimenters define.
+/// The key of experimenter fields.
 const EXPERIMENTERS: &str = "experimenters";
 
-/// A match.
+/// Parses a match.
 pub fn matching(value: &Value) -> Result<Match, String> {
     let fields = value.as_object().ok_or("its match is no object")?;
     let known = fields.iter().filter(|(name, _)| *name != EXPERIMENTERS);
@@ -69,7 +68,7 @@ pub fn matching(value: &Value) -> Result<Match, String> {
     Ok(all)
 }
 
-/// A match as [`matching`] reads it.
+/// Writes a match as [`matching`] reads it.
 pub fn matching_told(matching: &Match) -> Value {
     let mut value = matching_of(matching.fields());
     if !matching.experimenter().is_empty() {
@@ -93,7 +92,7 @@ fn matching_of(fields: &[FieldMatch]) -> Value {
     fields.iter().map(told).collect()
 }
 
-/// What a field has to be.
+/// Parses the value of a field.
 fn field(name: &str, value: &Value) -> Result<FieldMatch, String> {
     let field = Field::from_name(name).ok_or_else(|| format!("there is no field {name:?}"))?;
     let wrong = || format!("{value} is no value of {name}");
@@ -130,7 +129,7 @@ fn field(name: &str, value: &Value) -> Result<FieldMatch, String> {
     Ok(FieldMatch::masked(field, of, mask))
 }
 
-/// A field's value: a number, or an address.
+/// Parses a number or an address.
 fn bits(field: Field, text: &str) -> Option<u128> {
     let number = match text.strip_prefix("0x") {
         Some(digits) => u128::from_str_radix(digits, 16).ok(),
@@ -151,7 +150,7 @@ fn bits(field: Field, text: &str) -> Option<u128> {
     found.filter(|value| value & !field.ones() == 0)
 }
 
-/// A list of actions.
+/// Parses a list of actions.
 pub fn actions(value: &Value) -> Result<Vec<Action>, String> {
     let rows = value.as_array().ok_or("its actions are no list")?;
     rows.iter().map(action).collect()
@@ -208,7 +207,7 @@ fn action(value: &Value) -> Result<Action, String> {
     })
 }
 
-/// A port, or an object of a port and how many bytes of the frame the controller gets.
+/// Parses a port, or an object of a port and the number of bytes that the controller receives.
 fn output(takes: &Value) -> Result<Action, String> {
     if !takes.is_object() {
         return Ok(Action::output(port(takes)?));
@@ -249,7 +248,7 @@ fn experimenter(takes: &Value) -> Result<Experimenter, String> {
     Ok(found)
 }
 
-/// Actions as [`actions`] reads them.
+/// Writes actions as [`actions`] reads them.
 pub fn actions_told(actions: &[Action]) -> Value {
     actions.iter().map(action_told).collect()
 }
@@ -297,7 +296,7 @@ fn action_told(action: &Action) -> Value {
     json!({ name: takes })
 }
 
-/// A list of instructions.
+/// Parses a list of instructions.
 pub fn instructions(value: &Value) -> Result<Vec<Instruction>, String> {
     let rows = value.as_array().ok_or("its instructions are no list")?;
     rows.iter().map(instruction).collect()
@@ -353,7 +352,7 @@ fn stat_trigger(takes: &Value) -> Result<Instruction, String> {
     Ok(Instruction::StatTrigger { flags, thresholds })
 }
 
-/// Instructions as [`instructions`] reads them.
+/// Writes instructions as [`instructions`] reads them.
 pub fn instructions_told(instructions: &[Instruction]) -> Value {
     instructions.iter().map(instruction_told).collect()
 }
@@ -378,7 +377,7 @@ fn instruction_told(instruction: &Instruction) -> Value {
     json!({ name: takes })
 }
 
-/// A name, and what it takes.
+/// Splits a value into a name and its arguments.
 fn named(value: &Value) -> Option<(&str, &Value)> {
     match value {
         Value::String(name) => Some((name, &Value::Null)),

@@ -1,9 +1,10 @@
-//! OpenFlow messages as JSON: what scripts send, and what they receive.
+//! OpenFlow messages as JSON, as scripts send and receive them.
 //!
-//! A message is an object whose "type" is the name of its kind; keys that are left out have the values of
-//! [`FlowMod::default`](openflow::model::FlowMod) and its like. Invariants: every kind that a controller may send, every action, instruction and
-//! multipart request of the codec has a form here (the compiler and [`forms`] see to it); a key that is not known is an
-//! error, since a misspelt one would change what is measured.
+//! A message is an object whose "type" is the name of its kind. Missing keys have the values of
+//! [`FlowMod::default`](openflow::model::FlowMod) and similar types. Invariants:
+//! - Every kind that a controller may send has a form here, and so has every action, instruction and multipart
+//!   request of the codec. The compiler and [`forms`] ensure this.
+//! - An unknown key is an error, since a typo would change what is measured.
 
 /// Bundles.
 mod bundles;
@@ -15,13 +16,13 @@ pub mod forms;
 mod groups;
 /// Keys of objects.
 pub mod keys;
-/// Settings of switches, ports, tables, roles.
+/// Configuration of switches, ports and tables; roles.
 mod settings;
 /// Multipart requests.
 mod statistics;
-/// Features of tables.
+/// Table features.
 mod tables;
-/// What scripts receive.
+/// Messages that scripts receive.
 mod told;
 
 use openflow::model::message::{ErrorMessage, Hello, Message};
@@ -35,7 +36,7 @@ use keys::Keys;
 
 pub use told::{counters, told};
 
-/// Bytes as hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
     let mut text = String::with_capacity(bytes.len() * 2);
@@ -45,7 +46,7 @@ pub fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of hexadecimal digits.
+/// Parses hexadecimal digits.
 pub fn bytes(text: &str) -> Option<Vec<u8>> {
     if !text.is_ascii() || !text.len().is_multiple_of(2) {
         return None;
@@ -54,7 +55,7 @@ pub fn bytes(text: &str) -> Option<Vec<u8>> {
     pairs.map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
-/// The message that an object stands for; what is wrong with it otherwise.
+/// Parses a message; the error names what is wrong.
 pub fn read(value: &Value, names: &Names, now: Nanos) -> Result<Message, String> {
     let object = value.as_object().ok_or("it is no object")?;
     let name = object.get("type").and_then(Value::as_str).ok_or("it has no type")?;
@@ -122,7 +123,7 @@ fn error(keys: &mut Keys<'_>) -> Result<ErrorMessage, String> {
     Ok(ErrorMessage { code, data: keys.data("data")? })
 }
 
-/// A message with its kind as "type".
+/// Writes a message with its kind as "type".
 pub fn typed(message: &Message) -> Value {
     let mut value = json!({ "type": message.kind().name() });
     if let (Value::Object(all), Value::Object(body)) = (&mut value, told(message)) {
@@ -184,13 +185,13 @@ mod tests {
         check(json!({"type": "multipart_request", "of": "table"}), "multipart_request table");
     }
 
-    /// Reads an example as a message.
+    /// Parses an example.
     fn example(text: &str) -> Message {
         let value: Value = serde_json::from_str(text).unwrap();
         read(&value, &Names::default(), Nanos(0)).unwrap_or_else(|why| panic!("{text}: {why}"))
     }
 
-    /// A flow-mod with this in its list of actions or instructions.
+    /// Returns a flow-mod with this example in its actions or instructions.
     fn flow_mod(key: &str, text: &str) -> openflow::model::FlowMod {
         let message = example(&format!("{{\"type\": \"flow_mod\", \"{key}\": [{text}]}}"));
         let Message::FlowMod(change) = message else { panic!("{text}") };
@@ -222,7 +223,7 @@ mod tests {
             let [action] = openflow::model::Instruction::applied(&change.instructions) else {
                 panic!("{text}");
             };
-            // What 1.0 and 1.1 name by field is the action that sets a field.
+            // OpenFlow 1.0 and 1.1 have an action for each field in place of set-field.
             let sets_field = action.kind() == ActionKind::SetField;
             assert!(action.kind() == *kind || sets_field, "{text}: {action}");
             let told = flow::actions_told(std::slice::from_ref(action));
@@ -254,7 +255,7 @@ mod tests {
         }
     }
 
-    /// Every example can be written in at least one version of the protocol.
+    /// Checks that at least one protocol version can encode each example.
     #[test]
     fn every_form_is_encoded_by_a_version_that_has_its_kind() {
         let encodes = |message: &Message| {

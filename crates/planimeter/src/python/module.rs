@@ -1,8 +1,8 @@
-//! A script's class as a module on a stage: events go into its conversation, commands come out of it.
+//! A script's class as a measurement module: events go to its process, commands come back.
 //!
-//! The process is started when the stage asks what the module needs, before any clock runs, and ended
-//! with its last words. Invariant: in real time no reaction waits for Python; in virtual time every
-//! batch waits for its answer, so that one seed gives one result whatever the machine does meanwhile.
+//! The process starts when the event loop requests the module's needs, before any clock runs, and ends after its last
+//! commands. Invariant: in real time no reaction waits for Python. In virtual time every batch waits for its reply,
+//! so that one seed gives one result regardless of the machine's load.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -19,28 +19,28 @@ use super::script::{Fault, Script};
 use crate::experiments::Context;
 use crate::target::name::Technology;
 
-/// Bytes of a traceback that the record keeps; the log has all of it.
+/// Size limit of a traceback in the record, in bytes; the log has all of it.
 const DETAILS_BYTES_MAX: usize = 4096;
 
-/// Lines that a module prints which stand in its log.
+/// Limit of a module's output lines in its log.
 const PRINTED_LINES_MAX: usize = 1000;
 
-/// How long the process may take to end when it has said its last words.
+/// Time limit for the process to end after its last commands.
 const END: Duration = Duration::from_secs(2);
 
-/// A module that a process is.
+/// A module that runs in a Python process.
 pub struct PythonModule {
     script: &'static Script,
-    /// What the class is made with.
+    /// The arguments of the class.
     init: Value,
-    /// None before the stage asked for its needs.
+    /// `None` before the event loop requested the needs.
     conversation: RefCell<Option<Result<Conversation, Fault>>>,
 }
 
-/// Who lets frames wait for so long, in milliseconds, need not be told of each as it comes.
+/// From this waiting time of frames on, in milliseconds, frames are delivered in batches and not individually.
 const FRAMES_WAIT_MS_BATCHED: f64 = 1.0;
 
-/// What a class needs, as it tells it.
+/// The needs of a class, as it declares them.
 #[derive(Deserialize)]
 struct NeedsTold {
     limit_s: f64,
@@ -61,7 +61,7 @@ struct ConnectionTold {
     miss_send_len: Option<u16>,
 }
 
-/// The addresses that reach a target, as a stream file has them.
+/// Returns the addresses that reach a target, in the syntax of a stream file.
 pub fn stream_of(context: &Context) -> Value {
     let rate = Rate::FramesPerSecond(1.0);
     let stream = context.setup().stream(Technology::OpenFlow, &context.addresses, 64, rate);
@@ -80,12 +80,12 @@ pub fn stream_of(context: &Context) -> Value {
 }
 
 impl PythonModule {
-    /// A module of this script's class, made with these values. Nothing is started yet.
+    /// Creates a module of this script's class with these values; it starts no process.
     pub fn new(script: &'static Script, init: Value) -> PythonModule {
         PythonModule { script, init, conversation: RefCell::new(None) }
     }
 
-    /// Starts the process and asks what it needs.
+    /// Starts the process and reads the module's needs.
     fn open(&self) -> Result<(Conversation, Needs), Fault> {
         let (talk, folder) = self.script.talk()?;
         let mut conversation = Conversation::new(&self.script.path, talk, folder);
@@ -127,7 +127,7 @@ impl Module for PythonModule {
         let opened = self.open();
         let needs = match &opened {
             Ok((_, needs)) => needs.clone(),
-            // It is told at the start, for which nothing has to be waited.
+            // The fault is reported at the start, which needs no connections.
             Err(_) => Needs { connections: Vec::new(), ..Needs::new(Nanos::from_secs(1)) },
         };
         *self.conversation.borrow_mut() = Some(opened.map(|(conversation, _)| conversation));
@@ -180,7 +180,7 @@ impl Module for PythonModule {
     }
 }
 
-/// What the conversation cost. In virtual time Python's takes none.
+/// Records the cost of the exchange. In virtual time Python takes no time.
 fn tell_costs(conversation: &Conversation, desk: &mut Desk) {
     let costs = conversation.costs();
     let exactly = |name: &'static str, unit: &'static str, value: u64| {
@@ -202,7 +202,7 @@ fn tell_costs(conversation: &Conversation, desk: &mut Desk) {
     }
 }
 
-/// A fault with where it was, for the record.
+/// Formats a fault and its location, for the record.
 fn told(fault: &Fault) -> String {
     let details = fault.details().trim_end();
     let mut from = details.len().saturating_sub(DETAILS_BYTES_MAX);

@@ -1,6 +1,6 @@
-//! The package that scripts import, carried by the program and laid out where a process can read it.
+//! The Python package that scripts import, embedded in the program and written to disk for each run.
 //!
-//! Invariant: a script meets the package of the program that runs it, whatever is installed besides.
+//! Invariant: a script imports the package of the program that runs it, regardless of other installed packages.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ const FILES: [(&str, &str); 5] = [
     ("conversation.py", include_str!("../../../../python/planimeter/conversation.py")),
 ];
 
-/// Writes it into a run's folder, which is then where Python looks for it.
+/// Writes it into a run's folder, where Python then finds it.
 pub fn lay_out(folder: &RunFolder) -> Result<(), LabError> {
     let path = folder.folder("planimeter")?;
     let write = |path: &Path| -> io::Result<()> {

@@ -1,8 +1,8 @@
-//! A script as an experiment: asked what it is, and made a row of the catalogue.
+//! A script as an experiment: reads its description and creates its catalog entry.
 //!
-//! What its class declares (title, parameters with type, range, unit and help, axis, figures) is asked
-//! of the script itself, by running it with `--describe`. Rows of the catalogue live as long as the
-//! program; so do those of scripts, of which a command names a few.
+//! The script itself returns what its class declares (title, parameters with type, range, unit and help, axis,
+//! figures), when it runs with `--describe`. Catalog entries live as long as the program. So do those of scripts, of
+//! which a command names only a few.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,80 +22,80 @@ use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 use crate::target::name::Technology;
 
-/// How long a script may take to say what it is, and to say what it needs.
+/// Time limit for a script to return its description, and its needs.
 pub const PYTHON_START: Duration = Duration::from_secs(20);
 
-/// The axis of a module that has none.
+/// The axis of a module without one.
 const AXIS_NONE: &str = "module";
 
-/// About how long a module takes, in seconds, for want of anything better.
+/// Assumed duration of a module, in seconds.
 const SECONDS: f64 = 2.0;
 
-/// A script that can be run.
+/// A runnable script.
 #[derive(Debug)]
 pub struct Script {
-    /// The file, as it was named.
+    /// The file, as the user named it.
     pub path: PathBuf,
-    /// The parameter over whose values it is run.
+    /// The parameter over whose values it runs.
     axis: Option<&'static str>,
     parameters: &'static [Declared],
-    /// Where runs keep their folders.
+    /// The root of run folders.
     root: PathBuf,
 }
 
-/// Why a script cannot be used, or could not go on.
+/// Error of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// There is no such file, or it cannot be read.
+    /// The file does not exist or is not readable.
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// Why.
         why: String,
     },
     /// It cannot be started.
     Start(String),
-    /// It raised.
+    /// It raised an exception.
     Raised {
         /// The script.
         path: PathBuf,
-        /// The line in it, from 1, if one of its lines was at work.
+        /// The line in it, from 1, if the exception passed through one of its lines.
         line: Option<u64>,
         /// The exception's class and text.
         error: String,
         /// The whole traceback.
         traceback: String,
     },
-    /// It said what makes no sense.
+    /// It sent an invalid command.
     Said {
         /// The script.
         path: PathBuf,
-        /// The line in it, from 1, where that is known.
+        /// The line in it, from 1, if it is known.
         line: Option<u64>,
-        /// What is wrong with it.
+        /// What is wrong with the command.
         why: String,
     },
-    /// It did not answer in time.
+    /// It did not reply in time.
     Blocked {
         /// The script.
         path: PathBuf,
         /// The limit's name.
         limit: &'static str,
-        /// How long was waited.
+        /// The waiting time.
         waited: Duration,
-        /// Where it was, as it printed when it was ended.
+        /// Its stack, as it printed it when it was ended.
         stack: String,
     },
-    /// It ended before it was told to.
+    /// It exited early.
     Left {
         /// The script.
         path: PathBuf,
-        /// What it printed last.
+        /// Its last output.
         printed: String,
     },
 }
 
-/// What a script says of itself.
+/// Description of a script.
 #[derive(Deserialize)]
 struct Described {
     title: String,
@@ -128,12 +128,12 @@ struct ShowDescribed {
     is_logarithmic: bool,
 }
 
-/// Whether a name is a script's.
+/// Returns whether a name is a script's.
 pub fn is_script(name: &str) -> bool {
     name.ends_with(".py")
 }
 
-/// The experiment that a script is.
+/// Returns the experiment of a script.
 pub fn entry(name: &str) -> Result<&'static Entry, Fault> {
     let path = PathBuf::from(name);
     let file = |why: String| Fault::File { path: path.clone(), why };
@@ -141,7 +141,7 @@ pub fn entry(name: &str) -> Result<&'static Entry, Fault> {
         return Err(file("there is no such file".into()));
     }
     let root = crate::environment::run_root();
-    // Before any thread exists. Without rights the script's processes could not be kept together.
+    // Before any thread exists. Without these rights, the script's processes could not be kept together.
     let _ = lab::namespace::enter_rootless();
     let described = describe(&path, &root)?;
     let said = |why: String| Fault::Said { path: path.clone(), line: None, why };
@@ -175,7 +175,7 @@ pub fn entry(name: &str) -> Result<&'static Entry, Fault> {
 }
 
 impl Script {
-    /// The method on one target: the module at each value of its axis, again and again.
+    /// Returns the method on one target: the module at each value of its axis, repeatedly.
     pub fn method(&'static self, context: &Context) -> Box<dyn Method> {
         let own = &context.parameters.own;
         let values: Vec<(&'static str, String)> =
@@ -204,7 +204,7 @@ impl Script {
         Box::new(Rounds::new(context, self.axis.unwrap_or(AXIS_NONE), spots))
     }
 
-    /// Starts it to be talked to.
+    /// Starts it for an exchange of events.
     pub(super) fn talk(&self) -> Result<(Talk, RunFolder), Fault> {
         start(&self.path, &self.root, &[])
     }
@@ -237,7 +237,7 @@ fn start(path: &Path, root: &Path, arguments: &[&str]) -> Result<(Talk, RunFolde
     Ok((Talk::start(launch, &folder).map_err(failed)?, folder))
 }
 
-/// Asks a script what it is.
+/// Reads a script's description.
 fn describe(path: &Path, root: &Path) -> Result<Described, Fault> {
     let (mut talk, _folder) = start(path, root, &["--describe"])?;
     let said = |why: String| Fault::Said { path: path.into(), line: None, why };
@@ -251,7 +251,8 @@ fn describe(path: &Path, root: &Path) -> Result<Described, Fault> {
 }
 
 impl Fault {
-    /// What a script said, as the line of the script that says it and a row; an error if it tells of one.
+    /// Parses a line from a script into a row, with the line of the script that sent it; an error if the row reports
+    /// one.
     pub(super) fn checked(path: &Path, text: &[u8]) -> Result<(Option<u64>, Vec<Value>), Fault> {
         let row: Vec<Value> = serde_json::from_slice(text).map_err(|error| Fault::Said {
             path: path.into(),
@@ -275,7 +276,7 @@ impl Fault {
         })
     }
 
-    /// It did not answer, and is ended; where it was it prints.
+    /// Ends a script that does not reply; it prints its stack.
     pub(super) fn blocked(
         path: &Path,
         limit: &'static str,
@@ -286,13 +287,13 @@ impl Fault {
         Fault::Blocked { path: path.into(), limit, waited, stack: talk.take_print().0 }
     }
 
-    /// It ended.
+    /// Returns the error of a script that exited.
     pub(super) fn left(path: &Path, talk: &mut Talk) -> Fault {
         let _ = talk.end(Duration::from_millis(500));
         Fault::Left { path: path.into(), printed: talk.take_print().0 }
     }
 
-    /// What stands below the first line: where it was.
+    /// Returns the text below the first line: the location.
     pub fn details(&self) -> &str {
         match self {
             Fault::Raised { traceback, .. } => traceback,
@@ -303,7 +304,7 @@ impl Fault {
     }
 }
 
-/// A parameter as a module declares it; none if no kind of parameter takes that.
+/// Converts a module's parameter; `None` if no kind of parameter fits.
 fn declared(it: &ParameterDescribed) -> Option<Declared> {
     let (kind, bounds) = it.takes.split_first()?;
     let whole = |place: usize| bounds.get(place).and_then(Value::as_u64);
@@ -326,7 +327,7 @@ fn declared(it: &ParameterDescribed) -> Option<Declared> {
     takes.admits(default).then_some(Declared { key, takes, default, unit, help })
 }
 
-/// A figure; an error for what is no metric's name.
+/// Converts a figure; an error if a name is not a metric's.
 fn show(it: &ShowDescribed) -> Result<Show, String> {
     let named = |names: &[String]| -> Result<&'static [&'static str], String> {
         let name = |text: &String| {
@@ -344,7 +345,7 @@ fn show(it: &ShowDescribed) -> Result<Show, String> {
     })
 }
 
-/// A text that lives as long as the program.
+/// Leaks a text, so that it lives as long as the program.
 fn leaked(text: &str) -> &'static str {
     Box::leak(text.to_owned().into_boxed_str())
 }

@@ -1,9 +1,9 @@
-//! The tester measured by itself, and the load that overloads every target.
+//! Calibration: measures the tester without a target, and finds the load that overloads every target.
 //!
-//! RFC 9971 and RFC 2544 section 6 want a tester that is known before its results are believed:
-//! the loop without target gives its ceiling (the largest load without loss, offered within 0.1 %
-//! of what was intended), its own latency and how far its frames stray from their schedule. A result
-//! of a target cannot be better known than this.
+//! RFC 9971 and RFC 2544 section 6 require the tester's limits to be known before its results are used. The loop
+//! without a target yields three figures: the ceiling (the largest load without loss, offered within 0.1 % of the
+//! intended load), the tester's own latency, and the deviation of its frames from their schedule. A target's result
+//! cannot be more accurate than these.
 
 use instrument::calibrate::{Calibrator, Settings};
 use instrument::ceiling::{self, Way};
@@ -26,31 +26,31 @@ use crate::target::name::{Link, TargetKind};
 use crate::target::{Bench, Target};
 use crate::workload::Setup;
 
-/// Frame size at which tester and targets are saturated, FCS included.
+/// Frame size that saturates tester and targets, FCS included.
 const FRAME_BYTES: u16 = 64;
 
-/// Seconds of a calibration trial.
+/// Duration of a calibration trial, in seconds.
 const SECONDS: f64 = 0.15;
 
-/// Seconds of uncounted traffic before it.
+/// Duration of the uncounted warm-up traffic before it, in seconds.
 const WARMUP_S: f64 = 0.05;
 
-/// A load that no software tester reaches, to see what it offers at most.
+/// Load above any software tester's ability, to find the highest offered load.
 const RATE_PPS_BEYOND: f64 = 50e6;
 
-/// The load at which the tester's own latency is taken.
+/// Load at which the tester's own latency is measured.
 const RATE_PPS_BIAS: f64 = 10_000.0;
 
-/// The ceiling is found to within this share of what the tester sends at most.
+/// Resolution of the ceiling, as a share of the highest offered load.
 const RESOLUTION: f64 = 0.03;
 
-/// How long each core is watched by a thread that never rests.
+/// Time for which a busy-polling thread observes each core.
 const WATCH: Nanos = Nanos::from_millis(100);
 
-/// How far above the fastest target a nominal link has to be to overload it.
+/// Ratio of the nominal link capacity to the fastest target's rate that overloads this target.
 const OVERLOAD: f64 = 1.1;
 
-/// Experiments that tell how many messages a second a switch does.
+/// Experiments that measure a switch's message rate.
 const CONTROLLED: &[&str] = &[
     "control-rate",
     "packet-in",
@@ -60,11 +60,12 @@ const CONTROLLED: &[&str] = &[
     "flow-mod-rate",
 ];
 
-/// Nominal links are rounded up to this, bit/s.
+/// Step to which nominal link capacities are rounded up, bit/s.
 const CAPACITY_STEP_BPS: f64 = 10e6;
 
-/// Measures the tester without a target over the bench's link. Absent in virtual time, where the
-/// tester has no limit, and where no cable leads from the tester to itself.
+/// Measures the tester without a target over the bench's link.
+///
+/// Returns `None` in virtual time, where the tester has no limit, and where no cable connects the tester to itself.
 pub fn calibrate(
     bench: &mut Bench,
     parameters: &Parameters,
@@ -79,18 +80,19 @@ pub fn calibrate(
     found.map(Some)
 }
 
-/// What the tester's controller says and hears at most, over a channel as this link's targets have.
+/// Measures the highest message rates of the tester's controller, over the kind of channel that this link's targets
+/// use.
 pub fn controller(link: Link) -> Option<ControllerCeiling> {
     let way = match link {
         Link::Memory | Link::Replay => Way::Memory,
         Link::Veth | Link::VethXdp | Link::Memif => Way::Unix,
         Link::Nic | Link::NicXdp => Way::Tcp,
     };
-    // Where not even a socket can be had, no switch can be measured that way either.
+    // Without a socket, no switch can be measured this way either.
     ceiling::measure(way, &std::env::temp_dir()).ok()
 }
 
-/// Whether an experiment's results may rest on what the controller can do.
+/// Returns whether an experiment's results may be limited by the controller.
 pub fn needs_controller(id: &str) -> bool {
     CONTROLLED.contains(&id)
 }
@@ -148,7 +150,7 @@ fn measure(
     })
 }
 
-/// What the cores of tester and target are taken away for; nothing where that cannot be watched.
+/// Measures how long other work interrupts the cores of tester and target; empty where this cannot be measured.
 fn gaps(cores: &Cores) -> Vec<CoreGaps> {
     let mut both = [&cores.instrument[..], &cores.target].concat();
     both.sort_unstable();
@@ -164,8 +166,9 @@ fn gaps(cores: &Cores) -> Vec<CoreGaps> {
     found.unwrap_or_default().into_iter().map(row).collect()
 }
 
-/// The lowest nominal capacity, in bit/s, that overloads each of these targets at 64 bytes. What
-/// the tester can offer bounds what it can find out.
+/// Returns the lowest nominal capacity, in bit/s, that overloads each of these targets at 64 bytes.
+///
+/// The tester's own highest load limits the result.
 pub fn overloading(targets: &mut [Box<dyn Target>], plan: &Plan) -> Result<u64, RunError> {
     let mut fastest: f64 = 0.0;
     for target in targets.iter_mut().filter(|target| target.kind() != TargetKind::Direct) {
@@ -183,7 +186,7 @@ pub fn overloading(targets: &mut [Box<dyn Target>], plan: &Plan) -> Result<u64, 
     Ok(((bps / CAPACITY_STEP_BPS).ceil().max(1.0) * CAPACITY_STEP_BPS) as u64)
 }
 
-/// One short trial of 64-byte frames at this rate.
+/// Runs one short trial of 64-byte frames at this rate.
 fn offer(
     target: &mut dyn Target,
     parameters: &Parameters,
@@ -209,7 +212,7 @@ fn trial(target: &dyn Target, parameters: &Parameters, rate_pps: f64) -> Trial {
     context.trial(&Setup::single(1), FRAME_BYTES, Rate::FramesPerSecond(rate_pps))
 }
 
-/// The controller's rates in words.
+/// Formats the controller's rates as a sentence.
 pub fn controller_sentence(found: &ControllerCeiling) -> String {
     let rates = found.per_s.iter().map(|(kind, rate)| format!("{kind} {rate:.0}"));
     let rates: Vec<String> = rates.collect();
@@ -220,7 +223,7 @@ pub fn controller_sentence(found: &ControllerCeiling) -> String {
     )
 }
 
-/// The calibration in words.
+/// Formats the calibration as a sentence.
 pub fn sentence(found: &Calibration) -> String {
     let latency = found.latency.as_ref().map_or_else(String::new, |it| {
         let error =

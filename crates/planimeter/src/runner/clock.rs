@@ -1,8 +1,7 @@
-//! How the tester's clock went over a run, for the record.
+//! Accuracy of the tester's clock over a run, for the record.
 //!
-//! Read again after each trial: beside the clock that nobody steers, and by a reference outside the
-//! machine where it has one. Delays between ports of one tester do not depend on the latter; it tells how
-//! good a second was.
+//! The clocks are read again after each trial: the undisciplined clock, and a reference outside the machine if there
+//! is one. Delays between ports of one tester do not depend on the reference; it shows the error of a second.
 
 use instrument::clock::drift::Drift;
 use instrument::clock::servo::Discipline;
@@ -11,20 +10,20 @@ use ports::clock::reference::{self, Reference};
 use ports::clock::tsc::{Counter, Reading, reading_ns};
 use results::record::{ClockFacts, ClockReference};
 
-/// Watches the clocks of this machine.
+/// Observes the clocks of this machine.
 pub struct ClockWatch {
     drift: Drift,
-    /// The reference, where there is one that can be read, and how well it is followed.
+    /// The reference, if one is readable, and how well the clock follows it.
     reference: Option<(Box<dyn Reference + Send>, Discipline)>,
     reading_ns: u64,
     begun: Nanos,
 }
 
-/// After this time a rate is known to some parts in a million.
+/// After this time a rate is accurate to some parts in a million.
 const SETTLING: Nanos = Nanos::from_millis(250);
 
 impl ClockWatch {
-    /// Begins with a reading of each clock.
+    /// Takes a first reading of each clock.
     pub fn begin() -> Self {
         let opened = reference::devices().into_iter().find_map(|path| {
             let mut device = reference::open(&path).ok()?;
@@ -34,7 +33,7 @@ impl ClockWatch {
         Self::beside(opened)
     }
 
-    /// Begins, with this reference if there is one.
+    /// Takes a first reading, with this reference if there is one.
     fn beside(reference: Option<Box<dyn Reference + Send>>) -> Self {
         let reference = reference.map(|device| (device, Discipline::new()));
         let (drift, begun) = (Drift::new(), ports::clock::now());
@@ -53,13 +52,13 @@ impl ClockWatch {
         }
     }
 
-    /// Waits until there is something to say, a quarter of a second at most after the beginning.
+    /// Waits until a rate can be reported, at most 250 ms from the first reading.
     pub fn settle(&mut self) {
         ports::clock::sleep_until(self.begun.saturating_add(SETTLING));
         self.look();
     }
 
-    /// What there is to say.
+    /// Returns the facts for the record.
     pub fn facts(&self) -> ClockFacts {
         let went = self.drift.went();
         let counter = Counter::of_processor();
@@ -100,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// A reference that is ahead by a second and a bit.
+    /// A reference that is ahead by a bit more than one second.
     struct Ahead(u64);
 
     impl Reference for Ahead {

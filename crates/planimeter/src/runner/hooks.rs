@@ -1,8 +1,12 @@
-//! Commands of the user's around a run: before a target is met, between its experiments, and after its last.
+//! User commands around a run: before a target is first opened, between its experiments, and after its last trial.
 //!
-//! They put a device into another mode, restart it, or note what it says. Each is a line for a shell, with
-//! variables that say what it is for, a time limit ([`HOOK_LIMIT`]) and a file for what it prints. Invariant: one
-//! that fails ends the run, and what was measured is kept.
+//! They switch a device to another mode, restart it, or record its output. Each command is one shell line with:
+//!
+//! - environment variables that describe the occasion,
+//! - a time limit ([`HOOK_LIMIT`]),
+//! - a file for its output.
+//!
+//! Invariant: a command that fails ends the run, and the results so far are kept.
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -20,22 +24,22 @@ use crate::environment;
 /// The key of `--set` whose value is the time limit in seconds.
 pub const HOOK_LIMIT: &str = "hook_limit";
 
-/// How often is looked whether a command has ended.
+/// Interval at which the end of a command is polled.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// When a command is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// Before a target is met for the first time.
+    /// Before a target is opened for the first time.
     Before,
-    /// Before a target's next experiment, and when its switch does not answer any more.
+    /// Before a target's next experiment, and when its switch stops responding.
     Between,
-    /// After a target's last trial, when it has been left.
+    /// After a target's last trial, when the target is closed.
     After,
 }
 
 impl When {
-    /// The word of the command line.
+    /// The word used on the command line.
     pub fn name(self) -> &'static str {
         match self {
             When::Before => "before",
@@ -56,7 +60,7 @@ pub struct Hooks {
     pub after: Option<String>,
 }
 
-/// What a command is told.
+/// The context that is passed to a command.
 #[derive(Debug, Clone, Copy)]
 pub struct Occasion<'a> {
     /// When it is run.
@@ -69,34 +73,34 @@ pub struct Occasion<'a> {
     pub point: Option<&'a str>,
 }
 
-/// Why a command ends the run.
+/// Error of a command; it ends the run.
 #[derive(Debug)]
 pub struct HookError {
-    /// When it was run.
+    /// When the command ran.
     pub when: When,
-    /// On which target.
+    /// The target's name.
     pub target: String,
-    /// What became of it.
+    /// The kind of failure.
     pub fault: Fault,
-    /// Where what it printed is.
+    /// The file that holds its output.
     pub output: PathBuf,
 }
 
-/// What became of a command.
+/// Kind of failure of a command.
 #[derive(Debug)]
 pub enum Fault {
-    /// It ended so.
+    /// It exited with this status.
     Ended(String),
-    /// It took longer than so many seconds.
+    /// It exceeded the time limit, in seconds.
     TooLong(f64),
     /// Ctrl-C.
     Interrupted,
-    /// It could not be run.
+    /// It could not be started.
     Lab(LabError),
 }
 
 impl Hooks {
-    /// The command for an occasion.
+    /// Returns the command for an occasion.
     pub fn command(&self, when: When) -> Option<&str> {
         match when {
             When::Before => self.before.as_deref(),
@@ -105,15 +109,16 @@ impl Hooks {
         }
     }
 
-    /// Each command with its word.
+    /// Returns each command with its occasion.
     pub fn all(&self) -> impl Iterator<Item = (When, &str)> {
         let each = [When::Before, When::Between, When::After];
         each.into_iter().filter_map(|when| Some((when, self.command(when)?)))
     }
 
-    /// Runs the command for an occasion, if there is one, and waits for its end. What it prints is below
-    /// `folder`, the run's. What it leaves running ends with
-    /// `processes`, which the first command creates.
+    /// Runs the command for an occasion, if there is one, and waits for its end.
+    ///
+    /// Its output is stored below `folder`, the run's folder. Processes that it leaves running end with `processes`,
+    /// which the first command creates.
     pub fn run(
         &self,
         occasion: Occasion<'_>,
@@ -155,7 +160,7 @@ impl Hooks {
                 Err(LabError::NotReady { .. }) => {}
                 Err(error) => return Err(lab(error)),
             }
-            // What puts a device back is not stopped by whoever stops the run.
+            // Stopping the run does not stop the command that restores a device.
             let is_stopped = occasion.when != When::After && stop.load(Ordering::Relaxed);
             if is_stopped || clock::now() >= deadline {
                 process.kill_group().map_err(lab)?;
@@ -166,7 +171,7 @@ impl Hooks {
     }
 }
 
-/// What a command finds in its environment, beside what this process has.
+/// Environment variables of a command, in addition to those of this process.
 fn variables(occasion: Occasion<'_>, folder: &Path) -> Vec<(OsString, OsString)> {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     let mut variables = environment::inherited();
@@ -181,7 +186,7 @@ fn variables(occasion: Occasion<'_>, folder: &Path) -> Vec<(OsString, OsString)>
     variables
 }
 
-/// A file for what a command prints, told apart by experiment and target.
+/// Creates the output file of a command, named by experiment and target.
 fn output_of(folder: &Path, occasion: Occasion<'_>) -> PathBuf {
     let plain = |text: &str| -> String {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '-';
@@ -234,7 +239,7 @@ mod tests {
             after: Some("sleep 60; true".into()),
         };
         let stop = AtomicBool::new(false);
-        // Only the one that is to take too long has a short limit.
+        // Only the command that must time out has a short limit.
         let limit = |when| if when == When::After { 0.2 } else { 600.0 };
         let processes = OnceCell::new();
         let run = |when| hooks.run(occasion(when), &folder, &processes, limit(when), &stop);

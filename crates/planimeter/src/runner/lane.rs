@@ -1,8 +1,8 @@
-//! One method on one target: steps it, and replays it from what an earlier attempt stored.
+//! One method on one target: runs its steps, and replays them from trials that an earlier attempt stored.
 //!
-//! Invariant: each trial that the method asks for is counted once, stored or measured; what it does not ask for is not counted.
+//! Invariant: each trial that the method requests counts once, stored or measured. No other trial counts.
 
-/// Its replay from stored trials.
+/// Replay from stored trials.
 mod replay;
 
 use std::collections::VecDeque;
@@ -29,101 +29,101 @@ use crate::target::name::{Link, TargetKind};
 use crate::target::{Bench, Snapshot, Target, TargetError};
 use crate::workload::Setup;
 
-/// A target that does not say what it counts is asked again after so long.
+/// Interval before counters are read again when a target does not report them.
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(200);
 
-/// A method at work on a target.
+/// A method that runs on a target.
 pub struct Lane {
     entry: &'static Entry,
-    /// What it is measured on.
+    /// The target and its link.
     pub seat: Seat,
     method: Box<dyn Method>,
-    /// About how many trials there will be in all.
+    /// Approximate number of trials in total.
     trials_expected: u64,
     last: Option<Outcome>,
-    /// The set-up that the method asked for last.
+    /// The set-up that the method requested last.
     setup: Option<Setup>,
-    /// A set-up that has to be made before the next trial.
+    /// A set-up that must be installed before the next trial.
     owed: Option<Setup>,
-    /// What the method asked for and was not done yet: a trial that no earlier attempt stored, or one that is to be done
-    /// again because the tester disturbed it.
+    /// The next step that is still to run: a trial that no earlier attempt stored, or one to repeat because the
+    /// tester disturbed it.
     pending: Option<Next>,
-    /// Trials that an earlier attempt stored, as far as they were not used yet.
+    /// Unused trials that an earlier attempt stored.
     stored: VecDeque<record::Trial>,
-    /// Whether some of them are missing, so that each has to be looked for.
+    /// Whether some stored trials are missing, so that each one has to be searched for.
     has_gaps: bool,
     patience: Patience,
-    /// Memory of the target when it was made anew.
+    /// Memory of the target right after it was created.
     fresh: Option<u64>,
     is_done: bool,
-    /// Trials since the last finding, by number: what the next one rests on.
+    /// Numbers of the trials since the last finding; the next finding rests on them.
     trials: Vec<u64>,
-    /// Findings that nobody has taken yet.
+    /// Findings that were not collected yet.
     found: Vec<record::Outcome>,
 }
 
-/// A target of the run, and how it is joined.
+/// A target of the run and its link.
 pub struct Seat {
-    /// Its place among those that are open.
+    /// Its index among the open targets.
     pub target: usize,
-    /// Ports by which frames are sent into it.
+    /// Ports through which frames are sent into it.
     pub inputs: u8,
-    /// Which it is.
+    /// Its kind.
     pub kind: TargetKind,
-    /// How it is joined.
+    /// Its link.
     pub link: Link,
-    /// The name of its link, where not all targets have the same.
+    /// The name of its link, if the targets' links differ.
     pub link_apart: Option<String>,
     /// The calibration of its link.
     pub calibration: Option<String>,
-    /// How long it may take to answer again when it fell silent.
+    /// Time limit for a silent target to respond again.
     pub recovery: Nanos,
-    /// The SNMP agent that is asked beside.
+    /// The SNMP agent that is read during the measurement.
     pub witness: Witness,
-    /// Whether modules' control channels are to be seen on the wire.
+    /// Whether control channels of modules are captured on the wire.
     pub captures: bool,
 }
 
-/// What a step did.
+/// Result of a step.
 pub enum Stepped {
     /// A trial was run.
     Trial(Box<Done>),
-    /// The target cannot hold what it is asked to, and why: nothing more is done.
+    /// The target cannot hold the requested state, with the reason; the lane ends.
     Refused(String),
-    /// Nothing was left to do.
+    /// No step was left.
     Finished,
 }
 
-/// A trial that was run.
+/// A trial that ran.
 pub struct Done {
-    /// Its line.
+    /// Its line in the record.
     pub trial: record::Trial,
-    /// What else was seen.
+    /// Data beyond the line.
     pub seen: Seen,
-    /// Why it ended in the middle, if it did: then nothing can go on.
+    /// The failure that interrupted the trial, if any; the run cannot continue after it.
     pub failure: Option<RigError>,
-    /// Why the target refused what it was to hold, where that is something to be found.
+    /// Why the target rejected the requested state, where that is itself a result.
     pub refused: Option<String>,
-    /// Whether the target fell silent and does not answer again.
+    /// Whether the target fell silent and does not respond.
     pub needs_reset: bool,
 }
 
-/// What was seen besides what the line of a trial says.
+/// Data of a trial beyond its line in the record.
 pub enum Seen {
-    /// Of a trial of streams, all.
+    /// The full report of a trial of streams.
     Trial(Box<TrialReport>),
-    /// Of a module, its log as lines, and what its control channels looked like on the wire.
+    /// Log lines of a module, and the capture of its control channels on the wire.
     Log(Vec<String>, Option<Vec<u8>>),
 }
 
-/// What is to be done next.
+/// The next step.
 enum Next {
     Trial(Point, Trial),
     Module(Point, Box<dyn Module>),
 }
 
 impl Lane {
-    /// A method that has done nothing yet.
+    /// Creates a method that has not started.
     pub fn new(
         entry: &'static Entry,
         seat: Seat,
@@ -149,27 +149,27 @@ impl Lane {
         }
     }
 
-    /// The experiment's name.
+    /// Returns the experiment's name.
     pub fn experiment(&self) -> &'static str {
         self.entry.id
     }
 
-    /// About how many trials there will be in all.
+    /// Returns the approximate number of trials in total.
     pub fn trials_expected(&self) -> u64 {
         self.trials_expected
     }
 
-    /// Whether a stored trial is this lane's.
+    /// Returns whether a stored trial belongs to this lane.
     pub fn owns(&self, trial: &record::Trial) -> bool {
         trial.experiment == self.entry.id && trial.target == self.seat.kind.name()
     }
 
-    /// Whether it can only go on when it has learned what another target's lane finds.
+    /// Returns whether the lane waits for a finding of another target's lane.
     pub fn waits(&self) -> bool {
         self.method.waits()
     }
 
-    /// Another target found this, or this one in another experiment of the same set.
+    /// Passes a finding of another target, or of another experiment of the same set, to the method.
     pub fn learn(&mut self, found: &record::Outcome) {
         let is_own = found.experiment == self.entry.id;
         if is_own && found.target != self.seat.kind.name() {
@@ -182,7 +182,7 @@ impl Lane {
         }
     }
 
-    /// Goes on to the next trial and runs it.
+    /// Advances to the next trial and runs it.
     pub fn step(
         &mut self,
         target: &mut Box<dyn Target>,
@@ -250,7 +250,7 @@ impl Lane {
             Err(error) => return Err(RunError::Trial(kind, error)),
         };
         let after = match target.snapshot() {
-            // What happened to its port may keep it from telling anything.
+            // A port that failed may prevent the target from reporting counters.
             Err(_) if failure.is_some() => before.clone(),
             after => after.map_err(failed)?,
         };
@@ -288,7 +288,7 @@ impl Lane {
         })))
     }
 
-    /// Carries a module out.
+    /// Runs a measurement module.
     fn stage(
         &mut self,
         (target, bench): (&mut Box<dyn Target>, &mut Bench),
@@ -315,11 +315,11 @@ impl Lane {
         if report.ended == Ended::Interrupted {
             return Err(RunError::Trial(kind, RigError::Interrupted));
         }
-        // A switch that is still at its work is started anew, where the lab can do that.
+        // Restarts a switch that is still busy, where the lab supports that.
         let (after, is_restarted) = match self.snapshot(target) {
             Err(_) if kind.resets_on(self.seat.link) => {
                 let old = replaced(target, bench, self.seat.inputs).map_err(failed)?;
-                // What does not answer does not end either when it is asked to, and is ended by force.
+                // A switch that does not respond does not stop on request either; it is killed.
                 let _ = old.stop();
                 target.wake();
                 (before.clone(), true)
@@ -359,8 +359,8 @@ impl Lane {
         })))
     }
 
-    /// What a target counts. A switch may still be at the work that a module gave it, and has as long to answer as one
-    /// that fell silent.
+    /// Reads a target's counters. A switch may still process what a module sent, so it gets the time limit of a
+    /// silent target.
     fn snapshot(&self, target: &mut Box<dyn Target>) -> Result<Snapshot, RunError> {
         let deadline = clock::now().saturating_add(self.seat.recovery);
         loop {
@@ -373,7 +373,8 @@ impl Lane {
         }
     }
 
-    /// Asks the agent again and puts what it saw into the line of a trial; `told` are the loads meanwhile.
+    /// Reads the SNMP agent again and adds its counters to the line of a trial; `told` holds the loads during the
+    /// trial.
     fn bear_witness(
         &self,
         target: &mut Box<dyn Target>,
@@ -389,7 +390,7 @@ impl Lane {
         Ok(())
     }
 
-    /// What a trial is, besides what comes of it.
+    /// Returns the properties of a trial that do not depend on its result.
     fn facts<'a>(&self, id: u64, point: &'a Point, seed: u64) -> Facts<'a> {
         Facts {
             id,
@@ -404,14 +405,13 @@ impl Lane {
         }
     }
 
-    /// Has the same trial be done once more, before a target that knows no more than it did; the method
-    /// never hears of the one that was.
+    /// Schedules the same trial again on a target without learned state; the method does not see the discarded trial.
     fn repeat(&mut self, point: Point, trial: Trial) {
         self.owed = self.owed.or(self.setup.filter(|setup| setup.is_fresh));
         self.pending = Some(Next::Trial(point, trial));
     }
 
-    /// The next trial, with every set-up on the way handed to `install`.
+    /// Returns the next trial, and passes every set-up before it to `install`.
     fn advance(
         &mut self,
         mut install: impl FnMut(&Setup) -> Result<(), RunError>,
@@ -438,18 +438,18 @@ impl Lane {
         self.last = Some(Outcome::Trial { point, report: Box::new(report) });
     }
 
-    /// What has been found since this was last asked.
+    /// Returns the outcomes found since the last call.
     pub fn outcomes(&mut self) -> Vec<record::Outcome> {
         std::mem::take(&mut self.found)
     }
 
-    /// A method finds while it decides what comes next, from the trials that were run by then.
+    /// Collects findings. A method produces them while it decides on the next trial, from the trials that ran so far.
     fn collect(&mut self) {
         let findings = self.method.findings();
         if findings.is_empty() {
             return;
         }
-        // What is found together rests on the same trials.
+        // Findings of one step rest on the same trials.
         let trials = std::mem::take(&mut self.trials);
         for finding in findings {
             let outcome = self.outcome(finding, trials.clone());
@@ -490,7 +490,7 @@ impl Lane {
     }
 }
 
-/// Puts a new target of the same kind in the place of one; its memory when it holds nothing.
+/// Replaces a target with a new one of the same kind; returns its memory while it is empty.
 fn renew(
     target: &mut Box<dyn Target>,
     bench: &mut Bench,
@@ -501,7 +501,7 @@ fn renew(
     Ok(target.snapshot()?.memory_bytes)
 }
 
-/// Puts a new target of the same kind in the place of one, which is returned. Neither has its turn.
+/// Replaces a target with a new one of the same kind and returns the old one. Neither holds its turn.
 fn replaced(
     target: &mut Box<dyn Target>,
     bench: &mut Bench,

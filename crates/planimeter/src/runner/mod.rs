@@ -1,32 +1,33 @@
-//! A plan carried out: targets in turn, trial by trial, into the store.
+//! Runs a plan: measures its targets in turn, trial by trial, and stores the results.
 //!
-//! Invariants: targets take turns at every point (A B C A B C), so that a drifting machine drifts
-//! for all; every trial is on disk before the next begins; whatever ends a run early, what was
-//! measured is kept, marked partial and reported.
+//! Invariants:
+//! - Targets take turns at every point (A B C A B C), so that drift of the machine affects all of them equally.
+//! - Every trial is on disk before the next one begins.
+//! - When a run ends early, its results are kept, marked as partial, and reported.
 
-/// What is to be done.
+/// The plan of a run.
 mod plan;
-/// How long it takes.
+/// Estimate of a run's duration.
 pub mod estimate;
-/// A run's record before anything is measured.
+/// The record of a run before its first trial.
 mod provenance;
-/// A trial's report as a line of the record.
+/// Conversion of a trial's report to a line of the record.
 pub mod recording;
-/// The tester measured by itself, and the load that overloads every target.
+/// Measurement of the tester without a target, and of the load that overloads every target.
 pub mod calibration;
-/// How the tester's clock went.
+/// Accuracy of the tester's clock.
 pub mod clock;
-/// One method on one target, step by step, and its replay from stored trials.
+/// One method on one target, with its replay from stored trials.
 mod lane;
-/// Commands around it.
+/// User commands around a run.
 pub mod hooks;
-/// Switches that fell silent.
+/// Recovery of switches that stopped responding.
 mod recovery;
-/// What whoever watches is told.
+/// Events and lines for watchers.
 mod telling;
-/// Modules whose searches are told of.
+/// Modules that report the progress of their searches.
 mod watched;
-/// SNMP agents that are asked beside a measurement.
+/// SNMP agents that are read during a measurement.
 mod witness;
 
 use std::cell::OnceCell;
@@ -58,73 +59,75 @@ use telling::Telling;
 
 pub use plan::Plan;
 
-/// Where the run goes: a new folder below this one, or on in an old one.
+/// Where a run is stored: in a new folder, or in the folder of an earlier attempt.
 pub enum Destination {
-    /// A new folder below.
+    /// A new folder below this one.
     New(PathBuf),
-    /// This folder, in which no run is yet.
+    /// This folder, which holds no run yet.
     At(PathBuf),
-    /// On with this run, which no other process can go on with meanwhile.
+    /// The run to resume; it is locked against other processes.
     Resume(Box<Resumed>),
 }
 
 impl Destination {
-    /// On with the run in a folder.
+    /// Returns the destination that resumes the run in a folder.
     pub fn resume(folder: &Path) -> Result<Destination, StoreError> {
         Store::resume(folder).map(|resumed| Destination::Resume(Box::new(resumed)))
     }
 }
 
-/// What came of a run.
+/// Result of a run.
 pub struct Finished {
     /// Its folder.
     pub folder: PathBuf,
-    /// Everything.
+    /// The complete record.
     pub record: Record,
 }
 
-/// Whoever wants to know how far a run is.
+/// Observer of a run's progress.
 pub trait Watcher: Send {
-    /// A remark.
+    /// Prints a remark.
     fn say(&mut self, line: &str);
-    /// So many trials are expected in all.
+    /// Sets the expected number of trials in total.
     fn expect(&mut self, trials: u64);
-    /// A trial ended: which, and what came out.
+    /// Reports a trial that ended, with its result.
     fn step(&mut self, line: &str);
-    /// The run lies in this folder; the tester has these cores.
+    /// Reports the run's folder and the tester's cores.
     fn opened(&mut self, _folder: &std::path::Path, _cores: &[usize]) {}
-    /// What a watcher has to say itself, which is then said to all.
+    /// Returns the watcher's own messages, which then go to all watchers.
     fn heard(&mut self) -> Vec<String> {
         Vec::new()
     }
-    /// An event, for those who show more than lines. What is said is told by [`Watcher::say`] only.
+    /// Handles an event, for watchers that show more than lines. Remarks come through [`Watcher::say`] only.
     fn tell(&mut self, _event: &Event) {}
 }
 
-/// Why a run could not be carried out. What was measured before is kept.
+/// Error that ends a run. Earlier results are kept.
 #[derive(Debug)]
 pub enum RunError {
     /// A target cannot be measured.
     Target(TargetKind, TargetError),
-    /// A trial could not be run.
+    /// A trial failed.
     Trial(TargetKind, RigError),
-    /// A command of the user's failed.
+    /// A user command failed.
     Hook(Box<HookError>),
     /// The run's folder cannot be used.
     Store(StoreError),
-    /// Something measured cannot be written to this folder.
+    /// A result cannot be written to this folder.
     Unwritten(StoreError, PathBuf),
-    /// All is measured and stored in this folder, and the report cannot be written.
+    /// All results are stored in this folder, but the report cannot be written.
     Unreported(StoreError, PathBuf),
-    /// The claims that come with the program cannot be read.
+    /// The built-in claims cannot be read.
     Claims(String),
     /// One of the above ended the run before any trial succeeded.
     NoResult(Box<RunError>),
 }
 
 impl RunError {
-    /// The same where no trial succeeded before. What the machine lacks or a target cannot hold is known without a
-    /// trial, and stays what it is.
+    /// Converts the error for a run without a successful trial.
+    ///
+    /// Errors about a missing requirement of the machine, or about state that a target cannot hold, stay unchanged:
+    /// they do not depend on trials.
     fn without_result(self) -> RunError {
         match self {
             RunError::Target(_, TargetError::Failed { .. })
@@ -158,7 +161,7 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Carries a plan out.
+/// Runs a plan.
 pub fn run(
     plan: &Plan,
     destination: Destination,
@@ -173,7 +176,7 @@ pub fn run(
         telling.say(&format!("{}, {damage}", folder.join(TRIALS_FILE).display()));
     }
     let outcome = match run.measure(benches, stop, &mut telling) {
-        // From here on there is something in the folder.
+        // From here on the folder holds data.
         Err(RunError::Store(error)) => Err(RunError::Unwritten(error, folder)),
         Err(RunError::Trial(_, RigError::Interrupted)) => {
             run.interrupted = true;
@@ -183,7 +186,7 @@ pub fn run(
             run.interrupted = true;
             Ok(())
         }
-        // What a target fails with once the user asked to stop is a consequence of that.
+        // A target's failure after the user requested a stop is a consequence of the stop.
         Err(error @ (RunError::Target(..) | RunError::Trial(..)))
             if stop.load(Ordering::Relaxed) =>
         {
@@ -213,16 +216,16 @@ struct Run<'a> {
     record: Record,
     /// Trials and outcomes of an earlier attempt.
     stored: Lines,
-    /// What SNMP agents did not tell, each said once.
+    /// Problems of SNMP agents; each is reported once.
     problems_told: BTreeSet<String>,
-    /// What a target could not hold, the first of all.
+    /// The first state that a target could not hold.
     refused: Option<(TargetKind, String)>,
-    /// Targets that were met, or were going to be.
+    /// Targets that were opened, or were about to be.
     begun: Vec<TargetKind>,
-    /// The processes of the user's commands, which end with the run.
+    /// The processes of the user commands; they end with the run.
     hook_processes: OnceCell<RunFolder>,
     interrupted: bool,
-    /// The clocks, but for virtual time.
+    /// The clocks, except in virtual time.
     clock: Option<ClockWatch>,
 }
 
@@ -246,11 +249,11 @@ impl<'a> Run<'a> {
             }
             Destination::Resume(resumed) => {
                 let Resumed { store, mut record, lines } = *resumed;
-                // The lines are the truth; the record holds them only if the run ended cleanly.
+                // The lines are authoritative; the record holds them only if the run ended cleanly.
                 record.trials.clear();
                 record.outcomes.clear();
                 record.partial = true;
-                // What was refused is asked for again.
+                // State that a target rejected is requested again.
                 for entry in &plan.entries {
                     let own = record.experiments.iter_mut().filter(|it| it.id == entry.id);
                     own.for_each(|it| it.left_out = plan.left_out(entry).collect());
@@ -300,7 +303,7 @@ impl<'a> Run<'a> {
         result
     }
 
-    /// Runs the user's command for an occasion; whether there is one.
+    /// Runs the user command for an occasion, and returns whether there is one.
     fn hook(
         &self,
         when: When,
@@ -321,7 +324,7 @@ impl<'a> Run<'a> {
         run.map_err(RunError::Hook)
     }
 
-    /// Runs the user's command before the next experiment of each of its targets that had one before.
+    /// Runs the user command before the next experiment of each target that already had one.
     fn hook_between(
         &self,
         lanes: &[Lane],
@@ -340,8 +343,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs the user's command for a switch that fell silent and does not answer again, so that the next
-    /// measurement finds one that does.
+    /// Runs the user command for a switch that stopped responding, so that the next measurement finds a working
+    /// switch.
     fn reset(
         &self,
         lane: &Lane,
@@ -421,7 +424,7 @@ impl<'a> Run<'a> {
             self.take_turns(&mut lanes, (targets, benches), stop, watcher)?;
         }
         match self.refused.take() {
-            // Where nothing else could be measured either there is nothing to report.
+            // There is nothing to report if no other target was measured either.
             Some((kind, why)) if self.record.trials.is_empty() => {
                 Err(RunError::Target(kind, TargetError::CannotHold(why)))
             }
@@ -478,7 +481,7 @@ impl<'a> Run<'a> {
         kinds.into_iter().map(lane).collect()
     }
 
-    /// Brings a lane to where an earlier attempt left it.
+    /// Restores a lane to the state in which an earlier attempt left it.
     fn replay(&mut self, lane: &mut Lane) {
         let own = self.stored.lines.iter().filter_map(|line| match line {
             Line::Trial(trial) if lane.owns(trial) => Some(trial.clone()),
@@ -502,13 +505,14 @@ impl<'a> Run<'a> {
         let mut missing = None;
         let mut going = true;
         while going {
-            // A round that an interruption cut short goes on where it ended.
+            // A round that was interrupted resumes where it ended.
             going = first > 0;
             let backwards = self.goes_backwards();
             let turns = std::mem::take(&mut first)..lanes.len();
             let mut queue: VecDeque<usize> =
                 turns.map(|turn| if backwards { lanes.len() - 1 - turn } else { turn }).collect();
-            // A lane that waited for what another finds takes its turn in the same round, so that no target is a repeat behind.
+            // A lane that waited for another lane's finding runs in the same round, so that no target is one repeat
+            // behind.
             let mut waiting: Vec<usize> = Vec::new();
             loop {
                 let ready = || waiting.iter().position(|at| !lanes[*at].waits());
@@ -528,7 +532,7 @@ impl<'a> Run<'a> {
                     waiting.push(at);
                     continue;
                 }
-                // Behind a trial that was missing, others may be stored.
+                // After a missing trial, other trials may be stored.
                 let used = lane.catch_up();
                 if !used.is_empty() {
                     going = true;
@@ -608,7 +612,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// What is left of an experiment on a target that cannot hold what it is asked to; all others go on.
+    /// Skips the rest of an experiment on a target that cannot hold the requested state; all other targets continue.
     fn leave_out(&mut self, lane: &Lane, why: String, watcher: &mut dyn Watcher) {
         let (kind, id) = (lane.seat.kind, lane.experiment());
         watcher.say(&format!("{}: {why}: left out of {id}", kind.name()));
@@ -627,14 +631,14 @@ impl<'a> Run<'a> {
         self.refused.get_or_insert((kind, why));
     }
 
-    /// Whether the targets' turns go backwards: in every second repeat, where that was asked for.
+    /// Returns whether the targets take turns in reverse order: in every second repeat, if the plan requests it.
     fn goes_backwards(&self) -> bool {
         let last = self.record.trials.last().map_or(0, |trial| trial.repeat);
         self.plan.parameters.alternating && last % 2 == 1
     }
 
     fn keep(&mut self, outcome: Outcome) -> Result<(), RunError> {
-        // A finding that an earlier attempt kept is found again where its lane goes on.
+        // A lane that resumes produces the findings of an earlier attempt again.
         let line = Line::Outcome(outcome.clone());
         if !self.stored.lines.contains(&line) {
             self.store.append_outcome(&outcome)?;
@@ -643,7 +647,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Measures the tester by itself over each link, unless an earlier attempt did.
+    /// Measures the tester without a target over each link, unless an earlier attempt did.
     fn calibrate(
         &mut self,
         benches: &mut Benches,
@@ -713,7 +717,7 @@ impl<'a> Run<'a> {
         let outputs = results::report::build(std::slice::from_ref(&run));
         match results::store::write_outputs(&folder, &outputs) {
             Ok(()) => Ok(Finished { folder, record: run.record }),
-            // What is partial is gone on with, and then has a report.
+            // A partial run can be resumed and then gets a report.
             Err(error) if run.record.partial => Err(RunError::Unwritten(error, folder)),
             Err(error) => Err(RunError::Unreported(error, folder)),
         }

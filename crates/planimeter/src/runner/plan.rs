@@ -1,4 +1,4 @@
-//! What a run is to do: experiments, targets with their links, parameters.
+//! Plan of a run: experiments, targets with their links, and parameters.
 //!
 //! Invariant: a plan is a function of its command line, so that a run can be repeated and resumed.
 
@@ -9,44 +9,44 @@ use crate::parameter::{Effort, Parameters};
 use crate::target::links::Links;
 use crate::target::name::{Link, TargetKind};
 
-/// What is to be done.
+/// Plan of a run.
 #[derive(Clone)]
 pub struct Plan {
     /// The experiments, in order.
     pub entries: Vec<&'static Entry>,
-    /// The targets, the one that ratios refer to first.
+    /// The targets; ratios refer to the first one.
     pub kinds: Vec<TargetKind>,
-    /// How they are joined.
+    /// Their links.
     pub links: Links,
-    /// Commands around it.
+    /// User commands around the run.
     pub hooks: Hooks,
-    /// How much.
+    /// Measurement effort.
     pub effort: Effort,
-    /// Everything that can be set.
+    /// All parameters.
     pub parameters: Parameters,
-    /// The `--set` words that made them, for the record.
+    /// The `--set` assignments that changed them, for the record.
     pub assignments: Vec<String>,
-    /// Seed of everything random.
+    /// Seed of all random values.
     pub seed: u64,
     /// The command that repeats the run.
     pub command_line: String,
-    /// When a new run begins, RFC 3339 in UTC: for the record and the folder's name.
+    /// Start of a new run, RFC 3339 in UTC, for the record and the folder's name.
     pub created: String,
 }
 
 impl Plan {
-    /// The experiments whose trials are run, without those that share another's.
+    /// Returns the experiments that run their own trials, without those that share another's.
     pub(super) fn measured(&self) -> impl Iterator<Item = &'static Entry> + '_ {
         self.entries.iter().copied().filter(|entry| self.shares(entry).is_none())
     }
 
-    /// The experiment of this plan whose trials serve `entry` too.
+    /// Returns the experiment of this plan whose trials also serve `entry`.
     pub(super) fn shares(&self, entry: &Entry) -> Option<&'static str> {
         let other = entry.shares_trials_of?;
         self.entries.iter().any(|entry| entry.id == other).then_some(other)
     }
 
-    /// The targets asked for that an experiment is about and cannot be done with, by name, with why.
+    /// Returns the names of the requested targets that do not support an experiment about them, each with the reason.
     pub(super) fn left_out(&self, entry: &Entry) -> impl Iterator<Item = (String, String)> {
         let concerned = self.kinds.iter().filter(|kind| entry.applies(**kind));
         concerned.filter_map(|kind| {
@@ -55,8 +55,8 @@ impl Plan {
         })
     }
 
-    /// The targets of one experiment: those asked for that it is about, each followed by its
-    /// companion where that can be joined.
+    /// Returns the targets of one experiment: the requested ones that it applies to, each followed by its companion
+    /// if that can be connected.
     pub fn kinds_of(&self, entry: &Entry) -> Vec<TargetKind> {
         let mut kinds = Vec::new();
         for &kind in
@@ -72,7 +72,7 @@ impl Plan {
         kinds
     }
 
-    /// By which link a target is joined: a companion by that of the target that it goes along with.
+    /// Returns the link of a target; a companion uses the link of its main target.
     pub fn link_of(&self, kind: TargetKind) -> Link {
         let goes_along =
             |asked: &&TargetKind| self.entries.iter().any(|it| it.companion(**asked) == Some(kind));
@@ -82,30 +82,32 @@ impl Plan {
         }
     }
 
-    /// The links of all its targets, each once.
+    /// Returns the links of all its targets, without duplicates.
     pub fn links_used(&self) -> Vec<Link> {
         self.links.used(&self.kinds)
     }
 
-    /// The name of a target's link where not all have the same.
+    /// Returns the name of a target's link if the targets' links differ.
     pub(super) fn link_apart(&self, kind: TargetKind) -> Option<String> {
         let several = self.links_used().len() > 1;
         several.then(|| self.link_of(kind).name().into())
     }
 
-    /// Whether an earlier experiment of the same set finds the throughputs that this one needs.
+    /// Returns whether an earlier experiment of the same set finds the throughputs that this one requires.
     pub(super) fn finds_throughputs_before(&self, entry: &Entry) -> bool {
         let mut before = self.measured().take_while(|other| other.id != entry.id);
         before.any(|other| other.set() == entry.set() && other.id.ends_with("/throughput"))
     }
 
-    /// What each experiment takes, in order.
+    /// Returns the estimate of each experiment, in order.
     pub fn estimates(&self) -> Vec<Estimate> {
         estimate::of(self)
     }
 
-    /// Every target of the plan, companions included, with its ports to send into: one that is
-    /// measured with one and with two is there twice, so that an idle port is in nobody's way.
+    /// Returns every target of the plan, companions included, with its number of input ports.
+    ///
+    /// A target that is measured with one and with two input ports appears twice, so that no idle port disturbs a
+    /// measurement.
     pub fn all_kinds(&self) -> Vec<(TargetKind, u8)> {
         let mut kinds: Vec<(TargetKind, u8)> = Vec::new();
         for entry in self.measured() {

@@ -1,9 +1,9 @@
-//! A trial's report and the target's account of it, as a line of the record.
+//! Conversion of a trial's report and the target's counters to a line of the record.
 //!
-//! The account spans the whole trial, uncounted warm-up included, because a target counts those
-//! frames too: offered = received + drops by place and reason + unexplained.
+//! The counters span the whole trial, uncounted warm-up included, because a target counts those frames too: offered =
+//! received + drops by place and reason + unexplained.
 
-/// The same of a module.
+/// The same conversion for a module.
 pub mod module;
 
 use instrument::account::{Account, Place};
@@ -19,7 +19,7 @@ use results::record::{
 use crate::experiments::Tag;
 use crate::target::{LossPlace, Snapshot, Warmed};
 
-/// What a trial was, besides what came of it.
+/// Properties of a trial that do not depend on its result.
 pub struct Facts<'a> {
     /// Its number in the run.
     pub id: u64,
@@ -27,13 +27,13 @@ pub struct Facts<'a> {
     pub experiment: &'a str,
     /// The target's name.
     pub target: &'a str,
-    /// Where it lies.
+    /// Its point.
     pub point: &'a Point,
-    /// What it was for.
+    /// Its purpose.
     pub tag: Tag,
-    /// The goal for which a search chose it.
+    /// The search goal that chose it.
     pub goal: Option<&'static str>,
-    /// What a controller had the target do meanwhile.
+    /// The controller's activity during the trial.
     pub deed: Option<Deed>,
     /// Seed of its random fields.
     pub seed: u64,
@@ -49,12 +49,11 @@ pub struct Around {
     pub after: Snapshot,
     /// Time between the two, in nanoseconds.
     pub span_ns: u64,
-    /// Memory when the target was new, and the flows that it has come to know since, where its memory
-    /// is asked for.
+    /// Memory of the new target, and the number of flows learned since, where its memory is measured.
     pub fresh: Option<(u64, u64)>,
 }
 
-/// The line for this trial.
+/// Returns the line for this trial.
 pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial {
     let drops = drops(report, around);
     let dropped: u64 = drops.iter().map(|drop| drop.frames).sum();
@@ -129,7 +128,7 @@ fn orders(played: &Played, deed: Deed) -> Orders {
     }
 }
 
-/// What a line keeps of orders, read back.
+/// Restores the replayed commands from a line.
 pub fn played(orders: &Orders) -> Played {
     Played {
         flow_mods: orders.flow_mods,
@@ -148,7 +147,7 @@ fn memory(around: &Around) -> Option<Memory> {
     Some(Memory { bytes_before, bytes_after: around.after.memory_bytes?, flows })
 }
 
-/// The experiment's axis is the point's first; the second tells the curve.
+/// Converts a point. Its first value is on the experiment's axis; the second selects the curve.
 pub fn point(point: &Point) -> record::Point {
     let Some(first) = point.0.first() else { return record::Point::new("", 0.0) };
     let found = record::Point::new(first.axis, first.value);
@@ -158,7 +157,7 @@ pub fn point(point: &Point) -> record::Point {
     }
 }
 
-/// Who stamped, in the record's words.
+/// Converts the clock that took the timestamps to the record's term.
 pub fn clock(clock: Clock) -> ClockSource {
     match clock {
         Clock::UserSpace => ClockSource::UserSpace,
@@ -170,12 +169,12 @@ pub fn clock(clock: Clock) -> ClockSource {
     }
 }
 
-/// A histogram's summary, absent where it is empty.
+/// Summarizes a histogram; `None` if it is empty.
 pub fn distribution(histogram: &Histogram) -> Option<Distribution> {
     histogram.distribution(None)
 }
 
-/// What became of a stream's frames, in the record's words.
+/// Converts the frame classes of a stream to the record's terms.
 pub fn classes(classes: &Classes, foreign: u64) -> FrameClasses {
     FrameClasses {
         correct: classes.correct,
@@ -188,7 +187,7 @@ pub fn classes(classes: &Classes, foreign: u64) -> FrameClasses {
     }
 }
 
-/// What a line keeps of classes, read back.
+/// Restores frame classes from a line.
 pub fn restored_classes(classes: &FrameClasses) -> Classes {
     Classes {
         correct: classes.correct,
@@ -228,7 +227,7 @@ fn ports(report: &TrialReport) -> Vec<PortCount> {
     report.ports.iter().enumerate().map(count).collect()
 }
 
-/// Variation of a stream's latency, if it has any.
+/// Returns the latency variation of a stream, if it has any.
 pub fn jitter(stream: &StreamReport) -> Option<Jitter> {
     (stream.load.forwarded > 1).then_some(Jitter {
         jitter_ns_rfc3550: stream.jitter.smoothed_ns,
@@ -244,7 +243,7 @@ pub fn jitter(stream: &StreamReport) -> Option<Jitter> {
     })
 }
 
-/// What the tester's ports lost.
+/// Returns the losses in the tester's ports.
 pub fn own_drops(account: &Account) -> Vec<Drop> {
     let drop = |(drop, &frames): (&instrument::account::Drop, &u64)| Drop {
         place: place(drop.place),
@@ -255,12 +254,12 @@ pub fn own_drops(account: &Account) -> Vec<Drop> {
     account.drops.iter().map(drop).collect()
 }
 
-/// The tester's own drops, then what kernel and target counted around the trial.
+/// Returns the tester's own drops, followed by those that kernel and target counted around the trial.
 fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
     own_drops(&report.account).into_iter().chain(drops_around(around)).collect()
 }
 
-/// What kernel and target counted around a trial.
+/// Returns the drops that kernel and target counted around a trial.
 fn drops_around(around: &Around) -> Vec<Drop> {
     let mut drops = Vec::new();
     for ((who, at, reason), &after) in &around.after.drops {
@@ -289,9 +288,9 @@ impl From<LossPlace> for DropPlace {
     }
 }
 
-/// What is remarkable about a trial, in the record's words.
+/// Returns the flags of a trial, in the record's terms.
 pub fn flags(report: &TrialReport) -> Vec<record::Flag> {
-    // As a load that falls short of what was intended does: from one in a thousand on.
+    // The threshold is one frame in a thousand, as for a load that falls short of the intended load.
     let matters = |lost: u64| lost * 1000 > report.total.offered;
     let mut flags: Vec<record::Flag> = report
         .flags
@@ -322,7 +321,7 @@ fn counters(around: &Around) -> Vec<CounterChange> {
     around.after.counters.iter().map(change).collect()
 }
 
-/// What the target's polling threads did around a trial.
+/// Returns the work of the target's polling threads around a trial.
 pub fn work(around: &Around) -> Option<Work> {
     let (before, after) = (around.before.work?, around.after.work?);
     Some(Work {

@@ -1,6 +1,6 @@
-//! A target whose switch fell silent, or left, in the middle of a measurement: looked after before the next one.
+//! Recovery of a target whose switch stopped responding, or disconnected, during a measurement.
 //!
-//! Invariant: what was measured is kept whatever comes of it, and what was done stands in the notes of its line.
+//! Invariant: the results are kept in any case, and the notes of the trial's line record the recovery.
 
 use instrument::module::Ended;
 use packet::time::Nanos;
@@ -9,17 +9,18 @@ use crate::experiments::modules::recovery::{Recovery, is_wanted};
 use crate::target::name::{TargetKind, Technology};
 use crate::target::{Target, TargetError};
 
-/// What came of it.
+/// Result of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
-    /// For the notes of the line.
+    /// Note for the trial's line.
     pub note: String,
-    /// Whether a switch does not answer again.
+    /// Whether a switch still does not respond.
     pub needs_reset: bool,
 }
 
-/// Waits until every switch of a target whose module ended so answers again, and empties it; none where
-/// nothing was wrong.
+/// Waits until every switch of a target responds again after its module ended this way, and empties the target.
+///
+/// Returns `None` if no switch had a fault.
 pub fn look_after(
     target: &mut dyn Target,
     ended: &Ended,

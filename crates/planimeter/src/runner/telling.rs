@@ -1,4 +1,4 @@
-//! What whoever watches a run is told of it: events, and each trial in one line.
+//! Reports of a run's progress to watchers: events, and one line for each trial.
 
 use std::path::Path;
 
@@ -18,21 +18,21 @@ use crate::target::Benches;
 use crate::target::name::TargetKind;
 use crate::target::network::{self, End};
 
-/// A watcher of this process, and those of others, who follow a file.
+/// A watcher in this process, and the events file that other processes follow.
 pub(super) struct Telling<'a> {
     watcher: &'a mut dyn Watcher,
     teller: Teller,
 }
 
 impl<'a> Telling<'a> {
-    /// Begins to tell of a run in this folder.
+    /// Begins to report on a run in this folder.
     pub(super) fn begin(
         watcher: &'a mut dyn Watcher,
         plan: &Plan,
         benches: &mut Benches,
         folder: &Path,
     ) -> Self {
-        // What takes time from the tester is seen as the tester's; what takes it from a target is not.
+        // The thread uses the tester's cores: the tester detects lost CPU time, a target does not.
         let cores = benches.all().next().map(|bench| bench.cores().instrument.clone());
         let cores = cores.unwrap_or_default();
         watcher.opened(folder, &cores);
@@ -42,7 +42,7 @@ impl<'a> Telling<'a> {
         telling
     }
 
-    /// Says how it ended, and waits until that is written.
+    /// Reports the end of the run, and waits until the event is written.
     pub(super) fn end(mut self, partial: bool, failure: Option<String>) {
         self.tell(&Event::Over { partial, failure });
     }
@@ -94,7 +94,7 @@ fn begun(plan: &Plan) -> Begun {
     }
 }
 
-/// How the switches of a target are joined that is a network.
+/// Returns the links between the switches of a target that is a network.
 fn joined(kind: TargetKind) -> Option<Joined> {
     let TargetKind::Network(target) = kind else { return None };
     let network = target.network();
@@ -107,7 +107,7 @@ fn joined(kind: TargetKind) -> Option<Joined> {
     })
 }
 
-/// How much there is to do.
+/// Returns the event with the planned number of trials.
 pub(super) fn planned(plan: &Plan, trials: u64, done: u64) -> Event {
     let costs: Vec<Cost> = plan.estimates().iter().map(Estimate::whole).collect();
     let count: u64 = costs.iter().map(|cost| cost.trials).sum();
@@ -115,7 +115,7 @@ pub(super) fn planned(plan: &Plan, trials: u64, done: u64) -> Event {
     Event::Planned { trials, done, trial_s: if count > 0 { seconds / count as f64 } else { 0.0 } }
 }
 
-/// A trial that is to be run, or a module where there is none, with about how long it takes.
+/// Returns the event of a trial that begins, or of a module if there is none, with its approximate duration.
 pub(super) fn trial_begun(
     facts: &Facts<'_>,
     (trial, seconds): (Option<&Trial>, f64),
@@ -136,13 +136,13 @@ pub(super) fn trial_begun(
     }))
 }
 
-/// A trial that was run.
+/// Returns the event of a trial that ended.
 pub(super) fn trial_ended(trial: &record::Trial, line: String) -> Event {
     let warnings = trial.flags.iter().filter_map(|flag| event::warning(*flag));
     Event::Ended(TrialEnded { id: trial.id, line, warnings: warnings.map(Into::into).collect() })
 }
 
-/// A trial in one line, for whoever watches.
+/// Formats a trial as one line for watchers.
 pub(super) fn one_line(trial: &record::Trial) -> String {
     let place =
         format!("{} {} {}={}", trial.experiment, trial.target, trial.point.name, trial.point.value);
@@ -155,14 +155,14 @@ pub(super) fn one_line(trial: &record::Trial) -> String {
     format!("{place}: {}", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
-/// What an SNMP agent counted beside what was sent.
+/// Formats the SNMP agent's counters against the frames that were sent.
 fn witness_line(witness: &record::Witness) -> Option<String> {
     let counted = witness.frames_in?;
     let load = witness.load_percent.map(|it| format!(", load {it:.0} %")).unwrap_or_default();
     Some(format!("agent counted {counted} of {} frames{load}", witness.frames_sent))
 }
 
-/// How many values a line for whoever watches has.
+/// Number of values in a line for watchers.
 const VALUES_SHOWN: usize = 4;
 
 fn module_line(module: &ModuleRun) -> String {

@@ -1,14 +1,15 @@
-//! A module around which whoever watches the run is told how its search goes.
+//! Wrapper around a module that reports the progress of its search to watchers.
 //!
-//! A module searches within one trial, where nobody but itself knows how far it is. What it says of that becomes an event, as the steps of
-//! other searches are. Invariant: the module inside is told what it would be told without, and nothing else.
+//! A module searches within one trial, so only the module knows its progress. The wrapper turns the module's reports
+//! into events, like the steps of other searches. Invariant: the inner module receives exactly the same calls as
+//! without the wrapper.
 
 use instrument::module::{Desk, Ended, Event as Happened, Module, Needs};
 
 use super::Watcher;
 use crate::live::event::Event;
 
-/// A module and who is told.
+/// A module and the watchers of its search.
 pub(super) struct Watched<'a> {
     pub(super) module: &'a mut dyn Module,
     pub(super) watcher: &'a mut dyn Watcher,

@@ -1,8 +1,8 @@
-//! The witness of a measurement: an SNMP agent is asked before, during and after, whatever is measured.
+//! Independent check of a measurement: reads the target's SNMP agent before, during and after it.
 //!
-//! It is asked by modules on the target's own stage, so that the same code asks a foreign agent in real time and a
-//! simulated one in virtual time. Invariant: whatever the agent does, the measurement goes on; what is not known
-//! is said in the record.
+//! Modules read the agent on the target's own event loop. The same code thus reads an external agent in real time and
+//! a simulated one in virtual time. Invariant: the measurement continues whatever the agent does; the record states
+//! which counters are unknown.
 
 use instrument::module::witness::{Look, Seen};
 use packet::time::Nanos;
@@ -12,10 +12,10 @@ use snmp::mib::Interface;
 use crate::parameter::witness::Witness;
 use crate::target::{Target, TargetError};
 
-/// Time between two looks at an agent that has not counted everything yet.
+/// Interval between two readings of an agent that has not counted all frames yet.
 const AGAIN_NS: Nanos = Nanos::from_millis(500);
 
-/// Asks a target's agent everything; none if the target has none, or none is to be asked.
+/// Reads all values of a target's agent; `None` if the target has none, or the run does not read it.
 pub fn look(
     witness: &Witness,
     target: &mut dyn Target,
@@ -29,8 +29,8 @@ pub fn look(
     Ok(Some(module.seen()))
 }
 
-/// Asks again while it has counted fewer frames than were sent and time is left: agents keep what they tell for
-/// seconds.
+/// Reads the agent again while it counts fewer frames than were sent and time is left. Agents cache their counters
+/// for seconds.
 pub fn look_after(
     witness: &Witness,
     target: &mut dyn Target,
@@ -50,7 +50,7 @@ pub fn look_after(
     Ok(seen)
 }
 
-/// What the interfaces that the tester's frames pass have counted in between.
+/// Returns what the interfaces on the path of the tester's frames counted in between.
 fn passed(witness: &Witness, before: &Seen, after: &Seen) -> Vec<Interface> {
     let is_wanted = |it: &&Interface| match witness.interfaces.is_empty() {
         true => !it.is_loopback,
@@ -64,7 +64,7 @@ fn passed(witness: &Witness, before: &Seen, after: &Seen) -> Vec<Interface> {
     after.interfaces.iter().filter(is_wanted).filter_map(since).collect()
 }
 
-/// Puts a witness's account into the line of a trial; `loads` are those that were told meanwhile.
+/// Adds the agent's counters to the line of a trial; `loads` are the loads it reported during the trial.
 pub fn add(
     line: &mut record::Trial,
     witness: &Witness,

@@ -1,9 +1,11 @@
-//! Who may come in: those who know the token, by a page of this server or by none.
+//! Authentication of requests by the server's token.
 //!
-//! The token comes by the address that is printed at the start, by a cookie that the first visit leaves, or as `Authorization: Bearer`. Against
-//! DNS rebinding and pages of other sites, every request is checked as that of any HTTP server here ([`site`](switch::services::http::site)),
-//! and what changes something has to come from a page of this server, or from no page.
-//! Invariant: how long a comparison with the token takes does not depend on it.
+//! A client sends the token in the address that the server prints at start, in the cookie of its first visit, or as
+//! `Authorization: Bearer`. Against DNS rebinding and cross-site requests, every request passes the checks of all
+//! HTTP servers of this project ([`site`](switch::services::http::site)). A request that changes state must come from
+//! a page of this server, or from no page.
+//!
+//! Invariant: the time to compare a token does not depend on its value.
 
 use std::fmt;
 use std::fs::File;
@@ -14,23 +16,23 @@ use std::path::Path;
 use axum::http::{HeaderMap, header};
 use switch::services::http::site::{Foreign, Provenance, ServerNames};
 
-/// Bytes of a token that is made here.
+/// Bytes of a generated token.
 const TOKEN_BYTES: usize = 24;
 
-/// Letters of a token that somebody chose.
+/// Minimum length of a token that the user chose, in characters.
 const LETTERS_MIN: usize = 16;
 const LETTERS_MAX: usize = 256;
 
-/// What opens the door.
+/// The server's access token.
 #[derive(Clone)]
 pub struct Token(String);
 
-/// Why there is no token.
+/// Error of a token.
 #[derive(Debug)]
 pub enum TokenError {
     /// The file cannot be read.
     Unreadable(std::io::Error),
-    /// What it holds is no token.
+    /// The file does not contain a valid token.
     Unfit,
 }
 
@@ -47,7 +49,7 @@ impl fmt::Display for TokenError {
 }
 
 impl Token {
-    /// One that nobody can guess.
+    /// Generates an unpredictable token.
     pub fn random() -> Result<Token, TokenError> {
         let mut bytes = [0; TOKEN_BYTES];
         let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
@@ -55,7 +57,7 @@ impl Token {
         Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// The one in a file, so that it stays the same from start to start.
+    /// Reads the token from a file, so that it stays the same across restarts.
     pub fn of_file(file: &Path) -> Result<Token, TokenError> {
         let mut text = String::new();
         let opened = File::open(file).map_err(TokenError::Unreadable)?;
@@ -73,7 +75,7 @@ impl Token {
         }
     }
 
-    /// As it stands in an address.
+    /// Returns the token as it appears in an address.
     pub fn text(&self) -> &str {
         &self.0
     }
@@ -88,36 +90,36 @@ impl Token {
     }
 }
 
-/// What is said of somebody at the door.
+/// Result of the authentication of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Come in.
+    /// Accepted.
     Welcome,
-    /// Come in, and have a cookie.
+    /// Accepted; the response sets the cookie.
     FirstVisit,
-    /// No token, or a wrong one.
+    /// Missing or wrong token.
     Unknown,
-    /// It asks for another server.
+    /// The `Host` header names another server.
     OtherHost,
-    /// A page of somebody else sent it.
+    /// Sent by a page of another site.
     OtherPage,
 }
 
-/// A request, as far as the door looks at it.
+/// The parts of a request that authentication uses.
 pub(super) struct Caller<'a> {
     pub(super) headers: &'a HeaderMap,
-    /// The token in its address, if there is one.
+    /// The token in the request's address, if any.
     pub(super) token: Option<&'a str>,
-    /// Whether it is to change something.
+    /// Whether the request changes state.
     pub(super) changes: bool,
 }
 
-/// The cookie's name: cookies know no ports, and there may be two servers.
+/// Returns the cookie's name. It contains the port, because cookies ignore ports and a host may run two servers.
 pub(super) fn cookie_name(port: u16) -> String {
     format!("planimeter-{port}")
 }
 
-/// Judges a request.
+/// Authenticates a request.
 pub(super) fn judge(token: &Token, names: &ServerNames, port: u16, caller: &Caller<'_>) -> Verdict {
     let text = |name| caller.headers.get(name).and_then(|value| value.to_str().ok());
     let has = |name: &str| caller.headers.get(name).map(|value| value.to_str().unwrap_or("?"));

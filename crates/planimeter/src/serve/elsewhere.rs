@@ -1,7 +1,9 @@
-//! Runs of a store for teams: listed with those that lie here, and brought here when somebody opens one.
+//! Runs of a team store: listed together with the local runs, and downloaded when a client opens one.
 //!
-//! Invariants: what is brought lies in a folder that nobody else may look into and that is gone when the server ends; there are so many of them and no more; a store
-//! that does not answer is told of, and what lies here is shown as ever.
+//! Invariants:
+//! - Downloaded runs are in a private folder that is deleted when the server ends.
+//! - Their number is limited.
+//! - If the store does not respond, the page reports this and shows the local runs as usual.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -17,44 +19,44 @@ use results::store::{self, Stored};
 use crate::cli::team;
 use crate::papers;
 
-/// Letters of a run's id that name one which was brought.
+/// Minimum length of a run id that names a downloaded run, in characters.
 const NAME_LETTERS_MIN: usize = 10;
 
-/// Runs that are kept here at a time.
+/// Limit of downloaded runs.
 const BROUGHT_MAX: usize = 16;
 
-/// A store for teams.
+/// A team store.
 pub struct Elsewhere {
-    /// Where it is.
+    /// Its address.
     pub address: Address,
-    /// The words that named it on the command line.
+    /// The command-line argument that named it.
     pub asked: Option<String>,
-    /// Whose runs those are that lie here.
+    /// The origin that the local runs have in the store.
     pub origin: String,
 }
 
-/// The same with what was brought from it.
+/// A team store together with the runs downloaded from it.
 pub(super) struct Kept {
     store: Elsewhere,
     brought: Mutex<Brought>,
 }
 
-/// What was brought.
+/// Downloaded runs.
 #[derive(Default)]
 struct Brought {
-    /// Where it lies, once there is any.
+    /// Their folder, once there is a download.
     folder: Option<PathBuf>,
-    /// Folders of runs, the one that was brought first in front.
+    /// Folders of runs, in the order of their download.
     runs: VecDeque<String>,
 }
 
-/// What a store has.
+/// Runs in a store.
 pub(super) struct All {
     pub(super) rows: Vec<RunRow>,
     pub(super) trend: Vec<TrendRow>,
-    /// Where they are.
+    /// The store's name for display.
     pub(super) place: String,
-    /// Why those of this machine are not among them.
+    /// Why the local runs could not be sent to the store.
     pub(super) trouble: Option<String>,
 }
 
@@ -63,7 +65,7 @@ impl Kept {
         Kept { store, brought: Mutex::default() }
     }
 
-    /// The runs of all, after those that lie here were sent; or why there is no answer.
+    /// Sends the local runs, then lists all runs of the store; returns the error if the store does not respond.
     pub(super) fn runs(
         &self,
         runs: &Path,
@@ -86,11 +88,11 @@ impl Kept {
         Ok(All { rows, trend, place: address.to_string(), trouble })
     }
 
-    /// The run of a name, with its report: the folder in which its folder lies, and that one's name.
+    /// Returns a run with its report: the parent folder, and the name of the run's folder in it.
     pub(super) fn brought(&self, name: &str) -> Result<(PathBuf, String), String> {
         let address = &self.store.address;
         let told = |error: TeamError| format!("store {address}: {error}");
-        // One at a time: the second who asks finds it there.
+        // One download runs at a time; a second request for the same run then finds it.
         let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = match &brought.folder {
             Some(folder) => folder.clone(),

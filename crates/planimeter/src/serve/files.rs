@@ -1,7 +1,9 @@
-//! A run's files: those that a run or its report makes, inside the folder of runs, and no others.
+//! Files of a run that the server delivers: only those that a run or its report writes, inside the folder of runs.
 //!
-//! Invariants: a path is followed only by plain names; what it leads to lies inside the folder when every link on the way is resolved; whatever is wrong
-//! with it, the answer is the same.
+//! Invariants:
+//! - A path consists of plain names only.
+//! - The file is inside the folder after all symbolic links are resolved.
+//! - The response is the same for every kind of invalid path.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -9,10 +11,10 @@ use std::path::{Component, Path, PathBuf};
 
 use results::store::campaign;
 
-/// Bytes of a file that is shown.
+/// Size limit of a delivered file, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// Kinds of files by the end of their name, and what a browser is told of them.
+/// File name extensions and their content types.
 const KINDS: [(&str, &str); 9] = [
     ("html", "text/html; charset=utf-8"),
     ("svg", "image/svg+xml"),
@@ -25,21 +27,21 @@ const KINDS: [(&str, &str); 9] = [
     ("pcapng", "application/octet-stream"),
 ];
 
-/// Whether a text is the name of one folder.
+/// Returns whether a text is a valid name of one folder.
 pub(super) fn is_name(text: &str) -> bool {
     let mut parts = Path::new(text).components();
     let one = parts.next();
     matches!(one, Some(Component::Normal(name)) if name == text) && parts.next().is_none()
 }
 
-/// The folder of a run, or of a campaign's by both names, if it is one and lies there.
+/// Returns the folder of a run, or of a campaign's run by both names, if it exists there.
 pub(super) fn run(folder: &Path, name: &str) -> Option<PathBuf> {
     let parts: Vec<&str> = name.split('/').collect();
     if parts.len() > 2 || !parts.iter().all(|part| is_name(part)) || text_is_odd(name) {
         return None;
     }
     let root = folder.canonicalize().ok()?;
-    // A folder in a run is no run.
+    // A folder inside a run is not a run.
     if parts.len() == 2 && !campaign::is_campaign(&root.join(parts[0])) {
         return None;
     }
@@ -48,7 +50,7 @@ pub(super) fn run(folder: &Path, name: &str) -> Option<PathBuf> {
     (lies_there && path.is_dir()).then_some(path)
 }
 
-/// A file of a run: what it is and what it holds.
+/// Reads a file of a run: its content type and its content.
 pub(super) fn read(folder: &Path, name: &str, path: &str) -> Option<(&'static str, Vec<u8>)> {
     let run = run(folder, name)?;
     let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));

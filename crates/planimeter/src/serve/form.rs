@@ -1,7 +1,9 @@
-//! The form that begins a run: what is chosen there becomes the words of a command line, and nothing else.
+//! Form that starts a run: converts its fields to command-line arguments.
 //!
-//! Invariants: what somebody writes into a field is the value of its option and can be no option of its own; a browser starts no program but this
-//! one, by no field and by no plan: commands, scripts and other builds are for the command line only.
+//! Invariants:
+//! - The text of a field is the value of its option and cannot become another option.
+//! - A browser starts no program but this one, neither by a field nor by a plan. Commands, scripts and other builds
+//!   are available on the command line only.
 
 use std::path::Path;
 
@@ -14,7 +16,7 @@ use crate::cli::trust::Foreign;
 use crate::cli::words::quoted;
 use crate::python::script;
 
-/// Targets that can be chosen; others are written down.
+/// Targets in the selection; others are typed in.
 const TARGETS: [&str; 11] = [
     "ours",
     "bridge",
@@ -29,7 +31,7 @@ const TARGETS: [&str; 11] = [
     "direct",
 ];
 
-/// Links, the best one first.
+/// Links, the preferred one first.
 const LINKS: [(&str, &str); 6] = [
     ("", "the best that is allowed"),
     ("veth", "veth"),
@@ -39,19 +41,19 @@ const LINKS: [(&str, &str); 6] = [
     ("replay", "replay"),
 ];
 
-/// The experiment that is chosen first.
+/// The preselected experiment.
 const CHOSEN: &str = "forwarding-rate";
 
-/// Plans that are shown.
+/// Limit of listed plans.
 const PLANS_MAX: usize = 50;
 
-/// Experiments in one run.
+/// Limit of experiments in one run.
 const EXPERIMENTS_MAX: usize = 64;
 
-/// What was filled in.
+/// Values of the form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Filled {
-    /// A plan's file, which then says all the rest.
+    /// The file of a plan, which then sets everything else.
     plan: String,
     experiments: Vec<String>,
     targets: Vec<String>,
@@ -63,17 +65,17 @@ pub(super) struct Filled {
     strict: bool,
 }
 
-/// Why what was filled in is no command line.
+/// Why the values are not a valid command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unfit {
-    /// It makes no sense.
+    /// A value is invalid.
     Wrong(String),
-    /// It would run what a browser may not start.
+    /// It would start a program that a browser may not start.
     Forbidden(String),
 }
 
 impl Unfit {
-    /// What a page says of it.
+    /// Returns the message for the page.
     pub(super) fn line(&self) -> &str {
         let (Unfit::Wrong(line) | Unfit::Forbidden(line)) = self;
         line
@@ -87,7 +89,7 @@ impl From<String> for Unfit {
 }
 
 impl Filled {
-    /// What came with a request.
+    /// Reads the values from a request.
     pub(super) fn of(pairs: &[(String, String)]) -> Filled {
         let mut filled = Filled::default();
         for (key, value) in pairs {
@@ -108,7 +110,7 @@ impl Filled {
         filled
     }
 
-    /// The words of the command, without the program and where the run goes.
+    /// Returns the command-line arguments, without the program and the destination of the run.
     pub(super) fn words(&self) -> Result<Vec<String>, Unfit> {
         if !self.plan.is_empty() {
             return self.words_of_plan();
@@ -151,7 +153,7 @@ impl Filled {
     }
 }
 
-/// What a browser may not start.
+/// Returns the error for a program that a browser may not start.
 fn forbidden(what: &str, code: &str) -> Unfit {
     Unfit::Forbidden(format!(
         "{what} comes with {code}, and a browser starts no program but planimeter itself (hint: begin it from the command line)"
@@ -159,7 +161,7 @@ fn forbidden(what: &str, code: &str) -> Unfit {
 }
 
 impl Filled {
-    /// The words of a plan's command.
+    /// Returns the command-line arguments of a plan.
     fn words_of_plan(&self) -> Result<Vec<String>, Unfit> {
         let name = &self.plan;
         if !plans().contains(name) {
@@ -188,29 +190,29 @@ impl Filled {
     }
 }
 
-/// Plans that can be begun: those in the folder in which the server was started.
+/// Returns the plans in the server's working directory.
 fn plans() -> Vec<String> {
     plan::in_folder(Path::new("."), PLANS_MAX)
 }
 
-/// The command as somebody would write it.
+/// Formats the command as a user would type it.
 pub(super) fn line(words: &[String], folder: &str) -> String {
     let own = words.iter().map(|word| quoted(word));
     let all: Vec<String> = std::iter::once("planimeter".to_string()).chain(own).collect();
     format!("{} --out {}", all.join(" "), quoted(folder))
 }
 
-/// What was said of what was filled in.
+/// Result of checking the form's values.
 pub(super) enum Said {
-    /// Nothing yet.
+    /// Not checked.
     Nothing,
-    /// What it would do: the command, and the program's words.
+    /// Valid: the command, and the output of its dry run.
     Would(String, String),
-    /// Why it cannot be: the command if there is one, and the reason.
+    /// Invalid: the command if there is one, and the reason.
     Wrong(Option<String>, String),
 }
 
-/// The page.
+/// Renders the page.
 pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
     page(
         Place::New,
@@ -273,7 +275,7 @@ pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
     )
 }
 
-/// The words of `--effort`.
+/// Values of `--effort`.
 const EFFORTS: [(&str, &str); 3] = [
     ("quick", "five repeats of a fifth of a second"),
     ("standard", "five repeats of two seconds"),
@@ -308,7 +310,7 @@ fn experiments(filled: &Filled) -> Markup {
     }
 }
 
-/// The parameters that the chosen experiment declares.
+/// Renders the parameters that the selected experiment declares.
 fn parameters(filled: &Filled) -> Markup {
     let chosen = filled.experiments.first().map_or(CHOSEN, String::as_str);
     let entries = catalog::entries().filter(|entry| entry.id == chosen || entry.set() == chosen);

@@ -1,9 +1,9 @@
-//! Connections: a few at once, each with a limit for its head and for how long it may take over it.
+//! HTTP connections, with limits on their number and on the size and duration of each request head.
 //!
-//! One thread serves all of them; what needs the disk for longer goes to a few others. Invariants:
-//! - A client that sends nothing, sends slowly or does not read holds its own connection and nothing else.
-//! - A new connection that has no place takes that of one without a complete request, by the rules of
-//!   [`ports::channel::admission`]. If there is none, it is told so and closed.
+//! One thread serves all connections; longer disk work goes to a small thread pool. Invariants:
+//! - A client that sends nothing, sends slowly or does not read blocks only its own connection.
+//! - When all places are taken, a new connection replaces one without a complete request, by the rules of
+//!   [`ports::channel::admission`]. If there is no such connection, the new one gets an error response and is closed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,35 +26,35 @@ use tokio::time::{sleep, timeout};
 
 use super::{Shared, Stop, Wanted, routes};
 
-/// Connections at once where the command line has no other limits.
+/// Default connection limits.
 pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 64, per_source: 32 };
 
-/// Connections at once that are told that there is no place for them.
+/// Limit of concurrent connections that receive the rejection response.
 const REFUSALS_MAX: usize = 64;
 
-/// Bytes of a request's head.
+/// Size limit of a request head, in bytes.
 const HEAD_BYTES_MAX: usize = 32 << 10;
 
-/// How long a head may take, and how long a connection may be silent between two.
+/// Time limit of a request head, and of the idle time between two requests.
 const HEAD: Duration = Duration::from_secs(2);
 
-/// How often is looked whether the server is to end.
+/// Interval at which the stop flag is checked.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How long after an error another connection is asked for, when there are too many open files.
+/// Delay before the next accept after an error, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long one too many may take to ask.
+/// Time limit for a rejected client to send its request.
 const REFUSAL: Duration = Duration::from_millis(500);
 
-/// Threads for what needs the disk.
+/// Threads for disk work.
 const BLOCKING_MAX: usize = 4;
 
-/// One too many.
+/// Response to a rejected connection.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 42\r\n\
     Retry-After: 2\r\nConnection: close\r\n\r\nthere are too many connections: come later";
 
-/// A server that has its address.
+/// A server that is bound to its address.
 pub struct Server {
     listener: std::net::TcpListener,
     address: SocketAddr,
@@ -62,7 +62,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes an address; nobody is let in before [`Server::run`].
+    /// Binds the address; connections are accepted from [`Server::run`] on.
     pub fn open(address: SocketAddr, wanted: Wanted) -> io::Result<Server> {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -70,12 +70,12 @@ impl Server {
         Ok(Server { listener, address, shared: Shared::new(wanted, address) })
     }
 
-    /// The address that it has.
+    /// Returns the bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until it is to stop; the run that was begun here and goes on, by its process.
+    /// Serves until `stop` is set; returns the process of the run that was started here and is still active.
     pub fn run(self, stop: &Stop) -> io::Result<Option<u32>> {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_io().enable_time().max_blocking_threads(BLOCKING_MAX);
@@ -90,7 +90,7 @@ impl Server {
             }
             Ok::<(), io::Error>(())
         })?;
-        // Whoever still reads is let go.
+        // Connections that still receive data are closed.
         runtime.shutdown_background();
         Ok(shared.starter.running())
     }
@@ -129,7 +129,7 @@ async fn accept(listener: &TcpListener, router: &Router, shared: &Arc<Shared>) {
         let task = tokio::spawn(async move {
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(HEAD_BYTES_MAX);
-            // How a client goes is its own affair.
+            // A connection error concerns only that client.
             let _ = builder.serve_connection(TokioIo::new(stream), service).await;
             drop(place);
         });
@@ -137,10 +137,10 @@ async fn accept(listener: &TcpListener, router: &Router, shared: &Arc<Shared>) {
     }
 }
 
-/// The connections that are served, by their numbers.
+/// Open connections by number.
 type OpenConnections = Arc<Mutex<BTreeMap<usize, Open>>>;
 
-/// Who has a place.
+/// Table of open connections.
 struct Connections {
     limits: ConnectionLimits,
     open: OpenConnections,
@@ -153,7 +153,7 @@ struct Open {
     task: Option<AbortHandle>,
 }
 
-/// A connection's place, given back when it is dropped.
+/// A place in the table; released on drop.
 struct Place {
     number: usize,
     /// Whether the client has sent a complete request.
@@ -170,7 +170,7 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a connection of this source, if there is one or another connection gives way.
+    /// Returns a place for a connection from this source, if one is free or another connection can be replaced.
     fn admit(&mut self, source: Source) -> Option<Place> {
         let mut open = self.open();
         let held = |(&number, it): (&usize, &Open)| Held {
@@ -197,7 +197,7 @@ impl Connections {
         Some(Place { number, has_asked, open: Arc::clone(&self.open) })
     }
 
-    /// This task serves a connection.
+    /// Registers the task that serves a connection.
     fn serves(&self, number: usize, task: AbortHandle) {
         if let Some(open) = self.open().get_mut(&number) {
             open.task = Some(task);
@@ -211,17 +211,17 @@ impl Drop for Place {
     }
 }
 
-/// Says that there is no room to one who asks at once: an answer to what was not read would be lost.
+/// Sends the rejection response after it reads the request. A response sent before would be lost.
 async fn refuse(stream: &TcpStream) {
     let _ = timeout(REFUSAL, stream.readable()).await;
     let _ = stream.try_read(&mut [0; 4096]);
     let _ = stream.try_write(FULL);
 }
 
-/// How long an answer may take before it begins.
+/// Time limit for a response to begin.
 pub(super) const ANSWER: Duration = Duration::from_secs(60);
 
-/// An answer, if it comes in time.
+/// Returns the response if it is ready within the time limit.
 pub(super) async fn in_time<T>(answer: impl Future<Output = T>) -> Option<T> {
     timeout(ANSWER, answer).await.ok()
 }

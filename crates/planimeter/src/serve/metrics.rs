@@ -1,6 +1,7 @@
-//! Numbers for Prometheus, in its text format (version 0.0.4).
+//! Metrics for Prometheus, in its text format (version 0.0.4).
 //!
-//! Of runs that measure, what a page shows of them; of this server, what it does. Invariant: a name from outside stays within its quotes.
+//! They cover the active runs, with the values that a page shows, and the server itself. Invariant: external names
+//! are escaped inside their quotes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,12 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Shared;
 use super::watching::{State, now_ms};
 
-/// What a server counts of itself.
+/// Counters of the server.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
-    /// Connections that found no room.
+    /// Rejected connections.
     pub(super) refused: AtomicU64,
-    /// Answers by status.
+    /// Responses by status.
     answers: Mutex<BTreeMap<u16, u64>>,
 }
 
@@ -27,7 +28,7 @@ impl Counts {
     }
 }
 
-/// Families of numbers, each with its rows.
+/// Metric families, each with its samples.
 #[derive(Default)]
 struct Page(String);
 
@@ -43,14 +44,14 @@ impl Page {
     }
 }
 
-/// Labels of a row.
+/// Formats the labels of a sample.
 fn labels(rows: &[(&str, &str)]) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let label = |(name, value): &(&str, &str)| format!("{name}=\"{}\"", quoted(value));
     format!("{{{}}}", rows.iter().map(label).collect::<Vec<_>>().join(","))
 }
 
-/// The page.
+/// Renders the metrics.
 pub(super) fn text(shared: &Shared) -> String {
     let views = shared.watching.views();
     let live: Vec<_> = views.iter().filter(|view| view.state == State::Runs).collect();

@@ -1,22 +1,23 @@
-//! What pages have in common: the look of reports, a way around, and nothing from anywhere else.
+//! Common parts of all pages: the style of reports, the navigation, and no external resources.
 //!
-//! Invariant: text from runs and from whoever asks is escaped by `maud`; no style or script stands in a page, so that a browser can refuse all that does.
+//! Invariant: `maud` escapes text from runs and from requests. Pages contain no inline style or script, so that the
+//! content security policy can forbid both.
 
 use maud::{DOCTYPE, Markup, html};
 use results::page::STYLE;
 
-/// What only these pages need.
+/// Style of these pages only.
 const OWN_STYLE: &str = include_str!("page/serve.css");
 
-/// The script of the page that shows a run.
+/// Script of the page that shows a run.
 pub(super) const SCRIPT: &str = include_str!("page/live.js");
 
-/// The look of all pages.
+/// Returns the style sheet of all pages.
 pub(super) fn style() -> String {
     format!("{STYLE}{OWN_STYLE}")
 }
 
-/// Which page it is.
+/// Page in the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Live,
@@ -25,7 +26,7 @@ pub(super) enum Place {
     Other,
 }
 
-/// A page.
+/// Renders a page.
 pub(super) fn page(place: Place, title: &str, content: &Markup) -> Markup {
     let links = [
         (Place::Live, "/", "live"),
@@ -59,7 +60,7 @@ pub(super) fn page(place: Place, title: &str, content: &Markup) -> Markup {
     }
 }
 
-/// Something went wrong: one line, on a page.
+/// Renders an error message as a page.
 pub(super) fn wrong(title: &str, line: &str) -> Markup {
     page(
         Place::Other,
@@ -71,7 +72,7 @@ pub(super) fn wrong(title: &str, line: &str) -> Markup {
     )
 }
 
-/// The page whose script shows runs as they go.
+/// Renders the page whose script shows active runs.
 pub(super) fn live(run: Option<&str>) -> Markup {
     page(
         Place::Live,

@@ -1,7 +1,9 @@
-//! What is asked for, and who answers: pages, events, files and numbers.
+//! HTTP routes of the server: pages, events, files and metrics.
 //!
-//! Everything passes the door first. Invariants: each answer says that it is for this browser and this page alone (no store, no frames, no
-//! script but ours); what needs the disk runs beside the loop that serves, a few at a time; who cannot be answered gets one line.
+//! Every request passes authentication first. Invariants:
+//! - Each response is restricted to this browser and this page (no store, no frames, no script but the server's own).
+//! - Work that needs the disk runs outside the event loop, with a limit on concurrent requests.
+//! - A request that cannot be served gets a one-line response.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -26,25 +28,26 @@ use super::starting::Refused;
 use super::watching::{self, View, Watcher};
 use super::{Shared, files, listen, metrics, page, stored, topology};
 
-/// Bytes of a form.
+/// Size limit of a form, in bytes.
 const FORM_BYTES_MAX: usize = 64 << 10;
 
-/// How often a client that follows is told at most, and how often at least.
+/// Shortest and longest interval between two events to a client that follows a run.
 const EVENT: Duration = Duration::from_millis(250);
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// What a browser may do with our pages.
+/// Content security policy of the server's pages.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What it may do with files of runs: a report's own script runs, as nobody in particular, and reaches nobody.
+/// Content security policy of files in runs: a report's own script runs in a sandbox without an origin and without
+/// network access.
 const POLICY_FILE: &str = "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; \
                            script-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'; \
                            frame-ancestors 'none'";
 
 type Pairs = Vec<(String, String)>;
 
-/// All of it.
+/// Returns the router with all routes.
 pub(super) fn router(shared: Arc<Shared>) -> Router {
     Router::new()
         .route("/", get(live))
@@ -64,7 +67,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// One line as an answer.
+/// Returns a one-line response.
 fn line(status: StatusCode, text: &str) -> Response {
     (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], format!("{text}\n"))
         .into_response()
@@ -74,7 +77,7 @@ async fn nothing() -> Response {
     line(StatusCode::NOT_FOUND, "there is nothing here")
 }
 
-/// Lets in who may come in, and has every answer carry what a browser is to heed.
+/// Authenticates a request and adds the security headers to every response.
 async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
     let query: Pairs =
         Query::try_from_uri(request.uri()).map(|Query(pairs)| pairs).unwrap_or_default();
@@ -84,7 +87,7 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
     let mut answer = match door::judge(&shared.token, &shared.names, shared.port, &caller) {
         Verdict::Welcome => answered(request, next).await,
         Verdict::FirstVisit if request.uri().path() == "/" && !changes => first_visit(&shared),
-        // What a page brings along asks without the token.
+        // Resources that a page loads carry no token in their address.
         Verdict::FirstVisit => {
             let mut answer = answered(request, next).await;
             if let (false, Ok(cookie)) = (changes, cookie(&shared).parse()) {
@@ -108,7 +111,7 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
     let headers = answer.headers_mut();
     let fixed = [
         (header::CACHE_CONTROL, "no-store"),
-        // With none at all, browsers would not say either that a form is ours.
+        // With no referrer policy at all, browsers would not state either that a form comes from this server.
         (header::REFERRER_POLICY, "same-origin"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
@@ -126,9 +129,10 @@ async fn answered(request: Request, next: Next) -> Response {
     listen::in_time(next.run(request)).await.unwrap_or_else(late)
 }
 
-/// Leaves the cookie and goes on without the token in the address. By a page, since a cookie that is for this site alone is not sent
-/// along a redirection that began elsewhere.
-/// What a browser keeps, so that its next requests need no token in their address.
+/// Returns the cookie that replaces the token in the address of later requests.
+///
+/// The first visit sets the cookie with a page instead of a redirect: a `SameSite=Strict` cookie is not sent along a
+/// redirect that another site started.
 fn cookie(shared: &Shared) -> String {
     let (name, token) = (door::cookie_name(shared.port), shared.token.text());
     format!("{name}={token}; HttpOnly; SameSite=Strict; Path=/")
@@ -156,7 +160,7 @@ async fn style() -> Response {
     ([(header::CONTENT_TYPE, "text/css; charset=utf-8")], page::style()).into_response()
 }
 
-/// A run's picture again and again: the newest whenever the client has room for it, never a queue.
+/// Streams a run's state: the newest one whenever the client is ready, without a queue.
 async fn events(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
     let Ok(place) = Arc::clone(&shared.listeners).try_acquire_owned() else {
         return line(StatusCode::SERVICE_UNAVAILABLE, "too many browsers follow runs: close one");
@@ -168,12 +172,12 @@ async fn events(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -
     Sse::new(follower.stream()).keep_alive(alive).into_response()
 }
 
-/// One who follows.
+/// A client that follows a run.
 struct Follower {
     shared: Arc<Shared>,
     watcher: Watcher,
     run: Option<String>,
-    /// Held as long as somebody follows.
+    /// Permit for one of the clients that may follow; released on drop.
     #[expect(dead_code, reason = "given back when it is dropped")]
     place: OwnedSemaphorePermit,
     told: Option<String>,
@@ -185,7 +189,7 @@ impl Follower {
             loop {
                 if follower.told.is_some() {
                     tokio::time::sleep(EVENT).await;
-                    // What is begun here is told too, though no run tells it.
+                    // A run started here is reported before it writes events of its own.
                     let _ = tokio::time::timeout(ALIVE, follower.watcher.views.changed()).await;
                 }
                 let views = follower.watcher.views.borrow_and_update().clone();
@@ -200,7 +204,7 @@ impl Follower {
     }
 }
 
-/// What a page is told.
+/// Returns the state that a page receives, as JSON.
 fn told(shared: &Shared, views: &[View], run: Option<&str>) -> String {
     let runs: Vec<_> =
         views.iter().map(|view| json!({ "run": view.run, "state": view.state.word() })).collect();
@@ -233,7 +237,7 @@ async fn numbers(State(shared): State<Arc<Shared>>) -> Response {
     ([(header::CONTENT_TYPE, kind)], metrics::text(&shared)).into_response()
 }
 
-/// Does something that needs the disk, beside the loop that serves.
+/// Runs blocking disk work outside the event loop.
 async fn beside<T: Send + 'static>(
     shared: &Arc<Shared>,
     work: impl FnOnce(&Shared) -> T + Send + 'static,
@@ -253,7 +257,7 @@ fn nothing_more() -> Response {
     line(StatusCode::SERVICE_UNAVAILABLE, "the server is ending")
 }
 
-/// A page, or why there is none.
+/// Returns a page, or the page with the error.
 fn shown(found: Result<Result<maud::Markup, String>, Response>) -> Response {
     match found {
         Ok(Ok(markup)) => Html(markup.into_string()).into_response(),

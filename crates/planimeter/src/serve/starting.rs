@@ -1,8 +1,9 @@
-//! Runs that are begun here: the same program with a command line that is shown, in a process of its own.
+//! Starts runs: the same program, in a process of its own, with a command line that the page shows.
 //!
-//! Whether a command line is right is asked of the program itself (`--dry-run`), so that there is one reader of command lines and one
-//! only. Invariants: one run at a time; the process outlives this one, and ends cleanly when it is told to (SIGINT); it is told so only
-//! while it is ours and not waited for, so that its number cannot have changed hands.
+//! The program itself checks the command line (`--dry-run`), so that there is only one parser. Invariants:
+//! - One run is active at a time.
+//! - The process outlives the server, and ends cleanly on SIGINT.
+//! - The signal is sent only before the process is reaped, so that its process id cannot belong to another process.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -18,61 +19,61 @@ use serde::Serialize;
 
 use crate::cli::team::STORE_VARIABLE;
 
-/// Lines of what a run says that are kept.
+/// Limit of kept output lines of a run.
 const LINES_MAX: usize = 20;
 
-/// Letters of a line.
+/// Length limit of a line, in characters.
 const LETTERS_MAX: usize = 500;
 
-/// Bytes of what a dry run says.
+/// Limit of a dry run's output, in bytes.
 const DRY_BYTES_MAX: u64 = 64 << 10;
 
-/// How long a dry run may take.
+/// Time limit of a dry run.
 const DRY: Nanos = Nanos::from_secs(30);
 
-/// How often is looked whether one has ended.
+/// Interval at which the end of a process is polled.
 const LOOK: Nanos = Nanos::from_millis(100);
 
-/// Begins runs.
+/// Starter of runs.
 pub(super) struct Starter {
     program: PathBuf,
     folder: PathBuf,
-    /// The store for teams to which it goes, where the command line named it.
+    /// The team store that receives the runs, if the command line named one.
     store: Option<String>,
     current: Arc<Mutex<Option<Begun>>>,
 }
 
-/// The run that was begun last.
+/// The run that was started last.
 struct Begun {
     command: String,
     process: u32,
-    /// None once it was waited for.
+    /// `None` after the process was reaped.
     child: Option<Child>,
     ended: Option<ExitStatus>,
     said: VecDeque<String>,
 }
 
-/// The same for pages.
+/// Status of the last run for pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Status {
     /// The command line.
     pub(super) command: String,
-    /// Its process.
+    /// Its process id.
     pub(super) process: u32,
-    /// Whether it goes on.
+    /// Whether it is active.
     pub(super) runs: bool,
-    /// How it ended, if not well.
+    /// How it ended, if with an error.
     pub(super) ended: Option<String>,
-    /// What it said last.
+    /// Its last output lines.
     pub(super) said: Vec<String>,
 }
 
-/// Why a run is not begun.
+/// Why a run is not started.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// One is under way: its process.
+    /// Another run is active, with this process id.
     Busy(u32),
-    /// The program says that it cannot be: in its words.
+    /// The program rejected the command line, with its message.
     Wrong(String),
     /// The program cannot be started.
     Failed(io::Error),
@@ -92,7 +93,7 @@ impl Starter {
         command
     }
 
-    /// What a run would do, in the program's own words.
+    /// Checks a command line with a dry run, and returns its output.
     pub(super) fn dry(&self, words: &[String]) -> Result<String, Refused> {
         let mut command = self.command(words);
         command.arg("--dry-run").stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -127,7 +128,7 @@ impl Starter {
         }
     }
 
-    /// Begins a run.
+    /// Starts a run.
     pub(super) fn start(&self, words: &[String], line: String) -> Result<u32, Refused> {
         let mut current = lock(&self.current);
         if let Some(begun) = current.as_ref().filter(|begun| begun.child.is_some()) {
@@ -141,7 +142,7 @@ impl Starter {
         let (child, said) = (Some(child), VecDeque::new());
         *current = Some(Begun { command: line, process, child, ended: None, said });
         let shared = Arc::clone(&self.current);
-        // Without the threads the run goes on all the same.
+        // Without these threads the run still works.
         let reader = std::thread::Builder::new().name("listening".into());
         let heard = Arc::clone(&self.current);
         let _ = stderr.map(|pipe| reader.spawn(move || listen(pipe, &heard, process)));
@@ -150,7 +151,7 @@ impl Starter {
         Ok(process)
     }
 
-    /// Has the run end cleanly; whether there was one.
+    /// Sends SIGINT to the run; returns whether one was active.
     pub(super) fn stop(&self) -> bool {
         let current = lock(&self.current);
         let Some(begun) = current.as_ref().filter(|begun| begun.child.is_some()) else {
@@ -160,7 +161,7 @@ impl Starter {
         pid.is_some_and(|pid| kill_process(pid, Signal::INT).is_ok())
     }
 
-    /// The run that was begun last.
+    /// Returns the status of the run that was started last.
     pub(super) fn status(&self) -> Option<Status> {
         let current = lock(&self.current);
         current.as_ref().map(|begun| Status {
@@ -172,18 +173,18 @@ impl Starter {
         })
     }
 
-    /// The process of the run that goes on.
+    /// Returns the process id of the active run.
     pub(super) fn running(&self) -> Option<u32> {
         self.status().filter(|status| status.runs).map(|status| status.process)
     }
 }
 
-/// Nothing that is kept here is left half done by a thread that panics.
+/// Locks a mutex; data in here is consistent even if a thread panicked.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the last lines of what it says, and reads all of it, so that it never waits to say something.
+/// Keeps the last output lines, and reads all output so that the process never blocks on a full pipe.
 fn listen(mut pipe: impl Read, current: &Mutex<Option<Begun>>, process: u32) {
     let (mut bytes, mut line) = ([0; 4096], Vec::new());
     while let Ok(count) = pipe.read(&mut bytes) {
@@ -208,7 +209,7 @@ fn listen(mut pipe: impl Read, current: &Mutex<Option<Begun>>, process: u32) {
     }
 }
 
-/// Waits until it has ended.
+/// Waits until the process has ended.
 fn wait(current: &Mutex<Option<Begun>>, process: u32) {
     loop {
         {

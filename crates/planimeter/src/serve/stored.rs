@@ -1,7 +1,7 @@
-//! Stored runs: found by the index, opened and compared.
+//! Stored runs: listed by the index, opened and compared.
 //!
-//! Invariants: a run that cannot be read stands there with the reason and hides no other; what is shown has a limit, and what is beyond it is
-//! said.
+//! Invariants: an unreadable run is listed with the reason and hides no other run. Lists have limits, and pages state
+//! how much is beyond them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,16 +18,16 @@ use super::page::{Place, page};
 use super::{Shared, files, trend};
 use crate::papers;
 
-/// Runs in a list.
+/// Row limit of the list.
 const ROWS_MAX: usize = 500;
 
-/// Runs that are compared at once.
+/// Limit of runs in one comparison.
 pub(super) const COMPARED_MAX: usize = 12;
 
-/// Cells of a comparison that are shown.
+/// Limit of shown cells in a comparison.
 const CELLS_MAX: usize = 400;
 
-/// What runs are filtered by: key, label, and the words where there are only a few.
+/// Filters of the list: key, label, and the values if there are only a few.
 const FILTERS: [(&str, &str, &[&str]); 9] = [
     ("experiment", "experiment", &[]),
     ("target", "target", &[]),
@@ -40,7 +40,7 @@ const FILTERS: [(&str, &str, &[&str]); 9] = [
     ("doubtful", "doubtful", &["yes", "no"]),
 ];
 
-/// The list of runs, as far as these conditions let them through.
+/// Renders the list of runs that match these filters.
 pub(super) fn runs(shared: &Shared, asked: &[(String, String)]) -> Result<Markup, String> {
     let given = |key: &str| asked.iter().find(|(its, value)| its == key && !value.is_empty());
     let conditions = FILTERS.iter().filter_map(|(key, ..)| given(key));
@@ -65,7 +65,7 @@ pub(super) fn runs(shared: &Shared, asked: &[(String, String)]) -> Result<Markup
             (rows, values, folder.display().to_string(), why)
         }
     };
-    // Only a store's rows have ids.
+    // Only rows from a store have ids.
     let here = match &shared.elsewhere {
         Some(_) => index.folders_by_id().map_err(told)?,
         None => Here::default(),
@@ -115,10 +115,10 @@ fn filters<'a>(given: &impl Fn(&str) -> Option<&'a (String, String)>) -> Markup 
     }
 }
 
-/// The folders of runs that lie here by what a store for teams calls them.
+/// Folders of local runs by the id that a team store gives them.
 pub(super) type Here = BTreeMap<String, String>;
 
-/// What a run is called here: one that lies elsewhere by its id, since another may lie in a folder of that name.
+/// Returns a run's name on this server: a remote run goes by its id, because a local folder may have the same name.
 pub(super) fn name(id: Option<&String>, folder: &str, here: &Here) -> String {
     match id {
         Some(id) => here.get(id).unwrap_or(id).clone(),
@@ -163,7 +163,7 @@ fn list(rows: &[RunRow], here: &Here) -> Markup {
     }
 }
 
-/// A run's name in an address: of a campaign's, both names stay apart.
+/// Returns a run's name in an address; the two names of a campaign's run stay separate.
 pub(super) fn address(name: &str) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);
     let part =
@@ -171,11 +171,11 @@ pub(super) fn address(name: &str) -> String {
     name.bytes().map(part).collect()
 }
 
-/// Runs against the earliest of them.
+/// Renders the comparison of runs with the earliest of them.
 pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, String> {
     let mut names: Vec<&String> = names.iter().collect();
     names.dedup();
-    // Targets of runs are compared as they are named; whole runs with the earliest.
+    // Targets of runs are compared in the given order, whole runs with the earliest one.
     let mut is_as_named = false;
     if !(2..=COMPARED_MAX).contains(&names.len()) {
         return Err(format!("mark 2 to {COMPARED_MAX} runs: {} are marked", names.len()));
@@ -234,7 +234,7 @@ pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, Strin
     ))
 }
 
-/// The run that a name stands for, and the target behind it: `RUN` or `RUN:TARGET`, as `planimeter compare` takes them.
+/// Returns the run that a name selects, and its target: `RUN` or `RUN:TARGET`, as `planimeter compare` takes them.
 fn named<'a>(folder: &Path, name: &'a str) -> Option<(PathBuf, Option<&'a str>)> {
     if let Some(run) = files::run(folder, name) {
         return Some((run, None));
@@ -244,7 +244,7 @@ fn named<'a>(folder: &Path, name: &'a str) -> Option<(PathBuf, Option<&'a str>)>
     parts.find_map(|(run, target)| Some((files::run(folder, run)?, Some(target))))
 }
 
-/// A form that compares single targets of these runs.
+/// Renders a form that compares single targets of these runs.
 fn single(read: &[(&str, Option<&str>, Record)]) -> Markup {
     let mut choices: Vec<String> = Vec::new();
     for (name, target, record) in read {
@@ -312,7 +312,7 @@ fn look(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A run's results; of one that ended early, or has not ended, as far as it came.
+/// Reads a run's results, also of one that ended early or is still active.
 fn record_of(folder: &Path) -> Result<Record, String> {
     let record = store::read_results(folder).map_err(|error| error.to_string())?;
     if !record.partial {

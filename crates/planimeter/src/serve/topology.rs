@@ -1,25 +1,26 @@
-//! How the instrument and its targets are joined, as a picture whose ports' rates a script writes into.
+//! Diagram of the tester and its targets; a script writes the rates of the ports into it.
 //!
-//! Each target has a row, with a wire by which frames go and one by which they come back; a network's switches stand behind one another.
+//! Each target has a row, with one wire for sent frames and one for received frames. The switches of a network are in
+//! sequence.
 
 use maud::{Markup, html};
 
 use crate::live::event::{Joined, Standing};
 use crate::live::picture::Picture;
 
-/// Width of the picture, and where instrument and targets stand.
+/// Width of the diagram, and positions of tester and targets.
 const WIDTH: usize = 760;
 const INSTRUMENT: usize = 110;
 const TARGETS: usize = 330;
 
-/// Height of a row, and of a network's.
+/// Height of a row, and of a network's row.
 const ROW: usize = 66;
 const ROW_NETWORK: usize = 150;
 
-/// Letters of a name.
+/// Length limit of a name, in characters.
 const LETTERS_MAX: usize = 44;
 
-/// The picture.
+/// Renders the diagram.
 pub(super) fn svg(picture: &Picture) -> Markup {
     let targets = &picture.begun.targets;
     let height_of = |target: &Standing| match &target.network {
@@ -50,7 +51,7 @@ pub(super) fn svg(picture: &Picture) -> Markup {
     }
 }
 
-/// The picture in words.
+/// Describes the diagram as text.
 fn words(targets: &[Standing]) -> String {
     let one = |it: &Standing| format!("{}, {}, over {}", it.name, it.is, it.link);
     format!("tester joined to: {}", targets.iter().map(one).collect::<Vec<_>>().join("; "))
@@ -76,7 +77,7 @@ fn single(at: usize, target: &Standing) -> Markup {
     }
 }
 
-/// Switches in a row, links as arcs beneath, the instrument's wires from above.
+/// Draws switches in a row, their links as arcs below, and the tester's wires from above.
 fn switches(at: usize, target: &Standing, network: &Joined) -> Markup {
     let count = network.switches.len().max(1);
     let span = (WIDTH - TARGETS + 60) / count;

@@ -1,6 +1,7 @@
-//! Runs that are followed: a thread that reads what they tell, and the newest picture of all of them for whoever asks.
+//! Follows active runs: a thread reads their events, and keeps the newest state of all runs for clients.
 //!
-//! Invariant: there is one picture, replaced whole; a browser that is slow gets the newest when it comes for it and never holds up the thread.
+//! Invariant: the state is replaced as a whole. A slow browser gets the newest state with its next request and never
+//! blocks the thread.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,42 +19,42 @@ use crate::live::follow::{Follower, Looked};
 use crate::live::picture::Picture;
 use crate::live::teller::LIVE_FILE;
 
-/// Runs that are followed at once, the newest first.
+/// Limit of followed runs, the newest first.
 pub(super) const FOLLOWED_MAX: usize = 8;
 
-/// Folders that are looked at for runs.
+/// Limit of folders searched for runs.
 const FOLDERS_MAX: usize = 100_000;
 
-/// How often is looked while somebody watches, and while nobody does.
+/// Polling interval while a client watches, and while none does.
 const LOOK: Nanos = Nanos::from_millis(250);
 const LOOK_ALONE: Nanos = Nanos::from_secs(1);
 
-/// How often all folders are looked at, for a run that goes on in an old one.
+/// Interval of a full search of all folders, for a run that resumes in an old folder.
 const SEARCH: Nanos = Nanos::from_secs(5);
 
-/// A run that said nothing for so long has ended without a word, or stands still.
+/// A run without events for this time has ended without a final event, or has stalled.
 const SILENT_MS: u64 = 10_000;
 
-/// A run that is followed, or was.
+/// A run that is or was followed.
 #[derive(Debug, Clone)]
 pub(super) struct View {
     /// Its folder's name.
     pub(super) run: String,
     pub(super) picture: Arc<Picture>,
-    /// Lines that made no sense.
+    /// Lines that could not be parsed.
     pub(super) unreadable: u64,
-    /// How it stands.
+    /// Its state.
     pub(super) state: State,
 }
 
-/// How a run stands.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// It measures.
+    /// It is measuring.
     Runs,
-    /// It said nothing for a while.
+    /// It has written no event for a while.
     Silent,
-    /// It is over.
+    /// It has ended.
     Over,
 }
 
@@ -67,10 +68,10 @@ impl State {
     }
 }
 
-/// All that are followed, the newest first; those that measure before others.
+/// All followed runs; those that measure first, then the newest first.
 pub(super) type Views = Arc<Vec<View>>;
 
-/// The thread that follows, and what it found.
+/// The thread that follows runs, and its result.
 pub(super) struct Watching {
     views: watch::Receiver<Views>,
     watchers: Arc<AtomicUsize>,
@@ -79,7 +80,7 @@ pub(super) struct Watching {
 }
 
 impl Watching {
-    /// Follows the runs in a folder.
+    /// Starts to follow the runs in a folder.
     pub(super) fn begin(folder: PathBuf) -> Watching {
         let (tell, views) = watch::channel(Views::default());
         let watchers = Arc::new(AtomicUsize::new(0));
@@ -91,12 +92,12 @@ impl Watching {
         Watching { views, watchers, stop, thread }
     }
 
-    /// What there is now.
+    /// Returns the current state.
     pub(super) fn views(&self) -> Views {
         self.views.borrow().clone()
     }
 
-    /// What there is from now on, as long as it is kept.
+    /// Subscribes to the state, as long as the subscription exists.
     pub(super) fn watch(&self) -> Watcher {
         self.watchers.fetch_add(1, Ordering::Relaxed);
         Watcher { views: self.views.clone(), watchers: Arc::clone(&self.watchers) }
@@ -116,7 +117,7 @@ impl Drop for Watching {
     }
 }
 
-/// Somebody who watches.
+/// A subscription to the state.
 pub(super) struct Watcher {
     pub(super) views: watch::Receiver<Views>,
     watchers: Arc<AtomicUsize>,
@@ -128,11 +129,11 @@ impl Drop for Watcher {
     }
 }
 
-/// What the thread does.
+/// The state of the thread.
 struct Eye {
     folder: PathBuf,
     followed: Vec<Followed>,
-    /// When the folder had changed last.
+    /// Modification time of the folder at the last search.
     seen: Option<SystemTime>,
     searched: Option<Nanos>,
 }
@@ -164,7 +165,7 @@ impl Eye {
         }
     }
 
-    /// Finds runs that tell something.
+    /// Finds runs that write events.
     fn search(&mut self, now: Nanos) {
         let changed = fs::metadata(&self.folder).and_then(|facts| facts.modified()).ok();
         let is_due = self.searched.is_none_or(|at| now.since(at) >= SEARCH);
@@ -187,7 +188,7 @@ impl Eye {
         self.followed.truncate(FOLLOWED_MAX);
     }
 
-    /// Those that measure first, then the newest.
+    /// Sorts the runs: those that measure first, then the newest.
     fn order(&mut self) {
         let place = |it: &Followed| {
             let rank = match state(it) {
@@ -230,12 +231,12 @@ fn state(one: &Followed) -> State {
     }
 }
 
-/// Milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 pub(super) fn now_ms() -> u64 {
     clock::since_1970().0 / 1_000_000
 }
 
-/// Whether nobody needs to be told.
+/// Returns whether the state is unchanged, so that no client needs an update.
 fn is_same(known: &[View], now: &[View]) -> bool {
     let is_alike = |(a, b): (&View, &View)| {
         a.run == b.run && a.state == b.state && Arc::ptr_eq(&a.picture, &b.picture)
@@ -243,7 +244,7 @@ fn is_same(known: &[View], now: &[View]) -> bool {
     known.len() == now.len() && known.iter().zip(now).all(is_alike)
 }
 
-/// The view of a run; of the first without a name.
+/// Returns the view of a run, or the first one without a name.
 pub(super) fn of<'a>(views: &'a [View], run: Option<&str>) -> Option<&'a View> {
     match run {
         Some(run) => views.iter().find(|view| view.run == run),
@@ -251,7 +252,7 @@ pub(super) fn of<'a>(views: &'a [View], run: Option<&str>) -> Option<&'a View> {
     }
 }
 
-/// Folders whose runs tell something: those below a folder, and those of campaigns in it by both names.
+/// Returns folders of runs that write events: those in a folder, and those of its campaigns by both names.
 fn telling(folder: &Path) -> Vec<String> {
     let below = |folder: &Path| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().take(FOLDERS_MAX).flatten();

@@ -1,9 +1,10 @@
-//! Targets that another build of this program is: their names on the command line, kept for the process's life.
+//! Targets from another build of this program, with their names on the command line, kept for the process's lifetime.
 //!
-//! A name is `TARGET@PROGRAM`, such as `ours@./before/planimeter`: our switch, bridge, router or tagger as the program of that
-//! path has it. `ovs@PREFIX` is the Open vSwitch that is installed below this folder, such as a fork configured with
-//! `--prefix=/opt/ovs`. The tester stays this program's, so that two builds are measured by one and the same tester.
-//! Invariant: one text is one [`BuildTarget`], so that a target's kind stays a small value that is copied.
+//! A name is `TARGET@PROGRAM`, such as `ours@./before/planimeter`: the switch, bridge, router or tagger of the
+//! program at that path. `ovs@PREFIX` is the Open vSwitch installed below this folder, such as a fork configured with
+//! `--prefix=/opt/ovs`. The tester always comes from this program, so that one and the same tester measures both
+//! builds. Invariant: equal texts give equal [`BuildTarget`]s, so that a target's kind stays a small value that is
+//! copied.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,13 +14,13 @@ use lab::peer::openvswitch::check_prefix;
 
 use super::name::TargetKind;
 
-/// What parts a target from its program.
+/// Separator between a target and its program.
 pub const MARK: char = '@';
 
-/// Names of builds that one process keeps.
+/// Limit of names in one process.
 const TARGETS_MAX: usize = 64;
 
-/// What can be of another build.
+/// Targets that another build can provide.
 const KINDS: [TargetKind; 8] = [
     TargetKind::Ours,
     TargetKind::OursFirstCome,
@@ -35,16 +36,16 @@ const KINDS: [TargetKind; 8] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BuildTarget(u16);
 
-/// Why there is no such build.
+/// Error of a build's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BuildError {
-    /// What is to be of another build is not ours: the text.
+    /// The target is not one of this project's: the text.
     NotOurs(String),
-    /// No file can be run there: the path, and why.
+    /// The program cannot be run: the path, and why.
     NoProgram(String, String),
     /// No Open vSwitch is installed below this folder: the folder, and what is missing.
     NoPrefix(String, PathBuf),
-    /// So many names are kept already.
+    /// The limit of names is reached.
     TooMany,
 }
 
@@ -56,14 +57,14 @@ struct Kept {
     about: &'static str,
 }
 
-/// A name is never forgotten, as what it names is copied everywhere.
+/// Entries are never removed, because copies of their index exist everywhere.
 static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
 
 impl BuildTarget {
-    /// The target that this text names; none if it names no build.
+    /// Returns the target that this text names; `None` if it names no build.
     pub fn parse(text: &str) -> Option<Result<BuildTarget, BuildError>> {
         let (kind, program) = text.split_once(MARK)?;
-        // Devices have the mark in their names too.
+        // Device names can contain the separator, too.
         if kind.starts_with("openflow:") || kind.starts_with("device:") {
             return None;
         }
@@ -83,7 +84,7 @@ impl BuildTarget {
             return Err(BuildError::TooMany);
         }
         let refused = |why: String| BuildError::NoProgram(program.into(), why);
-        // A process in the lab may stand in another folder.
+        // A process in the lab may have another working directory.
         let found = Path::new(program).canonicalize();
         let found = found.map_err(|error| refused(error.to_string()))?;
         if kind == TargetKind::Ovs {
@@ -108,27 +109,27 @@ impl BuildTarget {
         kept.get(usize::from(self.0)).expect("a target is made only by being kept")
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         self.kept().text
     }
 
-    /// One line for people.
+    /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         self.kept().about
     }
 
-    /// What a place of its own in the lab is called.
+    /// Returns the name of its site in the lab.
     pub fn site(self) -> &'static str {
         self.kept().site
     }
 
-    /// What it is a build of.
+    /// Returns the target that the build provides.
     pub fn kind(self) -> TargetKind {
         self.kept().kind
     }
 
-    /// The program, or the prefix of an Open vSwitch.
+    /// Returns the program, or the prefix of an Open vSwitch.
     pub fn program(self) -> &'static Path {
         &self.kept().program
     }

@@ -1,23 +1,24 @@
-//! Devices of the user's own, as the command line names them: kept for the process's life.
+//! User devices, with their names on the command line, kept for the process's lifetime.
 //!
-//! `openflow:URL,ports=N@IF+N@IF` is a switch that our controller programs, `device:ports=N@IF+N@IF` a
-//! bridge and `device:router,ports=N@IF+N@IF` a router, which are left as they are. N@IF says that the device's port N is cabled to this host's interface IF.
-//! Invariant: one text is one [`Device`], however often it is asked for, so that a target's kind stays a
-//! small value that is copied.
+//! `openflow:URL,ports=N@IF+N@IF` is a switch that the tester's controller programs, `device:ports=N@IF+N@IF` a
+//! bridge and `device:router,ports=N@IF+N@IF` a router; their configuration stays unchanged. `N@IF` means that the
+//! device's port N is cabled to this host's interface IF.
+//!
+//! Invariant: equal texts give equal [`Device`]s, so that a target's kind stays a small value that is copied.
 
-/// How a device's control channel is reached.
+/// Connections to a device's control channel.
 mod reach;
-/// Ports of a switch that have other numbers than 1, 2, 3.
+/// Renumbering of switch ports to 1, 2, 3.
 mod renumbered;
-/// Which cable leads where.
+/// Cable check.
 mod cables;
-/// What a device is met with.
+/// Opening of a device, with hints for its errors.
 mod meeting;
-/// A router's neighbours.
+/// ARP with a router as its neighbours.
 mod neighbours;
-/// What a switch says of itself, and what it held.
+/// Description and flow entries of a switch.
 mod switch;
-/// A device joined to the instrument by this host's interfaces.
+/// Bench for devices that are cabled to this host's interfaces.
 pub mod bench;
 
 use std::fmt;
@@ -32,19 +33,19 @@ use results::record::Implementation;
 
 use crate::workload::PORTS_MAX;
 
-/// What the name of an OpenFlow switch begins with.
+/// Prefix of an OpenFlow switch's name.
 pub const PREFIX_OPENFLOW: &str = "openflow:";
 
-/// What the name of any other device begins with.
+/// Prefix of any other device's name.
 pub const PREFIX_PLAIN: &str = "device:";
 
-/// Names of devices that one process keeps.
+/// Limit of names in one process.
 const DEVICES_MAX: usize = 256;
 
 /// The highest number of a port (OpenFlow 1.3.1, 7.2.1, `OFPP_MAX`).
 const PORT_NUMBER_MAX: u32 = 0xffff_ff00;
 
-/// A device of the user's own.
+/// A user device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Device {
     place: u16,
@@ -52,45 +53,45 @@ pub struct Device {
     is_router: bool,
 }
 
-/// What a name says.
+/// The parts of a device's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
-    /// Where its control channel is, if it is an OpenFlow switch.
+    /// The address of its control channel, if it is an OpenFlow switch.
     pub url: Option<Url>,
-    /// What TLS on that channel is made from.
+    /// TLS files of that channel.
     pub files: Files,
-    /// Its ports: each number, and the interface here that it is cabled to.
+    /// Its ports: each number, and the interface of this host that it is cabled to.
     pub ports: Vec<(u32, String)>,
-    /// Its SNMP agent, as `--set snmp` takes it.
+    /// Its SNMP agent, in the syntax of `--set snmp`.
     pub snmp: Option<String>,
-    /// The hardware addresses of a router's ports, as far as they are given; none if it is no router.
+    /// The MAC addresses of a router's ports, as far as they are given; `None` if it is not a router.
     pub router: Option<Vec<Mac>>,
-    /// Whether it is hardware or software, where the user declares it.
+    /// Whether it is hardware or software, if the user declares it.
     pub implementation: Option<Implementation>,
 }
 
-/// Why a name is none.
+/// Error in a device's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceError {
-    /// The address of the control channel cannot be read: why.
+    /// The address of the control channel is invalid: why.
     BadAddress(String),
-    /// There is no `ports=`.
+    /// `ports=` is missing.
     NoPorts,
-    /// One of the ports is not N@IF.
+    /// One of the ports is not `N@IF`.
     BadPort(String),
-    /// There are too few ports or too many: how many.
+    /// The number of ports is out of range.
     Ports(usize),
-    /// A port is named twice.
+    /// A port appears twice.
     PortTwice(u32),
-    /// An interface is named twice.
+    /// An interface appears twice.
     InterfaceTwice(String),
-    /// There are hardware addresses for some ports of a router only: how many ports there are.
+    /// Only some of a router's ports have a MAC address: the number of ports.
     Macs(usize),
-    /// There is no such option.
+    /// Unknown option.
     BadOption(String),
-    /// An option was given twice.
+    /// An option appears twice.
     OptionTwice(String),
-    /// So many names are kept already.
+    /// The limit of names is reached.
     TooMany,
 }
 
@@ -100,11 +101,11 @@ struct Kept {
     said: Said,
 }
 
-/// A name is never forgotten, as what it names is copied everywhere.
+/// Entries are never removed, because copies of their index exist everywhere.
 static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
 
 impl Device {
-    /// The device that a text names, if it begins as such names do.
+    /// Returns the device that a text names, if it has one of the prefixes.
     pub fn parse(text: &str) -> Option<Result<Device, DeviceError>> {
         let (rest, is_openflow) = match text.strip_prefix(PREFIX_OPENFLOW) {
             Some(rest) => (rest, true),
@@ -118,27 +119,27 @@ impl Device {
         kept.get(usize::from(self.place)).expect("a device is made only by being kept")
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         self.kept().text
     }
 
-    /// One line for people.
+    /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         self.kept().about
     }
 
-    /// Whether it is programmed by OpenFlow.
+    /// Returns whether OpenFlow programs it.
     pub fn is_openflow(self) -> bool {
         self.is_openflow
     }
 
-    /// Whether it is a router.
+    /// Returns whether it is a router.
     pub fn is_router(self) -> bool {
         self.is_router
     }
 
-    /// What its name says.
+    /// Returns the parts of its name.
     pub fn said(self) -> &'static Said {
         &self.kept().said
     }
@@ -212,13 +213,13 @@ fn read(rest: &str, is_openflow: bool) -> Result<Said, DeviceError> {
     Ok(said)
 }
 
-/// Hardware addresses with + between; none is no address.
+/// Parses MAC addresses that are joined by `+`; `None` if one is invalid.
 fn macs(text: &str) -> Option<Vec<Mac>> {
     let one = |word: &str| {
         let bytes: Option<Vec<u8>> =
             word.split(':').map(|it| u8::from_str_radix(it, 16).ok()).collect();
         let mac: Mac = bytes?.try_into().ok()?;
-        // A router's port is no group.
+        // A router's port has no group address.
         (mac[0] & 1 == 0 && mac != [0; 6]).then_some(mac)
     };
     match text {

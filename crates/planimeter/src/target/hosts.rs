@@ -1,6 +1,7 @@
-//! Hosts at the ends of a site's links, sent on errands by modules: a thread of their own for as long as one takes.
+//! Host tasks at the ends of a site's links, in a thread that lives as long as one task.
 //!
-//! It is started by the thread that measures, and stays on its cores as the programs do: the target's are left to the target.
+//! The measuring thread starts it. It stays on the tester's cores, as the tester's programs do; the target's cores
+//! are left to the target.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,17 +24,17 @@ use ports::tagging::Tagging;
 
 use super::veth::lab_error;
 
-/// How often a load is looked after.
+/// Interval at which a load is checked.
 const LOOK: Nanos = Nanos::from_millis(10);
 
-/// The hosts of a site whose ends stand apart.
+/// The hosts of a site whose link ends are in separate namespaces.
 pub struct SiteHosts {
     ends: Vec<Interface>,
     place: Place,
     errand: Option<UnderWay>,
 }
 
-/// An errand under way.
+/// A task in progress.
 struct UnderWay {
     stop: Arc<AtomicBool>,
     told: Receiver<Done>,
@@ -41,7 +42,7 @@ struct UnderWay {
 }
 
 impl SiteHosts {
-    /// Hosts at the ends of this site's links; nobody stands there yet.
+    /// Creates hosts for the ends of this site's links; no host is started yet.
     pub fn new(site: &Site) -> SiteHosts {
         let (path, folder) = (site.path.clone(), site.folder.clone());
         let place = Place { path, folder, cores: site.wiring.cores.instrument.clone() };
@@ -61,7 +62,7 @@ impl Hosts for SiteHosts {
                 Errand::Load(it) => loaded(&ends, it, &place, (&seen, &tell)),
                 Errand::Transfer(it) => transferred(&ends, it, &place, &seen),
             };
-            // Whoever has stopped listening wants to know nothing.
+            // A closed channel means that the result is no longer wanted.
             let _ = tell.send(done.unwrap_or_else(|why| Done::Failed(lab_error(why).to_string())));
         };
         self.errand = Some(UnderWay { stop, told, thread: thread::spawn(work) });
@@ -70,7 +71,7 @@ impl Hosts for SiteHosts {
     fn done(&mut self) -> Option<Done> {
         let done = self.errand.as_ref()?.told.try_recv().ok()?;
         if done != Done::Loading {
-            // It has nothing more to do than to end.
+            // The old task only has to end.
             self.stop();
         }
         Some(done)
@@ -91,7 +92,7 @@ impl Drop for SiteHosts {
     }
 }
 
-/// Settles both hosts of an errand.
+/// Resolves both hosts of a task.
 fn settled(
     ends: &[Interface],
     hosts: &[instrument::module::hosts::Host; 2],
@@ -185,7 +186,7 @@ fn transferred(
             break found;
         }
         if stop.load(Ordering::Relaxed) {
-            // What it has to say of a part is no result.
+            // The partial output of a stopped program is not a result.
             return Ok(Done::Failed("it was ended before its time".into()));
         }
         clock::sleep_until(clock::now().saturating_add(LOOK));
@@ -206,8 +207,8 @@ fn transferred(
     }))
 }
 
-/// A program at an interface that takes tags off what comes in, since small kernels have no devices for VLANs. It goes
-/// when this is dropped.
+/// A program at an interface that removes VLAN tags from received frames, since small kernels have no VLAN devices.
+/// It is detached on drop.
 struct Untagged(Option<Interface>);
 
 impl Untagged {
@@ -231,7 +232,7 @@ impl Untagged {
 impl Drop for Untagged {
     fn drop(&mut self) {
         if let Some(end) = &self.0 {
-            // What is gone already, with its namespace, is what dropping wants.
+            // If the namespace is gone, so is the program.
             let _ = end.namespace.netlink().and_then(|mut it| it.ingress_clear(end.index));
         }
     }

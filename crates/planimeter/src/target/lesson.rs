@@ -1,8 +1,8 @@
-//! Addresses that a bridge learns from frames before it is measured.
+//! MAC addresses that a bridge learns from frames before a measurement.
 //!
-//! Frames from every station come in by the port behind which the traffic will find them. Some may be lost,
-//! or not be learned from (Open vSwitch learns where it decides, and may not follow): then all come again,
-//! until the target says that it knows them.
+//! Each station sends frames into the port behind which the traffic will expect it. A frame may be lost, or not be
+//! learned from (Open vSwitch learns in the slow path and may fall behind). All frames are then sent again until the
+//! target reports all addresses.
 
 use instrument::rig::RigError;
 use instrument::stream::Rate;
@@ -14,14 +14,15 @@ use super::memif::warming::{DRAIN, RATE_PPS};
 use super::name::{TargetKind, Technology};
 use crate::workload::{Addresses, Setup};
 
-/// Times that all stations are heard at most.
+/// Limit of passes over all stations.
 const PASSES_MAX: u32 = 8;
 
-/// Shortest pass.
+/// Shortest pass, in seconds.
 const PASS_SECONDS_MIN: f64 = 0.05;
 
-/// Lets a target learn what the setup asks for, if it asks for any: `pass` offers it a trial and says how many
-/// addresses it knows then, if it tells.
+/// Teaches a target the addresses that the setup requires, if any.
+///
+/// `pass` runs a trial, and returns how many addresses the target then has if it reports them.
 pub fn teach(
     kind: TargetKind,
     setup: &Setup,
@@ -50,7 +51,7 @@ pub fn teach(
     )))
 }
 
-/// What goes wrong in such a trial. One that was interrupted goes unsaid: the next one will be told.
+/// Converts the error of such a trial. An interruption is ignored: the next trial reports it.
 pub fn failed(error: RigError) -> Result<(), TargetError> {
     match error {
         RigError::Interrupted => Ok(()),

@@ -1,32 +1,34 @@
-//! Which target is joined by which link.
+//! Choice of the link for each target.
 //!
-//! Targets are compared best over one link. Where none carries all of them, the link that carries most
-//! is that of most, and each other target has the link that is most like it. Invariant: a link that a
-//! user names for a target is that target's link, whatever the others have.
+//! Targets are best compared over one link. If no link supports all of them, most targets use the link that supports
+//! most, and each other target uses the most similar link. Invariant: a link that a user names for a target is that
+//! target's link, whatever the others have.
 
 use super::name::{Link, TargetKind};
 
-/// Links in the order in which they are preferred where they carry the same targets: cables before
-/// memory, and what other programs use before what only DPDK's do.
+/// Links in order of preference where they support the same targets: cables before memory, and links that other
+/// programs use before those of DPDK only.
 pub const PREFERRED: [Link; 5] = [Link::Veth, Link::VethXdp, Link::Memif, Link::Memory, Link::Nic];
 
 /// The link of every target of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Links {
-    /// That of all targets but those apart.
+    /// Link of all targets without a link of their own.
     pub base: Link,
     /// Targets with a link of their own.
     pub apart: Vec<(TargetKind, Link)>,
 }
 
 impl Links {
-    /// One for all.
+    /// Returns one link for all targets.
     pub fn all_by(link: Link) -> Links {
         Links { base: link, apart: Vec::new() }
     }
 
-    /// The best for these targets among the links that this machine allows. Where none of those carries a
-    /// target, it gets one that would, so that it can be told what is missing.
+    /// Chooses the best links for these targets among those that this machine allows.
+    ///
+    /// If none of these supports a target, it gets one that would, so that the error can name the missing
+    /// requirement.
     pub fn chosen(kinds: &[TargetKind], own: &[(TargetKind, Link)], allowed: &[Link]) -> Links {
         let named =
             |kind: TargetKind| own.iter().find(|(it, _)| *it == kind).map(|(_, link)| *link);
@@ -35,7 +37,7 @@ impl Links {
             None => kind.runs_on(link),
         };
         let carried = |link: Link| kinds.iter().filter(|kind| carries(link, **kind)).count();
-        // Of several greatest the last counts, which is the one preferred.
+        // Of several maxima the last one counts, which is the preferred one.
         let by_choice = PREFERRED.into_iter().rev().filter(|link| allowed.contains(link));
         let base = by_choice.max_by_key(|link| carried(*link)).unwrap_or(Link::Memory);
         let apart = kinds.iter().filter(|kind| !carries(base, **kind)).map(|&kind| {
@@ -51,7 +53,7 @@ impl Links {
         own.map_or(self.base, |(_, link)| *link)
     }
 
-    /// Those of these targets, each once; without any, that of all.
+    /// Returns the links of these targets without duplicates; without targets, the common link.
     pub fn used(&self, kinds: &[TargetKind]) -> Vec<Link> {
         let mut links = Vec::new();
         for link in kinds.iter().map(|kind| self.of(*kind)) {
@@ -62,14 +64,14 @@ impl Links {
         if links.is_empty() { vec![self.base] } else { links }
     }
 
-    /// As `--link` takes them.
+    /// Formats the links in the syntax of `--link`.
     pub fn words(&self) -> impl Iterator<Item = String> + '_ {
         let own = |(kind, link): &(TargetKind, Link)| format!("{}={}", kind.name(), link.name());
         std::iter::once(self.base.name().to_string()).chain(self.apart.iter().map(own))
     }
 }
 
-/// Of the links that carry a target the one that is most like `base`: allowed ones first.
+/// Returns the link most similar to `base` among those that support the target; allowed ones take precedence.
 fn nearest(base: Link, kind: TargetKind, allowed: &[Link]) -> Option<Link> {
     let alike = match base {
         Link::Veth => [Link::VethXdp, Link::Memif, Link::Memory, Link::Nic],

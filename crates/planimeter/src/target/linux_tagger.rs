@@ -1,9 +1,10 @@
-//! VLAN tagging in the Linux kernel: programs at the ingress of two interfaces (tc-BPF), by the setup's rules.
+//! VLAN tagging in the Linux kernel: tc-BPF programs at the ingress of two interfaces, generated from the setup's
+//! rules.
 //!
-//! Devices for VLANs, which small kernels lack, put one tag on whatever a frame is; by conditions only a classifier
-//! can. So the same two programs do it on every kernel: `ports` writes and loads them, the lab attaches them.
-//! Invariant: what is attached is an interface's of the target's namespace and goes with it; one that is stopped
-//! leaves no program to the next.
+//! A VLAN device adds the same tag to every frame, and small kernels lack such devices; tagging by conditions needs a
+//! classifier. The same two programs therefore work on every kernel: `ports` writes and loads them, the lab attaches
+//! them. Invariant: programs are attached to interfaces of the target's namespace and are removed with it; a stopped
+//! target leaves no program behind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,10 +15,10 @@ use ports::tagging::{TagRule, Tagging};
 
 const KIND: &str = "linux-tagger";
 
-/// Two programs between port 1, whose frames have no tags, and port 2.
+/// Two programs between port 1 (untagged frames) and port 2.
 #[derive(Default)]
 pub struct LinuxTagger {
-    /// Where they are attached, by interface.
+    /// The interfaces to which they are attached.
     attached: Option<(lab::Namespace, [u32; 2])>,
     rules: usize,
 }

@@ -1,12 +1,11 @@
-//! Targets in processes of their own, joined to the instrument by memory that they share (memif).
+//! Targets in processes of their own, connected to the tester by shared memory (memif).
 //!
-//! The instrument gives the memory of every port and the target listens, whatever it is; where
-//! there is no target, the instrument's two ports are the ends of one wire. A frame that finds a
-//! full ring is lost on the link, as on a cable. Data planes that poll never leave their core, so
-//! targets that have no turn are held; only the one that is measured runs. Caches of flows are
-//! filled before each trial (`warming`).
+//! The tester provides the memory of every port, and the target listens. Without a target, the tester's two ports are
+//! the ends of one wire. A frame that finds a full ring is lost on the link, as on a cable. Polling data planes never
+//! leave their core, so inactive targets are stopped and only the measured one runs. Flow caches are filled before
+//! each trial (`warming`).
 
-/// Until when caches are filled.
+/// Decides when caches are filled.
 pub mod warming;
 
 use std::collections::BTreeMap;
@@ -50,46 +49,46 @@ use crate::parameter::{Parameters, Table};
 use crate::workload::{self, Addresses, Setup};
 use warming::{Pass, Warming};
 
-/// How long a target may take to come up, and a wire until frames can pass.
+/// Time limit for a target to start, and for a wire to carry frames.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long our switch polls after the last frame, in microseconds: through a trial's pauses.
+/// Busy-poll time of our switch after the last frame, in microseconds; it spans a trial's pauses.
 const SPIN_US: &str = "1000000";
 
-/// How often the tester looks up while caches are filled: in between, whoever fills them has the
-/// core.
+/// Interval at which the tester checks progress while caches are filled; in between, the process that fills them has
+/// the core.
 pub(super) const EASE: Nanos = Nanos::from_millis(1);
 
-/// Upcalls that came to nothing: either the frame was dropped, or it was forwarded and the datapath
-/// had no room for its flow. Which of them, drops tell...
+/// Counter of upcalls that failed. Either the frame was dropped, or it was forwarded and the datapath had no room for
+/// its flow. The drop counters distinguish the two cases.
 const FAILED_UPCALLS: &str = "datapath.miss_with_failed_upcall";
 
-/// ...that threads hand in once a second.
+/// Delay of those drop counters, which threads publish once a second.
 const COVERAGE_LAG: Nanos = Nanos::from_millis(1500);
 
-/// Where targets stand, and how they are made.
+/// Creates targets over shared memory.
 pub struct MemifBench {
     lab: Lab,
     wiring: Wiring,
-    /// Our own program, which is started for our own targets.
+    /// This program; it is started for this project's targets.
     program: PathBuf,
     parameters: Parameters,
     stop: Arc<AtomicBool>,
-    /// How many sites there have been: their names differ, whatever stands there.
+    /// Number of sites created so far; it makes their names unique.
     sites: AtomicU32,
 }
 
-/// A target with the instrument on both its sides.
+/// A target with the tester on both sides.
 pub struct MemifTarget {
     kind: TargetKind,
-    // Before the ports: a program of DPDK may end when those at its sockets leave.
+    // Before the ports: a DPDK program may exit when its sockets' clients leave.
     peer: Box<dyn Peer>,
     access: Access,
     rig: LiveRig,
     overdue: Overdue,
     /// The SNMP agent that the lab started for it.
     agent: Option<lab::agent::Agent>,
-    /// What is captured of control channels.
+    /// Capture settings of control channels.
     capture: Capture,
     site: Site,
     holds: Option<Setup>,
@@ -100,7 +99,7 @@ pub struct MemifTarget {
 }
 
 impl MemifBench {
-    /// Sweeps what dead runs left under the root, and begins a new one there.
+    /// Removes leftovers of crashed runs below the root, and starts a new run folder there.
     pub fn open(
         surroundings: &Surroundings,
         parameters: &Parameters,
@@ -114,12 +113,12 @@ impl MemifBench {
         Ok(MemifBench { lab, wiring, program, parameters, stop, sites: AtomicU32::new(0) })
     }
 
-    /// Who runs where.
+    /// Returns the core assignment.
     pub fn cores(&self) -> &Cores {
         &self.wiring.cores
     }
 
-    /// Settings that all targets share, for the record.
+    /// Returns the settings that all targets share, for the record.
     pub fn settings(&self) -> Vec<(String, String)> {
         vec![
             ("cores_instrument".into(), format!("{:?}", self.wiring.cores.instrument)),
@@ -128,7 +127,7 @@ impl MemifBench {
         ]
     }
 
-    /// Starts a target and joins the instrument's ports to it, one to send out of and so many to send into.
+    /// Starts a target and connects the tester's ports to it: one output and `inputs` inputs.
     pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<MemifTarget, TargetError> {
         let number = self.sites.fetch_add(1, Ordering::Relaxed);
         let wiring = Wiring { ports: u32::from(inputs) + 1, ..self.wiring.clone() };
@@ -203,7 +202,7 @@ impl MemifBench {
         })
     }
 
-    /// Our tables are as large as what they shall hold.
+    /// The tables are as large as the entries to install.
     fn arguments(&self) -> Vec<OsString> {
         let parameters = &self.parameters;
         let (exact, wildcard) = (parameters.exact_entries_max, parameters.wildcard_entries_max);
@@ -224,7 +223,7 @@ impl MemifBench {
     }
 }
 
-/// The program as a router.
+/// Returns the arguments of the router.
 fn router(program: &Path, cache: usize) -> Ours {
     let mut addresses = router_addresses();
     addresses.truncate(2);
@@ -232,7 +231,7 @@ fn router(program: &Path, cache: usize) -> Ours {
     Ours::new(program, mode, vec!["--spin".into(), SPIN_US.into()])
 }
 
-/// Starts a target and joins the instrument's ports to it.
+/// Starts a target and connects the tester's ports to it.
 fn start(
     kind: TargetKind,
     peer: &mut dyn Peer,
@@ -247,9 +246,9 @@ fn start(
     Ok((access, LiveRig::new(ports, RIG_KEY, Arc::clone(stop))))
 }
 
-/// The instrument's two ports to a target, or to each other.
+/// Opens the tester's two ports to a target, or to each other.
 fn ports_of(kind: TargetKind, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
-    // One polling thread of Open vSwitch sends on the second of two rings.
+    // With one polling thread, Open vSwitch sends on the second of two rings.
     let is_ovs = kind.technology() == Technology::OpenFlow && !kind.is_ours();
     let rings = if is_ovs { 2 } else { 1 };
     let ends = match kind {
@@ -266,7 +265,7 @@ fn ports_of(kind: TargetKind, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetE
     ends.into_iter().map(open).collect()
 }
 
-/// Lets the ports talk to whoever is at their other ends until frames can pass.
+/// Runs the handshake of the ports with their peers until frames can pass.
 fn connect(ports: &mut [Box<dyn Port>], peer: &mut dyn Peer) -> Result<(), TargetError> {
     let mut nothing = Batch::new(1);
     let deadline = clock::now().saturating_add(Nanos(PATIENCE.as_nanos() as u64));
@@ -403,9 +402,9 @@ impl WorksOn for MemifTarget {
 }
 
 impl MemifTarget {
-    /// Begins anew, so that nothing of the last set-up is left.
-    /// A trial in which the target is ended, started anew and given what it held. The instrument's ends of
-    /// the links call it until it answers.
+    /// Runs a trial in which the target is stopped, restarted and configured again.
+    ///
+    /// The restart clears the last set-up. The tester's ends of the links reconnect until the target responds.
     fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
         let (setup, addresses) = (self.holds, self.addresses());
         let Self { kind, site, peer, access, rig, stop, .. } = self;
@@ -426,7 +425,7 @@ impl MemifTarget {
     }
 }
 
-/// How Open vSwitch of this name is set.
+/// Returns the settings of Open vSwitch for this target.
 pub(super) fn tuning(kind: TargetKind) -> Tuning {
     match kind {
         TargetKind::OvsDpdkEmcOn => Tuning::for_many_flows(true, false),
@@ -436,12 +435,12 @@ pub(super) fn tuning(kind: TargetKind) -> Tuning {
     }
 }
 
-/// Whether a target remembers decisions, so that it is another switch after it has met a flow.
+/// Returns whether a target caches decisions, so that it behaves differently after the first packets of a flow.
 pub(super) fn has_caches(kind: TargetKind) -> bool {
     kind.is_dpdk() && kind.technology() == Technology::OpenFlow
 }
 
-/// A pass over all flows of a setup at a low rate, by frames like the trial's.
+/// Returns a low-rate pass over all flows of a setup, with frames like the trial's.
 pub(super) fn tour(setup: &Setup, addresses: &Addresses, trial: &Trial) -> Trial {
     let frame_bytes = trial.streams.first().map_or(64, |stream| stream.frame_bytes as u16);
     let rate = Rate::FramesPerSecond(warming::RATE_PPS);
@@ -456,8 +455,7 @@ pub(super) fn tour(setup: &Setup, addresses: &Addresses, trial: &Trial) -> Trial
     }
 }
 
-/// Fills the caches of a switch for what it holds: repeats the tour until one was found there
-/// wholly, or `patience` ends.
+/// Fills the caches of a switch: repeats the pass until one is served wholly from the caches, or `patience` ends.
 pub(super) fn fill_caches(
     rig: &mut LiveRig,
     peer: &mut dyn Peer,
@@ -471,7 +469,7 @@ pub(super) fn fill_caches(
     loop {
         let report = match rig.trial_at_ease(tour, EASE) {
             Ok(report) => report,
-            // The trial that follows will be told so too.
+            // The next trial reports the interruption, too.
             Err(RigError::Interrupted) => return Ok(None),
             Err(error) => return Err(TargetError::failed("filling caches", error)),
         };
@@ -487,7 +485,7 @@ pub(super) fn fill_caches(
     }
 }
 
-/// What a target's counters say: the frames that it lost by place and reason, and the rest.
+/// Splits a target's counters into frames lost by place and reason, and the rest.
 pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapshot {
     let mut snapshot = Snapshot { work: work(kind, &counters), ..Snapshot::default() };
     let lost = |at: &str, why: &str| (LossPlace::Target, at.to_string(), why.to_string());
@@ -502,7 +500,7 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
             snapshot.drops = renamed.collect();
         }
         TargetKind::Testpmd => {
-            // What it has taken and could not send it tells only when it ends.
+            // Frames that it received and could not send appear in its counters only when it ends.
             let count = |name: &str| counters.get(name).copied().unwrap_or(0);
             for (from, to) in [("port.1", "port.2"), ("port.2", "port.1")] {
                 let taken = count(&format!("{from}.received"));
@@ -527,7 +525,7 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
                     }
                     _ => {}
                 }
-                // A hundred events of its inner life are of no use to a reader.
+                // Open vSwitch has a hundred internal event counters, which are of no use to a reader.
                 if !name.starts_with("coverage.") {
                     snapshot.counters.insert(name, value);
                 }
@@ -537,8 +535,8 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
     snapshot
 }
 
-/// What the polling thread says of its time. That of Open vSwitch counts frames and cycles over all
-/// its threads, of which only one polls.
+/// Returns the work of the polling thread. The counters of Open vSwitch sum frames and cycles over all its threads,
+/// of which only one polls.
 fn work(kind: TargetKind, counters: &BTreeMap<String, u64>) -> Option<Work> {
     let count = |name: &str| counters.get(name).copied();
     if kind.is_ours() {

@@ -1,17 +1,17 @@
-//! Our own targets in this process, joined to the instrument by rings of frames in memory, or by
-//! none: frames are played to them (`replay`).
+//! Targets in this process, connected to the tester by in-memory rings of frames, or without a link by replayed
+//! frames (`replay`).
 //!
-//! Live, the target has a thread and a core of its own while a trial runs; in virtual time it takes
-//! turns with the instrument on links that really serialise at the nominal capacity. Between
-//! trials nobody runs it but whoever installs something, so nothing is shared.
+//! In real time, the target has its own thread and core during a trial. In virtual time, it alternates with the
+//! tester, on links that serialize frames at the nominal capacity. Between trials only the code that installs entries
+//! runs the target, so nothing is shared.
 
-/// Several switches, joined to each other.
+/// Networks of several switches.
 mod network;
-/// The service time of a simulated target.
+/// Service time of a simulated target.
 mod service;
 /// A node in virtual time.
 mod simulated;
-/// A controller's waiting.
+/// Control channel operations that run the node while they wait.
 mod turns;
 
 use std::collections::BTreeMap;
@@ -61,13 +61,13 @@ use service::FrameService;
 use simulated::{Simulated, simulated};
 use turns::{installed, patient};
 
-/// Bytes that fit into a control channel in memory.
+/// Capacity of a control channel in memory, in bytes.
 const CHANNEL_BYTES: usize = 1 << 20;
 
-/// How often a target that is busy with frames serves its control channel.
+/// Interval at which a target that is busy with frames serves its control channel.
 const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
 
-/// Makes targets in this process.
+/// Creates targets in this process.
 pub struct MemoryBench {
     link: Link,
     parameters: Parameters,
@@ -78,13 +78,13 @@ pub struct MemoryBench {
 /// A target in this process.
 struct MemoryTarget {
     kind: TargetKind,
-    /// What is captured of control channels.
+    /// Capture settings of control channels.
     capture: Capture,
     rig: AnyRig,
     cores: Cores,
-    /// What the node was made by, to make it anew.
+    /// The node's configuration, to create it again.
     config: Option<Config>,
-    /// The OpenFlow connection that stays, as a controller's does.
+    /// The OpenFlow connection that stays open, as a controller's does.
     controller: Option<Controller>,
     holds: Option<Setup>,
     busy_ns: u64,
@@ -92,24 +92,24 @@ struct MemoryTarget {
     stop: Arc<AtomicBool>,
 }
 
-/// The instrument around a target.
+/// The tester's ports around a target.
 enum AnyRig {
-    /// Real time: the node runs in a thread during trials. No node: a cable.
+    /// Real time: the node runs in a thread during trials. Without a node: a cable.
     Live(Box<LiveRig>, Option<Box<Node>>),
-    /// Real time, frames from memory. No node: one port plays to the other.
+    /// Real time with replayed frames. Without a node, one port plays to the other.
     Replay(Box<ReplayRig>, Played),
     /// Virtual time.
     Simulated(Box<SimRig<Simulated>>),
 }
 
-/// What frames are played to.
+/// Receiver of replayed frames.
 enum Played {
     Node(Box<Node>),
     Nothing(Vec<Box<dyn Port>>),
 }
 
 impl MemoryBench {
-    /// A bench for the link `memory` or `replay`; says how the cores are split.
+    /// Creates a bench for the link `memory` or `replay`, and reports the core assignment.
     pub fn open(
         link: Link,
         parameters: &Parameters,
@@ -124,12 +124,12 @@ impl MemoryBench {
         self.link
     }
 
-    /// Who runs where.
+    /// Returns the core assignment.
     pub fn cores(&self) -> &Cores {
         &self.cores
     }
 
-    /// Settings that all targets share, for the record.
+    /// Returns the settings that all targets share, for the record.
     pub fn settings(&self) -> Vec<(String, String)> {
         if self.parameters.simulated {
             return vec![("service_ns".into(), self.parameters.service_ns.to_string())];
@@ -152,7 +152,7 @@ impl MemoryBench {
         ]
     }
 
-    /// Makes a target with so many ports to send into, one or two.
+    /// Creates a target with one or two input ports.
     pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<Box<dyn Target>, TargetError> {
         if let TargetKind::Network(target) = kind {
             return self.network(target);
@@ -190,7 +190,7 @@ impl MemoryBench {
         Ok(self.joined(kind, rig, config))
     }
 
-    /// Makes a target that frames are played to.
+    /// Creates a target for replayed frames.
     fn played(&self, kind: TargetKind) -> Result<Box<dyn Target>, TargetError> {
         let names = ["replay 1", "replay 2"];
         let (rig, ports) = ReplayRig::new(names, key_of(kind), &self.stop);
@@ -221,22 +221,22 @@ impl MemoryBench {
         })
     }
 
-    /// The service of a target's frames, and the time that each takes.
+    /// Returns the service of a target's frames, and the service time of each frame.
     fn service(&self, kind: TargetKind) -> (FrameService, Nanos) {
-        // A model has its own times, and a live target its real ones.
+        // A model has its own service times, and a target in real time has real ones.
         let is_own = matches!(kind, TargetKind::Model(_)) || !self.parameters.simulated;
         let time = if is_own { Nanos::ZERO } else { Nanos(self.parameters.service_ns) };
         (FrameService::default(), time)
     }
 
-    /// Both ends of a link.
+    /// Creates both ends of a link.
     fn link_of(&self, label: &str) -> (Box<dyn Port>, Box<dyn Port>) {
         let clock = if self.parameters.simulated { Clock::Virtual } else { Clock::UserSpace };
         let (near, far) = pair_stamped(self.parameters.ring_frames as usize, label, clock);
         (self.end(near), self.end(far))
     }
 
-    /// One end of a link: in virtual time it serialises, in real time it drops what does not fit.
+    /// Creates one end of a link: in virtual time it serializes, in real time it drops frames beyond its capacity.
     fn end(&self, port: MemoryPort) -> Box<dyn Port> {
         match (self.parameters.simulated, self.parameters.capacity) {
             (true, Capacity::BitsPerSecond(bits)) => {
@@ -256,7 +256,7 @@ impl MemoryBench {
     ) -> Result<(Box<Node>, Config), TargetError> {
         let count = ports.len();
         let what = match kind {
-            // Between trials nobody answers the keep-alive, and nobody may miss it.
+            // Between trials no keep-alive is answered, so it must not time out.
             _ if is_our_switch(kind) => Kind::OpenFlow(OpenFlowConfig {
                 probe_ms: 3_600_000,
                 datapath_id,
@@ -297,7 +297,7 @@ impl MemoryBench {
     }
 }
 
-/// A target's end of a link, behind the time that the target takes for a frame.
+/// Wraps a target's end of a link with the target's service time for a frame.
 fn served(service: &FrameService, time: Nanos, port: Box<dyn Port>) -> Box<dyn Port> {
     if time > Nanos::ZERO { service.port(port) } else { port }
 }
@@ -313,28 +313,28 @@ fn opened(
         .map_err(|error| TargetError::failed(format!("making {}", kind.name()), error))
 }
 
-/// A switch's limits, with room for so many connections at least.
+/// Returns a switch's limits, with room for at least this many connections.
 fn limits(connections: usize) -> Limits {
     let limits = Limits::default();
     Limits { connections: limits.connections.max(connections), ..limits }
 }
 
-/// Whether it is made as an OpenFlow switch.
+/// Returns whether it is created as an OpenFlow switch.
 fn is_our_switch(kind: TargetKind) -> bool {
     kind.is_ours() && kind.technology() == Technology::OpenFlow
 }
 
-/// A fixed secret for each kind, so that runs can be repeated.
+/// Returns a fixed secret for each kind, so that runs can be repeated.
 fn key_of(kind: TargetKind) -> u64 {
     let place = TargetKind::ALL.iter().position(|other| *other == kind);
     let place = place.map(|place| place as u64);
-    // What is not in the list is told apart by its name.
+    // Kinds that are not in the list are distinguished by their name.
     let byte = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let named = || kind.name().bytes().fold(0xcbf2_9ce4_8422_2325, byte);
     0x706c_616e_696d_0000_u64.wrapping_add(place.unwrap_or_else(named))
 }
 
-/// Our router's interfaces. A port in memory has no address of its own, so the file gives one.
+/// Returns the router's interfaces. A port in memory has no address, so the configuration provides one.
 fn router_config(cache: usize, ports: usize) -> RouterConfig {
     let interface = |own: PortAddress| {
         let PortAddress { port, address, length } = own;
@@ -427,7 +427,7 @@ impl Target for MemoryTarget {
                 };
                 std::thread::scope(|scope| {
                     let worker = scope.spawn(|| {
-                        // Where the system does not let us choose, the scheduler does.
+                        // If pinning is not permitted, the scheduler chooses the core.
                         let _ = pin::pin(0, cores);
                         drive(node, |_, _| done.load(Ordering::Acquire))
                     });
@@ -527,7 +527,7 @@ impl MemoryTarget {
         }
     }
 
-    /// A trial in which the element's program is put in place anew now and then, on the frames' own path.
+    /// Runs a trial in which the element's program is swapped at intervals, in the frames' thread.
     fn trial_with_swaps(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
         let begins = self.now().saturating_add(trial.warmup);
         let mut moments: Vec<Nanos> =
@@ -542,7 +542,7 @@ impl MemoryTarget {
                 let done = AtomicBool::new(false);
                 std::thread::scope(|scope| {
                     let worker = scope.spawn(|| {
-                        // Where the system does not let us choose, the scheduler does.
+                        // If pinning is not permitted, the scheduler chooses the core.
                         let _ = pin::pin(0, cores);
                         drive(node, |node, now| {
                             if moments.pop_if(|at| *at <= now).is_some() {
@@ -561,7 +561,7 @@ impl MemoryTarget {
         }
     }
 
-    /// A controller's end of a channel to the node.
+    /// Opens a controller's end of a channel to the node.
     fn adopted(&mut self) -> Box<dyn Channel> {
         let now = self.now();
         adopted(self.node().expect("only switches are given orders"), now)
@@ -576,7 +576,7 @@ impl MemoryTarget {
         let (controller, span) = installed(node, setup, Hop::ALONE, (now, is_live), &stop)?;
         self.controller = Some(controller);
         match &mut self.rig {
-            // What a model was given acts later than it was given.
+            // A model activates entries later than it accepts them.
             AnyRig::Simulated(rig) if matches!(self.kind, TargetKind::Model(_)) => {
                 rig.idle(span).map_err(|error| TargetError::failed("letting time pass", error))
             }
@@ -584,7 +584,7 @@ impl MemoryTarget {
         }
     }
 
-    /// Makes the node anew on the same ports, so that nothing of the last set-up is left.
+    /// Creates the node again on the same ports, which clears the last set-up.
     fn remake(&mut self) -> Result<(), TargetError> {
         let (kind, now) = (self.kind, self.now());
         let Some(config) = self.config.clone() else { return Ok(()) };
@@ -609,22 +609,22 @@ impl MemoryTarget {
     }
 }
 
-/// A controller's end of a channel to a node.
+/// Opens a controller's end of a channel to a node.
 fn adopted(node: &mut Node, now: Nanos) -> Box<dyn Channel> {
     let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
     node.adopt(Box::new(theirs), now);
     Box::new(ours)
 }
 
-/// The same, with stamps by a simulation's clock.
+/// Opens the same channel with timestamps of a simulation's clock.
 fn adopted_stamped(node: &mut Node, clock: &Arc<AtomicU64>, now: Nanos) -> Box<dyn Channel> {
     let (ours, theirs) = ports::channel::memory::pair_stamped(CHANNEL_BYTES, "openflow", clock);
     node.adopt(Box::new(theirs), now);
     Box::new(ours)
 }
 
-/// Carries a module out in real time while the node has a thread of its own, which takes the ends of
-/// new connections as they are made; and how long it ran.
+/// Runs a module in real time while the node has a thread of its own, which receives the ends of new connections;
+/// returns how long the node ran.
 fn staged(
     rig: &mut LiveRig,
     node: &mut Node,
@@ -638,7 +638,7 @@ fn staged(
     let done = &done;
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
-            // Where the system does not let us choose, the scheduler does.
+            // If pinning is not permitted, the scheduler chooses the core.
             let _ = pin::pin(0, cores);
             drive(node, |node, now| {
                 making.try_iter().for_each(|theirs| node.adopt(theirs, now));
@@ -658,7 +658,7 @@ fn staged(
     })
 }
 
-/// A plan as requests to a target that holds nothing yet.
+/// Converts a plan to requests to an empty target.
 fn requests(kind: TargetKind, plan: &Plan) -> Vec<Request> {
     let station = |it: &Station| MacEntry { mac: Mac(it.mac), port: it.port, vlan: 0 };
     let neighbour =
@@ -691,12 +691,12 @@ fn requests(kind: TargetKind, plan: &Plan) -> Vec<Request> {
     }
 }
 
-/// Asks a node in this process what its control socket would be asked.
+/// Sends a request to a node in this process, as over its control socket.
 fn ask(node: &mut Node, request: Request, now: Nanos) -> Result<Value, TargetError> {
     node.answer(request, now).map_err(|why| TargetError::failed("asking a target", why))
 }
 
-/// Runs a node until told to end; how long it ran.
+/// Runs a node until `ends` returns true; returns how long it ran.
 pub(super) fn drive(node: &mut Node, mut ends: impl FnMut(&mut Node, Nanos) -> bool) -> Nanos {
     let begun = clock::now();
     let mut serve_at = Nanos::ZERO;

@@ -1,51 +1,51 @@
-//! What can be measured, and how it is joined to the instrument.
+//! Targets and their links to the tester.
 //!
-//! A [`Target`] is one device with the instrument's ports on both its sides: it is programmed, it
-//! is offered trials, and it is asked what it lost. Each link has a file; names are in `name`.
+//! A [`Target`] is one device with the tester's ports on both sides. The tester programs it, offers trials and reads
+//! its loss counters. Each link has a file; names are in `name`.
 
 /// Names of targets and links.
 pub mod name;
-/// Which target is joined by which link.
+/// Choice of the link for each target.
 pub mod links;
 /// Several switches as one target.
 pub mod network;
-/// Targets that are programmed by a graph.
+/// Targets programmed by a ProGFE graph.
 pub mod progfe;
 /// VLAN tagging in the kernel.
 mod linux_tagger;
-/// Targets that another build of this program is.
+/// Targets from another build of this program.
 pub mod build;
-/// Targets that behave like models of hardware.
+/// Targets that emulate a hardware model.
 pub mod model;
-/// Control channels that are captured on the wire.
+/// Capture of control channels on the wire.
 mod tapped;
-/// Devices of the user's own.
+/// User devices.
 pub mod device;
 /// Hosts at the ends of a site's links.
 mod hosts;
-/// SNMP agents beside targets.
+/// SNMP agents of targets.
 mod witness;
-/// Entries as an OpenFlow controller installs them.
+/// Flow entries as an OpenFlow controller installs them.
 pub mod program;
-/// A controller beside a trial.
+/// A controller that acts during a trial.
 pub mod orders;
-/// Frames that may still be under way when a trial is over.
+/// Longer drain while frames are unaccounted for.
 mod overdue;
-/// Programs that take each other's place while a trial is offered.
+/// Program swaps during a trial.
 pub mod swaps;
-/// A target made anew beside a trial.
+/// A target restart during a trial.
 mod reset;
-/// Addresses that bridges learn from frames.
+/// MAC addresses that bridges learn from frames.
 mod lesson;
-/// A tester that is away now and then.
+/// Simulated stalls of the tester.
 mod standstill;
-/// Targets in this process, joined by rings of frames in memory.
+/// Targets in this process, connected by in-memory rings of frames.
 pub mod memory;
-/// Frames from memory for targets in this process.
+/// Frames replayed from memory to targets in this process.
 mod replay;
-/// Targets in namespaces of their own, joined by veth pairs.
+/// Targets in namespaces of their own, connected by veth pairs.
 pub mod veth;
-/// Targets in processes of their own, joined by shared memory.
+/// Targets in processes of their own, connected by shared memory.
 pub mod memif;
 
 use std::collections::BTreeMap;
@@ -71,16 +71,16 @@ use crate::parameter::control::Capture;
 use crate::workload::{Addresses, PORTS_MAX, Setup};
 use name::{Link, TargetKind};
 
-/// Where the program stands: what a bench needs to know of the world around it.
+/// Paths that a bench needs.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
-    /// Our own program, to start our own targets by.
+    /// This program, to start this project's targets.
     pub program: PathBuf,
     /// The folder below which runs keep their sockets and processes.
     pub root: PathBuf,
 }
 
-/// Makes targets and joins them to the instrument.
+/// Creates targets and connects them to the tester.
 pub enum Bench {
     /// In this process.
     Memory(memory::MemoryBench),
@@ -92,11 +92,11 @@ pub enum Bench {
     Nic(device::bench::DeviceBench),
 }
 
-/// The benches of a run: one for each link that its targets stand on.
+/// The benches of a run: one for each link in use.
 pub struct Benches(Vec<(Link, Bench)>);
 
 impl Benches {
-    /// A bench for each of these links. `stop` ends trials in progress.
+    /// Opens a bench for each of these links. `stop` ends trials in progress.
     pub fn open(
         links: &[Link],
         surroundings: &Surroundings,
@@ -107,25 +107,25 @@ impl Benches {
         links.iter().map(open).collect::<Result<_, _>>().map(Benches)
     }
 
-    /// The bench of a link that the run uses.
+    /// Returns the bench of a link that the run uses.
     pub fn of(&mut self, link: Link) -> &mut Bench {
         let found = self.0.iter_mut().find(|(known, _)| *known == link);
         &mut found.expect("a bench is open for every link of the run").1
     }
 
-    /// Each of them.
+    /// Returns all benches.
     pub fn all(&mut self) -> impl Iterator<Item = &mut Bench> {
         self.0.iter_mut().map(|(_, bench)| bench)
     }
 
-    /// Settings that targets share, for the record.
+    /// Returns the settings that targets share, for the record.
     pub fn settings(&self) -> Vec<(String, String)> {
         self.0.iter().flat_map(|(_, bench)| bench.settings()).collect()
     }
 }
 
 impl Bench {
-    /// A bench for this link. `stop` ends trials in progress.
+    /// Opens a bench for this link. `stop` ends trials in progress.
     pub fn open(
         link: Link,
         surroundings: &Surroundings,
@@ -149,7 +149,7 @@ impl Bench {
         }
     }
 
-    /// Makes a target and joins it to the instrument by a port to send out of and so many to send into.
+    /// Creates a target and connects it to the tester by one output port and `inputs` input ports.
     pub fn target(&mut self, kind: TargetKind, inputs: u8) -> Result<Box<dyn Target>, TargetError> {
         match self {
             Bench::Memory(bench) => bench.target(kind, inputs),
@@ -182,12 +182,12 @@ impl Bench {
         self.link().name()
     }
 
-    /// Whether the tester can be measured over it without a target.
+    /// Returns whether the tester can be measured over this link without a target.
     pub fn can_be_looped(&self) -> bool {
         !matches!(self, Bench::Nic(_))
     }
 
-    /// Who runs where.
+    /// Returns the core assignment.
     pub fn cores(&self) -> &Cores {
         match self {
             Bench::Memory(bench) => bench.cores(),
@@ -197,7 +197,7 @@ impl Bench {
         }
     }
 
-    /// Settings that all targets share, for the record.
+    /// Returns the settings that all targets share, for the record.
     pub fn settings(&self) -> Vec<(String, String)> {
         match self {
             Bench::Memory(bench) => bench.settings(),
@@ -208,57 +208,57 @@ impl Bench {
     }
 }
 
-/// Something that is measured.
+/// A target of a measurement.
 pub trait Target {
-    /// Which it is.
+    /// Returns its kind.
     fn kind(&self) -> TargetKind;
 
-    /// Its version and the settings that matter, for the record.
+    /// Returns its version and relevant settings, for the record.
     fn describe(&self) -> Description;
 
-    /// What whoever watches the run should know of it.
+    /// Returns remarks for watchers of the run.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What it held may be gone: somebody else has had it meanwhile.
+    /// Discards what is known of its state; another owner may have changed it.
     fn forget(&mut self) {}
 
-    /// The addresses at both ends of its links.
+    /// Returns the addresses at both ends of its links.
     fn addresses(&self) -> Addresses;
 
-    /// Makes it hold what the setup says, and nothing else.
+    /// Installs the setup, and removes everything else.
     fn install(&mut self, setup: &Setup) -> Result<(), TargetError>;
 
-    /// Fills its caches for what it holds, so that it is met at work; what came of it, where it
-    /// has any.
+    /// Fills its caches with the installed flows, so that the trial meets them in steady state; returns the result if
+    /// it has caches.
     fn warm(&mut self, _trial: &Trial) -> Result<Option<Warmed>, TargetError> {
         Ok(None)
     }
 
-    /// Offers it a trial, and gives it the trial's orders meanwhile.
+    /// Runs a trial, with the trial's controller commands.
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError>;
 
-    /// Carries a measurement module out on it. What it holds afterwards is the module's doing.
+    /// Runs a measurement module on it. The module determines the state that remains.
     fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError>;
 
-    /// Carries a module out that asks its SNMP agent and leaves the target itself alone.
+    /// Runs a module that reads its SNMP agent and does not touch the target itself.
     fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError>;
 
-    /// What it and the kernel around it have counted so far.
+    /// Reads the counters of the target and of the kernel around it.
     fn snapshot(&mut self) -> Result<Snapshot, TargetError>;
 
-    /// Has its turn from now on. Of targets that would take each other's time one is awake.
+    /// Resumes it for its turn. Of targets that would compete for a core, only one is active.
     fn wake(&mut self) {}
 
-    /// Stands still until its next turn.
+    /// Pauses it until its next turn.
     fn rest(&mut self) {}
 
-    /// Ends it and cleans up; what goes wrong then is told.
+    /// Stops it and cleans up.
     fn stop(self: Box<Self>) -> Result<(), TargetError>;
 }
 
-/// What a target says of itself.
+/// Description of a target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Description {
     /// Its version.
@@ -274,13 +274,13 @@ impl From<lab::peer::Description> for Description {
     }
 }
 
-/// A rig whose ports lead, in their order, to the ports of one switch from 1 on.
+/// Returns a rig whose ports connect, in their order, to the ports of one switch from 1 on.
 pub(crate) fn scene(ports: usize) -> Scene {
     let joined = |port: usize| Some(Joined { switch: 0, port: port as u32 + 1 });
     Scene { joined: (0..ports).map(joined).collect() }
 }
 
-/// Why a connection to a target that is no OpenFlow switch cannot be made.
+/// Returns the error for a connection to a target that is not an OpenFlow switch.
 pub(crate) fn no_controller() -> ChannelError {
     ChannelError::System {
         doing: "connecting to",
@@ -289,13 +289,13 @@ pub(crate) fn no_controller() -> ChannelError {
     }
 }
 
-/// Carries a module out in real time that has no connection.
+/// Runs a module without connections in real time.
 fn alone(rig: &mut LiveRig, module: &mut dyn Module) -> StageReport {
     rig.stage(module, &Scene::default(), &mut |_, _| Err(no_controller()))
 }
 
-/// Carries a module out in real time on a target that is reached so. Where that has no controller, only a
-/// module that wants none can be.
+/// Runs a module in real time on a target with this control channel. A target without a controller supports only
+/// modules that need none.
 fn stage(
     rig: &mut LiveRig,
     access: &Access,
@@ -314,32 +314,33 @@ fn stage(
     Ok(rig.stage(module, &scene, &mut |wanted, now| dialer.connect(wanted, now)))
 }
 
-/// The addresses where what joins instrument and target has none of its own.
+/// Addresses for links that have none of their own.
 pub(crate) const ADDRESSES: Addresses = Addresses::numbered([2, 0x49, 0, 0, 0], [2, 0x54, 0, 0, 0]);
 
 /// How a target's caches were filled before a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Warmed {
-    /// Whether it is now as it stays; if not, what is measured next is not the target at work.
+    /// Whether the caches are in steady state; if not, the next measurement does not show the target's normal
+    /// operation.
     pub is_steady: bool,
     /// Passes over every flow.
     pub passes: u64,
-    /// Frames in all of them.
+    /// Frames of all passes.
     pub frames: u64,
-    /// Frames of the last pass that were found in no cache.
+    /// Frames of the last pass that missed all caches.
     pub upcalls: u64,
-    /// Those of them that were lost.
+    /// Number of these that were lost.
     pub upcalls_lost: u64,
-    /// Flows that its data path then held.
+    /// Flows in its datapath afterwards.
     pub flows: u64,
-    /// How many it would hold at most.
+    /// Limit of flows in its datapath.
     pub flow_limit: u64,
-    /// How long it took.
+    /// Duration.
     pub duration: Nanos,
 }
 
 impl Warmed {
-    /// By name, as counters of the trial that follows.
+    /// Returns the values by name, as counters of the following trial.
     pub fn counts(&self) -> [(&'static str, u64); 7] {
         [
             ("warm.passes", self.passes),
@@ -356,15 +357,15 @@ impl Warmed {
 /// Counters at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Frames lost so far: by whom, at which part, why.
+    /// Frames lost so far, by place, part and reason.
     pub drops: BTreeMap<(LossPlace, String, String), u64>,
     /// The target's own counters by name.
     pub counters: BTreeMap<String, u64>,
-    /// What its polling threads did so far, where they tell.
+    /// Work of its polling threads so far, if it reports it.
     pub work: Option<Work>,
-    /// Processor time used so far by name, in nanoseconds, and the core that it is pinned to.
+    /// CPU time used so far, by name, in nanoseconds, and the core to which the thread is pinned.
     pub cpu_ns: BTreeMap<String, (u64, Option<u32>)>,
-    /// Resident memory of its processes, huge pages counted, where it has any of its own.
+    /// Resident memory of its processes, huge pages included, if it has any.
     pub memory_bytes: Option<u64>,
 }
 
@@ -382,9 +383,10 @@ impl Snapshot {
         self.add(named.collect());
     }
 
-    /// Adds counters with dotted names: `ports.1.drops.REASON` and `drops.REASON` are frames that
-    /// the target lost, as are [events of Open vSwitch](lost_in_ovs), all others plain counters. Whether there were any
-    /// of the former's kind of account, that is, whether the target tells its losses.
+    /// Adds counters with dotted names, and returns whether the target reports losses.
+    ///
+    /// `ports.1.drops.REASON` and `drops.REASON` are frames that the target lost, and so are some [events of Open
+    /// vSwitch](lost_in_ovs). All others are plain counters.
     pub fn add(&mut self, counters: BTreeMap<String, u64>) -> bool {
         let mut tells = false;
         for (name, value) in counters {
@@ -412,10 +414,11 @@ impl Snapshot {
     }
 }
 
-/// Where and why Open vSwitch lost the frames that this event of its inner life counts, if they are frames: those
-/// which its datapath dropped, and those which it would have told its controller of, had the queue of a hundred before
-/// that connection not been full (`rconn_send_with_limit`). Not those that an action handed to user space, a controller's
-/// above all: its datapath calls each of them dropped, because what user space does with them is no more its business.
+/// Returns where and why Open vSwitch lost the frames of this event counter, if it counts lost frames.
+///
+/// Lost frames are those that its datapath dropped, and packet-ins that found the queue of a hundred to the
+/// connection full (`rconn_send_with_limit`). Frames that an action handed to user space, mostly to a controller, are
+/// not: the datapath counts each of them as dropped because it does not see what user space does with them.
 fn lost_in_ovs(name: &str) -> Option<(&'static str, &str)> {
     match name {
         "coverage.rconn_overflow" => Some(("control channel", "queue_to_controller_full")),
@@ -424,10 +427,10 @@ fn lost_in_ovs(name: &str) -> Option<(&'static str, &str)> {
     }
 }
 
-/// How Open vSwitch's names for what its datapath drops begin.
+/// Prefix of Open vSwitch's datapath drop counters.
 const DATAPATH_DROPS: &str = "coverage.datapath_drop_";
 
-/// What our own polling threads say of their time, by their counters' names.
+/// Returns the work of our polling threads, from their counters.
 fn work_of_ours(counters: &BTreeMap<String, u64>) -> Option<Work> {
     let count = |name: &str| counters.get(name).copied();
     let frames = (1..=PORTS_MAX).filter_map(|port| count(&format!("ports.{port}.rx_frames"))).sum();
@@ -435,7 +438,7 @@ fn work_of_ours(counters: &BTreeMap<String, u64>) -> Option<Work> {
     Some(Work { cycles_busy, cycles_idle, frames })
 }
 
-/// Who lost frames, as an orderable key.
+/// Place of a loss, as an orderable key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LossPlace {
     /// The target itself.
@@ -453,24 +456,24 @@ impl From<LossPlace> for Place {
     }
 }
 
-/// Why a target cannot be measured.
+/// Error of a target.
 #[derive(Debug)]
 pub enum TargetError {
-    /// Something that the machine lacks, and how to get it.
+    /// A missing requirement of the machine, and how to get it.
     Need(String),
-    /// The target cannot hold this: what, and why.
+    /// The target cannot hold this state: what, and why.
     CannotHold(String),
-    /// It did not do what it should: what was attempted, and what happened.
+    /// An operation failed.
     Failed {
-        /// What was attempted.
+        /// The operation.
         doing: String,
-        /// What happened.
+        /// The failure.
         why: String,
     },
 }
 
 impl TargetError {
-    /// An attempt that failed.
+    /// Creates the error of a failed operation.
     pub fn failed(doing: impl Into<String>, why: impl std::fmt::Display) -> Self {
         TargetError::Failed { doing: doing.into(), why: why.to_string() }
     }

@@ -1,8 +1,7 @@
-//! Targets that behave like a model of hardware: their names on the command line, kept for the process's life.
+//! Targets that emulate a hardware model, with their names on the command line, kept for the process's lifetime.
 //!
-//! A name is `ours:model=NAME[,mode=openflow|legacy]`; NAME is that of a model that comes with the program, or a file.
-//! Invariant: one text is one [`ModelTarget`], however often it is asked for, so that a target's kind stays a small
-//! value that is copied.
+//! A name is `ours:model=NAME[,mode=openflow|legacy]`; NAME is a built-in model or a file. Invariant: equal texts
+//! give equal [`ModelTarget`]s, so that a target's kind stays a small value that is copied.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,26 +16,26 @@ use switch::behaviour::model::{Model, known};
 use super::TargetError;
 use super::veth::lab_error;
 
-/// What a name of such a target begins with.
+/// Prefix of such a target's name.
 pub const PREFIX: &str = "ours:model=";
 
-/// A model's entries act after so long at most.
+/// Longest time until a model's entries become active.
 pub const SETTLE_MAX: Nanos = Nanos::from_secs(600);
 
-/// A process is asked so often whether they do.
+/// Interval at which a process is polled for this.
 const SETTLE_INTERVAL: Nanos = Nanos::from_millis(20);
 
-/// Names of models that one process keeps.
+/// Limit of names in one process.
 const TARGETS_MAX: usize = 1024;
 
-/// A target that behaves like a model.
+/// A target that emulates a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ModelTarget {
     place: u16,
     mode: Mode,
 }
 
-/// What the hardware is used as.
+/// Mode of the hardware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mode {
     /// As an OpenFlow switch.
@@ -45,18 +44,18 @@ pub enum Mode {
     Legacy,
 }
 
-/// Why there is no such model.
+/// Error of a model's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelError {
-    /// None has this name.
+    /// No model has this name.
     Unknown(String),
-    /// What follows the name is not a mode.
+    /// The text after the name is not a mode.
     BadOption(String),
     /// The file cannot be read: its name, and why.
     Unreadable(String, String),
-    /// The file has these faults.
+    /// The file has these errors.
     Faults(String, Vec<Fault>),
-    /// So many names are kept already.
+    /// The limit of names is reached.
     TooMany(usize),
 }
 
@@ -69,11 +68,11 @@ struct Kept {
     mode: Mode,
 }
 
-/// A name is never forgotten, as what it names is copied everywhere.
+/// Entries are never removed, because copies of their index exist everywhere.
 static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
 
 impl ModelTarget {
-    /// The target that this text names, which begins with [`PREFIX`].
+    /// Returns the target that this text names; it starts with [`PREFIX`].
     pub fn parse(text: &str) -> Result<ModelTarget, ModelError> {
         let said = text.strip_prefix(PREFIX).unwrap_or(text);
         let (source, mode) = match said.split_once(',') {
@@ -112,29 +111,29 @@ impl ModelTarget {
         kept.get(usize::from(self.place)).expect("a target is made only by being kept")
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         self.kept().text
     }
 
-    /// One line for people.
+    /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         self.kept().about
     }
 
-    /// What a place of its own in the lab is called.
+    /// Returns the name of its site in the lab.
     pub fn site(self) -> &'static str {
         self.kept().site
     }
 
-    /// The same hardware without OpenFlow; none for what is that already.
+    /// Returns the same hardware without OpenFlow; `None` if this is that already.
     pub fn legacy(self) -> Option<ModelTarget> {
         let is_openflow = self.mode == Mode::OpenFlow;
         let text = format!("{PREFIX}{},mode=legacy", self.source());
         is_openflow.then(|| ModelTarget::parse(&text).ok()).flatten()
     }
 
-    /// What the hardware is used as.
+    /// Returns the mode of the hardware.
     pub fn mode(self) -> Mode {
         self.mode
     }
@@ -144,13 +143,13 @@ impl ModelTarget {
         Arc::clone(&self.kept().model)
     }
 
-    /// How our program is told of it by `--model`.
+    /// Returns the value of our program's `--model` option.
     pub fn source(self) -> &'static str {
         &self.kept().source
     }
 }
 
-/// The model of this name or in this file.
+/// Loads the model with this name or in this file.
 pub fn load(source: &str) -> Result<Arc<Model>, ModelError> {
     if let Some(model) = known::find(source) {
         return Ok(model);
@@ -165,7 +164,7 @@ pub fn load(source: &str) -> Result<Arc<Model>, ModelError> {
     Ok(Arc::new(model))
 }
 
-/// Waits until everything acts that a target in a process of its own was given.
+/// Waits until all entries of a target in a process of its own are active.
 pub fn settle(peer: &mut dyn Peer, stop: &AtomicBool) -> Result<(), TargetError> {
     let deadline = clock::now().saturating_add(SETTLE_MAX);
     loop {

@@ -1,6 +1,6 @@
-//! The names of targets and links, as the command line takes them (PRODUCT.md, "Command line").
+//! Names of targets and links on the command line (PRODUCT.md, "Command line").
 //!
-//! A name that is part of the contract but not of this version is told apart from a wrong one.
+//! A name that is specified but not part of this version gets a different error than a wrong name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,14 +15,14 @@ use super::progfe::{self, ProGfeError, ProGfeTarget};
 use crate::nearest;
 use crate::python::Fault;
 
-/// What can be measured.
+/// Kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TargetKind {
     /// Our OpenFlow switch.
     Ours,
-    /// Our OpenFlow switch, frames served first come first served whichever port they came in on.
+    /// Our OpenFlow switch; it serves frames in order of arrival across all ports.
     OursFirstCome,
-    /// Our OpenFlow switch, frames in a thread of their own over links where it has one thread otherwise.
+    /// Our OpenFlow switch, with a separate thread for frames over links where it normally has one thread.
     OursFrameThread,
     /// Our learning bridge.
     Bridge,
@@ -34,15 +34,15 @@ pub enum TargetKind {
     Tagger,
     /// Open vSwitch, userspace datapath.
     Ovs,
-    /// Open vSwitch on DPDK, set as it comes.
+    /// Open vSwitch on DPDK, default settings.
     OvsDpdk,
-    /// Open vSwitch on DPDK, set for many flows, all of which the exact-match cache takes.
+    /// Open vSwitch on DPDK, configured for many flows, all of which fit into the exact-match cache.
     OvsDpdkEmcOn,
-    /// Open vSwitch on DPDK, set for many flows, without the exact-match cache.
+    /// Open vSwitch on DPDK, configured for many flows, without the exact-match cache.
     OvsDpdkEmcOff,
-    /// Open vSwitch on DPDK, set for many flows, with the signature-match cache alone.
+    /// Open vSwitch on DPDK, configured for many flows, with the signature-match cache only.
     OvsDpdkSmcOn,
-    /// DPDK's test forwarder: the most that a wire of shared memory carries.
+    /// DPDK's test forwarder, which shows the highest rate of a shared-memory wire.
     Testpmd,
     /// The kernel's bridge.
     LinuxBridge,
@@ -52,35 +52,35 @@ pub enum TargetKind {
     LinuxTagger,
     /// No target: the cable.
     Direct,
-    /// Our OpenFlow switch, behaving like a model of hardware.
+    /// Our OpenFlow switch, emulating a hardware model.
     Model(ModelTarget),
-    /// Our element that is programmed by a graph, with a program that bridges, routes or tags.
+    /// Our ProGFE element, with a program that bridges, routes or tags.
     ProGfe(ProGfeTarget),
-    /// Several OpenFlow switches that are joined to each other.
+    /// Several connected OpenFlow switches.
     Network(NetworkTarget),
-    /// A device of the user's own.
+    /// A user device.
     Device(Device),
-    /// One of ours as another build of this program has it, or an Open vSwitch below a prefix of its own.
+    /// A target from another build of this program, or an Open vSwitch below its own prefix.
     Build(BuildTarget),
 }
 
-/// What a target does with a frame; decides what it must hold and which traffic suits it.
+/// Forwarding technology; it determines the entries that a target needs and the traffic that suits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Technology {
     /// Forwards by flow entries that a controller installs.
     OpenFlow,
-    /// Forwards by destination address of the frame.
+    /// Forwards by destination MAC address.
     Bridging,
-    /// Forwards by destination address of the packet.
+    /// Forwards by destination IP address.
     Routing,
-    /// Puts VLAN tags on by conditions.
+    /// Adds VLAN tags by conditions.
     Tagging,
     /// A cable.
     Wire,
 }
 
 impl Technology {
-    /// The word for several of them.
+    /// Returns the singular noun for such a target.
     pub fn singular(self) -> &'static str {
         match self {
             Technology::OpenFlow => "OpenFlow switch",
@@ -91,7 +91,7 @@ impl Technology {
         }
     }
 
-    /// Several of them.
+    /// Returns the plural noun for such targets.
     pub fn plural(self) -> &'static str {
         match self {
             Technology::OpenFlow => "OpenFlow switches",
@@ -103,27 +103,27 @@ impl Technology {
     }
 }
 
-/// How instrument and target are joined.
+/// Link between tester and target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Link {
-    /// In one process, by rings of frames in memory.
+    /// In one process, over in-memory rings of frames.
     Memory,
-    /// In one process, by frames that are played from memory and counted on return.
+    /// In one process, with frames that are replayed from memory and counted on return.
     Replay,
-    /// By pairs of virtual Ethernet interfaces, read and written through AF_PACKET.
+    /// Over pairs of virtual Ethernet interfaces, through AF_PACKET.
     Veth,
-    /// By such pairs too, which the target reads and writes through AF_XDP.
+    /// Over such pairs too; the target uses AF_XDP.
     VethXdp,
-    /// By memory that the instrument's process and the target's share.
+    /// Over memory that the tester's process and the target's process share.
     Memif,
-    /// By interfaces of this host that a user cabled to a device, read and written through AF_PACKET.
+    /// Over interfaces of this host that a user cabled to a device, through AF_PACKET.
     Nic,
-    /// By such interfaces, through AF_XDP.
+    /// Over such interfaces, through AF_XDP.
     NicXdp,
 }
 
 impl TargetKind {
-    /// Every kind but models and devices, in the order in which they are listed and drawn.
+    /// Every kind except models and devices, in the order of lists and charts.
     pub const ALL: [TargetKind; 17] = [
         TargetKind::Ours,
         TargetKind::OursFirstCome,
@@ -144,7 +144,7 @@ impl TargetKind {
         TargetKind::OursFrameThread,
     ];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             TargetKind::Ours => "ours",
@@ -172,7 +172,7 @@ impl TargetKind {
         }
     }
 
-    /// One line for people.
+    /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         match self {
             TargetKind::Ours => "our OpenFlow switch",
@@ -212,7 +212,7 @@ impl TargetKind {
         }
     }
 
-    /// What it does with a frame.
+    /// Returns its forwarding technology.
     pub fn technology(self) -> Technology {
         match self {
             TargetKind::Ours
@@ -246,7 +246,7 @@ impl TargetKind {
         }
     }
 
-    /// Whether it is a program of DPDK, whose threads poll: on a core of their own, or to no end.
+    /// Returns whether it is a DPDK program, whose threads busy-poll a core each.
     pub fn is_dpdk(self) -> bool {
         matches!(
             self,
@@ -258,7 +258,7 @@ impl TargetKind {
         )
     }
 
-    /// Whether it is our own program.
+    /// Returns whether it is this project's program.
     pub fn is_ours(self) -> bool {
         if let TargetKind::Network(network) = self {
             return network.network().switches.iter().all(|switch| switch.kind.is_ours());
@@ -277,8 +277,10 @@ impl TargetKind {
         ) || matches!(self, TargetKind::Build(build) if build.kind().is_ours())
     }
 
-    /// Whether it learns addresses of frames, or is a cable, which need not. Our switch is not asked to: what it
-    /// learns for NORMAL it forgets after five minutes, and a bridge is there.
+    /// Returns whether it learns addresses from frames, or is a cable, which needs no learning.
+    ///
+    /// Our switch does not count: it forgets after five minutes what it learns for NORMAL, and a bridge exists for
+    /// that test.
     pub fn learns(self) -> bool {
         let is_our_switch = self.is_ours() && self.technology() == Technology::OpenFlow;
         let is_network = matches!(self, TargetKind::Network(_));
@@ -286,7 +288,7 @@ impl TargetKind {
         !is_network && !forwards_else && !is_our_switch
     }
 
-    /// The switches that frames pass from the instrument's first port to its second.
+    /// Returns the switches on the path from the tester's first port to its second.
     pub fn path(self) -> Vec<Hop> {
         match self {
             TargetKind::Network(network) => network.network().path.clone(),
@@ -294,7 +296,7 @@ impl TargetKind {
         }
     }
 
-    /// Whether the lab can start it anew beside its links.
+    /// Returns whether the lab can restart it while its links stay in place.
     pub fn resets_on(self, link: Link) -> bool {
         match link {
             _ if matches!(self, TargetKind::Network(_)) => false,
@@ -304,7 +306,7 @@ impl TargetKind {
         }
     }
 
-    /// The ports that it has, where that is known beforehand.
+    /// Returns the number of its ports, if it is known in advance.
     pub fn ports(self) -> Option<usize> {
         match self {
             TargetKind::Device(device) => Some(device.said().ports.len()),
@@ -313,25 +315,25 @@ impl TargetKind {
         }
     }
 
-    /// Whether it can be joined by this link.
+    /// Returns whether it supports this link.
     pub fn runs_on(self, link: Link) -> bool {
         if let TargetKind::Network(network) = self {
             return network.hindered_by(link).is_none();
         }
         if let TargetKind::Build(build) = self {
-            // Another program stands in another process.
+            // Another program runs in another process.
             let in_process = matches!(link, Link::Memory | Link::Replay);
             return !in_process && build.kind().runs_on(link);
         }
         match link {
-            // Somebody has cabled a device, and nothing else is.
+            // Only devices are cabled by the user.
             Link::Nic | Link::NicXdp => matches!(self, TargetKind::Device(_)),
             _ if matches!(self, TargetKind::Device(_)) => false,
-            // What came first is known by stamps that shared memory does not have.
+            // The order of arrival needs timestamps, which shared memory does not have.
             Link::VethXdp | Link::Memif if self == TargetKind::OursFirstCome => false,
             // Over shared memory and AF_XDP our switch has that thread anyway, and in this process it has none.
             _ if self == TargetKind::OursFrameThread => link == Link::Veth,
-            // A model's frames have no thread of their own, and are not decided where they lie.
+            // A model has no separate thread for frames and no zero-copy path.
             Link::VethXdp | Link::Replay if matches!(self, TargetKind::Model(_)) => false,
             Link::Veth => !self.is_dpdk(),
             Link::Memory | Link::Replay => self.is_ours() || self == TargetKind::Direct,
@@ -344,34 +346,34 @@ impl TargetKind {
     }
 }
 
-/// Names that an error lists: who sees more of them in one line reads none.
+/// Limit of names in an error message; a longer line would not be readable.
 const NAMES_MAX: usize = 20;
 
-/// Why a name was not understood.
+/// Error of a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameError {
-    /// No such thing; the names that exist.
+    /// Unknown name, with the existing names.
     Unknown {
-        /// What the text was meant to be: a target, a link.
+        /// Kind of name: a target, a link.
         what: &'static str,
         /// The text.
         text: String,
-        /// What would have been understood.
+        /// The valid names.
         known: Vec<&'static str>,
     },
-    /// A model that cannot be used.
+    /// A model's error.
     Model(ModelError),
-    /// A program that cannot be used.
+    /// A program's error.
     ProGfe(ProGfeError),
-    /// A topology that cannot be used.
+    /// A topology's error.
     Network(NetworkError),
-    /// A device's name that cannot be read.
+    /// A device name's error.
     Device(DeviceError),
-    /// A build that cannot be used.
+    /// A build's error.
     Build(BuildError),
-    /// A Python script that cannot be used.
+    /// A Python script's error.
     Script(Fault),
-    /// Part of the contract, and not of this version.
+    /// Specified, but not part of this version.
     NotYet {
         /// The text.
         text: String,
@@ -413,7 +415,7 @@ impl fmt::Display for NameError {
 
 impl std::error::Error for NameError {}
 
-/// How whoever named several targets at once, as other programs would have it, says so here.
+/// Returns the hint for several targets in one argument, as other programs allow them.
 fn several_targets(what: &str, text: &str) -> Option<String> {
     let is_target = |name: &str| name.parse::<TargetKind>().is_ok();
     let names: Vec<&str> = text.split(',').collect();
@@ -458,7 +460,7 @@ impl FromStr for TargetKind {
 }
 
 impl Link {
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Link::Memory => "memory",

@@ -1,11 +1,10 @@
-//! Several switches as one target: a topology file of switches, links between their ports, and the
-//! instrument's ports.
+//! Several switches as one target: a topology file with switches, links between their ports, and the tester's ports.
 //!
-//! A name is `topology:FILE`. What is measured end to end goes the [path](Hop) from the instrument's first
-//! port to its second; a module may speak to every switch. Invariant: one text is one
-//! [`NetworkTarget`], however often it is asked for, so that a target's kind stays a small value.
+//! A name is `topology:FILE`. End-to-end tests use the [path](Hop) from the tester's first port to its second; a
+//! module may connect to every switch. Invariant: equal texts give equal [`NetworkTarget`]s, so that a target's kind
+//! stays a small value.
 
-/// What a topology file says.
+/// Topology file format.
 pub mod file;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,10 +19,10 @@ use super::name::{Link, TargetKind};
 use super::program::{PORT_IN, PORT_OUT};
 use file::Fault;
 
-/// What a name of such a target begins with.
+/// Prefix of such a target's name.
 pub const PREFIX: &str = "topology:";
 
-/// Names of topologies that one process keeps.
+/// Limit of names in one process.
 const TARGETS_MAX: usize = 64;
 
 /// A target that is a network of switches.
@@ -32,47 +31,47 @@ pub struct NetworkTarget {
     place: u16,
 }
 
-/// Switches, and who is joined to whom.
+/// Switches and their links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
-    /// The switches, which connections count from 0 in this order.
+    /// The switches; connections number them from 0 in this order.
     pub switches: Vec<Switch>,
     /// The links between them.
     pub links: Vec<[End; 2]>,
-    /// What the instrument's ports are joined to, in their order.
+    /// The switch ports that the tester's ports connect to, in their order.
     pub instrument: Vec<End>,
-    /// The way from the instrument's first port to its second.
+    /// The path from the tester's first port to its second.
     pub path: Vec<Hop>,
 }
 
 /// A switch of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Switch {
-    /// What the file calls it.
+    /// Its name in the file.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: TargetKind,
-    /// Its ports, which count from 1.
+    /// Number of its ports, from 1.
     pub ports: u32,
 }
 
 /// A port of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct End {
-    /// Which switch, from 0.
+    /// Index of the switch, from 0.
     pub switch: usize,
-    /// Which port of it, from 1.
+    /// Number of the port, from 1.
     pub port: u32,
 }
 
-/// A switch on the way of frames: by which port they come and by which they are to leave.
+/// A switch on the path of frames, with its ingress and egress port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
-    /// Which switch, from 0.
+    /// Index of the switch, from 0.
     pub switch: usize,
-    /// The port that frames come in by.
+    /// The ingress port.
     pub port_in: u16,
-    /// The port that they leave by.
+    /// The egress port.
     pub port_out: u16,
 }
 
@@ -82,10 +81,10 @@ struct Kept {
     network: Network,
 }
 
-/// A name is never forgotten, as what it names is copied everywhere.
+/// Entries are never removed, because copies of their index exist everywhere.
 static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
 
-/// Why there is no such network.
+/// Error of a topology.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkError {
     /// The file.
@@ -95,7 +94,7 @@ pub struct NetworkError {
 }
 
 impl NetworkTarget {
-    /// The target that this text names, which begins with [`PREFIX`].
+    /// Returns the target that this text names; it starts with [`PREFIX`].
     pub fn parse(text: &str) -> Result<NetworkTarget, NetworkError> {
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = kept.iter().position(|it| it.text == text) {
@@ -120,22 +119,23 @@ impl NetworkTarget {
         kept.get(usize::from(self.place)).expect("a target is made only by being kept")
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         &self.kept().text
     }
 
-    /// One line for people.
+    /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         &self.kept().about
     }
 
-    /// The switches, and who is joined to whom.
+    /// Returns the switches and their links.
     pub fn network(self) -> &'static Network {
         &self.kept().network
     }
 
-    /// The first of its switches that this link does not carry; every one where it carries no network.
+    /// Returns the first of its switches that does not support this link; every switch if the link supports no
+    /// network.
     pub fn hindered_by(self, link: Link) -> Option<&'static Switch> {
         let carries = matches!(link, Link::Memory | Link::Veth);
         self.network().switches.iter().find(|switch| !carries || !switch.kind.runs_on(link))
@@ -143,13 +143,13 @@ impl NetworkTarget {
 }
 
 impl Network {
-    /// Where the instrument's ports lead.
+    /// Returns what the tester's ports connect to.
     pub fn scene(&self) -> Scene {
         let joined = |end: &End| Some(Joined { switch: end.switch, port: end.port });
         Scene { joined: self.instrument.iter().map(joined).collect() }
     }
 
-    /// What is at the other end of a port, if that is a switch.
+    /// Returns the other end of a port's link, if it is a switch.
     pub fn across(&self, end: End) -> Option<End> {
         self.links.iter().find_map(|&[one, other]| match end {
             end if end == one => Some(other),
@@ -158,9 +158,9 @@ impl Network {
         })
     }
 
-    /// The shortest way between two ports, if there is one.
+    /// Returns the shortest path between two ports, if there is one.
     fn way(&self, from: End, to: End) -> Option<Vec<Hop>> {
-        // By which port each switch was entered first.
+        // Port by which each switch was first reached.
         let mut entered: Vec<Option<End>> = vec![None; self.switches.len()];
         let mut waiting = VecDeque::from([from]);
         entered[from.switch] = Some(from);
@@ -189,7 +189,7 @@ impl Network {
     }
 }
 
-/// What the network consists of, for the record.
+/// Describes the network for the record.
 pub(super) fn described(network: &Network) -> BTreeMap<String, String> {
     let of = |end: &End| format!("{}:{}", network.switches[end.switch].name, end.port);
     let switches =
@@ -206,10 +206,10 @@ pub(super) fn described(network: &Network) -> BTreeMap<String, String> {
 }
 
 impl Hop {
-    /// The only switch of a target that is one.
+    /// The only switch of a target that is a single switch.
     pub const ALONE: Hop = Hop { switch: 0, port_in: PORT_IN, port_out: PORT_OUT };
 
-    /// A message that was made for a switch alone, for this one on the way.
+    /// Adapts a message for a single switch to the ports of this one.
     pub fn told(self, message: Message) -> Message {
         match message {
             Message::FlowMod(flow) => Message::FlowMod(self.led(flow)),
@@ -217,7 +217,7 @@ impl Hop {
         }
     }
 
-    /// A rule that was made for a switch alone, with the ports of this one.
+    /// Adapts a flow-mod for a single switch to the ports of this one.
     pub fn led(self, mut flow: FlowMod) -> FlowMod {
         if self.port_in == PORT_IN && self.port_out == PORT_OUT {
             return flow;

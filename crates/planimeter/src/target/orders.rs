@@ -1,4 +1,4 @@
-//! A controller beside a trial, in real time: one thread gives the orders, another sends frames.
+//! A controller that acts during a trial in real time: one thread sends its commands, another sends frames.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use instrument::trial::{Load, Trial, TrialReport};
 use packet::time::Nanos;
 use ports::channel::Url;
 
-/// How long a target may take for some progress with what it was ordered.
+/// Time limit for a target's progress with its commands.
 pub const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// How a controller that plays a script talks to its target.
+/// Returns the controller settings for a script.
 pub fn settings(script: &Script) -> Settings {
     let mut settings = Settings { reply_timeout: PATIENCE, ..Settings::new() };
     settings.session.versions = vec![script.version()];
@@ -28,13 +28,14 @@ pub fn connected(channel: &str, script: &Script) -> Result<Controller, ControlEr
     Controller::connect(&url, settings(script))
 }
 
-/// What there is to say of a trial in which no frame was sent.
+/// Returns the report of a trial in which no frame was sent.
 pub fn nothing_sent(trial: &Trial) -> TrialReport {
     TrialReport::unmeasured(trial, Nanos::ZERO, Load::default())
 }
 
-/// A trial with its orders, if it has any, which whoever `connect` gives is to carry out. Frames
-/// need the thread that calls, which a rig of its own has; orders then have another one.
+/// Runs a trial with its controller commands, if it has any, on the connection that `connect` opens.
+///
+/// A rig needs the calling thread for its frames; commands then run in another thread.
 pub fn trial(
     rig: &mut LiveRig,
     trial: &Trial,

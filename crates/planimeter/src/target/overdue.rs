@@ -1,10 +1,12 @@
-//! Frames that nobody knows of when a trial is over: they may still be under way.
+//! Extends a trial's drain time while frames are unaccounted for (RFC 2544, section 23).
 //!
-//! RFC 2544 section 23 waits two seconds after the last frame. Short trials wait less, which does no harm as long
-//! as every frame is accounted for afterwards. Where some are not, as when a target did not get its core for a while,
-//! the trial is kept open until they are, or until those two seconds are over. A target that loses frames which
-//! neither it nor the kernel counts would make every lossy trial that long: after waiting twice in vain it is waited for in one
-//! short step, so that frames which are only late are still counted.
+//! RFC 2544 waits two seconds after the last frame. Short trials wait less, which is safe as long as every frame is
+//! accounted for. Frames may be missing because a target lost its core for a while. The trial then stays open until
+//! all are accounted for, at most two seconds.
+//!
+//! A target may lose frames that neither it nor the kernel counts; every lossy trial would then last two seconds.
+//! After two extensions without progress, a target therefore gets one short step only, so that late frames still
+//! count.
 
 use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
@@ -13,56 +15,55 @@ use packet::time::Nanos;
 
 use super::{Snapshot, Target};
 
-/// How long is waited after the last frame at most (RFC 2544 section 23).
+/// Longest drain time after the last frame (RFC 2544 section 23).
 const DRAIN_MAX: Nanos = Nanos::from_secs(2);
 
-/// For how long at once.
+/// Length of one step.
 const STEP: Nanos = Nanos::from_millis(50);
 
-/// After waiting in vain so often, a target is waited for in one step only, and longer again once that helped.
+/// Number of extensions without progress after which only one step is granted. Progress restores the full drain time.
 const IN_VAIN_MAX: u32 = 2;
 
-/// What a target's last trials were like.
+/// Drain history of a target.
 #[derive(Debug, Default)]
 pub struct Overdue {
-    /// Frames that it and the kernel said they had lost when they were asked last.
+    /// Frames lost by the target and the kernel at the last reading.
     lost: u64,
-    /// How often nothing has come of waiting, the last times.
+    /// Number of consecutive extensions without progress.
     in_vain: u32,
 }
 
-/// A target that works on when a trial is over.
+/// A target that continues to forward after a trial.
 pub trait WorksOn: Target {
-    /// The tester's ports, and what the last trials were like.
+    /// Returns the tester's ports and the drain history.
     fn overdue(&mut self) -> (&mut LiveRig, &mut Overdue);
 }
 
 impl Overdue {
-    /// Keeps what the target and the kernel have lost until now.
+    /// Stores the losses of target and kernel so far.
     pub fn note(&mut self, snapshot: &Snapshot) {
         self.lost = lost(snapshot);
     }
 
-    /// How long a target is waited for; none for one step.
+    /// Returns the longest drain time; `None` for one step.
     fn longest(&self) -> Option<Nanos> {
         (self.in_vain < IN_VAIN_MAX).then_some(DRAIN_MAX)
     }
 
-    /// Notes whether waiting brought anything.
+    /// Records whether an extension made progress.
     fn judge(&mut self, missing: [u64; 2]) {
         let [before, after] = missing;
         self.in_vain = if after < before { 0 } else { self.in_vain + 1 };
     }
 }
 
-/// Whether what is missing of a trial's frames is waited for: it has some, and nobody has to be told meanwhile
-/// that they are sent.
+/// Returns whether a trial's drain may be extended: it has streams, and no controller commands.
 pub fn covers(trial: &Trial) -> bool {
     trial.orders.is_none() && !trial.streams.is_empty()
 }
 
-/// Offers a trial that [is covered](covers), and waits for what nobody accounts for. The target was asked what it had lost
-/// right before.
+/// Runs a trial that [is covered](covers), and extends its drain while frames are unaccounted for. The target's loss
+/// counters must have been read right before.
 pub fn trial(target: &mut impl WorksOn, trial: &Trial) -> Result<TrialReport, RigError> {
     let (rig, overdue) = target.overdue();
     let lost_before = overdue.lost;
@@ -71,7 +72,7 @@ pub fn trial(target: &mut impl WorksOn, trial: &Trial) -> Result<TrialReport, Ri
     let first = rig.missing(&open);
     let mut missing = first;
     while missing > 0 {
-        // Whoever cannot tell now says so when it is asked next.
+        // A target that cannot report now fails at its next reading.
         let Ok(snapshot) = target.snapshot() else { break };
         if lost(&snapshot).saturating_sub(lost_before) >= missing {
             break;
@@ -90,7 +91,7 @@ pub fn trial(target: &mut impl WorksOn, trial: &Trial) -> Result<TrialReport, Ri
     Ok(target.overdue().0.close(open))
 }
 
-/// Frames that others than the tester's ports lost.
+/// Returns the frames lost outside the tester's ports.
 fn lost(snapshot: &Snapshot) -> u64 {
     snapshot.drops.values().sum()
 }

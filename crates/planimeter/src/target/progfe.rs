@@ -1,10 +1,8 @@
-//! Targets that are programmed by a graph: their names on the command line, kept for the process's life.
+//! Targets programmed by a ProGFE graph, with their names on the command line, kept for the process's lifetime.
 //!
-//! A name is `progfe:FILE`, the file a program that can be run. What it is measured as, bridge, router or tagger, its
-//! classes say.
-//! Invariant: one text is one
-//! [`ProGfeTarget`], however often it is asked for, so that a target's kind stays a small value that is
-//! copied.
+//! A name is `progfe:FILE`; the file is a runnable program. The program's classes determine whether it is measured as
+//! a bridge, router or tagger. Invariant: equal texts give equal [`ProGfeTarget`]s, so that a target's kind stays a
+//! small value that is copied.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,29 +12,29 @@ use progfe::program::Program;
 use progfe::role::Role;
 use progfe::xml::Source;
 
-/// A setup tried on a program.
+/// Check of a setup on a program.
 mod rehearsal;
 
-/// What a name of such a target begins with.
+/// Prefix of such a target's name.
 pub const PREFIX: &str = "progfe:";
 
-/// Names that one process keeps.
+/// Limit of names in one process.
 const TARGETS_MAX: usize = 1024;
 
-/// A target that is programmed by a graph.
+/// A target programmed by a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProGfeTarget(u16);
 
-/// Why there is no such target.
+/// Error of a program's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProGfeError {
     /// The file cannot be read: its name, and why.
     Unreadable(String, String),
-    /// The program is refused: all that is wrong with it.
+    /// The program is rejected, with all its errors.
     Refused(String),
-    /// It can be asked to be nothing that is measured.
+    /// It has no role that can be measured.
     NoRole(String),
-    /// So many names are kept already.
+    /// The limit of names is reached.
     TooMany(usize),
 }
 
@@ -64,11 +62,11 @@ struct Kept {
     role: Role,
 }
 
-/// A name is never forgotten, as what it names is copied everywhere.
+/// Entries are never removed, because copies of their index exist everywhere.
 static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
 
 impl ProGfeTarget {
-    /// The target that this text names, which begins with [`PREFIX`].
+    /// Returns the target that this text names; it starts with [`PREFIX`].
     pub fn parse(text: &str) -> Result<ProGfeTarget, ProGfeError> {
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = kept.iter().position(|it| it.text == text) {
@@ -80,7 +78,7 @@ impl ProGfeTarget {
         let said = text.strip_prefix(PREFIX).unwrap_or(text);
         let program = read(said)?;
         let role = Role::of(&program).ok_or_else(|| ProGfeError::NoRole(said.into()))?;
-        // A process in the lab may stand in another folder.
+        // A process in the lab may have another working directory.
         let file = Path::new(said).canonicalize();
         let file = file.map_err(|error| ProGfeError::Unreadable(said.into(), error.to_string()))?;
         let place = kept.len() as u16;
@@ -100,17 +98,17 @@ impl ProGfeTarget {
         kept.get(usize::from(self.0)).expect("a target is made only by being kept")
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         self.kept().text
     }
 
-    /// One line for people.
+    /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         self.kept().about
     }
 
-    /// What a place of its own in the lab is called.
+    /// Returns the name of its site in the lab.
     pub fn site(self) -> &'static str {
         self.kept().site
     }
@@ -120,7 +118,7 @@ impl ProGfeTarget {
         &self.kept().file
     }
 
-    /// What it is measured as.
+    /// Returns the role in which it is measured.
     pub fn role(self) -> Role {
         self.kept().role
     }
@@ -130,7 +128,8 @@ impl ProGfeTarget {
         Arc::clone(&self.kept().program)
     }
 
-    /// How many ports its program declares: those from 1 on without a gap, as it is joined by them.
+    /// Returns the number of ports that its program declares: from 1 on without a gap, since the tester connects to
+    /// them in order.
     pub fn ports(self) -> usize {
         let program = self.program();
         let is_declared = |number: &u32| program.ports.iter().any(|port| port.number == *number);
@@ -138,7 +137,7 @@ impl ProGfeTarget {
     }
 }
 
-/// Reads and checks a program, which may name files beside it.
+/// Reads and checks a program, which may refer to files in its folder.
 fn read(file: &str) -> Result<Program, ProGfeError> {
     let unreadable =
         |error: std::io::Error| ProGfeError::Unreadable(file.into(), error.to_string());

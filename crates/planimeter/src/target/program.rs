@@ -1,8 +1,7 @@
-//! Entries as an OpenFlow controller installs them, so that a setup's frames leave by port 2.
+//! Flow entries as an OpenFlow controller installs them, so that a setup's frames leave by port 2.
 //!
-//! Exact entries name all twelve fields of OpenFlow 1.0, which is what puts them into a switch's
-//! hash table; wildcard entries name the UDP ports alone (bianco2010, section IV.B and IV.C), or
-//! what else was asked for.
+//! Exact entries match all twelve fields of OpenFlow 1.0, which puts them into a switch's hash table. Wildcard
+//! entries match the UDP ports only (bianco2010, sections IV.B and IV.C), or other fields on request.
 
 use instrument::controller::Settings;
 use instrument::controller::flows::Installed;
@@ -24,21 +23,21 @@ use instrument::stream::{Headers, Rate};
 /// Rules of a VLAN tagger.
 mod tags;
 
-/// The port that the tester sends into, by its number in the target.
+/// Ingress port of the tester's frames, by its number in the target.
 pub const PORT_IN: u16 = 1;
-/// The port that frames leave by.
+/// Egress port of the frames.
 pub const PORT_OUT: u16 = 2;
-/// The port that the second of two flows may come in by.
+/// Ingress port of the second of two flows.
 pub const PORT_IN_SECOND: u16 = 3;
 
-/// IPv4's number for UDP.
+/// IP protocol number of UDP.
 const UDP: u8 = 17;
-/// Bits of the prefixes of C-class networks.
+/// Prefix length of class C networks.
 const NETWORK_BITS: u8 = 24;
-/// Ethernet's number for IPv4.
+/// EtherType of IPv4.
 const IPV4: u16 = 0x0800;
 
-/// A setup holds only if the switch took every entry: the first that it refused, and why.
+/// Verifies that the switch accepted every entry; the error names the first rejected one, and why.
 pub fn checked(installed: &Installed) -> Result<(), TargetError> {
     match installed.refused.first() {
         None => Ok(()),
@@ -51,7 +50,7 @@ pub fn checked(installed: &Installed) -> Result<(), TargetError> {
     }
 }
 
-/// The entries that the setup asks for, in the order in which they are installed.
+/// Returns the entries of a setup, in the order of their installation.
 pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowMod> + use<> {
     let one = Setup { entries: 1, traffic: Traffic::One, ..*setup };
     let rate = Rate::FramesPerSecond(1.0);
@@ -62,14 +61,14 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
     let list = if table == Table::Acl { entries_of(setup) } else { Vec::new() };
     let count = match table {
         Table::Port | Table::Learned | Table::Macs | Table::Hosts | Table::Datagrams => 1,
-        // Those of tags come behind.
+        // The entries of tags follow at the end.
         Table::Empty | Table::Tags => 0,
-        // Each station, and everybody.
+        // One entry for each station, and one for broadcast.
         Table::Mesh => u32::from(setup.ports()) + 1,
         Table::Acl => list.len() as u32,
         _ => entries,
     };
-    // With two inputs the last part of the entries is that of the flow that comes in by the third port.
+    // With two inputs, the last entries belong to the flow from the third port.
     let (inputs, last, mac_source) =
         (setup.inputs, setup.last_part(), addresses.instrument[PLACE_SECOND]);
     let is_second = move |entry: u32| inputs == 2 && entry >= last;
@@ -107,14 +106,14 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
             _ => exact(&headers, port_in),
         };
         let priority = match (table, rules) {
-            // The longest prefix first.
+            // The longest prefix has the highest priority.
             (Table::Lpm, _) => PRIORITY_DEFAULT + u16::from(routes[entry as usize].1),
             (Table::Acl, _) => list[entry as usize].0,
-            // Of rules that overlap the earlier ones come first.
+            // Of overlapping rules, the earlier one has the higher priority.
             (_, Rules::Either) => u16::MAX - entry.min(u32::from(u16::MAX) - 1) as u16,
             _ => PRIORITY_DEFAULT,
         };
-        // Where frames of a bridge go is what it learned.
+        // A bridge forwards to the port where it learned the address.
         let to = match table {
             Table::Learned => reserved::NORMAL,
             Table::Mesh if entry as usize == stations.len() => reserved::FLOOD,
@@ -128,18 +127,18 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
     forwarding.chain(tagging)
 }
 
-/// How a controller installs a setup's entries: by OpenFlow 1.0 as the studies did, or by the first version that can
-/// do what they ask for.
+/// Returns the controller settings for a setup: OpenFlow 1.0 as in the studies, or the first version that supports
+/// the setup.
 pub fn settings(setup: &Setup) -> Settings {
     let mut settings = Settings::new();
-    // 1.0 can neither push a tag nor take the time to live down.
+    // OpenFlow 1.0 can neither push a tag nor decrement the TTL.
     if setup.tags() || setup.table == Table::Routed {
         settings.session.versions = vec![Version::V1_3];
     }
     settings
 }
 
-/// What a router does to a frame before it sends it on: it is the frame's sender now, to this receiver.
+/// Returns the actions of a router: it sets its own MAC address as source and the receiver's as destination.
 pub fn routing((source, destination): ([u8; 6], [u8; 6])) -> Vec<Action> {
     vec![
         Action::set_mac(Field::EthSrc, source),
@@ -148,9 +147,10 @@ pub fn routing((source, destination): ([u8; 6], [u8; 6])) -> Vec<Action> {
     ]
 }
 
-/// The entries of an access list, each with its priority: a rule with ranges of ports becomes an entry for
-/// each pair of prefixes of its ranges. Of two rules that overlap the earlier goes first, as long as
-/// there are priorities.
+/// Returns the entries of an access list, each with its priority.
+///
+/// A rule with port ranges becomes an entry for each pair of prefixes of its ranges. Of two overlapping rules the
+/// earlier one comes first, as long as there are priorities.
 fn entries_of(setup: &Setup) -> Vec<(u16, Match)> {
     let rules = access_list(setup.style, setup.entries);
     let priority = |at: usize| (u16::MAX - 1).saturating_sub(at.min(usize::from(u16::MAX)) as u16);
@@ -160,7 +160,7 @@ fn entries_of(setup: &Setup) -> Vec<(u16, Match)> {
     rules.iter().enumerate().flat_map(of).collect()
 }
 
-/// The matches that together ask for what a rule does.
+/// Returns the matches that together cover a rule.
 pub fn rule_matches(rule: &Rule) -> Vec<Match> {
     let address = |matching: Match, field, (network, length): (u32, u8)| match length {
         0 => matching,
@@ -215,7 +215,7 @@ fn wildcard(headers: &Headers) -> Match {
         .with(Field::UdpDst, headers.port_destination)
 }
 
-/// The match that names all twelve fields of OpenFlow 1.0.
+/// Returns the match on all twelve fields of OpenFlow 1.0.
 pub fn exact(headers: &Headers, port_in: u16) -> Match {
     wildcard(headers)
         .with(Field::InPort, port_in)

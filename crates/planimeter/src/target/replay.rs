@@ -1,10 +1,10 @@
-//! A data plane alone: in this process, between a port that plays frames from memory and one that
-//! counts what leaves, without a wire, another process or a tester beside it.
+//! A data plane alone, in this process: one port replays frames from memory, another counts the frames that leave,
+//! without a wire, another process or a concurrent tester.
 //!
-//! The generator's frames are made before the trial and lie in memory in their order. The target
-//! takes them as fast as it can, at most at the trial's rate, so no queue runs over: what was
-//! offered is what it took. Frames that leave are counted by port and not looked at, which the record says;
-//! over the other links they are.
+//! The generator creates the frames before the trial and stores them in memory in their order. The target takes them
+//! as fast as it can, at most at the trial's rate, so that no queue overflows: the offered load is what the target
+//! took. Frames that leave are counted by port but not checked, and the record says so; over the other links they are
+//! checked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,57 +30,57 @@ use switch::node::Node;
 
 use super::memory::drive;
 
-/// Frames of a tape whose headers vary.
+/// Frames of a tape with varying headers.
 pub const VARIED_FRAMES: usize = 1 << 20;
 
-/// Frames of a tape whose headers do not: as many as a network interface's ring holds.
+/// Frames of a tape with constant headers: as many as a network interface's ring holds.
 pub const SAME_FRAMES: usize = 4096;
 
-/// How long a target may take for what it has taken.
+/// Time limit for a target to finish the frames that it took.
 const DRAIN: Nanos = Nanos::from_millis(1);
 
-/// Marks of a trial: where it begins, begins to count, ends, and is done with.
+/// Marks of a trial: start, start of counting, end, and end of the drain.
 const MARKS: usize = 4;
 
-/// Plays trials to a target in this process.
+/// Replays trials to a target in this process.
 pub struct ReplayRig {
     players: Vec<Player>,
     key: u64,
     stop: Arc<AtomicBool>,
-    /// What was played last, by the stream that it was made for.
+    /// The last tape, with the stream that it was made for.
     last: Option<(Stream, Arc<Tape>)>,
 }
 
-/// What stands between the ports during a trial.
+/// What is between the ports during a trial.
 pub enum Between<'a> {
     /// A target.
     Node(&'a mut Node),
-    /// Nothing: what one port plays the other one gets.
+    /// Nothing: the other port receives what one port plays.
     Nothing(&'a mut [Box<dyn Port>]),
 }
 
-/// A trial on its way.
+/// A trial in progress.
 struct Course<'a> {
     player: &'a Player,
     play: Play,
-    /// Warm-up and measurement.
+    /// Durations of warm-up and measurement.
     legs: [Nanos; 2],
-    /// When its next part begins.
+    /// Start of its next part.
     next: Nanos,
-    /// When it was shown last to whoever watches.
+    /// Time of the last update for watchers.
     shown_at: Nanos,
     marks: Vec<Mark>,
     stop: &'a AtomicBool,
 }
 
-/// What the ports had counted at some moment, without what was taken and not yet looked at.
+/// Counters of the ports at one time, without frames that were taken but not processed.
 struct Mark {
     at: Nanos,
     counters: Vec<PortCounters>,
 }
 
 impl ReplayRig {
-    /// A rig, and the target's ports.
+    /// Creates a rig, and the target's ports.
     pub fn new(
         names: [&str; 2],
         key: u64,
@@ -96,7 +96,7 @@ impl ReplayRig {
         (ReplayRig { players, key, stop: Arc::clone(stop), last: None }, ports)
     }
 
-    /// Plays a trial to whatever is between the ports, on a thread that may run on these cores.
+    /// Replays a trial to the target, or from port to port, on a thread that may run on these cores.
     pub fn trial(
         &mut self,
         trial: &Trial,
@@ -128,7 +128,7 @@ impl ReplayRig {
         Ok(report(trial, stream, intended, &marks, is_tester))
     }
 
-    /// The trial's one stream: frames that leave are told apart by their port only.
+    /// Returns the trial's only stream. Frames that leave are distinguished by their port only.
     fn check<'a>(&self, trial: &'a Trial) -> Result<&'a Stream, RigError> {
         let problems = validate(&trial.streams, self.players.len());
         match trial.streams.as_slice() {
@@ -146,7 +146,7 @@ impl ReplayRig {
         }
     }
 
-    /// The stream's frames, made unless they were made for the last trial.
+    /// Returns the stream's frames; it reuses those of the last trial if they are the same.
     fn tape(&mut self, stream: &Stream) -> Arc<Tape> {
         if let Some((_, tape)) = self.last.as_ref().filter(|(last, _)| is_same(last, stream)) {
             return Arc::clone(tape);
@@ -158,12 +158,12 @@ impl ReplayRig {
     }
 }
 
-/// Whether the frames of both are the same, whatever their rates.
+/// Returns whether two streams have the same frames, regardless of their rates.
 fn is_same(one: &Stream, other: &Stream) -> bool {
     *one == Stream { rate: one.rate, ..other.clone() }
 }
 
-/// The first frames of a stream, as a generator would send them.
+/// Generates the first frames of a stream.
 fn recorded(stream: &Stream, key: u64) -> Tape {
     let templates = Templates::leaving(stream, key);
     let template = templates.of(0);
@@ -184,9 +184,9 @@ fn recorded(stream: &Stream, key: u64) -> Tape {
 }
 
 impl Between<'_> {
-    /// Runs a trial to its end, and says what the ports had counted on the way.
+    /// Runs a trial to its end, and returns the counters at its marks.
     fn run(self, cores: &[usize], mut course: Course<'_>) -> Vec<Mark> {
-        // Where the system does not let us choose, the scheduler does.
+        // If pinning is not permitted, the scheduler chooses the core.
         let _ = pin::pin(0, cores);
         match self {
             Between::Node(node) => {
@@ -202,7 +202,7 @@ impl Between<'_> {
                     }
                     for (from, to) in [(0, 1), (1, 0)] {
                         batch.clear();
-                        // Neither can fail.
+                        // Neither call can fail.
                         let _ = ports[from].receive(&mut batch, now);
                         let _ = ports[to].transmit(&mut batch, now);
                     }
@@ -214,8 +214,8 @@ impl Between<'_> {
 }
 
 impl Course<'_> {
-    /// Goes on to the next part of the trial when it is time, and says whether there is none. Each
-    /// part takes its time from when it really began, so that none is played into the next.
+    /// Advances to the next part of the trial when it is time, and returns whether the trial is over. Each part is
+    /// timed from its real start, so that no part overlaps the next.
     fn is_over(&mut self, now: Nanos, mut counters: impl FnMut() -> Vec<PortCounters>) -> bool {
         if now.since(self.shown_at) >= gauge::EVERY {
             self.show(now, &counters());
@@ -233,7 +233,7 @@ impl Course<'_> {
 }
 
 impl Course<'_> {
-    /// Shows whoever watches what the ports counted since the trial began.
+    /// Updates the counters that watchers see.
     fn show(&mut self, now: Nanos, counters: &[PortCounters]) {
         match self.marks.first() {
             None => GAUGE.begin(now, counters.len()),
@@ -251,7 +251,7 @@ impl Course<'_> {
     }
 }
 
-/// A node takes more than it may look at in one turn, and keeps the rest for the next.
+/// Returns a node's counters. A node may take more frames than it processes in one turn, and keeps the rest.
 fn counters(node: &mut Node) -> Vec<PortCounters> {
     let of = |lane: &mut Lane| {
         let mut counters = lane.port.counters();
@@ -261,8 +261,7 @@ fn counters(node: &mut Node) -> Vec<PortCounters> {
     node.forward.lanes.iter_mut().map(of).collect()
 }
 
-/// What the marks say of the trial: at its beginning, when it began to count, at its end, and when
-/// the target was done with it.
+/// Creates the trial's report from its marks: start, start of counting, end, and end of the drain.
 fn report(
     trial: &Trial,
     stream: &Stream,

@@ -1,4 +1,4 @@
-//! A target that is ended and started anew while it is offered a trial.
+//! Restart of a target during a trial.
 
 use instrument::rig::live::LiveRig;
 use instrument::rig::{Rig, RigError};
@@ -9,7 +9,7 @@ use ports::clock;
 
 use super::TargetError;
 
-/// Offers a trial, and has the target made anew `at` this time after its first measured frame was due.
+/// Runs a trial, and calls `anew` at time `at` after the first measured frame was due.
 pub fn trial(
     rig: &mut LiveRig,
     trial: &Trial,
@@ -20,7 +20,7 @@ pub fn trial(
     let resets_at = clock::now().saturating_add(trial.warmup).saturating_add(at);
     std::thread::scope(|scope| {
         let reset = scope.spawn(|| {
-            // Where the system does not let us choose, the scheduler does.
+            // If pinning is not permitted, the scheduler chooses the core.
             let _ = pin::pin(0, &cores.target);
             clock::sleep_until(resets_at);
             anew()

@@ -1,23 +1,23 @@
-//! A simulated tester that is taken off its core now and then: at a random moment of every other trial.
+//! Simulated stalls of the tester: it loses its core at a random time in every other trial.
 //!
-//! A real tester on a shared machine cannot help it; in virtual time it never happens unless it is asked
-//! for (`--set stall_ns=`), to see what becomes of results then. The same trials are disturbed in every run.
+//! A real tester on a shared machine cannot avoid stalls. In virtual time they occur only on request (`--set
+//! stall_ns=`), to test their effect on results. The same trials are disturbed in every run.
 
 use packet::time::Nanos;
 
-/// When the tester stands still, trial by trial.
+/// Schedule of the tester's stalls.
 pub struct Standstill {
     span: Nanos,
     state: u64,
 }
 
 impl Standstill {
-    /// For so long each time; zero for never.
+    /// Creates a schedule with stalls of this length; zero for none.
     pub fn new(span: Nanos) -> Self {
         Standstill { span, state: 1 }
     }
 
-    /// After how long within the next trial, which takes `length`, and for how long; none if not in this one.
+    /// Returns the start and length of the stall in the next trial, which takes `length`; `None` for no stall.
     pub fn next(&mut self, length: Nanos) -> Option<(Nanos, Nanos)> {
         // A linear congruential generator; its high bits look random.
         self.state =

@@ -1,7 +1,7 @@
-//! Programs that take the place of the one that a target runs, while it is offered a trial.
+//! Program swaps during a trial.
 //!
-//! A thread of its own asks the element, by its control socket, for the program that it runs, and gives it that again as often
-//! as the trial says, evenly over its measured frames. A program that is not taken ends the trial.
+//! A thread reads the element's program over its control socket. It loads the same program again as often as the
+//! trial specifies, evenly over its measured frames. A program that the element rejects ends the trial.
 
 use std::path::Path;
 
@@ -14,18 +14,18 @@ use ports::clock;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// When each program is put in place, after the first measured frame was due.
+/// Returns the time of each swap after the first measured frame was due.
 pub fn moments(trial: &Trial) -> impl DoubleEndedIterator<Item = Nanos> + use<> {
     let (swaps, duration) = (u64::from(trial.swaps), trial.duration.0);
     (0..swaps).map(move |swap| Nanos(duration * (2 * swap + 1) / (2 * swaps)))
 }
 
-/// The document by which an element that runs a program is given it again.
+/// Returns the request that loads an element's own program again.
 pub fn document(text: &str) -> Value {
     json!({ "load": { "name": "again.fe.xml", "text": text } })
 }
 
-/// Offers a trial to an element with this control socket, which gets its programs meanwhile.
+/// Runs a trial on an element with this control socket, with its swaps.
 pub fn trial(
     rig: &mut LiveRig,
     trial: &Trial,

@@ -1,7 +1,7 @@
-//! Modules whose control channel is captured on the wire: TCP over the loopback interface of a target's namespace.
+//! Capture of a module's control channel: TCP over the loopback interface of a target's namespace.
 //!
-//! A target of the lab is reached by a Unix socket as a rule, which passes no interface. Where stamps from the wire are
-//! asked for, its switch listens on TCP in its own namespace too, and connections to it are made from there.
+//! A target of the lab normally uses a Unix socket, which passes no interface. If timestamps from the wire are
+//! requested, its switch also listens on TCP in its namespace, and connections are opened from there.
 
 use instrument::module::{Module, StageReport};
 use instrument::rig::Rig;
@@ -16,10 +16,10 @@ use super::veth::lab_error;
 use super::{TargetError, scene};
 use crate::parameter::control::Capture;
 
-/// The interface that the channel passes.
+/// The interface of the channel.
 const INTERFACE: &str = "lo";
 
-/// Carries a module out in real time on the switch of a site.
+/// Runs a module in real time on the switch of a site.
 pub fn stage(
     rig: &mut LiveRig,
     module: &mut dyn Module,
@@ -32,7 +32,7 @@ pub fn stage(
     let url = Url::Tcp(CONTROL_ADDRESS.into());
     let scene = scene(rig.ports());
     let mut report = rig.stage(module, &scene, &mut |_, _| {
-        // On a loopback interface a connection is made or refused at once.
+        // On a loopback interface, a connection succeeds or fails immediately.
         let connect = || Connecting::wait(&url, CONNECT_NS_MAX);
         let made = site.namespace.run(connect).map_err(|error| ChannelError::System {
             doing: "connecting to",
@@ -45,7 +45,7 @@ pub fn stage(
     Ok(report)
 }
 
-/// Puts what was captured into the report of a module.
+/// Adds the capture to the report of a module.
 pub fn settle(report: &mut StageReport, tap: Tap) {
     let tapped = tap.finish();
     if tapped.lost > 0 {

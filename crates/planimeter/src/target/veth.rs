@@ -1,11 +1,10 @@
-//! Targets in network namespaces of their own, joined to the instrument by veth pairs.
+//! Targets in network namespaces, connected to the tester by veth pairs.
 //!
-//! The lab starts the target and lays the cables; the instrument opens its ends through
-//! AF_PACKET, or through AF_XDP where the target does so too; an OpenFlow target is programmed by the instrument's test controller, any other by
-//! the lab or through its control socket. A target that is not OpenFlow and has to hold something
-//! else is started anew, so that nothing of the last set-up is left.
+//! The lab starts the target and creates the cables. The tester opens its ends through AF_PACKET, or through AF_XDP
+//! if the target does so too. The tester's controller programs an OpenFlow target; the lab, or the target's control
+//! socket, programs any other. A target without OpenFlow is restarted for a new set-up, which clears the last one.
 
-/// Several switches, joined to each other.
+/// Networks of several switches.
 mod network;
 
 use std::ffi::OsString;
@@ -57,40 +56,39 @@ use crate::workload::{
     Addresses, NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER, Setup, mac_of, routes,
 };
 
-/// How long a target may take to come up.
+/// Time limit for a target to start.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long a target may take for some progress with flows: a database of a million takes its
-/// time.
+/// Time limit for progress with flows: a database of a million takes long.
 const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
 
-/// What the frames of these rigs are signed with.
+/// Key that signs the frames of these rigs.
 pub const RIG_KEY: u64 = 0x706c_616e_696d_6574;
 
-/// How the instrument opens its ends of cables over which targets speak AF_XDP.
+/// How the tester opens its ends of cables to targets that use AF_XDP.
 pub(super) const INSTRUMENT_XDP: &str = "xdp:NAME,stamps=kernel,small-pages";
 
-/// How long addresses stay in a bridge: the hour that bianco2010 set.
+/// Ageing time of a bridge's addresses: one hour, as in bianco2010.
 pub(super) const AGEING: Duration = Duration::from_secs(3600);
 
-/// The network in which veth targets stand, and how they are wired.
+/// Creates veth targets and their cables.
 pub struct VethBench {
     lab: Arc<Lab>,
     wiring: Wiring,
-    /// Our own program, which is started for our own targets.
+    /// This program; it is started for this project's targets.
     program: PathBuf,
     parameters: Parameters,
     stop: Arc<AtomicBool>,
-    /// How many sites there have been: their names differ, whatever stands there.
+    /// Number of sites created so far; it makes their names unique.
     sites: AtomicU32,
 }
 
-/// A target with the instrument on both its sides.
+/// A target with the tester on both sides.
 pub struct VethTarget {
     kind: TargetKind,
     /// The SNMP agent that the lab started for it.
     agent: Option<lab::agent::Agent>,
-    /// What is captured of control channels.
+    /// Capture settings of control channels.
     capture: Capture,
     site: Site,
     peer: Box<dyn Peer>,
@@ -99,13 +97,13 @@ pub struct VethTarget {
     overdue: Overdue,
     holds: Option<Setup>,
     remake: Maker,
-    /// How long its caches may take to be filled.
+    /// Time limit to fill its caches.
     patience: Nanos,
     stop: Arc<AtomicBool>,
 }
 
 impl VethBench {
-    /// Lays out the network; sweeps what dead runs left under `root`.
+    /// Creates the network, and removes leftovers of crashed runs below `root`.
     pub fn open(
         surroundings: &Surroundings,
         parameters: &Parameters,
@@ -113,7 +111,7 @@ impl VethBench {
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
         let control_tcp = parameters.control.capture != Capture::No;
-        // Where AF_XDP takes the frames, no host would get any.
+        // If AF_XDP takes the frames, hosts would receive none.
         let (machine, apart) = (Wiring::of_machine().map_err(lab_error)?, !xdp);
         let wiring = Wiring { xdp, apart, control_tcp, ..machine };
         if xdp {
@@ -125,17 +123,17 @@ impl VethBench {
         Ok(VethBench { lab, wiring, program, parameters, stop, sites: AtomicU32::new(0) })
     }
 
-    /// Which link it is.
+    /// Returns the link.
     pub fn link(&self) -> Link {
         if self.wiring.xdp { Link::VethXdp } else { Link::Veth }
     }
 
-    /// Who runs where.
+    /// Returns the core assignment.
     pub fn cores(&self) -> &Cores {
         &self.wiring.cores
     }
 
-    /// Settings of the network, for the record.
+    /// Returns the settings of the network, for the record.
     pub fn settings(&self) -> Vec<(String, String)> {
         vec![
             ("cores_instrument".into(), format!("{:?}", self.wiring.cores.instrument)),
@@ -143,7 +141,7 @@ impl VethBench {
         ]
     }
 
-    /// Starts a target and opens the instrument's ports to it, one or two of them to send into.
+    /// Starts a target and opens the tester's ports to it, one or two of them inputs.
     pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<VethTarget, TargetError> {
         let name = format!("{}{}", site_name(kind), self.sites.fetch_add(1, Ordering::Relaxed));
         let site = match kind {
@@ -190,7 +188,7 @@ impl VethBench {
         site.instrument.iter().map(|end| self.opened(end)).collect()
     }
 
-    /// The instrument's port at one of its interfaces.
+    /// Opens the tester's port at one of its interfaces.
     fn opened(&self, end: &Interface) -> Result<Box<dyn Port>, TargetError> {
         let by = if self.wiring.xdp { INSTRUMENT_XDP } else { "afpacket:NAME" };
         let open = || ports::open::open(&by.replace("NAME", &end.name), &Options::monitor());
@@ -200,7 +198,7 @@ impl VethBench {
             .map_err(|error| TargetError::failed("opening the tester's ports", error))
     }
 
-    /// How the target is made, any number of times.
+    /// Returns the factory of a target.
     fn maker(&self, kind: TargetKind, inputs: u8) -> Maker {
         let is_build = matches!(kind, TargetKind::Build(_));
         let (kind, program) = match kind {
@@ -267,7 +265,7 @@ impl VethBench {
                 let tuning = super::memif::tuning(kind);
                 Box::new(move || Box::new(OvsDpdk::new(Ports::Xdp, tuning)))
             }
-            // Those that know no veth have been refused; a cable stands for them.
+            // Targets without veth support were rejected before; a cable takes their place here.
             _ => Box::new(|| Box::new(Direct::default())),
         }
     }
@@ -277,14 +275,14 @@ impl VethBench {
         let (exact, wildcard) = (parameters.exact_entries_max, parameters.wildcard_entries_max);
         let (exact, wildcard) = (exact.to_string(), wildcard.to_string());
         let words = ["--exact-entries", &exact, "--wildcard-entries", &wildcard];
-        // As the study describes its switch: what is not an exact match is searched in a row.
-        // By AF_XDP the kernel's threads need the core that a thread would poll on.
+        // As in the study's switch, entries that are not exact are searched linearly. With AF_XDP the kernel's
+        // threads need the core that a thread would poll on.
         let rest = if self.wiring.xdp { &["--spin", "0"][..] } else { &[] };
         words.iter().chain(rest).map(OsString::from).collect()
     }
 }
 
-/// What an element is because its program says so.
+/// Returns the role of an element, from its program.
 pub(super) fn role(target: ProGfeTarget) -> Role {
     match target.role() {
         ::progfe::role::Role::Bridge => Role::Bridge { ageing: AGEING },
@@ -293,20 +291,20 @@ pub(super) fn role(target: ProGfeTarget) -> Role {
     }
 }
 
-/// A router's own addresses, by port.
+/// Returns a router's own addresses, by port.
 pub(super) fn router_addresses() -> Vec<PortAddress> {
     let own = |port, address| PortAddress { port, address, length: PORT_PREFIX };
     vec![own(1, ROUTER_IN), own(2, ROUTER_OUT), own(3, ROUTER_IN_SECOND)]
 }
 
-/// Makes a peer, any number of times.
+/// Factory of a peer.
 type Maker = Box<dyn Fn() -> Box<dyn Peer> + Send>;
 
-/// Destinations that our router's cache holds where it has one.
+/// Entries of our router's destination cache, if enabled.
 pub const ROUTER_CACHE_ENTRIES: usize = 131_072;
 
 impl VethTarget {
-    /// A trial in which the target is ended, started anew and given what it held.
+    /// Runs a trial in which the target is stopped, restarted and configured again.
     fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
         let (setup, addresses) = (self.holds, self.addresses());
         let Self { kind, site, peer, access, rig, remake, stop, .. } = self;
@@ -319,7 +317,7 @@ impl VethTarget {
     }
 }
 
-/// Ends a peer and starts another of its kind in its place.
+/// Stops a peer and starts another of its kind in its place.
 fn restarted(
     peer: &mut Box<dyn Peer>,
     remake: &mut Maker,
@@ -331,7 +329,7 @@ fn restarted(
     peer.ready(PATIENCE).map_err(lab_error)
 }
 
-/// Makes a peer hold what the setup says.
+/// Installs the setup in a peer.
 pub(super) fn give(
     kind: TargetKind,
     access: &Access,
@@ -355,7 +353,7 @@ pub(super) fn give(
     }
 }
 
-/// Has an OpenFlow switch hold the setup's entries and no others, for its place on the way of frames.
+/// Installs the setup's entries in an OpenFlow switch, for its hop on the path, and removes all others.
 fn install_flows(
     channel: &str,
     addresses: &Addresses,
@@ -376,7 +374,7 @@ fn install_flows(
     program::checked(&installed)
 }
 
-/// The plan of a target of this kind. The rules of a program that tags are its own.
+/// Returns the plan of a target of this kind. A program that tags has its own rules.
 pub(super) fn plan_of(kind: TargetKind, addresses: &Addresses, setup: &Setup) -> Plan {
     match (kind, kind.technology()) {
         (TargetKind::ProGfe(_), Technology::Tagging) => Plan::default(),
@@ -384,7 +382,7 @@ pub(super) fn plan_of(kind: TargetKind, addresses: &Addresses, setup: &Setup) ->
     }
 }
 
-/// What a bridge, router or tagger needs besides its settings so that it holds the setup's entries.
+/// Returns what a bridge, router or tagger needs, in addition to its settings, for the setup's entries.
 pub fn plan(technology: Technology, addresses: &Addresses, setup: &Setup) -> Plan {
     let entries = 0..setup.entries;
     match technology {
@@ -418,7 +416,7 @@ pub fn plan(technology: Technology, addresses: &Addresses, setup: &Setup) -> Pla
     }
 }
 
-/// Who sends: the port that they are behind, and their addresses.
+/// Returns the senders: their port and their addresses.
 fn senders(
     addresses: &Addresses,
     setup: &Setup,
@@ -520,8 +518,7 @@ impl Target for VethTarget {
     fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
         self.peer.check().map_err(lab_error)?;
         let mut snapshot = Snapshot::default();
-        // What the tester's ends refuse on sending, its ports say themselves; by AF_XDP what they
-        // lose on receiving too.
+        // The tester's ports report frames that they fail to send; with AF_XDP also losses on receive.
         let silent = if self.site.wiring.xdp { &[][..] } else { &self.site.instrument[..] };
         for end in silent {
             let here = Account::of(&end.namespace).map_err(lab_error)?;
@@ -558,14 +555,15 @@ impl WorksOn for VethTarget {
 }
 
 impl VethTarget {
-    /// Whether it would take the core of those whose turn it is.
+    /// Returns whether it would compete for the core while another target has its turn.
     fn polls(&self) -> bool {
         self.site.wiring.xdp && self.kind != TargetKind::Direct
     }
 
-    /// What the target says of itself. What its rings lost, the kernel counts too, for packet
-    /// sockets at our own and for AF_XDP at the interface, and there also what the cable refused:
-    /// once is enough.
+    /// Reads the target's own counters.
+    ///
+    /// The kernel also counts what the target's rings lost: for packet sockets at our own target, and for AF_XDP at
+    /// the interface, which also counts what the cable rejected. Each loss is counted once.
     fn own_counters(&mut self, snapshot: &mut Snapshot) -> Result<(), TargetError> {
         let counters = self.peer.counters().map_err(lab_error)?;
         if self.site.wiring.xdp && self.kind.technology() == Technology::OpenFlow {
@@ -602,9 +600,10 @@ impl VethTarget {
     }
 }
 
-/// The address of the station that the tester plays behind an interface. It differs from the
-/// interface's own, or else the kernel would look for a route for every frame that comes back, in
-/// the target's time.
+/// Returns the MAC address of the simulated station behind an interface.
+///
+/// It differs from the interface's own address. Otherwise the kernel would look up a route for every returning frame,
+/// in the target's CPU time.
 pub(super) fn station_mac(interface: [u8; 6]) -> [u8; 6] {
     let mut mac = interface;
     mac[1] = b'S';
@@ -631,7 +630,7 @@ fn site_name(kind: TargetKind) -> &'static str {
     }
 }
 
-/// A missing need stays one; everything else failed.
+/// Converts a lab error: a missing requirement stays one, all others are failures.
 pub fn lab_error(error: LabError) -> TargetError {
     match error {
         LabError::Need(need) => TargetError::Need(need.to_string()),

@@ -1,7 +1,7 @@
-//! SNMP agents beside targets: foreign ones that the lab starts, those of devices, and simulated ones.
+//! SNMP agents of targets: external agents that the lab starts, agents of devices, and simulated agents.
 //!
-//! A simulated agent says what the simulated node has counted, as IF-MIB says it, and how much of the time since it was last
-//! asked the node was busy; it thinks for [`THINKS`] about each question.
+//! A simulated agent reports the simulated node's counters as IF-MIB defines them, and the node's utilization since
+//! the last request. It takes [`THINKS`] for each request.
 
 use std::collections::VecDeque;
 
@@ -21,16 +21,16 @@ use super::veth::lab_error;
 use crate::parameter::witness::{At, Witness};
 use crate::workload::PORTS_MAX;
 
-/// How long a simulated agent takes to answer.
+/// Processing time of a simulated agent for a request.
 pub const THINKS: Nanos = Nanos::from_micros(200);
 
-/// The engine's name of simulated agents (RFC 3411: text of an enterprise without a number).
+/// Engine ID of simulated agents (RFC 3411: text of an enterprise without a number).
 const ENGINE_ID: &[u8] = b"\x80\x00\x00\x00\x04planimeter";
 
-/// Bytes of a question that a simulated agent takes.
+/// Size limit of a request to a simulated agent, in bytes.
 const QUESTION_BYTES_MAX: usize = 4096;
 
-/// The agent of a target in a namespace, if one is to be asked; and the one that the lab started for it.
+/// Returns the agent of a target in a namespace, if one is configured, and the process that the lab started for it.
 pub fn beside(
     site: &Site,
     witness: &Witness,
@@ -48,7 +48,7 @@ pub fn beside(
     }
 }
 
-/// The agent of a device beside several switches, none of which an agent of the lab's could be meant for.
+/// Returns the agent of a device for a network of switches; an agent of the lab could belong to none of them.
 pub fn of_network(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
     if let Some(At::Lab) = witness.at {
         let what =
@@ -58,7 +58,7 @@ pub fn of_network(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
     of_device(witness)
 }
 
-/// The agent of a device, as this host reaches it, if one is to be asked.
+/// Returns the agent of a device, as this host reaches it, if one is configured.
 pub fn of_device(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
     match witness.at {
         None => Ok(Vec::new()),
@@ -80,7 +80,7 @@ fn asked(
     Ok(Agent::new(Box::new(way), witness.credentials.clone(), seed))
 }
 
-/// A secret as `snmpd.conf` has it.
+/// Quotes a secret for `snmpd.conf`.
 fn quoted(secret: &Secret) -> Result<String, TargetError> {
     let is_plain = |text: &&str| !text.chars().any(|it| it.is_control() || "\"'\\".contains(it));
     let plain = secret.exposed().filter(is_plain).ok_or_else(|| {
@@ -90,7 +90,7 @@ fn quoted(secret: &Secret) -> Result<String, TargetError> {
     Ok(format!("\"{plain}\""))
 }
 
-/// Lines of `snmpd.conf` by which an agent believes who has these credentials.
+/// Returns the lines of `snmpd.conf` that accept these credentials.
 fn settings(credentials: &Credentials) -> Result<Vec<String>, TargetError> {
     match credentials {
         Credentials::Community(community) => {
@@ -120,7 +120,7 @@ fn settings(credentials: &Credentials) -> Result<Vec<String>, TargetError> {
     }
 }
 
-/// The simulated agent of a target in virtual time and the way to it, if one is to be asked.
+/// Returns the simulated agent of a target in virtual time and its address, if one is configured.
 pub fn simulated(witness: &Witness) -> Result<(Option<Simulated>, Vec<Agent>), TargetError> {
     match witness.at {
         None => Ok((None, Vec::new())),
@@ -140,12 +140,12 @@ pub struct Simulated {
     end: Memory,
     agent: snmp::Agent,
     owed: VecDeque<(Nanos, Vec<u8>)>,
-    /// When its load was last told, and how long the node had been busy by then.
+    /// Time of the last load report, and the node's total busy time then.
     told: (Nanos, Nanos),
 }
 
 impl Simulated {
-    /// An agent, and the way to it.
+    /// Creates an agent and its address.
     fn new(credentials: &Credentials) -> (Simulated, Agent) {
         let (near, far) = pair("agent");
         let agent = snmp::Agent::new(credentials.clone(), ENGINE_ID);
@@ -154,7 +154,8 @@ impl Simulated {
         (Simulated { end: far, agent, owed, told }, asks)
     }
 
-    /// Takes questions and gives answers; when the next is ready. The node has been `busy` for so long in all.
+    /// Receives requests and sends replies; returns when the next reply is ready. `busy` is the node's total busy
+    /// time.
     pub fn step(&mut self, node: &mut Node, busy: Nanos, now: Nanos) -> Option<Nanos> {
         let mut buffer = [0; QUESTION_BYTES_MAX];
         while let Ok(Some(count)) = self.end.receive(&mut buffer) {
@@ -166,7 +167,7 @@ impl Simulated {
         }
         while self.owed.front().is_some_and(|(due, _)| *due <= now) {
             let (_, answer) = self.owed.pop_front()?;
-            // What has no room is lost, as on a network.
+            // A reply without room is lost, as on a network.
             let _ = self.end.send(&answer);
         }
         self.owed.front().map(|(due, _)| *due)

@@ -1,19 +1,17 @@
-//! Access lists in the style of ClassBench: rules over addresses, ports and protocol, and headers that
-//! meet them.
+//! Access lists in the style of ClassBench: rules over addresses, ports and protocol, and headers that match them.
 //!
 //! Source of the idea: D. Taylor, J. Turner, "ClassBench: a packet classification benchmark" (INFOCOM 2005).
-//! Their tool reads seeds that were taken from real lists; here the shares of a style (which pairs of prefix
-//! lengths, which classes of ports, which protocols, how prefixes branch) are own numbers, rounded from what
-//! the literature says of access lists (`acl`), firewalls (`fw`) and chains of Linux (`ipc`). Addresses are
-//! walks down a tree of which a node has two children with some probability, so that prefixes lie in one
-//! another and share their beginnings.
+//! ClassBench reads seeds taken from real lists. Here a style is a set of shares: pairs of prefix lengths, classes of
+//! ports, protocols, and branching of prefixes. The shares are this project's own numbers. They are rounded from
+//! published properties of access lists (`acl`), firewalls (`fw`) and Linux chains (`ipc`). Addresses are walks down
+//! a tree in which a node has two children with some probability, so that prefixes nest and share leading bits.
 //!
-//! Invariant: a style, a number of rules and a seed give the same rules, all different; a header that is
-//! made for a rule meets no earlier one.
+//! Invariant: a style, a number of rules and a seed determine the rules, which are all different. A header made for a
+//! rule matches no earlier one.
 
-/// Ranges of ports as values and masks.
+/// Port ranges as values and masks.
 mod range;
-/// What the styles are like.
+/// Parameters of the styles.
 mod style;
 
 pub use range::masks;
@@ -24,23 +22,23 @@ use super::mixed;
 use super::prefixes::mask;
 use crate::parameter::Style;
 
-/// Draws of a header for a rule before it counts as hidden by earlier rules.
+/// Draws of a header for a rule before the rule counts as hidden by earlier rules.
 const TRIES: u64 = 16;
 
-/// Draws for each rule that is wanted, before there are no more different ones.
+/// Draws per requested rule before the style counts as exhausted.
 const DRAWS_MAX: u64 = 64;
 
-/// How many bits of specificity chance may outweigh in the order of the rules.
+/// Random variation of the order of rules, in bits of specificity.
 const JITTER_BITS: u64 = 12;
 
-/// One rule, before its ranges become masks.
+/// A rule with port ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// Network and length.
     pub source: (u32, u8),
     /// Network and length.
     pub destination: (u32, u8),
-    /// IPv4's number, or any.
+    /// IPv4 protocol number; `None` for any.
     pub protocol: Option<u8>,
     /// First and last.
     pub source_ports: (u16, u16),
@@ -48,7 +46,7 @@ pub struct Rule {
     pub destination_ports: (u16, u16),
 }
 
-/// The fields of a frame that rules look at.
+/// The header fields that rules match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
     /// IPv4 source.
@@ -67,7 +65,7 @@ pub struct Header {
 pub const ALL_PORTS: (u16, u16) = (0, u16::MAX);
 
 impl Rule {
-    /// Whether a frame with this header meets it.
+    /// Returns whether a frame with this header matches the rule.
     pub fn meets(&self, header: &Header) -> bool {
         let within = |port: u16, (first, last): (u16, u16)| (first..=last).contains(&port);
         header.destination & mask(self.destination.1) == self.destination.0
@@ -77,7 +75,7 @@ impl Rule {
             && within(header.source_port, self.source_ports)
     }
 
-    /// Whether some frame meets both.
+    /// Returns whether a frame can match both rules.
     fn overlaps(&self, other: &Rule) -> bool {
         let nested =
             |one: (u32, u8), other: (u32, u8)| (one.0 ^ other.0) & mask(one.1.min(other.1)) == 0;
@@ -91,7 +89,7 @@ impl Rule {
             && shared(self.source_ports, other.source_ports)
     }
 
-    /// How many bits of a header it decides on.
+    /// Returns the number of header bits that the rule fixes.
     fn bits(&self) -> u64 {
         let ports = |(first, last): (u16, u16)| {
             16 - u64::from((last - first).checked_ilog2().map_or(0, |it| it + 1))
@@ -102,7 +100,7 @@ impl Rule {
             + ports(self.destination_ports)
     }
 
-    /// Some header that meets it.
+    /// Returns a header that matches the rule.
     fn header(&self, draw: u64) -> Header {
         let bits = |salt: u64| mixed(draw ^ salt << 56);
         let host = |(network, length): (u32, u8), salt| network | bits(salt) as u32 & !mask(length);
@@ -118,14 +116,13 @@ impl Rule {
         }
     }
 
-    /// How many entries it becomes, ranges having become masks.
+    /// Returns the number of entries of the rule, with ranges as masks.
     pub fn entries(&self) -> usize {
         masks(self.source_ports).len() * masks(self.destination_ports).len()
     }
 }
 
-/// So many rules (fewer if the style has not so many different ones), the first of which goes before the
-/// others.
+/// Returns this many rules (fewer if the style has fewer different ones); earlier rules have precedence.
 pub fn rules(style: Style, count: u32, seed: u64) -> Vec<Rule> {
     let seed = mixed(seed ^ (style as u64) << 40);
     let mut seen = HashSet::with_capacity(count as usize);
@@ -140,8 +137,8 @@ pub fn rules(style: Style, count: u32, seed: u64) -> Vec<Rule> {
     rules
 }
 
-/// So many headers, for one rule as many as for another, in no order. Rules that earlier ones hide wholly
-/// or nearly so have none.
+/// Returns this many headers in random order, equally many for each rule. Rules that earlier ones hide wholly or
+/// nearly so have none.
 pub fn headers(rules: &[Rule], count: usize, seed: u64) -> Vec<Header> {
     let each = count.div_ceil(rules.len().max(1)) as u64;
     let mut found = Vec::with_capacity(count + each as usize);

@@ -1,7 +1,7 @@
-//! Traffic between the ports of a target, and what it has to know for that.
+//! Traffic between the ports of a target, and the matching set-up.
 //!
-//! Source: RFC 2889, 5.1 and 5.2. Behind every port is one station. Streams that leave by one port do so at equal
-//! rates and evenly in between each other, which makes them go round all others in turn.
+//! Source: RFC 2889, 5.1 and 5.2. There is one station behind every port. Streams from one port have equal rates and
+//! are interleaved evenly, so that the port sends to all others in turn.
 
 use std::net::Ipv4Addr;
 
@@ -10,10 +10,10 @@ use instrument::stream::{Headers, Rate, Stream};
 use super::{Addresses, Setup};
 use crate::parameter::Table;
 
-/// The address to which a frame is sent that is meant for everybody.
+/// The broadcast MAC address.
 pub const BROADCAST: [u8; 6] = [0xff; 6];
 
-/// Who sends to whom.
+/// Pattern of senders and receivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
     /// Every port to every other.
@@ -25,7 +25,7 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// How many of so many ports send.
+    /// Returns the number of sending ports.
     pub fn senders(self, ports: u8) -> u8 {
         match self {
             Pattern::Full => ports,
@@ -36,23 +36,23 @@ impl Pattern {
 }
 
 impl Setup {
-    /// A target that knows the station behind each of so many ports.
+    /// Returns a set-up that knows the station behind each of these ports.
     pub fn meshed(seed: u64, ports: u8) -> Setup {
         Setup { table: Table::Mesh, inputs: ports - 1, ..Setup::single(seed) }
     }
 
-    /// A target that knows nobody, with so many ports; each `number` is another one.
+    /// Returns a set-up with these ports that knows no station; each `number` is a different set-up.
     pub fn empty(seed: u64, ports: u8, number: u32) -> Setup {
         Setup { table: Table::Empty, inputs: ports - 1, shift: number, ..Setup::single(seed) }
     }
 
-    /// Ports that it has.
+    /// Returns the number of its ports.
     pub fn ports(&self) -> u8 {
         self.inputs + 1
     }
 }
 
-/// Frames from the station behind one of the rig's ports to that behind another.
+/// Returns frames from the station behind one of the rig's ports to that behind another.
 pub fn between(
     addresses: &Addresses,
     id: u16,
@@ -66,7 +66,7 @@ pub fn between(
     Stream { from, to, ..Stream::plain(id, usize::from(frame_bytes), headers, rate) }
 }
 
-/// The streams of a pattern over so many ports, of which each that sends is offered this load.
+/// Returns the streams of a pattern over these ports; the load applies to each sending port.
 pub fn streams(
     addresses: &Addresses,
     ports: u8,
@@ -93,8 +93,8 @@ pub fn streams(
     each.map(|(pair, id)| between(addresses, id, pair, frame_bytes, rate)).collect()
 }
 
-/// Frames from the first port to everybody; one copy of each is expected at the second port, and the others are
-/// counted as elsewhere.
+/// Returns broadcast frames from the first port. One copy of each is expected at the second port; copies at other
+/// ports are counted separately.
 pub fn broadcast(addresses: &Addresses, frame_bytes: u16, rate: Rate) -> Stream {
     let mut stream = between(addresses, 1, (0, 1), frame_bytes, rate);
     stream.headers.mac_destination = BROADCAST;

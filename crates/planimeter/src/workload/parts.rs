@@ -1,8 +1,8 @@
-//! Several streams over parts of one table: those of a chain's two tables, and flows that share a
-//! target, as in bianco2010's fairness test.
+//! Several streams over parts of one table: those of a chain's two tables, and flows that share a target, as in
+//! bianco2010's fairness test.
 //!
-//! Source: bianco2010, sections IV.C and IV.D. Invariant: every frame hits an entry that the setup
-//! installs, and streams side by side hit none in common.
+//! Source: bianco2010, sections IV.C and IV.D. Invariant: every frame hits an entry that the setup installs, and
+//! concurrent streams share no entry.
 
 use std::net::Ipv4Addr;
 
@@ -12,18 +12,18 @@ use super::{Addresses, FIRST_MAC, Setup, host_in, udp_ports, vary_udp_ports};
 use crate::parameter::Traffic;
 use crate::target::name::Technology;
 
-/// The sender behind a router's third port, where flows come in by two.
+/// The sender behind a router's third port, if flows enter by two ports.
 pub const SENDER_SECOND: Ipv4Addr = Ipv4Addr::new(10, 0, 3, 2);
 
 /// Address of a router's third port.
 pub const ROUTER_IN_SECOND: Ipv4Addr = Ipv4Addr::new(10, 0, 3, 1);
 
-/// The rig's port by which the second flow comes in where it has one of its own.
+/// The rig's port of the second flow, if it has its own port.
 pub const PLACE_SECOND: usize = 2;
 
 impl Setup {
-    /// Two streams over a chain, each at its rate: one uniform over its exact entries, one over those
-    /// that leave fields open.
+    /// Returns two streams over a chain, each at its rate: one uniform over its exact entries, one over its wildcard
+    /// entries.
     pub fn chain_streams(
         &self,
         addresses: &Addresses,
@@ -46,8 +46,8 @@ impl Setup {
         })
     }
 
-    /// Flows, each at its rate and each uniform over its part of the entries. The last comes in by a port of
-    /// its own where the setup has two inputs.
+    /// Returns the flows, each at its rate and uniform over its part of the entries. With two inputs, the last flow
+    /// enters by its own port.
     pub fn flows_beside(
         &self,
         technology: Technology,
@@ -90,17 +90,17 @@ impl Setup {
         rates.iter().enumerate().map(flow).collect()
     }
 
-    /// The first entry of a flow by its place; after the last flow, how many entries there are.
+    /// Returns the first entry of a flow by its index; after the last flow, the number of entries.
     fn part(&self, place: usize) -> u32 {
         (u64::from(self.entries) * place as u64 / u64::from(self.parts.max(1))) as u32
     }
 
-    /// The first entry of the last flow.
+    /// Returns the first entry of the last flow.
     pub fn last_part(&self) -> u32 {
         self.part(usize::from(self.parts.max(1)) - 1)
     }
 
-    /// A stream numbered by its place, in which nothing varies yet.
+    /// Returns a stream numbered by its index, without varying fields.
     fn one(
         &self,
         technology: Technology,

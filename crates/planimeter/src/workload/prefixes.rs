@@ -1,15 +1,14 @@
-//! Prefixes as a routing table of the Internet has them: most are /24, few are short, and short ones
-//! hold long ones.
+//! Prefixes as in the Internet's routing table: most are /24, few are short, and short ones contain long ones.
 //!
-//! The shares by length are rounded from what public views of the global IPv4 table have shown for
-//! years; the networks are drawn at random. Invariant: the same number gives the same prefixes, all
-//! different, and fewer of them are the first ones of more.
+//! The shares by length are rounded from long-standing public views of the global IPv4 table; the networks are
+//! random. Invariant: a number determines the prefixes, which are all different, and a smaller number gives the first
+//! ones of a larger one.
 
 use std::collections::HashSet;
 
 use super::mixed;
 
-/// Lengths and how many prefixes in a thousand have them.
+/// Lengths, and how many prefixes per thousand have them.
 const PER_MILLE: [(u8, u64); 12] = [
     (24, 600),
     (22, 120),
@@ -25,14 +24,14 @@ const PER_MILLE: [(u8, u64); 12] = [
     (12, 5),
 ];
 
-/// The first address that is drawn, and how many there are: 16.0.0.0 to 207.255.255.255.
+/// The first address of the range, and its size: 16.0.0.0 to 207.255.255.255.
 const FIRST: u32 = 16 << 24;
 const ADDRESSES: u64 = 192 << 24;
 
-/// Addresses that begin so are nobody's: no router passes them on.
+/// First octet of loopback addresses, which no router forwards.
 const LOOPBACK: u32 = 127;
 
-/// This many prefixes, as network and length.
+/// Returns this many prefixes, as network and length.
 pub fn prefixes(count: u32) -> Vec<(u32, u8)> {
     let mut seen = HashSet::with_capacity(count as usize);
     let drawn = (0u64..).map(|draw| {
@@ -44,12 +43,12 @@ pub fn prefixes(count: u32) -> Vec<(u32, u8)> {
     drawn.filter(|prefix| seen.insert(*prefix)).take(count as usize).collect()
 }
 
-/// Some host in a prefix, the same for the same pick.
+/// Returns a host in a prefix, as a function of the pick.
 pub fn host((network, length): (u32, u8), pick: u64) -> u32 {
     network | (mixed(pick ^ 0x6f73_7473) as u32 & !mask(length))
 }
 
-/// Ones where a prefix of this length has bits.
+/// Returns the mask of a prefix length.
 pub fn mask(length: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0)
 }

@@ -1,8 +1,8 @@
-//! VLAN tagging by conditions: the rules that a target holds, and the frames that meet each of them.
+//! VLAN tagging by conditions: the rules of a target, and the frames that match each of them.
 //!
-//! Source: gelberger2013, section IV (the workload "VLAN tagging"), whose conditions the study does not print. The
-//! first three are those of `examples/progfe/vlan.fe.xml`. Of several rules that hold the first counts, and
-//! the last one is for every frame, so that of each frame of the traffic exactly one tag is right.
+//! Source: gelberger2013, section IV (the workload "VLAN tagging"); the study does not print its conditions. The
+//! first three rules are those of `examples/progfe/vlan.fe.xml`. Of several matching rules the first applies, and the
+//! last one matches every frame, so that each frame of the traffic has exactly one correct tag.
 
 use instrument::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary, Vlan};
 use lab::peer::TagRule;
@@ -11,17 +11,17 @@ use super::{Addresses, Setup};
 use crate::parameter::{Table, Traffic};
 use crate::target::name::Technology;
 
-/// Rules that a target holds at most.
+/// Limit of a target's rules.
 pub const RULES_MAX: u32 = 16;
 
-/// The port of frames whose rule names none: discard (RFC 863).
+/// UDP port of frames whose rule matches no port: discard (RFC 863).
 const PORT_PLAIN: u16 = 9;
 
-/// The tag of frames that no other rule is for.
+/// Tag of frames that no other rule matches.
 const OTHERS: (u16, u8) = (200, 0);
 
-/// What each rule but the last asks for, and its tag. Classes of service by RFC 4594, ports of
-/// SIP, DNS, NTP, SNMP, syslog, BFD, RADIUS, VXLAN.
+/// Condition of each rule but the last, and its tag. Classes of service by RFC 4594, ports of SIP, DNS, NTP, SNMP,
+/// syslog, BFD, RADIUS, VXLAN.
 const RULES: [(Asked, (u16, u8)); RULES_MAX as usize - 1] = [
     (Asked::Dscp(40, 47), (100, 5)),
     (Asked::Port(5060), (100, 5)),
@@ -48,7 +48,7 @@ enum Asked {
     Port(u16),
 }
 
-/// So many rules, in the order in which they count; the last is for every frame.
+/// Returns this many rules in order of precedence; the last one matches every frame.
 pub fn rules(count: u32) -> Vec<TagRule> {
     let plain = |(vlan, priority)| TagRule { dscp: None, udp_destination: None, vlan, priority };
     let named = RULES.iter().map(|&(asked, tag)| match asked {
@@ -59,9 +59,9 @@ pub fn rules(count: u32) -> Vec<TagRule> {
     named.take(others).chain([plain(OTHERS)]).collect()
 }
 
-/// What a frame has that meets this rule and none before it: type of service and destination port.
+/// Returns type of service and destination port of a frame that matches this rule and no earlier one.
 fn fields(rule: &TagRule) -> (u8, u16) {
-    // Of a range the expedited one (RFC 3246) where it is in it.
+    // In a range that contains it, the DSCP is expedited forwarding (RFC 3246).
     let dscp = rule.dscp.map_or(0, |(first, last)| 46.clamp(first, last));
     (dscp << 2, rule.udp_destination.unwrap_or(PORT_PLAIN))
 }
@@ -71,18 +71,18 @@ fn vlan(rule: &TagRule) -> Vlan {
 }
 
 impl Setup {
-    /// Whether frames are to get tags from whoever can do that; those of a tagger get them whatever is asked for.
+    /// Returns whether a target that can tag adds tags to the frames. A tagger always tags.
     pub fn tags(&self) -> bool {
         self.table == Table::Tags
     }
 
-    /// How many rules the target holds.
+    /// Returns the target's rules.
     fn tag_rules(&self) -> Vec<TagRule> {
         rules(self.entries)
     }
 
-    /// Has frames of a stream meet the rules, and be expected as these make them unless nobody is there to do
-    /// so.
+    /// Adapts a stream so that its frames match the rules, with the tags that the target must add; without a tagging
+    /// target, the frames are expected unchanged.
     pub(super) fn with_rules(
         &self,
         stream: Stream,
@@ -112,7 +112,7 @@ impl Setup {
         Stream { headers, vary: vary.into_iter().collect(), arrival, ..stream }
     }
 
-    /// Frames with the tag of the last rule from the target's second port to its first, which lose it on
+    /// Returns frames with the last rule's tag, from the target's second port to its first, which remove the tag on
     /// the way; with their tag they have four bytes more than `frame_bytes`.
     pub fn stream_back(
         &self,

@@ -1,4 +1,4 @@
-//! Bundles as users meet them: one makes a file of a run, another repeats the run from it, and strangers learn nothing by it.
+//! Tests of bundles from a user's view: creation, repetition of a run, and anonymization.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::common::{Folder, bytes, contents, only_run, planimeter, record};
 
-/// A run in virtual time with files of all kinds that it is told of.
+/// A run in virtual time that names files of all kinds.
 const RUN: &str = "run latency --on bridge --on progfe:programs/bridge.fe.xml --on ours:model=./slow.toml --topology pair.toml \
                    --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
 
@@ -36,7 +36,7 @@ fn read(file: &Path) -> Vec<u8> {
     fs::read(file).unwrap()
 }
 
-/// A bundle's entries by another program.
+/// Reads a bundle's entries with another program.
 fn unpacked(file: &Path, into: &Path) -> Vec<(String, Vec<u8>)> {
     fs::create_dir(into).unwrap();
     let done = Command::new("tar").arg("xzf").arg(file).arg("-C").arg(into).status().unwrap();
@@ -73,7 +73,7 @@ fn another_person_repeats_a_run_by_one_command() {
         "{}",
         again.errors
     );
-    // Nothing of the first folder is needed any more.
+    // The first folder is no longer needed.
     let original = record(&run);
     drop(mine);
     let dry = planimeter(&theirs.0, &["run", "a.tar.gz", "--dry-run"]);
@@ -87,7 +87,7 @@ fn another_person_repeats_a_run_by_one_command() {
     for part in ["command_line", "cells", "ratios", "outcomes"] {
         assert_eq!(original[part], repeated[part], "{part}");
     }
-    // What was repeated can be bundled again.
+    // A repeated run can be bundled again.
     let said = planimeter(&theirs.0, &["bundle", campaign.to_str().unwrap(), "--out", "b.tar.gz"]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
     let entries = unpacked(&theirs.0.join("b.tar.gz"), &theirs.0.join("b"));
@@ -189,7 +189,7 @@ fn what_is_no_bundle_is_told_in_one_line_and_leaves_nothing() {
     assert_eq!(contents(&folder.0), ["garbage.tar.gz"]);
 }
 
-/// What must be nowhere in a masked bundle.
+/// Names that no file of an anonymized bundle may contain.
 const SECRETS: [&str; 12] = [
     "core-sw7.acme.example",
     "core-sw7",
@@ -205,7 +205,7 @@ const SECRETS: [&str; 12] = [
     "Acme",
 ];
 
-/// A campaign as it would be of a device of somebody's: measured in virtual time, then told to be of theirs.
+/// A campaign as if of a user's device: measured in virtual time, then edited to name that device.
 fn of_somebody(folder: &Folder) -> PathBuf {
     let plan = "name = \"Acme-lab\"\non = [\"ours\", \"bridge\"]\nlink = \"memory\"\neffort = \"quick\"\n\
                 before = \"echo 10.77.3.9 is fa:16:3e:11:22:33 of jane.doe at 2001:470:1f0b::5, /home/jane.doe/x; exit 0\"\n\
@@ -274,7 +274,7 @@ fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
             assert!(!holds(bytes, secret) && !name.contains(secret), "{secret} is in {name}");
         }
     }
-    // One word for one word, everywhere.
+    // One pseudonym for one name, everywhere.
     let run = folder.0.join("masked/run/1-latency");
     let masked = record(&run);
     let target = masked["targets"][1]["name"].as_str().unwrap();
@@ -295,7 +295,7 @@ fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
     );
     let facts: Value = serde_json::from_slice(&read(&folder.0.join("masked/bundle.json"))).unwrap();
     assert_eq!(facts["masked"], true);
-    // A report that is made anew from it is the same.
+    // A report rebuilt from it is the same.
     let before = read(&run.join("report.html"));
     let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
@@ -333,7 +333,7 @@ fn a_masked_report_holds_no_byte_of_whose_it_was_and_leaves_the_runs_own_alone()
                 );
             }
         }
-        // One word for one word: what is shown is still told apart.
+        // One pseudonym for one name: displayed values stay distinguishable.
         let (_, page) = files.iter().find(|(name, _)| name == "report.html").unwrap();
         assert!(holds(page, "1@eth-1+2@eth-2") && holds(page, "ours"), "{out}");
     }

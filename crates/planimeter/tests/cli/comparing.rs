@@ -1,4 +1,4 @@
-//! Comparing as a user meets it: what passes, what fails, what is refused, and the exit codes that say so.
+//! Tests of `compare` from a user's view: passed, failed and rejected comparisons, and their exit codes.
 
 use std::fs;
 use std::path::Path;
@@ -54,7 +54,7 @@ fn two_targets_are_measured_by_turns_and_a_gate_fails_only_when_measured_again()
     let text = |name| fs::read_to_string(folder.0.join(name)).unwrap();
     assert!(text("gate.xml").contains("failures=\"1\""), "{}", text("gate.xml"));
     assert!(text("gate.md").starts_with("### ❌"), "{}", text("gate.md"));
-    // Turns went backwards in every second round, of the trials at the loads that were found.
+    // Targets took turns in reverse order in every second round, in the trials at the found loads.
     let run = folder.0.join("runs").join(&contents(&folder.0.join("runs"))[2]);
     let trials = record(&run)["trials"].as_array().unwrap().clone();
     let measured = trials.iter().filter(|it| it["role"] == "measure").take(4);
@@ -62,7 +62,8 @@ fn two_targets_are_measured_by_turns_and_a_gate_fails_only_when_measured_again()
     assert_eq!(order, ["ours", "bridge", "bridge", "ours"]);
 }
 
-/// 90 % of one target's own maximum is another load than 90 % of the other's, at which latencies do not compare.
+/// Tests that both targets get the same loads: 90 % of one target's maximum differs from 90 % of the other's, and
+/// latencies at different loads are not comparable.
 #[test]
 fn both_targets_are_offered_the_loads_of_the_baseline() {
     let folder = Folder::new();
@@ -127,7 +128,7 @@ fn stored_runs_are_compared_as_they_are() {
     assert_eq!(said(&folder, &only("ours"), &gate).code, Some(0));
     let back = said(&folder, "compare runs/new runs/base", &gate);
     assert_eq!(back.code, Some(0), "what got better fails nothing: {}", back.output);
-    // What a tester limited is neither passed nor failed.
+    // A tester-limited result neither passes nor fails.
     let path = folder.0.join("runs/new/record.json");
     let mut doubtful: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     for cell in doubtful["cells"].as_array_mut().unwrap() {
@@ -216,7 +217,7 @@ fn stored_runs_are_listed_and_a_metric_over_them() {
     }
 }
 
-/// The workflows for GitHub and GitLab are what this version understands.
+/// Tests that the workflows for GitHub and GitLab are valid for this version.
 #[test]
 fn the_ready_workflows_say_what_the_program_takes() {
     for forge in ["github", "gitlab"] {
@@ -232,7 +233,7 @@ fn ready_workflow(forge: &str) {
     let end = command.find("gate.md").unwrap() + "gate.md".len();
     let command = &command[..end];
     let folder = Folder::new();
-    // A shell would take what is not quoted for a file to write to.
+    // A shell would treat an unquoted `>=` as an output redirection.
     let words = command.replace('\'', "").replace("ours@base/target/release/planimeter", "ours");
     assert_eq!(command.matches(">=").count(), command.matches("'rate_pps_forwarded>=").count());
     // The same with targets and a link that every machine has.

@@ -1,10 +1,10 @@
-//! Runs of which every trial failed: exit code 3, and the summary and the report say first what failed.
+//! Tests of runs in which every trial failed: exit code 3, and summary and report begin with the failure.
 
 use std::fs;
 
 use super::common::{Folder, Said, only_run, planimeter};
 
-/// What every run here has.
+/// Arguments of every run here.
 const SHORT: [&str; 10] = [
     "--on",
     "ours",
@@ -18,7 +18,7 @@ const SHORT: [&str; 10] = [
     "quick",
 ];
 
-/// What a run printed, and the summary and the report that it left.
+/// Runs an experiment; returns the output, the summary and the report.
 fn run(folder: &Folder, experiment: &[&str], more: &[&str]) -> (Said, String, String) {
     let said = planimeter(&folder.0, &[&["run"], experiment, &SHORT, more].concat());
     let run = only_run(&folder.0.join("runs"));
@@ -26,7 +26,7 @@ fn run(folder: &Folder, experiment: &[&str], more: &[&str]) -> (Said, String, St
     (said, text("summary.md"), text("report.html"))
 }
 
-/// Where a text stands in another, which it has to.
+/// Returns the position of a text in another, which must contain it.
 fn place(text: &str, wanted: &str) -> usize {
     text.find(wanted).unwrap_or_else(|| panic!("{wanted:?} is not in {text}"))
 }
@@ -65,7 +65,7 @@ fn a_command_that_fails_before_the_first_trial_is_named_first_and_exits_3() {
 #[test]
 fn a_target_that_fails_in_every_trial_is_named_first_and_exits_3() {
     let folder = Folder::new();
-    // A switch that ends its connections when its table is full, which the first entry makes it.
+    // A switch that closes its connections when its table is full, which the first entry causes.
     let value =
         |key: &str, value: &str| format!("{key} = {{ value = {value}, source = \"assumed\" }}\n");
     let keys = [

@@ -1,4 +1,4 @@
-//! Commands of the user's around a run: each is told what it is for, and one that fails ends the run.
+//! Tests of user commands around a run: each receives its context, and a command that fails ends the run.
 
 use std::fs;
 

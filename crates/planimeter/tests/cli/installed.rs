@@ -1,4 +1,4 @@
-//! What an installed program is more than a file: pages of the manual, completions, capabilities.
+//! Tests of the installed program beyond its file: manual pages, completions, capabilities.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::common::{Folder, planimeter};
 
-/// What the command line names when it is asked for help.
+/// Returns the commands in the help text.
 fn commands() -> Vec<String> {
     let help = planimeter(&std::env::temp_dir(), &["--help"]).output;
     let lines = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
@@ -47,10 +47,10 @@ fn shells_can_complete_every_command() {
     }
 }
 
-/// As the Debian package installs it: capabilities that the file permits are in force for whoever runs it.
+/// Tests the program as the Debian package installs it: file capabilities apply to every user.
 #[test]
 fn rights_of_the_file_serve_whoever_is_not_root() {
-    // What lies in memory may hold no capabilities.
+    // A file in a memory file system may hold no capabilities.
     let folder = std::env::temp_dir().join(format!("planimeter-rights-{}", std::process::id()));
     fs::create_dir(&folder).unwrap();
     let program = folder.join("planimeter");

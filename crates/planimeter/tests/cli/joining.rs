@@ -1,5 +1,5 @@
-//! Targets on links of their own in one run: each value says over which link it was measured, and a run
-//! that was cut short goes on with the same links.
+//! Tests of targets with different links in one run: each value names its link, and an interrupted run resumes with
+//! the same links.
 
 use std::fs;
 
@@ -57,7 +57,7 @@ fn a_run_over_several_links_goes_on_where_it_was_cut_short() {
     carried_out(&folder, &[]);
     let run = only_run(&folder.0.join("runs"));
     let whole = record(&run);
-    // As an end of the machine after the first trial leaves it.
+    // As left by a crash of the machine after the first trial.
     let lines = fs::read_to_string(run.join("trials.jsonl")).unwrap();
     fs::write(run.join("trials.jsonl"), &lines[..=lines.find('\n').unwrap()]).unwrap();
     let mut crashed = whole.clone();

@@ -1,4 +1,4 @@
-//! What listeners of elements accept, on real sockets and without rights.
+//! Tests of connections to elements' listeners, on real sockets and without privileges.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use super::common::{Folder, command, interrupt};
 /// An element with two ports in shared memory, ended with Ctrl-C.
 struct Element {
     child: Child,
-    /// What it logged until it was ready.
+    /// Its log until it was ready.
     log: Vec<String>,
     rest: Option<JoinHandle<()>>,
 }
@@ -26,12 +26,12 @@ impl Element {
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         let log = lines.by_ref().take_while(|line| line != "ready").collect();
-        // Whoever writes after that needs a reader.
+        // Later output needs a reader.
         let rest = std::thread::spawn(move || lines.for_each(drop));
         Element { child, log, rest: Some(rest) }
     }
 
-    /// What a line says behind these words.
+    /// Returns the text of a line after these words.
     fn says(&self, words: &str) -> &str {
         let found = self.log.iter().find_map(|line| line.strip_prefix(words));
         found.unwrap_or_else(|| panic!("{words}: {:?}", self.log))

@@ -1,4 +1,4 @@
-//! Plans as a user meets them: what they do, what they say before, how they go on, and what their gates come to.
+//! Tests of plans from a user's view: their runs, dry runs, resumption and gates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn examples_say_what_they_would_do() {
     for file in files {
         let path = examples().join(&file);
         let said = planimeter(&folder.0, &["run", path.to_str().unwrap(), "--dry-run"]);
-        // What is not installed here is named.
+        // A missing program is named.
         let is_need = said.code == Some(4) || said.errors.contains("--link veth");
         if file != "quick.toml" && is_need {
             eprintln!("skipped: {file}: {}", said.errors);
@@ -65,7 +65,7 @@ fn the_example_is_measured_and_its_gates_hold() {
         text("gates.xml")
     );
     assert!(text("gates.md").contains("latency_ns_p50<=1.5"), "{}", text("gates.md"));
-    // Each step is found, shown and repeated like any run.
+    // Each step is listed, shown and repeated like any run.
     let listed = planimeter(&folder.0, &["list", "runs"]);
     assert!(listed.output.contains("/1-small-frames  ") && listed.output.contains("/2-latency  "));
     fs::remove_file(campaign.join("report.html")).unwrap();
@@ -108,7 +108,7 @@ fn a_gate_fails_when_measured_again_and_not_before() {
     assert!(failed.output.contains("FAILED latency_ns_p50<=0.5"), "{}", failed.output);
     let campaign = only_run(&folder.0.join("failed"));
     assert!(campaign.join("1-latency-again-1-1/record.json").exists());
-    // A run that is stored, a campaign, or a target of it can be the base; it is compared as it is.
+    // A stored run, a campaign, or a target of one can be the baseline; it is compared directly.
     let base = only_run(&folder.0.join("passed"));
     let stored = |base: &str, ratio: &str| {
         let gate = format!(
@@ -137,7 +137,7 @@ fn a_gate_fails_when_measured_again_and_not_before() {
     let worse = stored(campaign, "0.5");
     assert_eq!(worse.code, Some(1), "{}{}", worse.output, worse.errors);
     assert!(!worse.errors.contains("measured again"), "{}", worse.errors);
-    // What could have come of it is told afterwards, what never could before.
+    // A metric that could have appeared is reported afterwards, an impossible one in advance.
     for (metric, words) in [
         ("cycles_busy_per_frame", "the gate cycles_busy_per_frame<=1.5 has nothing"),
         ("throughput_pps", "throughput_pps never comes of latency"),
@@ -152,7 +152,7 @@ fn a_gate_fails_when_measured_again_and_not_before() {
 #[test]
 fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
     let folder = Folder::new();
-    // The first measurement of the second step is never over: its hook waits until the program is killed.
+    // The first measurement of the second step never ends: its hook waits until the program is killed.
     let text = PLAN.replace(
         "name = \"rates\"\n",
         "name = \"rates\"\nafter = \"test -e alive || { touch reached; sleep 1000; }\"\n",
@@ -174,7 +174,7 @@ fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
     let lines = |run: &str| fs::read_to_string(campaign.join(run).join("trials.jsonl")).unwrap();
     let before = [lines("1-latency"), lines("2-rates")];
     fs::write(folder.0.join("alive"), "").unwrap();
-    // The plan that counts is the one in the folder.
+    // The plan in the folder is authoritative.
     fs::write(folder.0.join("office.toml"), "nothing").unwrap();
     let said = planimeter(&folder.0, &["run", "--resume", campaign.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);

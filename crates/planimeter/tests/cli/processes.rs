@@ -1,7 +1,7 @@
-//! Processes of a run: all of them end with the run, whoever started it and however it ends.
+//! Tests that all processes of a run end with it, whatever started them and however the run ends.
 //!
-//! Each run has a command (`--before`) and a Python module that both leave a process in a session of
-//! its own, and a target. The runs differ in the rights of the program.
+//! Each run has a command (`--before`) and a Python module that both leave a process in a session of its own, and a
+//! target. The runs differ in the privileges of the program.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,32 +13,32 @@ use serde_json::Value;
 
 use super::common::{Folder, Said, command};
 
-/// Far longer than anything here takes; only a failure waits this long.
+/// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a run is allowed to do, and by what.
+/// Privileges of a run, and their source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rights {
-    /// Those of this test: root's, or a user namespace of the program's own.
+    /// Those of this test: root's, or those in the program's own user namespace.
     Inherited,
-    /// An ordinary user's, with a user namespace of the program's own.
+    /// An ordinary user's, with the program's own user namespace.
     Rootless,
-    /// An ordinary user's, with capabilities by the program's file, as the Debian package gives them.
+    /// An ordinary user's, with file capabilities of the program, as in the Debian package.
     File,
-    /// Root's in a user namespace that allows no PID namespace.
+    /// Root's in a user namespace that permits no PID namespace.
     NoPidNamespace,
 }
 
-/// A folder with a copy of the program that everybody may run, and a script.
+/// A folder with a world-executable copy of the program, and a script.
 struct Place {
     folder: Folder,
     rights: Rights,
 }
 
 impl Place {
-    /// None where this machine cannot give these rights.
+    /// Creates the folder; `None` if this machine does not support these privileges.
     fn new(rights: Rights, script_ends: bool) -> Option<Place> {
-        // Not in memory: what lies there may hold no capabilities.
+        // Not in a memory file system, where files may hold no capabilities.
         let name = format!("planimeter-processes-{rights:?}-{script_ends}-{}", std::process::id());
         let folder = Folder(std::env::temp_dir().join(name));
         fs::create_dir(&folder.0).unwrap();
@@ -84,7 +84,7 @@ impl Place {
         self.path().join("planimeter")
     }
 
-    /// A shell command that leaves a process in a session of its own, with this name in its arguments.
+    /// Returns a shell command that leaves a process in a session of its own, with this name in its arguments.
     fn daemon(&self, name: &str) -> String {
         let path = self.path().display();
         format!(
@@ -106,7 +106,7 @@ impl Place {
         command
     }
 
-    /// Starts a run; what it prints is in `printed`.
+    /// Starts a run; its output goes to `printed`.
     fn run(&self) -> Child {
         let before = self.daemon("command");
         let words = ["run", "mine.py", "--on", "ours", "--link", "veth", "--effort", "quick"];
@@ -135,7 +135,7 @@ impl Place {
     }
 }
 
-/// Whether it becomes true before a failure is certain.
+/// Returns whether the condition becomes true within the time limit.
 fn in_time(mut is_true: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while !is_true() {
@@ -205,7 +205,7 @@ fn processes_die_with_a_killed_run_with_rights_of_the_file() {
     dies_whole(Rights::File);
 }
 
-/// There the kernel ends the run's children, and the doctor ends what they started.
+/// Tests that without a PID namespace the kernel ends the run's children, and the doctor ends their children.
 #[test]
 fn the_doctor_ends_what_a_killed_run_without_a_pid_namespace_leaves() {
     let Some(place) = Place::new(Rights::NoPidNamespace, false) else { return };
@@ -221,7 +221,7 @@ fn the_doctor_ends_what_a_killed_run_without_a_pid_namespace_leaves() {
     assert!(in_time(|| place.processes().is_empty()), "{:?}", place.processes());
 }
 
-/// A process that a command starts can measure by itself: its `/proc` shows its own process numbers.
+/// Tests that a process started by a command can measure: its `/proc` shows its own process IDs.
 #[test]
 fn a_command_can_run_the_program() {
     let folder = Folder::new();

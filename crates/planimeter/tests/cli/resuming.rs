@@ -1,4 +1,4 @@
-//! Runs that go on: one writer at a time, each planned trial once, and what a damaged file costs.
+//! Tests of resumed runs: one writer at a time, each planned trial once, and the effect of a damaged file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +33,7 @@ fn write_lines(run: &Path, lines: &[String]) {
     fs::write(run.join("trials.jsonl"), lines.join("\n") + "\n").unwrap();
 }
 
-/// Leaves a run as one that was killed after its last trial.
+/// Makes a run look as if it was killed after its last trial.
 fn killed(run: &Path) {
     let mut crashed = record(run);
     crashed["partial"] = true.into();
@@ -49,7 +49,7 @@ fn resumed(folder: &Folder, run: &Path) -> String {
     said.errors
 }
 
-/// What tells each trial from others that were planned, and how many results each cell rests on.
+/// Returns what identifies each planned trial, and the number of results behind each cell.
 fn planned(record: &Value) -> (Vec<String>, Vec<String>) {
     let rows = |name: &str| record[name].as_array().unwrap().clone();
     let trial = |it: &Value| {
@@ -78,7 +78,7 @@ fn a_run_that_still_measures_has_one_writer_and_a_killed_one_goes_on() {
     let folder = Folder::new();
     let line = format!("{TEN} --set warmup=0 --set load=1 --set repeats={TRIALS}");
     let words: Vec<&str> = line.split_whitespace().collect();
-    // Nobody reads its progress, which is more than a pipe holds: so it cannot end.
+    // Its progress output has no reader and exceeds a pipe's capacity, so it cannot end.
     let mut child = command(&folder.0, &words);
     let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
@@ -95,7 +95,7 @@ fn a_run_that_still_measures_has_one_writer_and_a_killed_one_goes_on() {
             said.errors
         );
     }
-    // To look at it is no harm.
+    // Inspection changes nothing.
     for words in [&["run", "--resume", name, "--dry-run"][..], &["report", name, "--out", "so-far"]]
     {
         assert_eq!(planimeter(&folder.0, words).code, Some(0), "{words:?}");
@@ -121,7 +121,8 @@ fn what_two_writers_left_is_resumed_to_the_trials_that_were_planned() {
         value["id"] = id.into();
         value.to_string()
     };
-    // Both began behind trial 4: one went on with 5 and 6, the other wrote 7 and 8 under these numbers, and trial 5 again.
+    // Both began after trial 4: one continued with 5 and 6, the other wrote 7 and 8 under these numbers, and trial 5
+    // again.
     let mut two = all[..5].to_vec();
     two.extend([as_id(&all[6], 5), all[5].clone(), as_id(&all[7], 6), as_id(&all[4], 7)]);
     write_lines(&run, &two);
@@ -133,7 +134,7 @@ fn what_two_writers_left_is_resumed_to_the_trials_that_were_planned() {
     let again = record(&run);
     assert_eq!(planned(&again), planned(&whole));
     ids(&again);
-    // As many were measured as were missing: 7 to 10.
+    // Exactly the missing trials were measured: 7 to 10.
     assert_eq!(lines(&run).len(), two.len() + 4);
 }
 
@@ -155,7 +156,7 @@ fn a_damaged_line_costs_its_own_trial_and_is_named() {
         let stored = bytes.len();
         fs::write(run.join("trials.jsonl"), bytes.join(&b'\n')).unwrap();
         let mut file = fs::OpenOptions::new().append(true).open(run.join("trials.jsonl")).unwrap();
-        // A last line without its end is of a trial that was being written.
+        // An incomplete last line belongs to a trial that was being written.
         std::io::Write::write_all(&mut file, b"\n{\"line\":\"trial\",\"id\":").unwrap();
         killed(&run);
         let name = run.to_str().unwrap();
@@ -175,10 +176,10 @@ fn a_damaged_line_costs_its_own_trial_and_is_named() {
         let trials =
             |run: &Path| lossy(run).iter().filter(|it| it.contains("\"line\":\"trial\"")).count();
         let before = whole["trials"].as_array().unwrap().len();
-        // One was measured again; of a half line the beginning still stands there.
+        // One trial was measured again; the beginning of a truncated line remains.
         let left = usize::from(damaged != "nul");
         assert_eq!(trials(&run), before + left, "{damaged}, {stored}");
-        // What is complete is read without a warning.
+        // A complete run is read without a warning.
         let report = planimeter(&folder.0, &["report", name]);
         assert!(report.code == Some(0) && !report.errors.contains("warning"), "{}", report.errors);
     }
@@ -218,7 +219,7 @@ fn a_run_whose_record_is_damaged_is_read_and_goes_on() {
 #[test]
 fn a_report_that_could_not_be_written_is_written_later() {
     let folder = Folder::new();
-    // What a full disk does to the report, and to nothing else.
+    // Blocks the report only, as a full disk would.
     let hook = "cd runs/* && mkdir -p report.html/in-the-way";
     let mut words: Vec<&str> = TEN.split_whitespace().collect();
     words.extend(["--after", hook]);
@@ -226,7 +227,7 @@ fn a_report_that_could_not_be_written_is_written_later() {
     assert_eq!(said.code, Some(2), "{}", said.errors);
     let run = only_run(&folder.0.join("runs"));
     let line = said.errors.lines().last().unwrap();
-    // As it was named: below the folder in which the run was started.
+    // As the user named it: below the folder in which the run was started.
     let command =
         format!("`planimeter report runs/{}`", run.file_name().unwrap().to_str().unwrap());
     assert!(line.contains("everything is measured and kept") && line.contains(&command), "{line}");

@@ -1,4 +1,4 @@
-//! `planimeter serve` as browsers meet it, good ones and bad ones, on real sockets.
+//! Tests of `planimeter serve` with well-behaved and malicious clients, on real sockets.
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -15,7 +15,7 @@ mod packages;
 use super::SHORT;
 use super::common::{Folder, command, contents, interrupt, only_run, planimeter, record};
 
-/// Connections and followers that are served at once, as the program has it.
+/// The program's default limits of connections and followers.
 const CONNECTIONS: usize = 64;
 const LISTENERS: usize = 16;
 
@@ -27,12 +27,12 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Shows the runs in `runs` below this folder.
+    /// Serves the runs in `runs` below this folder.
     fn begin(folder: &Path) -> Serving {
         Serving::begin_with(folder, &[], &[])
     }
 
-    /// The same with further words, and with this in its environment.
+    /// Serves with further arguments and environment variables.
     pub fn begin_with(folder: &Path, more: &[&str], beside: &[(&str, &str)]) -> Serving {
         let arguments = [&["serve", "runs", "--listen", "127.0.0.1:0"], more].concat();
         let mut child = command(folder, &arguments)
@@ -54,10 +54,10 @@ impl Serving {
         stream
     }
 
-    /// What is answered to these bytes.
+    /// Returns the response to these bytes.
     fn raw(&self, bytes: &str) -> Answer {
         let mut stream = self.open();
-        // Who refuses early need not read all of it.
+        // An early rejection need not read the whole request.
         let _ = stream.write_all(bytes.as_bytes());
         let mut answer = Vec::new();
         match stream.read_to_end(&mut answer) {
@@ -74,12 +74,12 @@ impl Serving {
         ))
     }
 
-    /// A page, for one who has the token.
+    /// Requests a page with the token.
     pub fn get(&self, path: &str) -> Answer {
         self.with(&format!("GET {path}"), &format!("Authorization: Bearer {}\r\n", self.token), "")
     }
 
-    /// A form that is sent, by one who has the token.
+    /// Sends a form with the token.
     pub fn post(&self, path: &str, body: &str) -> Answer {
         let headers = format!(
             "Authorization: Bearer {}\r\nOrigin: http://{}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
@@ -123,18 +123,18 @@ impl Answer {
         Answer { status, head: head.to_lowercase(), body: body.to_string() }
     }
 
-    /// Told in one line, which has this in it.
+    /// Checks that the response is one line that contains this text.
     fn is_line(&self, status: u16, has: &str) {
         let lines = self.body.trim_end().lines().count();
         assert!(self.status == status && lines == 1 && self.body.contains(has), "{self:?}");
     }
 }
 
-/// One who is told of runs.
+/// A client that follows runs.
 struct Following(BufReader<TcpStream>);
 
 impl Following {
-    /// Waits until what is told is so.
+    /// Reads events until the condition holds.
     fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         for line in (&mut self.0).lines() {
             let line = line.unwrap();
@@ -183,10 +183,10 @@ fn nobody_comes_in_without_the_token_and_who_has_it_gets_a_cookie() {
         page.status == 200 && page.head.contains("content-security-policy: default-src 'none'")
     );
     assert!(page.head.contains("cache-control: no-store"), "{}", page.head);
-    // An address that leads deeper brings its style along as well.
+    // A page in a subfolder loads its style sheet as well.
     let deeper = serving.with(&format!("GET /runs?token={}", serving.token), "", "");
     assert!(deeper.status == 200 && deeper.head.contains(cookie), "{}", deeper.head);
-    // A name that was bent to lead here, and a page of somebody else.
+    // A DNS name rebound to this server, and a page of another site.
     let bent = format!(
         "GET /?token={} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
         serving.token
@@ -346,7 +346,7 @@ fn who_floods_the_server_is_told_so_and_harms_nobody() {
     let folder = Folder::new();
     let serving = Serving::begin(&folder.0);
     let page = |serving: &Serving| serving.get("/metrics").status;
-    // Connections without a complete request give way, however many come.
+    // Connections without a complete request are replaced, however many arrive.
     let mut held: Vec<TcpStream> = (0..2 * CONNECTIONS).map(|_| serving.open()).collect();
     for stream in &mut held {
         let _ = stream.write_all(b"GET / HT");
@@ -422,7 +422,7 @@ fn a_run_is_begun_watched_by_slow_and_fast_ones_and_stopped() {
     let line = "planimeter run forwarding-rate --on=ours --link=memory --effort=standard --set=repeats=50 --out runs";
     assert!(would.status == 200 && would.body.contains(line), "{}", would.body);
     assert!(would.body.contains("trials on ours"), "{}", would.body);
-    // One who never reads holds nobody up.
+    // A client that never reads blocks no other client.
     let stalled = serving.follow();
     let mut following = serving.follow();
     let begun = serving.post("/new", &format!("{long}&do=start"));
@@ -522,7 +522,7 @@ fn pages_in_a_browser() {
     let serving = Serving::begin(&folder.0);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/serve.mjs");
     let address = format!("http://{}/?token={}", serving.address, serving.token);
-    // Longer than it takes on a machine that does nothing else by far.
+    // Much longer than the run takes on an idle machine.
     let mut run = Command::new("timeout");
     run.args(["500", "node"]).arg(script).arg(address).arg(packages);
     let run = run.output().expect("timeout is part of every system");

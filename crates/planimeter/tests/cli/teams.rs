@@ -1,4 +1,4 @@
-//! A store for teams as commands meet it: a real server that comes and goes, and what is said meanwhile.
+//! Tests of a team store from a user's view: a real server that stops and starts, and the messages in between.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -40,10 +40,10 @@ const LONG: [&str; 13] = [
     "--store",
 ];
 
-/// Looks for what comes in a while, a tenth of a second apart.
+/// Number of polls for an event, a tenth of a second apart.
 const LOOKS: u32 = 600;
 
-/// The program with a password in its environment.
+/// Returns the program with a password in its environment.
 fn with_password(folder: &Path, words: &[&str]) -> Command {
     let mut command = command(folder, words);
     command.env("PGPASSWORD", PASSWORD);
@@ -61,7 +61,7 @@ fn listed(folder: &Path, words: &[&str]) -> Value {
     serde_json::from_str(&said.output).unwrap()
 }
 
-/// Lines in which the store is spoken of.
+/// Returns the lines about the store.
 fn of_store(errors: &str) -> Vec<&str> {
     errors.lines().filter(|line| line.contains("store postgres://")).collect()
 }
@@ -83,7 +83,7 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
         command.env("USER", who);
         said(command)
     };
-    // One was measured before there was a store, and is sent with the next.
+    // One run was measured before the store existed; it is sent with the next one.
     assert_eq!(of(&ann, "ann", &short("1")).code, Some(0));
     let run = of(&ann, "ann", &[&short("2")[..], &["--store", &url]].concat());
     assert_eq!(run.code, Some(0), "{}", run.errors);
@@ -102,7 +102,7 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     assert_eq!(names.len(), 4, "{names:?}");
     assert_eq!(names.iter().filter(|it| it.contains("-two-1/")).count(), 2, "{names:?}");
     assert!(rows.iter().all(|row| row["trials"].as_u64() > Some(0)), "{rows:?}");
-    // Of another machine's run there is no folder here, and its report is the same.
+    // A run of another machine has no folder here, and its report is the same.
     let theirs: Vec<&Value> =
         rows.iter().filter(|row| row["origin"].as_str().unwrap().starts_with("ann@")).collect();
     let ids: Vec<&str> = theirs.iter().map(|row| row["id"].as_str().unwrap()).collect();
@@ -127,7 +127,7 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     );
     let left = contents(&std::env::temp_dir());
     assert!(!left.iter().any(|it| it.starts_with("planimeter-fetched-")), "{left:?}");
-    // In a browser both are there; so are runs of one name from two folders of one person.
+    // The browser shows both; also runs of one name from two folders of one person.
     let again = Folder::new();
     let run = of(&again, "ann", &[&short("7")[..], &["--store", &url]].concat());
     assert_eq!(run.code, Some(0), "{}", run.errors);
@@ -191,7 +191,7 @@ fn passwords_are_nowhere(server: &Postgres) {
         "{}",
         told.errors
     );
-    // From the environment it is taken, and kept nowhere.
+    // The password comes from the environment and is stored nowhere.
     let mut run = command(&folder.0, &words);
     run.env("PLANIMETER_STORE", &with);
     let run = said(run);
@@ -202,7 +202,7 @@ fn passwords_are_nowhere(server: &Postgres) {
     assert!(all.len() > 3 && !all.iter().any(|(_, bytes)| holds(bytes)));
     let kept = "SELECT count(*) FROM planimeter.run WHERE run::text LIKE '%correct%'";
     assert_eq!(server.sql("secrets", kept), "0");
-    // A wrong one is told in a line, and the run is none the worse.
+    // A wrong password is reported in one line, and the run succeeds.
     let wrong = said({
         let mut run =
             command(&folder.0, &[&short("4")[..], &["--out", "other", "--store", &url]].concat());
@@ -236,7 +236,7 @@ fn passwords_are_nowhere(server: &Postgres) {
     }
 }
 
-/// A run under way, and what it says.
+/// A run in progress, and its output.
 struct Running {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
@@ -251,7 +251,7 @@ impl Running {
         Running { child, lines, said: Vec::new() }
     }
 
-    /// Reads on until this is said.
+    /// Reads lines until one contains this.
     fn until(&mut self, want: &str) {
         for line in self.lines.by_ref() {
             self.said.push(line.unwrap());
@@ -270,7 +270,7 @@ impl Running {
     }
 }
 
-/// Waits until a server says this.
+/// Waits until the server returns this.
 fn wait_until(server: &Postgres, database: &str, sql: &str) {
     for _ in 0..LOOKS {
         if server.sql(database, sql) == "t" {
@@ -285,7 +285,7 @@ fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
     let (here, there) = (Folder::new(), Folder::new());
     let url = server.database("away");
     let there_is = "SELECT to_regclass('planimeter.trial') IS NOT NULL";
-    // Two at once.
+    // Two runs at the same time.
     let mut running = Running::begin(&here.0, &url);
     let mut other = Running::begin(&there.0, &url);
     wait_until(server, "away", there_is);
@@ -303,18 +303,18 @@ fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
     wait_until(server, "away", &format!("SELECT max(id) > {sent} FROM planimeter.trial"));
     let told = running.end().join("\n");
     assert_eq!(of_store(&told).len(), 3, "away, back, sent: {told}");
-    // The other is at it when the server goes for good.
+    // The other client is connected when the server stops permanently.
     other.until("it answers again");
     server.stop();
     let told = other.end().join("\n");
     let last = *of_store(&told).last().unwrap();
     assert!(last.contains("runs stay in their folder"), "{told}");
-    // Never there at all.
+    // A server that never existed.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = format!("postgres://ann@{free}/lab");
     let never = said(with_password(&there.0, &[&short("5")[..], &["--store", &nobody]].concat()));
     assert_eq!((never.code, of_store(&never.errors).len()), (Some(0), 1), "{}", never.errors);
-    // Nothing was lost: what is there is what lies in the folders.
+    // Nothing was lost: the store has all runs in the folders.
     server.start_again();
     let mut trials = Vec::new();
     for folder in [&here, &there] {
@@ -369,7 +369,7 @@ fn encryption_is_what_was_asked_for(server: &mut Postgres) {
         assert_eq!(told.code, Some(code), "{url}: {}", told.errors);
         assert!(told.errors.contains(want), "{url}: {}", told.errors);
     }
-    // Where only encrypted connections are let in, those that want none are told so.
+    // If the server accepts only encrypted connections, other clients receive that error.
     let rules = server.folder().join("data/pg_hba.conf");
     let text = fs::read_to_string(&rules).unwrap().replace("host ", "hostssl ");
     fs::write(&rules, text).unwrap();

@@ -1,4 +1,4 @@
-//! What comes from another user runs nothing here, unless it is trusted: stored runs, plans and a browser's form.
+//! Tests that external code does not run unless it is trusted: in stored runs, plans and a browser's form.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ const HOOKED: [&str; 14] = [
     "touch hooked",
 ];
 
-/// A run as it is after a crash behind its first trial.
+/// Returns a run as a crash after its first trial leaves it.
 fn stored(folder: &Folder) -> PathBuf {
     let said = planimeter(&folder.0, &HOOKED);
     assert_eq!(said.code, Some(0), "{}", said.errors);
@@ -44,7 +44,7 @@ fn cut(run: &Path) {
     fs::write(run.join("record.json"), crashed.to_string()).unwrap();
 }
 
-/// The same folder as an archive leaves it: the files are this user's, with all their rights and times.
+/// Returns the same folder as an archive leaves it: the files are this user's, with all their permissions and times.
 fn unpacked(run: &Path, into: &Path) {
     let made = Command::new("cp").arg("-a").arg(run).arg(into).status().unwrap();
     assert!(made.success());
@@ -72,11 +72,11 @@ fn a_run_of_this_user_goes_on_and_one_from_an_archive_needs_trust() {
         .output();
     is_refused(&elsewhere.unwrap().into(), "a command (before: touch hooked)");
     assert!(!folder.0.join("hooked").exists());
-    // One's own.
+    // The user's own run.
     let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
     assert!(folder.0.join("hooked").exists());
-    // And the other one, once it is trusted.
+    // The other one, once it is trusted.
     fs::remove_file(folder.0.join("hooked")).unwrap();
     let said = planimeter(&folder.0, &["run", "--resume", "unpacked", "--trust"]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
@@ -112,7 +112,7 @@ fn a_record_that_was_changed_is_not_of_this_user_any_more() {
         }
         assert!(!folder.0.join("hooked").exists(), "{line}");
     }
-    // What names nothing of others needs no trust.
+    // A run without external code needs no trust.
     let mut changed = record(&run);
     let own = "planimeter run bianco2010/fig3 --on direct --set rig=sim --set seconds=0.01 --set load=1,2 --set repeats=1";
     changed["command_line"] = own.into();

@@ -1,6 +1,6 @@
-//! Running the program, and looking at what it leaves.
+//! Helpers to run the program and to inspect its output files.
 
-// Not every test uses all of it.
+// Not every test uses all helpers.
 #![allow(dead_code)]
 
 use std::fs;
@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
 
-/// A folder that is gone afterwards. In memory where that is possible: a run waits after each
-/// trial until it is safely stored.
+/// A temporary folder, in memory if possible: a run waits after each trial until it is on disk.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -32,7 +31,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a command said.
+/// Output of a command.
 #[derive(Debug)]
 pub struct Said {
     pub code: Option<i32>,
@@ -50,11 +49,11 @@ impl From<Output> for Said {
     }
 }
 
-/// The program with these arguments, in this folder, which is also where it keeps running things.
+/// Returns the program with these arguments, in this folder, which also holds its runtime files.
 pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
     command.args(arguments).current_dir(folder);
-    // The key that signs stored runs is none of the user's.
+    // The key that signs stored runs must not be the user's.
     command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     command
 }
@@ -64,12 +63,12 @@ pub fn planimeter(folder: &Path, arguments: &[&str]) -> Said {
     command(folder, arguments).output().unwrap().into()
 }
 
-/// Ctrl-C for a process of ours that has not been waited for.
+/// Sends SIGINT to a child process that has not been reaped.
 pub fn interrupt(pid: u32) {
     assert!(signal(pid, "INT"));
 }
 
-/// Sends a signal; whether there was anybody.
+/// Sends a signal; returns whether the process existed.
 pub fn signal(pid: u32, name: &str) -> bool {
     let kill = format!("kill -{name} {pid}");
     Command::new("sh").args(["-c", &kill]).stderr(Stdio::null()).status().unwrap().success()

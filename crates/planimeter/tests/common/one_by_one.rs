@@ -1,6 +1,6 @@
-//! Tests that need a laboratory, one after the other, each of which may name what it misses.
+//! Runner of tests that need a lab: one test at a time, each of which may name a missing requirement.
 //!
-//! Invariant: where `CI` is set for root over all users, nothing may be skipped.
+//! Invariant: if `CI` is set for root over all users, no test may be skipped.
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,17 +8,17 @@ use std::process::ExitCode;
 
 use lab::need;
 
-/// A test's name, what it needs of the machine, and the test.
+/// A test's name, its requirements, and the test.
 pub type Test<E> = (&'static str, fn() -> Result<(), E>, fn());
 
-/// Runs those that the arguments name by a part, or all. To be called while there is one thread only:
-/// without root, this process becomes root in a namespace.
+/// Runs the tests whose names contain an argument, or all. Must be called while there is one thread only: without
+/// root, this process becomes root in a namespace.
 #[allow(dead_code, reason = "not every test that includes this file has a list")]
 pub fn run<E: Display>(tests: &[Test<E>]) -> ExitCode {
     run_where(tests, lab::namespace::enter_rootless().map(drop))
 }
 
-/// The same for tests that need no laboratory.
+/// Runs tests that need no lab.
 #[allow(dead_code, reason = "most tests that include this file need one")]
 pub fn run_anywhere<E: Display>(tests: &[Test<E>]) -> ExitCode {
     run_where(tests, Ok(()))
@@ -46,12 +46,12 @@ fn run_where<E: Display>(tests: &[Test<E>], entered: Result<(), need::Need>) -> 
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether a missing need is a failure.
+/// Returns whether a missing requirement is a failure.
 pub fn must_not_skip() -> bool {
     std::env::var_os("CI").is_some() && is_real_root()
 }
 
-/// Root over all users, not in a user namespace.
+/// Returns whether this process is root over all users, not in a user namespace.
 pub fn is_real_root() -> bool {
     let users = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let all = users.split_ascii_whitespace().nth(2) == Some("4294967295");

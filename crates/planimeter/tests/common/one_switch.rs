@@ -1,7 +1,7 @@
-//! One of our switches in virtual time, like any model, and modules of the catalog carried out on it.
+//! One of our switches in virtual time, emulating any model, and modules of the catalog that run on it.
 //!
-//! The switch takes a turn whenever it wants one, so that what it does comes at the moments that its model
-//! declares and at no other. What a module tells is its report itself, not what a record keeps of it.
+//! The switch gets a turn whenever it requests one, so that its actions occur exactly when its model declares. The
+//! module's report is used directly, not the record made from it.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,43 +31,43 @@ use switch::behaviour::model::Model;
 use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use switch::node::Node;
 
-/// Frames that fit into a link.
+/// Capacity of a link, in frames.
 const RING_FRAMES: usize = 1024;
 
-/// A piece of what never ends comes so often.
+/// Interval between pieces of an endless reply.
 const PIECE_EVERY: Nanos = Nanos::from_millis(1);
 
-/// The type of flow statistics.
+/// Multipart type of flow statistics.
 const FLOW_STATS: [u8; 2] = [0, 1];
 
-/// Bytes that fit into a control channel.
+/// Capacity of a control channel, in bytes.
 const CHANNEL_BYTES: usize = 1 << 20;
 
-/// What a switch does wrong, from some time after its module began on.
+/// A fault of a switch, from some time after the start of the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vice {
-    /// It says nothing more, and hears nothing.
+    /// It sends and receives nothing more.
     FallsSilent(Nanos),
-    /// It ends all its connections, and takes no others.
+    /// It closes all its connections, and accepts no others.
     Leaves(Nanos),
-    /// Its flow statistics never end: the last piece says that more follow, and comes again every millisecond.
+    /// Its flow statistics never end: the last piece has the MORE flag and is repeated every millisecond.
     NeverEnds,
-    /// It stands still for so long, frames and messages alike.
+    /// It stalls for this time, frames and messages alike.
     StandsStill(Nanos, Nanos),
 }
 
-/// What a switch does not do, although it accepts it.
+/// A request that a switch accepts but does not perform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// No action that sets a field is done.
+    /// It performs no rewriting action.
     IgnoresRewrites,
-    /// No rule is installed that is the last of so many added ones.
+    /// Of this many added rules it does not install the last one.
     IgnoresRules(u32),
-    /// One of so many frames leaves with another source address.
+    /// One of this many frames leaves with a wrong source address.
     Unstable(u32),
 }
 
-/// A port whose frames now and then leave with another source address.
+/// A port whose frames occasionally leave with a wrong source address.
 struct Spoilt {
     inner: Box<dyn Port>,
     one_of: u32,
@@ -98,7 +98,7 @@ impl Port for Spoilt {
     }
 }
 
-/// Messages to the switch, without what it does not do.
+/// Filter that removes requests that the switch does not perform.
 struct Filter {
     flaw: Flaw,
     stream: Stream,
@@ -107,7 +107,7 @@ struct Filter {
 }
 
 impl Filter {
-    /// What arrives of a message, and what stays away of it.
+    /// Takes received bytes of messages, and drops the filtered parts.
     fn pass(&mut self, bytes: &[u8]) {
         assert_eq!(self.stream.push(bytes), bytes.len());
         while let Some(message) = self.stream.cut().unwrap() {
@@ -133,7 +133,7 @@ impl Filter {
     }
 }
 
-/// The last piece of flow statistics, and how often it is to be said once more.
+/// The last piece of flow statistics, and how often it still has to be repeated.
 type Piece = Arc<Mutex<(Vec<u8>, u32)>>;
 
 /// The switch.
@@ -141,20 +141,20 @@ pub struct Switch {
     node: Node,
     vice: Option<Vice>,
     flaw: Option<Flaw>,
-    /// When the first connection was made, if one was.
+    /// Time of the first connection, if there was one.
     begun_at: Option<Nanos>,
-    /// Whether all its connections are over.
+    /// Whether all its connections are closed.
     has_left: Arc<AtomicBool>,
-    /// What never ends.
+    /// The endless piece.
     piece: Piece,
     said_at: Nanos,
 }
 
-/// The switch's end of a connection, which is over when the switch has left.
+/// The switch's end of a connection, which closes when the switch has left.
 struct End {
     channel: MemoryChannel,
     has_left: Arc<AtomicBool>,
-    /// What never ends, where that is its vice.
+    /// The endless piece, if that is the fault.
     piece: Option<Piece>,
     filter: Option<Filter>,
 }
@@ -197,13 +197,13 @@ impl Device for Switch {
                 next = Some(next.map_or(again, |at| at.min(again)));
             }
         }
-        // What it will not do any more is no reason to come back at once.
+        // Past work of a silent switch does not schedule a turn.
         if is_silent { next.filter(|at| *at > now) } else { next }
     }
 }
 
 impl End {
-    /// Says once more what never ends, if that is due.
+    /// Repeats the endless piece if that is due.
     fn repeat(&mut self) -> Result<(), ChannelError> {
         let Some(piece) = &self.piece else { return Ok(()) };
         let (bytes, due) = &mut *piece.lock().unwrap();
@@ -213,7 +213,7 @@ impl End {
         Ok(())
     }
 
-    /// Flow statistics in these messages say that more follow; the last of them is kept.
+    /// Sets the MORE flag of flow statistics in these messages; stores the last piece.
     fn unended(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let piece = self.piece.as_ref()?;
         let (mut all, mut at) = (bytes.to_vec(), 0);
@@ -274,7 +274,7 @@ pub struct OneSwitch {
 }
 
 impl OneSwitch {
-    /// A switch like this model, whose random choices follow from the seed.
+    /// Creates a switch like this model; its random choices follow from the seed.
     pub fn like(model: &Model, seed: u64) -> OneSwitch {
         let openflow = OpenFlowConfig {
             probe_ms: 3_600_000,
@@ -298,13 +298,13 @@ impl OneSwitch {
         OneSwitch { rig: SimRig::new(near, switch, seed) }
     }
 
-    /// The same with something that it does wrong.
+    /// Adds a fault.
     pub fn with(mut self, vice: Vice) -> OneSwitch {
         self.rig.device.vice = Some(vice);
         self
     }
 
-    /// The same with something that it accepts and does not do.
+    /// Adds a flaw.
     pub fn flawed(mut self, flaw: Flaw) -> OneSwitch {
         self.rig.device.flaw = Some(flaw);
         if let Flaw::Unstable(one_of) = flaw {
@@ -317,7 +317,7 @@ impl OneSwitch {
         self
     }
 
-    /// Carries an experiment of the catalog out that consists of modules: the report of each.
+    /// Runs an experiment that consists of modules; returns the report of each.
     pub fn run(&mut self, id: &str, set: &[String], seed: u64) -> Vec<StageReport> {
         let entry = entry(id);
         let mut method = (entry.build)(&context(entry, set, seed));
@@ -335,7 +335,7 @@ impl OneSwitch {
         }
     }
 
-    /// The same of its first module alone, with the longest that it may take; none if it has none.
+    /// Runs only its first module; also returns the module's time limit; `None` if it has none.
     pub fn run_first(
         &mut self,
         id: &str,
@@ -372,22 +372,22 @@ impl OneSwitch {
     }
 }
 
-/// The experiment of this name.
+/// Returns the experiment of this name.
 pub fn entry(id: &str) -> &'static Entry {
     catalog::find(id).unwrap()[0]
 }
 
-/// Whether an experiment consists of modules.
+/// Returns whether an experiment consists of modules.
 pub fn is_module(entry: &'static Entry) -> bool {
     matches!((entry.build)(&context(entry, &[], 1)).next(None), Step::Module { .. })
 }
 
-/// What an experiment depends on, with these settings.
+/// Returns an experiment's context with these settings.
 fn context(entry: &'static Entry, set: &[String], seed: u64) -> Context {
     let mut parameters = Parameters::at(Effort::Quick);
     for assignment in ["rig=sim", "repeats=1"].into_iter().chain(set.iter().map(String::as_str)) {
         match taking::assign(&mut parameters, &[entry], assignment) {
-            // Tests give one list to several experiments, not all of which take all of it.
+            // Tests pass one list to several experiments, which may not support all of it.
             Ok(_) | Err(ParameterError::NotTaken { .. }) => {}
             Err(error) => panic!("{error}"),
         }
@@ -404,7 +404,7 @@ fn context(entry: &'static Entry, set: &[String], seed: u64) -> Context {
     }
 }
 
-/// What a module said under this name.
+/// Returns a module's value of this name.
 pub fn said<'a>(report: &'a StageReport, name: &str) -> Option<&'a Measured> {
     report.measured.iter().find(|measured| measured.name == name)
 }

@@ -1,4 +1,4 @@
-//! Our memif ports on both sides of programs of others: every frame comes through as it was.
+//! Tests of our memif ports on both sides of external programs: every frame passes unchanged.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,7 +15,7 @@ use ports::afpacket::Options;
 use ports::clock;
 use ports::port::Port;
 
-/// Far longer than anything here takes; only a failure waits this long.
+/// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 const BURSTS: usize = 200;
 const BURST: usize = 32;
@@ -28,7 +28,7 @@ pub fn testpmd_needs() -> Result<(), Need> {
     Testpmd::needs(&[Device::MemifServer("p1".into())])
 }
 
-/// With one polling thread Open vSwitch sends on the second of two rings: so many are offered.
+/// With one polling thread Open vSwitch sends on the second of two rings, so two are offered.
 pub fn through_ovs(root: PathBuf) {
     let mut ovs = OvsDpdk::new(Ports::Memif, Tuning::default());
     let lab = Lab::open(&root).unwrap();
@@ -59,17 +59,18 @@ pub fn through_testpmd(root: PathBuf) {
     let counters = testpmd.counters().unwrap();
     let frames = (BURSTS * BURST) as u64;
     let count = |name: &str| counters.get(name).copied().unwrap_or(0);
-    // Of the greetings those that were there before it began to poll it may never have seen, and those that came
-    // before it knew of the other port's link went nowhere.
+    // The peer may have missed greetings sent before it began to poll, and may have dropped those that arrived before
+    // the other port's link was up.
     let received = count("port.1.received");
     assert!((frames + 1..=frames + greetings).contains(&received), "{counters:?}");
     let sent = count("port.2.sent");
     assert!((frames + 1..=received).contains(&sent), "{counters:?}");
 }
 
-/// Sends bursts into port 1, and wants each out of port 2 in order before the next. Hands back the
-/// ports, since their peer counts anew when they go, and how many frames were sent before to see whether
-/// it forwards at all.
+/// Sends bursts into port 1, and expects each out of port 2 in order before the next.
+///
+/// Returns the ports, since their peer resets its counters when they close, and the number of greeting frames that
+/// were sent to detect whether the peer forwards.
 fn carry(site: &Site, rings: u32, peer: &mut dyn Peer) -> ([Box<dyn Port>; 2], u64) {
     let open = |port: u32| {
         let path = site.socket(port);
@@ -100,7 +101,7 @@ fn carry(site: &Site, rings: u32, peer: &mut dyn Peer) -> ([Box<dyn Port>; 2], u
     ([one, two], greetings)
 }
 
-/// Both ports talk to the peer until they have a link.
+/// Runs both ports until they have a link to the peer.
 fn link(one: &mut Box<dyn Port>, two: &mut Box<dyn Port>, peer: &mut dyn Peer) {
     let mut nothing = Batch::new(1);
     let start = clock::now();
@@ -115,8 +116,9 @@ fn link(one: &mut Box<dyn Port>, two: &mut Box<dyn Port>, peer: &mut dyn Peer) {
     }
 }
 
-/// The peer may hear of a link later than we do, and loses what it would send there: frames are sent one
-/// by one until one comes through. How many were sent.
+/// Sends frames one by one until one comes through; returns how many were sent.
+///
+/// The peer may detect a link later than the tester does, and loses frames that it would send there.
 fn greet(one: &mut Box<dyn Port>, two: &mut Box<dyn Port>, peer: &mut dyn Peer) -> u64 {
     let (mut batch, mut arrived) = (Batch::new(1), Batch::new(BURST));
     let start = clock::now();
@@ -137,7 +139,7 @@ fn greet(one: &mut Box<dyn Port>, two: &mut Box<dyn Port>, peer: &mut dyn Peer) 
     unreachable!("a frame comes through, or patience ends")
 }
 
-/// A frame that no burst has.
+/// Returns a frame that no burst contains.
 fn greeting() -> Vec<u8> {
     let mut bytes = frame(0, 0);
     bytes[13] = 0xb6;
@@ -148,7 +150,7 @@ fn is_greeting(bytes: &[u8]) -> bool {
     bytes[13] == 0xb6
 }
 
-/// Of a station's own, 60 to 1,500 bytes long, its number in every part of it.
+/// Returns a frame with its own MAC address, 60 to 1,500 bytes long, that contains its number in every part.
 fn frame(burst: usize, number: usize) -> Vec<u8> {
     let length = 60 + (burst * BURST + number) * 7 % 1441;
     let mut frame = vec![number as u8; length];

@@ -1,4 +1,4 @@
-//! One step done: an order, a question, a frame, time.
+//! Execution of one step: a command, a request, a frame, or a delay.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::connection::PlainChannel;
 use crate::player::{Player, TURNS};
 
 impl Player<'_> {
-    /// Does it.
+    /// Executes the step.
     pub fn act(&mut self, what: &Do, version: Version) -> Result<(), String> {
         match what {
             Do::Send(make) => self.order(&make(version)?),
@@ -91,13 +91,13 @@ impl Player<'_> {
         for message in rest {
             let sent = self.here().session.answer(xid, message);
             sent.map_err(|error| error.to_string())?;
-            // A switch reads so much at a time.
+            // A switch reads a limited amount per turn.
             (0..TURNS).for_each(|_| self.turn());
         }
         self.barrier()
     }
 
-    /// What all tables can do, as the switch tells it.
+    /// Reads the features of all tables from the switch.
     fn features(&mut self) -> Result<Vec<TableFeatures>, String> {
         self.order(&request(MultipartRequestBody::TableFeatures(Vec::new())))?;
         let came = std::mem::take(&mut self.here().came);
@@ -111,7 +111,7 @@ impl Player<'_> {
         Ok(rows.collect())
     }
 
-    /// The time of the switch's day so many milliseconds from now.
+    /// Returns the switch's wall-clock time this many milliseconds from now.
     fn time_of_day(&mut self, after_ms: i64) -> Result<WallTime, String> {
         let flags = BundleFeatureFlags::TIMESTAMP;
         let asked = BundleFeaturesRequest { flags, properties: Vec::new() };
@@ -134,7 +134,7 @@ impl Player<'_> {
         Ok(WallTime { seconds: seconds as u64, nanoseconds: nanoseconds as u32 })
     }
 
-    /// The ports' hardware addresses as the switch tells them.
+    /// Reads the ports' MAC addresses from the switch.
     fn macs(&mut self, version: Version) -> Result<BTreeMap<u32, [u8; 6]>, String> {
         let request = match version {
             Version::V1_0 | Version::V1_1 | Version::V1_2 => Message::FeaturesRequest,
@@ -164,7 +164,7 @@ impl Player<'_> {
         self.barrier()
     }
 
-    /// Adds entries until something comes back, with a limit.
+    /// Adds entries until the switch replies with an error, with a limit.
     fn full(&mut self) -> Result<(), String> {
         for number in 0..FULL_MAX {
             self.send(&Message::FlowMod(numbered(number)))?;
@@ -180,7 +180,7 @@ impl Player<'_> {
     }
 }
 
-/// Most entries that are tried before a table is taken to have no end.
+/// Limit of entries, after which a table counts as unlimited.
 const FULL_MAX: u32 = 1 << 18;
 
 /// An entry for one pair of UDP ports.

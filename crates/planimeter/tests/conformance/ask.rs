@@ -1,4 +1,4 @@
-//! Questions to a switch, from words: statistics, descriptions, settings, roles.
+//! Requests to a switch, from words: statistics, descriptions, settings, roles.
 
 use openflow::model::group::{GROUP_ALL, GROUP_ANY};
 use openflow::model::matching::Match;
@@ -14,7 +14,7 @@ use crate::language::send;
 use crate::player::generation_base;
 use crate::words;
 
-/// Requests, of which the reply is expected.
+/// Parses a request whose reply is expected.
 pub fn ask(words: &[&str]) -> Result<Do, String> {
     let (what, rest) = words.split_first().ok_or("ask WHAT")?;
     let first = rest.first().copied();
@@ -39,7 +39,7 @@ pub fn ask(words: &[&str]) -> Result<Do, String> {
             };
             let generation = rest.get(1).map_or(Ok(0), |text| number(text))?;
             send(move |_| {
-                // A real switch keeps the highest generation that it has seen.
+                // A real switch keeps the highest generation ID that it has received.
                 let generation = generation_base() + generation;
                 let request = RoleRequest { role, generation, ..RoleRequest::default() };
                 Ok(Message::RoleRequest(request))
@@ -106,13 +106,13 @@ fn queue_named(words: &[&str]) -> Result<(Option<PortNo>, u32), String> {
     Ok((port, queue as u32))
 }
 
-/// A request in one part.
+/// Returns a request in one part.
 pub fn request(body: MultipartRequestBody) -> Message {
     Message::MultipartRequest(body.into())
 }
 
 fn flow_request(words: &[&str]) -> Result<FlowStatsRequest, String> {
-    // A deletion names the same things.
+    // A deletion names the same fields.
     let words: Vec<&str> =
         ["delete", "table=all"].into_iter().chain(words.iter().copied()).collect();
     let mut last_table = words.clone();
@@ -130,7 +130,7 @@ fn flow_request(words: &[&str]) -> Result<FlowStatsRequest, String> {
     })
 }
 
-/// A monitor of all entries that tells these things: `FLAG|FLAG`.
+/// Parses a monitor of all entries with these flags: `FLAG|FLAG`.
 fn monitor(words: &[&str]) -> Result<FlowMonitorRequest, String> {
     let mut flags = FlowMonitorFlags::NONE;
     for name in words.iter().flat_map(|word| word.split('|')) {

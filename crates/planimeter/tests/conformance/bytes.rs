@@ -1,7 +1,7 @@
-//! Messages by their bytes: what no encoder of ours would make.
+//! Raw messages that no encoder of this project produces.
 //!
-//! Bytes behind a header of any type and version, whole messages with another length, flow-mods
-//! whose match is any bytes.
+//! Bytes behind a header of any type and version, whole messages with another length, and flow-mods whose match is
+//! any bytes.
 
 use openflow::codec;
 use openflow::model::flow::FlowMod;
@@ -11,7 +11,7 @@ use openflow::version::{MessageKind, Version};
 
 use crate::frame::number;
 
-/// The bytes of a message without its last ones, or with zeros behind them, and a length that says so.
+/// Returns a message's bytes, truncated or extended by zeros, with a matching length field.
 pub fn with_another_length(
     version: Version,
     message: &Message,
@@ -26,7 +26,7 @@ pub fn with_another_length(
     bytes
 }
 
-/// What the header of bytes says: the type by number or name, and a version if another one.
+/// A raw message header: the type by number or name, and a version if it differs.
 pub struct RawHeader {
     kind: Kind,
     version: Option<u8>,
@@ -52,7 +52,7 @@ impl RawHeader {
     }
 }
 
-/// The header that the first words name, and the words behind.
+/// Returns the header that the first words name, and the remaining words.
 pub fn header_words<'a>(words: &'a [&'a str]) -> Result<(RawHeader, &'a [&'a str]), String> {
     let (mut words, mut version) = (words, None);
     if let Some(text) = words.first().and_then(|word| word.strip_prefix("version=")) {
@@ -68,7 +68,7 @@ pub fn header_words<'a>(words: &'a [&'a str]) -> Result<(RawHeader, &'a [&'a str
     Ok((RawHeader { kind, version }, words))
 }
 
-/// Bytes from hexadecimal digits.
+/// Parses hexadecimal digits.
 pub fn hex(words: &[&str]) -> Result<Vec<u8>, String> {
     let digits = words.concat();
     if digits.len() % 2 == 1 {
@@ -78,7 +78,7 @@ pub fn hex(words: &[&str]) -> Result<Vec<u8>, String> {
     bytes.collect::<Result<_, _>>().map_err(|_| format!("{digits:?} is not hexadecimal"))
 }
 
-/// A flow-mod of 1.2 or later whose match consists of these bytes.
+/// Returns a flow-mod of 1.2 or later whose match consists of these bytes.
 pub fn flow_mod_with(version: Version, oxm: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let change = Message::FlowMod(FlowMod::add(Match::ANY, 1, Vec::new()));
@@ -94,7 +94,7 @@ pub fn flow_mod_with(version: Version, oxm: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The kind of a message in bytes.
+/// Returns the kind of a message in bytes.
 pub fn kind_of(bytes: &[u8]) -> Option<MessageKind> {
     let version = Version::from_wire(*bytes.first()?)?;
     MessageKind::from_code(version, *bytes.get(1)?)

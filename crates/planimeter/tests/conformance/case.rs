@@ -1,4 +1,4 @@
-//! What a case is: steps, what each has to lead to, and which clauses and features it is about.
+//! A case: its steps, their expected results, and the clauses and features that it covers.
 
 use std::fmt;
 
@@ -16,77 +16,77 @@ pub type Make<T> = Box<dyn Fn(Version) -> Result<T, String>>;
 pub struct Case {
     /// File and, for a generated one, what it was made from.
     pub file: String,
-    /// Its name, unlike any other's.
+    /// Its unique name.
     pub name: String,
     /// Sections of the specifications, such as `1.3.5/6.4`.
     pub clauses: Vec<String>,
     /// Versions in which it is played.
     pub versions: Vec<Version>,
-    /// Rows of the table of features that it is about, such as `field:ipv4_src`.
+    /// Rows of the table of features that it covers, such as `field:ipv4_src`.
     pub covers: Vec<String>,
-    /// Whether only our own switch can be asked (limits, configuration).
+    /// Whether the case needs our own switch (limits, configuration).
     pub ours_only: bool,
-    /// Whether it needs a switch that nothing was done with before.
+    /// Whether it needs a fresh switch.
     pub fresh: bool,
-    /// What is done.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
-/// One thing done, and what has to come of it: exactly this, in any order.
+/// One action, and its exact results in any order.
 pub struct Step {
     /// Line in the file.
     pub line: usize,
-    /// As it was written.
+    /// Its text.
     pub text: String,
-    /// What is done.
+    /// The action.
     pub what: Do,
-    /// What comes of it.
+    /// The expected results.
     pub expect: Vec<Expect>,
 }
 
-/// One thing done.
+/// An action.
 pub enum Do {
     /// Sends a message and a barrier after it.
     Send(Make<Message>),
-    /// Sends a message whose answer is expected, without a barrier.
+    /// Sends a message whose reply is expected, without a barrier.
     SendAlone(Make<Message>),
     /// Sends these bytes and a barrier after them.
     Raw(Make<Vec<u8>>),
     /// Changes a port.
     PortMod(PortChange),
-    /// Does something with a bundle, so many milliseconds from now if that is said.
+    /// Controls a bundle, scheduled this many milliseconds from now if set.
     Bundle { id: u32, command: BundleCommand, flags: BundleFlags, in_ms: Option<i64> },
     /// Puts a message into the bundle that was opened last.
     BundleAdd { id: u32, make: Make<Message> },
-    /// Asks for tables to be able to do other things.
+    /// Changes table features.
     Features(FeaturesChange),
-    /// Adds so many entries to a table.
+    /// Adds this many entries to a table.
     Many { count: u32, table: u8 },
-    /// Adds entries until one is refused.
+    /// Adds entries until one is rejected.
     Full,
-    /// Connects without saying anything.
+    /// Connects without sending a message.
     Plain,
-    /// Sends bytes on the connection that says nothing by itself.
+    /// Sends bytes on the plain connection.
     Put(Make<Vec<u8>>),
-    /// Puts a frame into a port.
+    /// Sends a frame into a port.
     Frame { port: u32, bytes: Vec<u8> },
-    /// Lets time pass.
+    /// Advances the time.
     Pass(Nanos),
-    /// Goes on as another controller, which is connected if it is new.
+    /// Continues as another controller, which connects if it is new.
     Become { name: String },
 }
 
-/// One thing that has to come.
+/// An expected result.
 pub enum Expect {
     /// A frame out of a port.
     Frame { port: u32, bytes: Vec<u8> },
     /// A message that passes the check.
     Message { text: String, check: Box<dyn Fn(&Message) -> bool> },
-    /// So many rows in the replies.
+    /// This number of rows in the replies.
     Rows(usize),
     /// A row with these words in the replies.
     Row(Vec<String>),
-    /// A message of this kind on the connection that says nothing by itself.
+    /// A message of this kind on the plain connection.
     Kind(String),
     /// The end of the connection.
     Down,

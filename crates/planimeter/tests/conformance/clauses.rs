@@ -1,7 +1,7 @@
-//! The clauses of the specifications, and the cases that show each.
+//! Clauses of the specifications, and the cases that cover each.
 //!
-//! A line is `SECTION REQUIREMENT :: CASES`, where a `*` stands for any letters, or
-//! `:: not tested: REASON`. A case that is named has to be there.
+//! A line is `SECTION REQUIREMENT :: CASES`, where `*` matches any characters, or `:: not tested: REASON`. Every
+//! named case must exist.
 
 use std::path::Path;
 
@@ -13,15 +13,15 @@ pub struct Clause {
     pub text: String,
     /// Its section.
     pub section: String,
-    /// What it asks for, in our words.
+    /// The requirement, in our words.
     pub requirement: String,
-    /// Places of the cases that show it; none with a reason.
+    /// Indices of the cases that cover it; empty if there is a reason.
     pub cases: Vec<usize>,
-    /// Why none does.
+    /// Why no case covers it.
     pub reason: Option<String>,
 }
 
-/// All clauses in the folder's files.
+/// Reads all clauses in the folder's files.
 pub fn read(folder: &Path, cases: &[Case]) -> Vec<Clause> {
     let mut files: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
@@ -65,7 +65,7 @@ fn clause(text: &str, line: &str, cases: &[Case]) -> Result<Clause, String> {
     Ok(clause)
 }
 
-/// Whether a name fits a pattern in which `*` stands for any letters.
+/// Returns whether a name matches a pattern in which `*` stands for any characters.
 pub fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

@@ -1,4 +1,4 @@
-//! A case's ends of control channels: one that speaks OpenFlow, and one that says nothing by itself.
+//! A case's control channels: one that speaks OpenFlow, and a plain one that sends only a case's bytes.
 
 use openflow::header::Xid;
 use openflow::model::Message;
@@ -13,16 +13,16 @@ use crate::bytes::kind_of;
 pub struct Controller {
     pub session: Session,
     channel: Box<dyn Channel>,
-    /// Bytes that go out as they are, behind what the session sends.
+    /// Bytes that are sent unchanged after the session's own.
     pub raw: Vec<u8>,
-    /// What came that nobody has looked at yet.
+    /// Received messages that no step has consumed.
     pub came: Vec<(Xid, Message)>,
     pub down: bool,
-    /// How much has come so far, so that quiet can be told from progress.
+    /// Number of received messages, to detect progress.
     pub count: usize,
 }
 
-/// A connection on which nothing is said but what a case says.
+/// A connection that sends only the bytes of a case.
 pub struct PlainChannel {
     channel: Box<dyn Channel>,
     bytes: Vec<u8>,
@@ -34,18 +34,18 @@ impl PlainChannel {
         PlainChannel { channel, bytes: Vec::new(), down: false }
     }
 
-    /// Sends these bytes at once.
+    /// Sends these bytes immediately.
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), String> {
         let sent = self.channel.transmit(bytes).map_err(|error| error.to_string())?;
         if sent == bytes.len() { Ok(()) } else { Err("it did not take the bytes".into()) }
     }
 
-    /// How many whole messages are there.
+    /// Returns the number of complete messages.
     pub fn count(&self) -> usize {
         self.cut().len()
     }
 
-    /// Takes the kinds of the messages that are there.
+    /// Removes and returns the kinds of the received messages.
     pub fn take_kinds(&mut self) -> Vec<String> {
         let name = |bytes: &[u8]| kind_of(bytes).map_or("unknown", MessageKind::name).to_owned();
         let kinds: Vec<String> = self.cut().into_iter().map(name).collect();
@@ -53,7 +53,7 @@ impl PlainChannel {
         kinds
     }
 
-    /// Takes what has come.
+    /// Reads received bytes.
     pub fn turn(&mut self) {
         let mut buffer = [0; 4096];
         match self.channel.receive(&mut buffer) {
@@ -62,7 +62,7 @@ impl PlainChannel {
         }
     }
 
-    /// The whole messages that are there.
+    /// Returns the complete messages.
     fn cut(&self) -> Vec<&[u8]> {
         let (mut rest, mut messages) = (&self.bytes[..], Vec::new());
         while let Some(&[high, low]) = rest.get(2..4) {
@@ -84,7 +84,7 @@ impl Controller {
         Controller { session, channel, raw, came, down: false, count: 0 }
     }
 
-    /// Takes what has come, and sends what waits.
+    /// Reads received bytes, and sends queued ones.
     pub fn turn(&mut self, now: Nanos) {
         let mut buffer = [0; 60_000];
         loop {
@@ -112,7 +112,7 @@ impl Controller {
     fn poll(&mut self) {
         while let Some(event) = self.session.poll_event() {
             match event {
-                // 1.5 tells each controller of all others; no case is about that alone.
+                // OpenFlow 1.5 informs each controller of all others; no case tests only that.
                 Event::Message { message: Message::ControllerStatus(_), .. } => {}
                 Event::Message { xid, message, .. } => {
                     self.count += 1;

@@ -1,8 +1,7 @@
-//! Where Open vSwitch answers otherwise, and why.
+//! Cases in which Open vSwitch behaves differently, and why.
 //!
-//! A line is `VERSIONS PATTERN :: REASON`, where the versions are `*` or such as `1.0,1.3`; a reason
-//! that begins with `no peer` says that Open vSwitch does not have what the case is about. A pattern
-//! that no case fits is an error.
+//! A line is `VERSIONS PATTERN :: REASON`; the versions are `*` or a list such as `1.0,1.3`. A reason that begins
+//! with `no peer` means that Open vSwitch lacks the tested feature. A pattern that no case matches is an error.
 
 use std::path::Path;
 
@@ -13,15 +12,15 @@ use crate::clauses::matches;
 
 /// One explanation.
 pub struct Difference {
-    /// Versions, or none for all.
+    /// Versions; empty for all.
     pub versions: Vec<String>,
     /// Cases by name.
     pub pattern: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// All of them.
+/// All explanations.
 pub struct Differences(pub Vec<Difference>);
 
 impl Differences {
@@ -49,12 +48,12 @@ impl Differences {
         Differences(all.collect())
     }
 
-    /// Whether it is known that this case goes otherwise there.
+    /// Returns whether a difference of this case is explained.
     pub fn explains(&self, name: &str, version: Version) -> bool {
         self.why(name, version).is_some()
     }
 
-    /// Why it does.
+    /// Returns the explanation.
     pub fn why(&self, name: &str, version: Version) -> Option<&str> {
         let version = version.to_string();
         let fits = |one: &&Difference| {

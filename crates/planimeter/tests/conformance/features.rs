@@ -1,9 +1,9 @@
-//! What tables are to be able to do, from words: as they told it, with less of it.
+//! Table features from words: the switch's own features, with reductions.
 //!
-//! `features [modify|enable|disable] table=N CHANGE... table=M ... [rest]`. A row is the one that the
-//! switch told of that table first; `rest` stands for all others as they were. A change takes
-//! names out of a list (`without=match:ipv4_src|ipv4_dst`, lists being called as in the row's text form),
-//! gives the table-miss entry a list of its own (`miss_without=LIST:NAMES`), or sets a number.
+//! `features [modify|enable|disable] table=N CHANGE... table=M ... [rest]`. A row starts as the switch first reported
+//! that table; `rest` stands for all other tables unchanged. A change removes names from a list
+//! (`without=match:ipv4_src|ipv4_dst`, with list names as in the row's text form), gives the table-miss entry its own
+//! list (`miss_without=LIST:NAMES`), or sets a number.
 
 use openflow::model::matching::field_id::FieldId;
 use openflow::model::table::features::*;
@@ -11,10 +11,10 @@ use openflow::model::{Message, MultipartRequest, MultipartRequestBody};
 
 use crate::frame::number;
 
-/// Rows of one part of a request: what fits into a message in every version.
+/// Rows of one part of a request, which fit into a message in every version.
 const PART_ROWS: usize = 24;
 
-/// A request to change what tables can do.
+/// A request to change table features.
 pub struct FeaturesChange {
     command: TableFeaturesCommand,
     rows: Vec<(u8, Vec<Change>)>,
@@ -30,7 +30,7 @@ enum Change {
     FirstEgress,
 }
 
-/// The request that the words name.
+/// Parses the request.
 pub fn change(words: &[&str]) -> Result<FeaturesChange, String> {
     let command = match words.first() {
         Some(&"modify") => TableFeaturesCommand::Modify,
@@ -71,7 +71,7 @@ fn one_change(word: &str) -> Result<Change, String> {
 }
 
 impl FeaturesChange {
-    /// The request in its parts, given the rows that the switch told.
+    /// Returns the parts of the request, from the rows that the switch reported.
     pub fn messages(&self, told: &[TableFeatures]) -> Result<Vec<Message>, String> {
         let mut rows = Vec::new();
         for (table, changes) in &self.rows {
@@ -90,7 +90,7 @@ impl FeaturesChange {
     }
 }
 
-/// Rows as requests to replace all that there is, part by part.
+/// Returns requests that replace all table features with these rows, part by part.
 pub fn in_parts(rows: &[TableFeatures]) -> Vec<Message> {
     let count = rows.len().div_ceil(PART_ROWS);
     let part = |(at, rows): (usize, &[TableFeatures])| {
@@ -125,13 +125,13 @@ impl Change {
     }
 }
 
-/// How a list is called in a row's text form.
+/// Returns the name of a list in a row's text form.
 fn list_of(property: &TableProperty) -> String {
     let text = property.to_string();
     text.split_once('=').map_or(text.clone(), |(name, _)| name.to_owned())
 }
 
-/// A list without these names, for entries in general or for table-miss entries.
+/// Removes these names from a list, for entries in general or for table-miss entries.
 fn without(
     property: &TableProperty,
     names: &[String],
@@ -161,14 +161,14 @@ fn without(
     if gone == names.len() { Ok(less) } else { Err(format!("not all of {names:?} are in a list")) }
 }
 
-/// Takes out what is called so; says how many went.
+/// Removes these names; returns how many were removed.
 fn take<T: std::fmt::Display>(from: &mut Vec<T>, names: &[String]) -> usize {
     let before = from.len();
     from.retain(|one| !names.iter().any(|name| one.to_string().trim_end_matches('/') == name));
     before - from.len()
 }
 
-/// The field is still there to be asked for, but only whole.
+/// The field is still supported, but without a mask.
 fn no_mask(row: &mut TableFeatures, name: &str) -> Result<(), String> {
     for property in &mut row.properties {
         let TableProperty::Match(ids) = property else { continue };

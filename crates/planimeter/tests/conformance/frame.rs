@@ -1,18 +1,17 @@
-//! Frames from words: `udp vlan=5/3 ipv4_dst=10.9.9.9` is a whole frame with right checksums.
+//! Frames from words: `udp vlan=5/3 ipv4_dst=10.9.9.9` is a complete frame with correct checksums.
 //!
-//! The first word names the innermost packet; `vlan=`, `mpls=` and `pbb=` add headers in front of
-//! it, outermost first, in the order in which they are written; every other word sets one field by
-//! its name in the specification. What comes out of a switch is compared with frames made here, so
-//! nothing of the switch's own way to change frames is used: each is built anew from the inside out.
+//! The first word names the innermost packet. `vlan=`, `mpls=` and `pbb=` add headers in front of it, outermost
+//! first, in the written order. Every other word sets one field by its name in the specification. Frames of a switch
+//! are compared with frames made here, so this code shares nothing with the switch's: it builds each frame from the
+//! inside out.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Bytes behind the innermost header unless `payload=` says otherwise: enough that no frame here is
-/// ever padded.
+/// Default number of bytes behind the innermost header: enough that no frame here is ever padded.
 const PAYLOAD_BYTES: usize = 64;
 
-/// The frame that these words describe.
+/// Returns the frame that these words describe.
 pub fn frame(words: &[&str]) -> Result<Vec<u8>, String> {
     let (kind, rest) = words.split_first().ok_or("a frame has a kind")?;
     let mut given = Given::default();
@@ -27,11 +26,11 @@ pub fn frame(words: &[&str]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// What the words gave, taken out as it is used, so that what is left over is an error.
+/// Given values, removed as they are used, so that an unused one is an error.
 #[derive(Default)]
 struct Given {
     fields: HashMap<String, String>,
-    /// Headers in front, outermost first.
+    /// Outer headers, outermost first.
     headers: Vec<(String, Vec<u64>)>,
 }
 
@@ -73,7 +72,7 @@ impl Given {
     }
 }
 
-/// A decimal or, after `0x`, hexadecimal number.
+/// Parses a decimal or, after `0x`, hexadecimal number.
 pub fn number(text: &str) -> Result<u64, String> {
     let parsed = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
@@ -82,7 +81,7 @@ pub fn number(text: &str) -> Result<u64, String> {
     parsed.map_err(|_| format!("{text:?} is no number"))
 }
 
-/// Six bytes with colons between them.
+/// Parses six bytes with colons between them.
 pub fn mac(text: &str) -> Result<u64, String> {
     let bytes: Vec<_> = text.split(':').map(|byte| u8::from_str_radix(byte, 16)).collect();
     if bytes.len() != 6 || bytes.iter().any(Result::is_err) {
@@ -94,7 +93,7 @@ pub fn mac(text: &str) -> Result<u64, String> {
 const SOURCE: u64 = 0x0200_0000_0001;
 const DESTINATION: u64 = 0x0200_0000_0002;
 
-/// The network packet with its Ethernet type.
+/// Returns the network packet with its EtherType.
 fn packet(kind: &str, given: &mut Given) -> Result<(u16, Vec<u8>), String> {
     let payload: Vec<u8> =
         (0..given.number("payload", PAYLOAD_BYTES as u64)?).map(|at| at as u8).collect();
@@ -200,7 +199,7 @@ fn ipv6(kind: &str, payload: Vec<u8>, given: &mut Given) -> Result<Vec<u8>, Stri
     Ok(out)
 }
 
-/// What stands behind the network header, with its checksum.
+/// Returns the bytes behind the network header, with their checksum.
 fn transport(
     kind: &str,
     payload: Vec<u8>,
@@ -276,7 +275,7 @@ fn transport(
     Ok(out)
 }
 
-/// Puts the headers in front: innermost first, the Ethernet addresses last.
+/// Prepends the headers: innermost first, the MAC addresses last.
 fn around(ether_type: u16, packet: Vec<u8>, given: &mut Given) -> Result<Vec<u8>, String> {
     let (mut ether_type, mut body) = (ether_type, packet);
     let headers = std::mem::take(&mut given.headers);
@@ -291,14 +290,14 @@ fn around(ether_type: u16, packet: Vec<u8>, given: &mut Given) -> Result<Vec<u8>
                 header.extend(ether_type.to_be_bytes());
                 ether_type = get(2, 0x8100) as u16;
             }
-            // mpls=LABEL/CLASS/TTL/TYPE/BOTTOM; the bottom bit follows from the place otherwise.
+            // mpls=LABEL/CLASS/TTL/TYPE/BOTTOM; by default the bottom bit follows from the position.
             "mpls" => {
                 let bottom = get(4, u64::from(!below_is_mpls));
                 let entry = get(0, 0) << 12 | get(1, 0) << 9 | bottom << 8 | get(2, 64);
                 header.extend((entry as u32).to_be_bytes());
                 ether_type = get(3, 0x8847) as u16;
             }
-            // pbb=ISID/UCA/PRIORITY with the customer's addresses behind it.
+            // pbb=ISID/UCA/PRIORITY, followed by the customer's addresses.
             _ => {
                 let tag = get(2, 0) << 29 | get(1, 0) << 27 | get(0, 0);
                 header.extend((tag as u32).to_be_bytes());

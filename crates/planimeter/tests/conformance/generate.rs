@@ -1,24 +1,23 @@
-//! Cases made from the tables of fields and actions: for each field a hit, a miss, masks, what it
-//! needs, what it may not be, and what setting it does to a frame.
+//! Cases generated from the tables of fields and actions: for each field a hit, a miss, masks, prerequisites, invalid
+//! values, and the effect of set-field on a frame.
 //!
-//! They are made as text in the language of the case files, so that each can be read and played by
-//! itself. Source: the table of fields in OpenFlow 1.3.5 section 7.2.3.7 and its successors.
+//! They are text in the language of the case files, so that each can be read and played separately. Source: the table
+//! of fields in OpenFlow 1.3.5 section 7.2.3.7 and its successors.
 
 use std::fmt::Write;
 
 use packet::field::Field;
 
-/// A field, a frame that has it, what the frame has there, something else, and what else has to be
-/// matched.
+/// A field, a frame that has it, its value in the frame, another value, and the prerequisites of the match.
 struct Row {
     field: Field,
     frame: &'static str,
     has: &'static str,
     other: &'static str,
-    /// Bits that both values are asked for in, where a mask is allowed.
+    /// Bits to match in both values, if a mask is allowed.
     mask: &'static str,
     needs: &'static str,
-    /// Words that make the frame that has the other value, where it can be set.
+    /// Words of the frame with the other value, if the field can be set.
     set: Option<&'static str>,
     /// Versions that have it.
     versions: &'static str,
@@ -117,7 +116,7 @@ const ROWS: &[Row] = rows! {
     PacketType "1.5" [""] "udp" "0" "0x10800" / "";
 };
 
-/// All of them, as the text of a case file.
+/// Returns all cases as the text of a case file.
 pub fn text() -> String {
     let mut out = String::new();
     for (number, row) in ROWS.iter().enumerate() {
@@ -149,7 +148,7 @@ fn matching(row: &Row, number: usize, out: &mut String) {
     line(out, &format!("flow add priority=9 match {needs} {field}={has} do output:2"));
     line(out, &format!("frame 1 {frame}"));
     line(out, &format!("expect 2 {frame}"));
-    // A priority below the first one, so that nothing but the entry's going makes a difference.
+    // A priority below the first one, so that only the entry's removal makes a difference.
     line(out, &format!("flow delete_strict priority=9 match {needs} {field}={has}"));
     line(out, &format!("frame 1 {frame}"));
     head(out, &format!("no_match_{field}_{number}"), CLAUSES, versions, &covers);
@@ -193,7 +192,7 @@ fn masked(row: &Row, number: usize, covers: &str, out: &mut String) {
 fn setting(row: &Row, number: usize, out: &mut String) {
     let Row { field, frame, other, needs, set: Some(set), .. } = row else { return };
     let covers = format!("set_field:{field} action:set_field");
-    // 1.0 and 1.1 have an action of its own for some fields only.
+    // OpenFlow 1.0 and 1.1 have a separate action for some fields only.
     let old = match field {
         Field::EthDst | Field::EthSrc | Field::Ipv4Src | Field::Ipv4Dst => "1.0+",
         Field::IpDscp if *frame == "udp ip_dscp=10" => "1.0+",
@@ -244,7 +243,7 @@ fn oxm(field: Field, value: u128, mask: Option<u128>) -> String {
     format!("{header:08x}{value:0digits$x}{mask}")
 }
 
-/// The bytes of what the field needs.
+/// Returns the bytes of the field's prerequisites.
 fn needed(row: &Row) -> String {
     row.needs
         .split_whitespace()
@@ -274,7 +273,7 @@ fn refusing(row: &Row, number: usize, out: &mut String) {
         case("without_its_needs", "bad_match/bad_prerequisite", plain.clone());
     }
     if !field.maskable() && field.bits() > 1 {
-        // A mask of ones only would mean the same as none.
+        // A mask of all ones would be the same as none.
         let mask = field.ones() & !1;
         let bytes = format!("{needed}{}", oxm(*field, value & mask, Some(mask)));
         case("masked_though_it_cannot_be", "bad_match/bad_mask", bytes);

@@ -1,11 +1,11 @@
-//! What came of a step held against what was expected: frame for frame, message for message.
+//! Comparison of a step's result with the expectation: frame by frame, message by message.
 
 use openflow::model::Message;
 
 use crate::case::Expect;
 use crate::language::has_all;
 
-/// What came of a step.
+/// Results of a step.
 #[derive(Default)]
 pub struct Outcome {
     pub frames: Vec<(u32, Vec<u8>)>,
@@ -15,7 +15,7 @@ pub struct Outcome {
     pub down: bool,
 }
 
-/// Holds what came against what was expected, in any order.
+/// Compares the results with the expectation, in any order.
 pub fn compare(expect: &[Expect], outcome: Outcome) -> Result<(), String> {
     let Outcome { mut frames, mut messages, mut kinds, down } = outcome;
     let by_rows = expect.iter().any(|one| matches!(one, Expect::Rows(_) | Expect::Row(_)));
@@ -66,7 +66,7 @@ pub fn compare(expect: &[Expect], outcome: Outcome) -> Result<(), String> {
     }
 }
 
-/// A message's first lines: a table of many rows says little more.
+/// Returns a message's first lines; the rest of a long table adds little.
 fn shortened(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     match &lines[..] {

@@ -1,9 +1,9 @@
-//! The language of the case files: lines to cases.
+//! Parser of case files.
 //!
-//! A case begins with `case NAME` and ends with an empty line. `clause`, `versions`, `covers` and
-//! `ours` (only our switch can be asked) and `sim` (only a fresh one) describe it; `expect` says what has to come of the line above; every other line is a step.
-//! `1.2+` means that version and later ones, `1.0-1.3` both and those between. Sentences about
-//! messages hold if the message's text form has all their words.
+//! A case begins with `case NAME` and ends with an empty line. `clause`, `versions`, `covers`, `ours` (requires our
+//! own switch) and `sim` (requires a fresh one) describe it. `expect` states the result of the line above; every
+//! other line is a step. `1.2+` means that version and later ones, `1.0-1.3` both and those between. A sentence about
+//! a message holds if the message's text form contains all its words.
 
 use openflow::model::*;
 use openflow::version::Version;
@@ -17,7 +17,7 @@ use crate::frame::{frame, number};
 use crate::orders::{asynchronous, packet_out, port_mod, switch_config, table_mod};
 use crate::words;
 
-/// The cases in a text.
+/// Parses the cases in a text.
 pub fn cases(file: &str, text: &str) -> Result<Vec<Case>, String> {
     let mut cases: Vec<Case> = Vec::new();
     for (line, text) in (1..).zip(text.lines()) {
@@ -155,7 +155,7 @@ fn step(first: &str, rest: &[&str]) -> Result<Do, String> {
     })
 }
 
-/// A step that sends a message.
+/// Returns a step that sends a message.
 pub fn send(make: impl Fn(Version) -> Result<Message, String> + 'static) -> Do {
     Do::Send(Box::new(make))
 }
@@ -233,7 +233,7 @@ fn expect(words: &[&str]) -> Result<Expect, String> {
     Ok(Expect::Message { text, check })
 }
 
-/// Whether each word is in the text.
+/// Returns whether the text contains every word.
 pub fn has_all(text: &str, words: &[String]) -> bool {
     words.iter().all(|word| text.contains(word.as_str()))
 }

@@ -1,11 +1,12 @@
-//! Conformance: what the specifications ask of an OpenFlow switch, case by case, on our switch in
-//! virtual time, plain and by way of a model without costs, on our switch as a process over veth, and on Open vSwitch as a second answer.
+//! Conformance tests: requirements of the OpenFlow specifications, case by case.
 //!
-//! Cases are text (`cases/*.case`, and those that `generate` makes from the table of fields); the
-//! clauses that they show are listed in `clauses/*.txt`; where Open vSwitch answers otherwise,
-//! `differences.txt` says why. Arguments that are not options choose cases by a part of their name;
-//! `--sim` leaves out what needs a kernel;
-//! `UPDATE=1` writes `docs/openflow-conformance.md` anew.
+//! They run on our switch in virtual time, with and without a model of zero cost, and on our switch as a process over
+//! veth. Open vSwitch is a second implementation. Cases are text (`cases/*.case`, and those that `generate` makes
+//! from the table of fields). `clauses/*.txt` lists the clauses that they cover; `differences.txt` explains where
+//! Open vSwitch behaves differently.
+//!
+//! Arguments that are not options select cases by a part of their name. `--sim` omits tests that need a kernel.
+//! `UPDATE=1` rewrites `docs/openflow-conformance.md`.
 
 #![allow(
     clippy::unwrap_used,
@@ -47,7 +48,7 @@ use openflow::version::Version;
 use report::Answers;
 use subject::{Live, Simulated, Subject};
 
-/// Failures that are printed in full.
+/// Limit of failures that are printed in full.
 const SHOWN_MAX: usize = 40;
 
 fn main() -> ExitCode {
@@ -85,7 +86,7 @@ fn main() -> ExitCode {
     if run.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The cases of the files and those that are made, each with a name of its own.
+/// Returns the cases of the files and the generated ones, each with a unique name.
 fn all_cases(folder: &Path) -> Vec<Case> {
     let mut files: Vec<_> =
         std::fs::read_dir(folder.join("cases")).unwrap().map(|file| file.unwrap().path()).collect();
@@ -117,7 +118,7 @@ fn all_cases(folder: &Path) -> Vec<Case> {
     cases
 }
 
-/// What has been played so far.
+/// Progress of the suite.
 struct Run {
     answers: Answers,
     failed: usize,
@@ -127,7 +128,7 @@ struct Run {
 type Make<'a> = dyn FnMut() -> Result<Box<dyn Subject>, String> + 'a;
 
 impl Run {
-    /// Plays each case in these of its versions; whatever goes wrong is a failure.
+    /// Plays each case in each of these versions; any error is a failure.
     fn all(
         &mut self,
         name: &'static str,
@@ -154,7 +155,7 @@ impl Run {
         println!("{name}: {played} plays, {failed} failed, {seconds:.1} s");
     }
 
-    /// Plays them on real switches: ours has to pass, Open vSwitch may differ where it is explained.
+    /// Plays cases on real switches: ours must pass, Open vSwitch may differ where an explanation exists.
     fn live(&mut self, cases: &[&Case], differences: &Differences) {
         let root = std::env::temp_dir().join("planimeter-conformance");
         std::fs::create_dir_all(&root).unwrap();
@@ -181,7 +182,7 @@ impl Run {
             for version in &live_versions(case) {
                 let explained = differences.explains(&case.name, *version);
                 let outcome = play_on(&mut subject, &mut make, case, *version, !explained);
-                // What is explained counts as different, also where it depends on a race.
+                // An explained difference counts as different, even if it depends on a race.
                 self.answers.note("ovs", case, *version, outcome.is_ok() && !explained);
                 *count
                     .entry(match (&outcome, explained) {
@@ -212,8 +213,8 @@ impl Run {
     }
 }
 
-/// Plays a case on the subject that is there, or on a new one if it is spent or the case before left
-/// it in doubt.
+/// Plays a case on the current subject, or on a new one if it is spent or the case before left it in an unknown
+/// state.
 fn play_on(
     kept: &mut Option<Box<dyn Subject>>,
     make: &mut Make,
@@ -227,8 +228,8 @@ fn play_on(
     };
     let mut outcome = player::play(case, version, subject.as_mut());
     if !subject.is_spent() {
-        // A kernel that is busy elsewhere may bring a frame after its step: what is wrong is wrong
-        // twice, and on a subject to which nothing can be on its way.
+        // On a busy kernel a frame may arrive after its step. A real error occurs twice, also on a subject without
+        // frames in flight.
         if outcome.is_err() && again {
             outcome = player::play(case, version, subject.as_mut());
         }
@@ -243,7 +244,7 @@ fn play_on(
     outcome
 }
 
-/// The versions in which a case is played on real switches: 1.0 and 1.3, or its last one.
+/// Returns the versions in which a case is played on real switches: 1.0 and 1.3, or its last one.
 fn live_versions(case: &Case) -> Vec<Version> {
     if case.fresh {
         return Vec::new();

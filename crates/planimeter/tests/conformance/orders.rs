@@ -1,4 +1,4 @@
-//! Messages that change the switch, from words: frames sent, ports, tables, settings.
+//! Messages that change the switch, from words: packet-outs, ports, tables, settings.
 
 use openflow::model::flow::{FlowMod, FlowModCommand};
 use openflow::model::group::{GROUP_ALL, GROUP_ANY, GroupKind, GroupMod, GroupModCommand};
@@ -57,12 +57,12 @@ pub fn port_mod(words: &[&str]) -> Result<PortChange, String> {
 }
 
 impl PortChange {
-    /// No setting at all.
+    /// Returns a port-mod without any bit.
     pub fn none(number: u32) -> PortChange {
         PortChange { number, mac: None, config: PortConfig::NONE }
     }
 
-    /// The message, given the ports' addresses.
+    /// Returns the message, with the ports' addresses.
     pub fn message(&self, version: Version, macs: &dyn Fn(u32) -> [u8; 6]) -> Message {
         let mask = PortConfig::PORT_DOWN
             | PortConfig::NO_RECEIVE
@@ -114,7 +114,7 @@ pub fn switch_config(words: &[&str]) -> Result<SwitchConfig, String> {
     Ok(config)
 }
 
-/// Everything but what is named stays as a master has it from the start.
+/// Everything except the named settings stays at a master's defaults.
 pub fn asynchronous(words: &[&str]) -> Result<AsyncConfig, String> {
     let mut config = AsyncConfig::default();
     for (kind, reasons) in
@@ -146,7 +146,7 @@ pub fn asynchronous(words: &[&str]) -> Result<AsyncConfig, String> {
     Ok(config)
 }
 
-/// What removes everything that a case may have left behind.
+/// Returns the messages that remove all state that a case may have left.
 pub fn clearing(version: Version) -> Vec<Message> {
     let mut messages = vec![Message::FlowMod(FlowMod {
         command: FlowModCommand::Delete,

@@ -1,9 +1,8 @@
-//! A case played on a subject: each step is done, and what comes of it compared with what the case
-//! expects, frame for frame and message for message.
+//! Plays a case on a subject: runs each step, and compares the result with the expectation, frame by frame and
+//! message by message.
 //!
-//! After each order a barrier is awaited, so that errors are known; after each frame the subject is
-//! given time until it is quiet. Whatever comes that no line expects fails the case, and so does
-//! whatever an expected line waits for in vain.
+//! After each command it waits for a barrier reply, so that errors are known; after each frame it waits until the
+//! subject is quiet. An unexpected frame or message fails the case, and so does a missing one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,24 +19,24 @@ use crate::judge::{Outcome, compare};
 use crate::orders::{PortChange, clearing};
 use crate::subject::Subject;
 
-/// Turns after which a simulated switch has done everything.
+/// Turns after which a simulated switch is idle.
 pub const TURNS: usize = 12;
 
-/// Turns after which a reply is late: long control work is done over many turns.
+/// Turns after which a reply is late: long control work takes many turns.
 const REPLY_TURNS: usize = 1000;
 
 /// The connection that a case begins on.
 const FIRST: &str = "c1";
 
-/// Plays so far.
+/// Number of cases played so far.
 static PLAYS: AtomicU64 = AtomicU64::new(0);
 
-/// What the generations in roles start from in this play: more than any before.
+/// Returns the first generation ID of this play, which is above any earlier one.
 pub fn generation_base() -> u64 {
     PLAYS.load(Ordering::Relaxed) * 100
 }
 
-/// Plays a case in one version; an error says which line went how.
+/// Plays a case in one version; an error names the line and the result.
 pub fn play(case: &Case, version: Version, subject: &mut dyn Subject) -> Result<(), String> {
     let mut player = Player {
         subject,
@@ -60,34 +59,34 @@ pub fn play(case: &Case, version: Version, subject: &mut dyn Subject) -> Result<
     outcome
 }
 
-/// A case at play.
+/// A case in progress.
 pub struct Player<'a> {
     pub subject: &'a mut dyn Subject,
     pub controllers: BTreeMap<String, Controller>,
     pub plain: Option<PlainChannel>,
-    /// Frames that left and nobody has looked at yet.
+    /// Frames that left and that no step has consumed.
     frames: Vec<(u32, Vec<u8>)>,
     pub bundle_flags: BundleFlags,
-    /// Ports whose settings were changed, to be set back at the end.
+    /// Ports with changed settings, to be restored at the end.
     pub ports_changed: Vec<u32>,
-    /// What the tables could do before that was changed, to be set back at the end.
+    /// Original table features, to be restored at the end.
     pub tables_told: Vec<TableFeatures>,
-    /// The connection that speaks now.
+    /// The current connection.
     pub at: String,
 }
 
-/// How much has to come.
+/// Expected amount of results.
 #[derive(Default)]
 struct Awaited {
     frames: usize,
     messages: usize,
     kinds: usize,
-    /// Nothing has to come, and what a barrier has not shown can be looked at later.
+    /// Nothing may arrive; what a barrier does not show can be checked later.
     nothing: bool,
 }
 
 impl Player<'_> {
-    /// Connects as a controller of this name, who speaks from now on.
+    /// Connects as a controller of this name, which becomes the current one.
     pub fn connect(&mut self, name: &str, version: Version) -> Result<(), String> {
         let channel = self.subject.connect()?;
         let controller = Controller::new(channel, version, self.subject.now());
@@ -100,8 +99,8 @@ impl Player<'_> {
         self.until("the session comes up", up)?;
         match self.controllers[name].down {
             true => Err(format!("{} does not speak OpenFlow {version}", self.subject.name())),
-            // Open vSwitch tells a connection that it did not make nothing unless it asks for it.
-            // After the barrier the switch, too, has seen that the session is up.
+            // By default Open vSwitch sends no asynchronous messages on connections that it accepted. After the
+            // barrier the switch, too, has seen that the session is up.
             false => {
                 let miss_send_bytes = 128;
                 let config = SwitchConfig { miss_send_bytes, ..SwitchConfig::default() };
@@ -110,7 +109,7 @@ impl Player<'_> {
         }
     }
 
-    /// Lets the subject work until `done`, with a limit.
+    /// Runs the subject until `done`, with a time limit.
     fn until(&mut self, what: &str, done: impl Fn(&mut Self) -> bool) -> Result<(), String> {
         let since = self.subject.now();
         for turn in 0.. {
@@ -125,7 +124,7 @@ impl Player<'_> {
         Err(format!("in vain it was waited until {what}"))
     }
 
-    /// Lets the subject work for a moment, and everybody hear what it says.
+    /// Runs the subject for one turn, and reads all connections.
     pub fn turn(&mut self) {
         self.subject.turn(&mut self.frames);
         let now = self.subject.now();
@@ -137,7 +136,7 @@ impl Player<'_> {
         }
     }
 
-    /// Removes what an earlier case may have left in a subject that is used again.
+    /// Removes state that an earlier case may have left in a reused subject.
     fn clear(&mut self, version: Version) -> Result<(), String> {
         if self.subject.is_spent() {
             return Ok(());
@@ -153,7 +152,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Sets ports and tables back to what they were.
+    /// Restores ports and tables.
     fn leave(&mut self, version: Version) -> Result<(), String> {
         if self.subject.is_spent() {
             return Ok(());
@@ -174,7 +173,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// The connection that speaks now.
+    /// Returns the current connection.
     pub fn here(&mut self) -> &mut Controller {
         self.controllers.get_mut(&self.at).expect("only known connections are chosen")
     }
@@ -185,7 +184,7 @@ impl Player<'_> {
         self.here().session.send(message, now).map_err(|error| error.to_string())
     }
 
-    /// Sends a barrier and waits for its answer, or for the end of the connection.
+    /// Sends a barrier and waits for its reply, or for the end of the connection.
     pub fn barrier(&mut self) -> Result<(), String> {
         if self.here().down {
             return Ok(());
@@ -204,7 +203,7 @@ impl Player<'_> {
         })
     }
 
-    /// Lets the subject work until it is quiet, longer if not as much has come as is awaited.
+    /// Runs the subject until it is quiet, longer if less than the expected amount has arrived.
     fn settle(&mut self, awaited: Awaited) -> Outcome {
         let mut outcome = Outcome::default();
         let (mut seen, mut since) = (0, self.subject.now());

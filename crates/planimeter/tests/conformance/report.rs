@@ -1,7 +1,6 @@
-//! What the suite shows, as a page: which feature in which version, on what, and clause by clause.
+//! Report of the suite as a page: features by version and subject, and each clause.
 //!
-//! The page is a function of the cases and their outcomes; the test fails if the one that is kept
-//! says otherwise.
+//! The page is a function of the cases and their results; the test fails if the stored page differs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -13,7 +12,7 @@ use crate::case::Case;
 use crate::clauses::Clause;
 use crate::differences::Differences;
 
-/// Which case went well on what in which version.
+/// Results of cases by subject and version.
 #[derive(Default)]
 pub struct Answers(BTreeMap<(&'static str, String, Version), bool>);
 
@@ -31,7 +30,7 @@ impl Answers {
     }
 }
 
-/// Compares the kept page with what was found, or writes it; returns how much is wrong.
+/// Compares the stored page with the results, or writes it; returns the number of errors.
 pub fn check(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differences) -> usize {
     let shown = clauses.iter().filter(|clause| clause.reason.is_none()).count();
     println!("{} cases; {} clauses, {shown} of them shown by a case", cases.len(), clauses.len());
@@ -81,7 +80,7 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-/// One row for each feature, one column for each version.
+/// Writes one row for each feature, one column for each version.
 fn features(cases: &[Case], answers: &Answers, why: &Differences, out: &mut String) {
     line(out, "## Features by version\n");
     line(
@@ -149,7 +148,7 @@ fn cell(cases: &[&Case], version: Version, answers: &Answers, why: &Differences)
     format!("{live} {peer}")
 }
 
-/// Every case in which Open vSwitch differs, with the reason.
+/// Writes every case in which Open vSwitch differs, with the reason.
 fn differing(cases: &[Case], answers: &Answers, why: &Differences, out: &mut String) {
     line(out, "\n## Where Open vSwitch answers otherwise\n");
     line(out, "| cases | versions | why |\n|---|---|---|");
@@ -179,7 +178,7 @@ fn differing(cases: &[Case], answers: &Answers, why: &Differences, out: &mut Str
     }
 }
 
-/// Every clause with the cases that show it.
+/// Writes every clause with the cases that cover it.
 fn requirements(cases: &[Case], clauses: &[Clause], out: &mut String) {
     let mut text = "";
     for clause in clauses {

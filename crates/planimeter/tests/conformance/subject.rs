@@ -1,8 +1,8 @@
-//! What a case is played on: a switch with four ports, in simulation or on a real kernel.
+//! Subject of a case: a switch with four ports, in simulation or on a real kernel.
 //!
-//! A subject moves frames and opens control channels; it knows nothing of OpenFlow. The same case is
-//! played on our switch in virtual time, on our switch as a process over veth, and on Open vSwitch
-//! over veth as a second answer.
+//! A subject forwards frames and opens control channels; it is independent of OpenFlow. The same case runs on our
+//! switch in virtual time, on our switch as a process over veth, and on Open vSwitch over veth as a second
+//! implementation.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -26,11 +26,11 @@ use switch::node::Node;
 /// Ports of every subject, numbered from 1.
 pub const PORTS: u32 = 4;
 
-/// How long a real switch must have sent nothing before it is taken to have finished.
+/// Silence after which a real switch counts as finished.
 const QUIET: Nanos = Nanos::from_millis(8);
-/// How long a real switch may take until something that has to come is there.
+/// Time limit for an expected result of a real switch.
 const PATIENCE: Nanos = Nanos::from_millis(1500);
-/// How long it may take to read what was sent, which is much where all tables are described.
+/// Time limit to read requests, which is long for descriptions of all tables.
 const READING: Nanos = Nanos::from_secs(20);
 
 /// An Ethernet address from its number.
@@ -42,21 +42,21 @@ pub fn port_mac(bits: u64) -> [u8; 6] {
 pub trait Subject {
     /// Its name in tables.
     fn name(&self) -> &'static str;
-    /// A new control channel to it.
+    /// Opens a new control channel.
     fn connect(&mut self) -> Result<Box<dyn Channel>, String>;
-    /// Puts a frame into one of its ports.
+    /// Sends a frame into one of its ports.
     fn arrive(&mut self, port: u32, bytes: &[u8]);
-    /// Lets it work for a moment; what left by its ports since is added to `out`.
+    /// Runs it for one turn; frames that left its ports since are added to `out`.
     fn turn(&mut self, out: &mut Vec<(u32, Vec<u8>)>);
-    /// Lets time pass.
+    /// Advances the time.
     fn pass(&mut self, span: Nanos);
-    /// Its time.
+    /// Returns its time.
     fn now(&self) -> Nanos;
-    /// Whether `since` is long enough ago for nothing more to come, if something was awaited or not.
+    /// Returns whether `since` is long enough ago that nothing more will arrive; longer if a result was expected.
     fn is_quiet(&self, since: Nanos, awaited: bool) -> bool;
-    /// Whether what has to come for anything else to go on, an answer to a barrier, is overdue.
+    /// Returns whether a required message, such as a barrier reply, is overdue.
     fn is_late(&self, since: Nanos) -> bool;
-    /// Whether the next case needs a subject made anew.
+    /// Returns whether the next case needs a new subject.
     fn is_spent(&self) -> bool {
         false
     }
@@ -75,7 +75,7 @@ pub fn settings() -> OpenFlowConfig {
     OpenFlowConfig::from_toml(SETTINGS).expect("the settings are valid")
 }
 
-/// The same in simulation and in a file.
+/// The same settings as a configuration file.
 pub const SETTINGS: &str = "\
 datapath_id = \"00000000c0ffee01\"
 exact_flows_max = 1000
@@ -100,7 +100,7 @@ impl Simulated {
         Simulated::like(None)
     }
 
-    /// The same by way of a model of hardware.
+    /// Creates a switch that emulates a model of hardware.
     pub fn like(model: Option<&str>) -> Simulated {
         let mut config = Config::new(Kind::OpenFlow(settings()));
         config.model = model.map(|name| known::find(name).expect("the model is known"));
@@ -157,7 +157,7 @@ impl Subject for Simulated {
         self.now
     }
 
-    /// Nothing takes time here: whoever asks has turned often enough.
+    /// Nothing takes time here: enough turns have already run.
     fn is_quiet(&self, _since: Nanos, _awaited: bool) -> bool {
         true
     }
@@ -177,7 +177,7 @@ pub struct Live {
     peer: Box<dyn Peer>,
     channel: Url,
     wires: Vec<AfPacketPort>,
-    // Last, so that the switch goes before its network does.
+    // Last, so that the switch stops before its network is removed.
     _site: Site,
 }
 

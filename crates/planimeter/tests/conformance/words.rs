@@ -1,4 +1,4 @@
-//! Values of OpenFlow from words: matches, actions, entries, groups, meters.
+//! OpenFlow structures from words: matches, actions, entries, groups, meters.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -19,14 +19,14 @@ use packet::field::{Field, VLAN_PRESENT};
 
 use crate::frame::{mac, number};
 
-/// Words that begin or are an instruction, so that a match or a list of actions ends before them.
+/// Returns whether a word begins an instruction, which ends a match or a list of actions.
 fn ends_list(word: &str) -> bool {
     const WORDS: [&str; 6] = ["do", "set", "clear", "match", "bucket", "frame"];
     const STARTS: [&str; 4] = ["goto=", "meter=", "write_metadata=", "trigger="];
     WORDS.contains(&word) || STARTS.iter().any(|start| word.starts_with(start))
 }
 
-/// Takes the words before the next one that ends a list.
+/// Takes the words up to the next one that ends a list.
 fn list<'a>(words: &mut &'a [&'a str]) -> &'a [&'a str] {
     let end = words.iter().position(|word| ends_list(word)).unwrap_or(words.len());
     let (list, rest) = words.split_at(end);
@@ -34,7 +34,7 @@ fn list<'a>(words: &mut &'a [&'a str]) -> &'a [&'a str] {
     list
 }
 
-/// A field's value.
+/// Parses a field's value.
 pub fn value(field: Field, text: &str) -> Result<u128, String> {
     match (field, text) {
         (Field::VlanVid, "none") => Ok(0),
@@ -74,7 +74,7 @@ pub fn field_match(word: &str) -> Result<FieldMatch, String> {
     }
 }
 
-/// Fields of a match.
+/// Parses the fields of a match.
 pub fn matching(words: &[&str]) -> Result<Match, String> {
     let mut matching = Match::ANY;
     for word in words {
@@ -83,7 +83,7 @@ pub fn matching(words: &[&str]) -> Result<Match, String> {
     Ok(matching)
 }
 
-/// A port by number or name.
+/// Parses a port by number or name.
 pub fn port(text: &str) -> Result<PortNo, String> {
     Ok(match text {
         "in_port" => reserved::IN_PORT,
@@ -98,7 +98,7 @@ pub fn port(text: &str) -> Result<PortNo, String> {
     })
 }
 
-/// One action.
+/// Parses an action.
 pub fn action(word: &str) -> Result<Action, String> {
     let (name, rest) = word.split_once(':').unwrap_or((word, ""));
     let plain = || number(rest);
@@ -150,7 +150,7 @@ fn copy_field(text: &str) -> Result<CopyField, String> {
     Ok(CopyField { bits: number(bits)? as u16, src, src_offset, dst, dst_offset })
 }
 
-/// A list of actions.
+/// Parses a list of actions.
 pub fn actions(words: &[&str]) -> Result<Vec<Action>, String> {
     words.iter().map(|word| action(word)).collect()
 }
@@ -167,7 +167,7 @@ fn masked(text: &str) -> Result<(u64, Option<u64>), String> {
     }
 }
 
-/// Flags by their names, with bars between them.
+/// Parses flags by name, separated by bars.
 fn flow_flags(text: &str) -> Result<FlowModFlags, String> {
     let mut flags = FlowModFlags::NONE;
     for name in text.split('|') {
@@ -184,7 +184,7 @@ fn flow_flags(text: &str) -> Result<FlowModFlags, String> {
     Ok(flags)
 }
 
-/// An entry or a filter: `COMMAND KEY=VALUE... match FIELDS do ACTIONS set ACTIONS goto=N ...`.
+/// Parses an entry or a filter: `COMMAND KEY=VALUE... match FIELDS do ACTIONS set ACTIONS goto=N ...`.
 pub fn flow(words: &[&str]) -> Result<FlowMod, String> {
     let (command, mut words) = words.split_first().ok_or("flow COMMAND")?;
     let command = match *command {
@@ -245,7 +245,7 @@ pub fn flow(words: &[&str]) -> Result<FlowMod, String> {
     Ok(change)
 }
 
-/// A group: `COMMAND id=N type=KIND bucket KEY=VALUE... do ACTIONS bucket ...`.
+/// Parses a group: `COMMAND id=N type=KIND bucket KEY=VALUE... do ACTIONS bucket ...`.
 pub fn group(words: &[&str]) -> Result<GroupMod, String> {
     let (command, mut words) = words.split_first().ok_or("group COMMAND")?;
     let command = match *command {
@@ -315,7 +315,7 @@ fn bucket<'a>(words: &mut &'a [&'a str], place: usize, kind: GroupKind) -> Resul
     Ok(bucket)
 }
 
-/// A meter: `COMMAND id=N flags=NAMES band KIND rate=N burst=N prec_level=N band ...`.
+/// Parses a meter: `COMMAND id=N flags=NAMES band KIND rate=N burst=N prec_level=N band ...`.
 pub fn meter(words: &[&str]) -> Result<MeterMod, String> {
     let (command, words) = words.split_first().ok_or("meter COMMAND")?;
     let command = match *command {

@@ -1,5 +1,5 @@
-//! Faucet and its pipeline of tables: who is in a VLAN reaches who else is, nobody beyond it, and
-//! what the access list refuses does not come through.
+//! Tests with Faucet and its pipeline of tables: hosts in a VLAN reach each other and no others, and frames that the
+//! access list denies are dropped.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::rig::{Program, Rig};
 
 const PORT: u16 = 6653;
 
-/// Refused by the access list at port 1.
+/// TCP or UDP port that the access list denies at port 1.
 const REFUSED: u16 = 5555;
 const OPEN: u16 = 7000;
 
@@ -28,8 +28,8 @@ pub fn start(rig: &Rig, hardware: &str) -> Program {
     faucet
 }
 
-/// Runs Faucet for a kind of hardware: "Open vSwitch" takes any rule in any table, "GenericTFM"
-/// is told by table features what each table has to hold.
+/// Runs Faucet for a kind of hardware: "Open vSwitch" accepts any rule in any table; "GenericTFM" is configured by
+/// table features.
 fn check(hardware: &str) {
     let rig = Rig::new(4);
     let mut faucet = start(&rig, hardware);
@@ -43,7 +43,7 @@ fn check(hardware: &str) {
     for (asker, asked) in [(one, two), (two, one), (three, four), (four, three)] {
         asker.ask(asked, OPEN);
     }
-    // The list is about what comes in at port 1: an answer of host 2 is not asked for there.
+    // The list applies to frames from port 1, not to replies of host 2.
     assert_eq!(one.is_refused(two, REFUSED, OPEN), 0, "the list lets it through");
     two.ask(one, REFUSED);
     let came = three.hears_broadcast_of(one, || one.ask(two, OPEN), || four.ask(three, OPEN));

@@ -1,5 +1,4 @@
-//! Controllers that learn where hosts are: after that every host reaches every other, and the
-//! switch does it alone.
+//! Tests of learning controllers: after learning, every host reaches every other through the switch alone.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +8,7 @@ use crate::rig::{Program, Rig, show};
 
 const PORT: u16 = 6653;
 
-/// Every host reaches every other.
+/// Checks that every host reaches every other.
 fn all_reach_all(rig: &Rig) {
     for one in &rig.hosts {
         for other in rig.hosts.iter().filter(|other| other.number != one.number) {
@@ -28,7 +27,7 @@ pub fn start(rig: &Rig, program: &str) -> Program {
     controller
 }
 
-/// One of the os-ken programs in this folder, and our switch speaking `version` with it.
+/// Starts one of the os-ken programs in this folder, and our switch with `version`.
 fn learn(program: &str, version: &str) -> (Rig, Program, Program) {
     let rig = Rig::new(3);
     let mut controller = start(&rig, program);
@@ -49,7 +48,7 @@ pub fn os_ken_in_1_0() {
     assert!(controller.said().contains("ports [1, 2, 3"), "{}", controller.said());
     let flows = controller.said().matches("flow to").count();
     assert!(flows >= 6, "one for each pair: {}", controller.said());
-    // What has been learned needs no controller.
+    // Learned flows need no controller.
     all_reach_all(&rig);
     assert_eq!(controller.said().matches("flow to").count(), flows);
     assert_eq!(switch.end(), Some(0));

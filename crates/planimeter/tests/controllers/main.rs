@@ -1,21 +1,21 @@
-//! Controllers of others on our switch, over real interfaces: they have to run on it unchanged.
+//! Tests of external controllers on our switch over real interfaces: they must work unchanged.
 //!
-//! Hosts stand in network namespaces of their own and talk with their own kernel's ARP, IP and UDP;
-//! only the switch and what a controller tells it can carry that. `tools/needs.sh tests` installs
-//! the controllers; one that is missing is named and its tests are skipped, except as root where
-//! `CI` is set. Arguments that are not options choose tests by a part of their name.
+//! Hosts are in network namespaces of their own and use their own kernel's ARP, IP and UDP. Only the switch, under a
+//! controller, can forward their frames. `tools/needs.sh tests` installs the controllers. Tests of a missing
+//! controller are skipped with its name, except as root where `CI` is set. Arguments that are not options select
+//! tests by a part of their name.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
-/// Running the program, and looking at what it leaves.
+/// Helpers to run the program.
 #[path = "../common/mod.rs"]
 mod common;
-/// Tests in a row, and what may be skipped.
+/// Sequential test runner with requirements.
 #[path = "../common/one_by_one.rs"]
 mod one_by_one;
-/// Hosts, cables, and programs that run beside them.
+/// Hosts, cables, and programs next to the switch.
 mod rig;
-/// Learning switches of ours on os-ken, and Open vSwitch's.
+/// Learning switches on os-ken, and Open vSwitch's learning switch.
 mod learning;
 /// Faucet's pipeline of tables.
 mod faucet;
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use lab::need::{self, Need};
 use one_by_one::Test;
 
-/// An error says what is missing and how to have it.
+/// An error names the missing requirement and how to get it.
 const TESTS: &[Test<String>] = &[
     ("os_ken_learns_in_1_0", os_ken_needs, learning::os_ken_in_1_0),
     ("os_ken_learns_in_1_3", os_ken_needs, learning::os_ken_in_1_3),
@@ -79,7 +79,7 @@ fn faucet_needs() -> Result<(), String> {
     python("faucet").map(drop)
 }
 
-/// The folder of programs of a virtual environment that `tools/needs.sh tests` made.
+/// Returns the program folder of a virtual environment that `tools/needs.sh tests` created.
 fn python(name: &str) -> Result<PathBuf, String> {
     let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
     let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));

@@ -1,4 +1,4 @@
-//! The tool ovs-ofctl against our switch, in every version that both speak.
+//! Tests of ovs-ofctl with our switch, in every version that both support.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use crate::rig::{Program, Rig};
 
 const VERSIONS: [&str; 6] = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"];
 
-/// The switch and the tool in one version, 10 for 1.0.
+/// Switch and tool in one version, 10 for 1.0.
 struct Session<'a> {
     rig: &'a Rig,
     version: usize,
@@ -23,7 +23,7 @@ impl Session<'_> {
         command
     }
 
-    /// Runs a command that has to succeed: what it prints.
+    /// Runs a command that must succeed; returns its output.
     fn run(&self, words: &[&str]) -> String {
         let said = self.rig.output(self.command(words));
         let text = said.unwrap_or_else(|said| panic!("{} {words:?}: {said}", self.version));
@@ -31,7 +31,7 @@ impl Session<'_> {
         text
     }
 
-    /// Runs a command that has to be refused with this error.
+    /// Runs a command that must be rejected with this error.
     fn refused(&self, words: &[&str], error: &str) {
         let said = self.rig.output(self.command(words)).unwrap_err();
         assert!(said.contains(error), "{} {words:?}: {said}", self.version);
@@ -44,7 +44,7 @@ impl Session<'_> {
         lines
     }
 
-    /// Deletes every flow. In 1.1 the tool says table 0 where it means all.
+    /// Deletes every flow. In OpenFlow 1.1 the tool sends table 0 for all tables.
     fn clear(&self) {
         self.run(&["del-flows"]);
         if self.version == 11 {
@@ -161,7 +161,7 @@ fn bundles(session: &Session<'_>) {
     session.run(&["--bundle", "add-groups", "groups"]);
     assert!(session.run(&["dump-groups"]).contains("group_id=2"));
     session.run(&["--bundle", "del-groups"]);
-    // One that fails in its midst leaves nothing.
+    // A bundle that fails halfway changes nothing.
     std::fs::write(&path, "tcp,tcp_dst=3,actions=output:1\ntcp,tcp_dst=4,actions=output:99\n")
         .unwrap();
     session.refused(&["--bundle", "add-flows", "flows"], "OFPBAC_BAD_OUT_PORT");
@@ -169,14 +169,14 @@ fn bundles(session: &Session<'_>) {
     session.clear();
 }
 
-/// Frames, ended entries and changed ports are told to one that listens.
+/// A monitor receives packet-ins, flow-removed messages and changed ports.
 fn monitor(session: &Session<'_>) {
     let listener = session.command(&["monitor", "100"]);
     let mut listener = session.rig.start(&format!("monitor{}", session.version), listener);
     let snoop = session.command(&["snoop"]);
     let mut snoop = session.rig.start(&format!("snoop{}", session.version), snoop);
     session.run(&["add-flow", "send_flow_rem,priority=1,actions=controller"]);
-    // The monitor asks for nothing that an answer would show: frames go on until one is told.
+    // The monitor requests nothing with a reply, so frames are repeated until one is reported.
     let [one, two, _] = &session.rig.hosts[..] else { panic!("three hosts") };
     listener.wait_until("a packet-in", |said| {
         one.call(two);
@@ -219,8 +219,8 @@ pub fn every_version() {
     assert_eq!(switch.end(), Some(0));
 }
 
-/// A standalone switch without configured controllers bridges from its start, and goes on while the
-/// tool is connected and after it has gone.
+/// A standalone switch without configured controllers bridges from its start, and continues while the tool is
+/// connected and afterwards.
 pub fn does_not_stop_bridging() {
     let rig = Rig::new(2);
     let mut switch = rig.switch(&["--listen", "punix:socket", "--fail-mode", "standalone"]);

@@ -1,4 +1,5 @@
-//! The proxy between controllers of others and switches: they work as without it, and what passed is told.
+//! Tests of the proxy between external controllers and switches: they work as without it, and their messages are
+//! counted.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::common::{Folder, command, only_run};
 use crate::rig::{Program, Rig};
 use crate::{faucet, learning};
 
-/// Where the switch finds the proxy.
+/// The proxy's port for the switch.
 const PORT: u16 = 6654;
 
 fn proxy(rig: &Rig, arguments: &[&str]) -> Program {
@@ -19,7 +20,7 @@ fn proxy(rig: &Rig, arguments: &[&str]) -> Program {
     rig.start("proxy", command(rig.path(), &words))
 }
 
-/// Ends the proxy by Ctrl-C; its lines.
+/// Stops the proxy with Ctrl-C; returns its output lines.
 fn lines(rig: &Rig, proxy: Program) -> Vec<Value> {
     let log = rig.path().join("proxy.log");
     assert_eq!(proxy.end(), Some(0));
@@ -34,7 +35,7 @@ fn values(lines: &[Value]) -> &Value {
     &summary["switches"][0]["values"]
 }
 
-/// Faucet configures our switch through it, and hosts reach each other.
+/// Tests that Faucet configures our switch through the proxy, and that hosts reach each other.
 pub fn faucet_and_ours() {
     let rig = Rig::new(4);
     let mut faucet = faucet::start(&rig, "Open vSwitch");
@@ -67,7 +68,7 @@ pub fn faucet_and_ours() {
     assert_eq!(switch.end(), Some(0));
 }
 
-/// A program on os-ken sets up Open vSwitch, both of which the proxy goes to.
+/// An os-ken program configures Open vSwitch; the proxy is connected to both.
 pub fn os_ken_and_open_vswitch() {
     let rig = Rig::new(1);
     let mut controller = learning::start(&rig, "learning_1_3.py");
@@ -85,7 +86,7 @@ pub fn os_ken_and_open_vswitch() {
     let values = values(&lines);
     assert_eq!(values["barrier_answers_count"], 1.0, "{values}");
     assert_eq!(values["flow_mods_before_barrier_count_mean"], 2.0, "{values}");
-    // os-ken asks for the ports too.
+    // os-ken also requests the ports.
     assert_eq!(values["port_desc_answers_count"], 2.0, "{values}");
     assert_eq!(
         (&values["errors_count"], &values["not_understood_messages"]),

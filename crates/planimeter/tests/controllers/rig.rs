@@ -1,7 +1,7 @@
-//! A few hosts around a switch, each in a network namespace of its own, and programs beside them.
+//! Test rig of a few hosts around a switch, each in a network namespace of its own, and programs next to them.
 //!
-//! Invariant: a wait ends with what it waits for or fails the test; what must not arrive is told
-//! from what is late by something that was sent after it and has arrived.
+//! Invariant: a wait succeeds or fails the test. A frame that must not arrive is distinguished from a late one by a
+//! later frame that has arrived.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -14,10 +14,10 @@ use lab::{Mac, Namespace};
 
 use crate::common::{Folder, command, interrupt};
 
-/// Far longer than anything here takes; only a failure waits this long.
+/// Time limit of any wait; only a failure takes this long.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often a question is asked anew, should its first frames have come before a rule did.
+/// Interval at which a request is repeated, because its first frames may precede a rule.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// A host at a port of the switch.
@@ -46,7 +46,7 @@ impl Host {
         socket
     }
 
-    /// Asks another host over UDP until it has been asked and its answer has come back.
+    /// Sends UDP requests to another host until one was received and its reply has arrived.
     pub fn ask(&self, other: &Host, port: u16) {
         let (here, there) = (self.socket(0), other.socket(port));
         let begun = Instant::now();
@@ -54,7 +54,7 @@ impl Host {
         let mut bytes = [0; 16];
         loop {
             if asked.is_none_or(|at| at.elapsed() > AGAIN) {
-                // Nobody may know the address yet; that shows as an error of a later call.
+                // The address may not be resolved yet; this shows as an error of a later call.
                 let _ = here.send_to(b"question", (other.address(), port));
                 asked = Some(Instant::now());
             }
@@ -70,8 +70,7 @@ impl Host {
         }
     }
 
-    /// Sends what must not come through, then asks on another port; says how much of the first
-    /// came.
+    /// Sends datagrams that must be dropped, then a request on another port; returns how many of the former arrived.
     pub fn is_refused(&self, other: &Host, port: u16, open: u16) -> usize {
         let (here, there) = (self.socket(0), other.socket(port));
         for _ in 0..5 {
@@ -84,13 +83,12 @@ impl Host {
 }
 
 impl Host {
-    /// Sends another host a frame, whatever becomes of it: the kernel asks for its address first.
+    /// Sends another host a datagram, without a check; the kernel first resolves the address.
     pub fn call(&self, other: &Host) {
         let _ = self.socket(0).send_to(b"hello", (other.address(), 7200));
     }
 
-    /// Has `other` broadcast, and then waits for what may be heard here after it; says how many of
-    /// the broadcasts were.
+    /// Makes `other` send broadcasts, then waits for a later frame; returns how many broadcasts arrived here.
     pub fn hears_broadcast_of(
         &self,
         other: &Host,
@@ -113,7 +111,7 @@ impl Host {
     }
 }
 
-/// Hosts around a place for a switch and its controller.
+/// Hosts around a namespace for a switch and its controller.
 pub struct Rig {
     folder: Folder,
     middle: Namespace,
@@ -152,7 +150,7 @@ impl Rig {
         &self.folder.0
     }
 
-    /// Starts our switch at all the hosts.
+    /// Starts our switch with all hosts.
     pub fn switch(&self, arguments: &[&str]) -> Program {
         let ports: Vec<String> = self.hosts.iter().map(|host| host.number.to_string()).collect();
         let ports: Vec<String> = ports.iter().map(|n| format!("{n}=afpacket:s{n}")).collect();
@@ -164,7 +162,7 @@ impl Rig {
         switch
     }
 
-    /// Starts a program beside the switch; what it says goes into a file.
+    /// Starts a program next to the switch; its output goes into a file.
     pub fn start(&self, name: &str, mut command: Command) -> Program {
         let log = self.path().join(format!("{name}.log"));
         let file = File::create(&log).unwrap();
@@ -174,7 +172,7 @@ impl Rig {
         Program { child, log, name: name.to_owned() }
     }
 
-    /// Runs a program beside the switch to its end: its output, if it succeeds.
+    /// Runs a program next to the switch to its end; returns its output if it succeeds.
     pub fn output(&self, mut command: Command) -> Result<String, String> {
         command.current_dir(self.path()).stdin(Stdio::null());
         let output = self.middle.run(|| command.output()).unwrap().unwrap();
@@ -183,7 +181,7 @@ impl Rig {
         if output.status.success() { Ok(text) } else { Err(text + &errors) }
     }
 
-    /// Waits until somebody listens on this TCP port of the loopback beside the switch.
+    /// Waits until a program listens on this TCP port of the loopback interface next to the switch.
     pub fn wait_listening(&self, port: u16, program: &mut Program) {
         let local = format!("0100007F:{port:04X}");
         let anywhere = format!("00000000:{port:04X}");
@@ -199,7 +197,7 @@ impl Rig {
     }
 }
 
-/// A program in the middle namespace, ended at the latest with this value.
+/// A program in the middle namespace, ended when this value is dropped.
 pub struct Program {
     child: Child,
     log: PathBuf,
@@ -207,17 +205,17 @@ pub struct Program {
 }
 
 impl Program {
-    /// What it has said so far.
+    /// Returns its output so far.
     pub fn said(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap()).into_owned()
     }
 
-    /// Waits until it has said this.
+    /// Waits until its output contains this.
     pub fn wait_for(&mut self, words: &str) {
         self.wait_until(words, |said| said.contains(words));
     }
 
-    /// Waits until what it has said is such.
+    /// Waits until its output meets the condition.
     pub fn wait_until(&mut self, what: &str, mut is_so: impl FnMut(&str) -> bool) {
         let begun = Instant::now();
         loop {
@@ -232,7 +230,7 @@ impl Program {
         }
     }
 
-    /// Asks it to end, and returns its exit code.
+    /// Stops it, and returns its exit code.
     pub fn end(mut self) -> Option<i32> {
         assert!(self.child.try_wait().unwrap().is_none(), "{} ended: {}", self.name, self.said());
         interrupt(self.child.id());
@@ -250,7 +248,7 @@ impl Drop for Program {
     }
 }
 
-/// An Ethernet address as everybody writes it.
+/// Formats a MAC address.
 pub fn show(mac: Mac) -> String {
     let [a, b, c, d, e, f] = mac;
     format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}")

@@ -1,4 +1,4 @@
-//! The commands of the guide run as they stand there, page by page, each page in a folder of its own.
+//! Tests that run the guide's commands unchanged, page by page, each page in a folder of its own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,13 +14,13 @@ use crate::page::{self, Fence};
 use crate::postgres::Postgres;
 use crate::root;
 
-/// What a block says that needs a PostgreSQL server.
+/// Requirement of blocks that use a PostgreSQL server.
 const STORE: &str = "postgresql";
 
-/// Pages that run at a time.
+/// Number of pages that run in parallel.
 const AT_ONCE: usize = 2;
 
-/// What `planimeter doctor` finds: names, and whether it is there.
+/// Returns the findings of `planimeter doctor`: names, and whether each is available.
 fn findings() -> BTreeMap<String, bool> {
     let said = planimeter(&std::env::temp_dir(), &["doctor", "--json"]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
@@ -37,7 +37,7 @@ fn pages() -> Vec<PathBuf> {
     page::all().into_iter().filter(|path| path.starts_with(&guide)).collect()
 }
 
-/// What is missing for a block, if anything.
+/// Returns the missing requirement of a block, if any.
 fn missing<'a>(fence: &'a Fence, findings: &BTreeMap<String, bool>) -> Option<&'a str> {
     let is_there = |need: &&str| {
         let found = findings.iter().find(|(name, _)| name.replace(' ', "-") == **need);
@@ -46,7 +46,7 @@ fn missing<'a>(fence: &'a Fence, findings: &BTreeMap<String, bool>) -> Option<&'
     fence.value("needs")?.split(',').find(|need| !is_there(need))
 }
 
-/// Runs the blocks of a page; what went wrong.
+/// Runs the blocks of a page; the error describes the failure.
 fn run(path: &Path, findings: &BTreeMap<String, bool>) -> Result<(), String> {
     let (fences, _) = page::fences(&fs::read_to_string(path).unwrap());
     let folder = Folder::new();
@@ -54,7 +54,7 @@ fn run(path: &Path, findings: &BTreeMap<String, bool>) -> Result<(), String> {
     let others = std::env::var("PATH").unwrap_or_default();
     let shown = path.strip_prefix(root()).unwrap().display();
     let mut has_run = false;
-    // Blocks that need a database have one of the page's own, which `PLANIMETER_STORE` names.
+    // Blocks that need a database share one for the page, which `PLANIMETER_STORE` names.
     let needs_store = fences.iter().any(|it| it.value("needs") == Some(STORE));
     let server = if needs_store { Postgres::start() } else { None };
     let store = server.as_ref().map(|server| server.url_of_socket("owner", "postgres"));
@@ -63,13 +63,13 @@ fn run(path: &Path, findings: &BTreeMap<String, bool>) -> Result<(), String> {
             fs::write(folder.0.join(file), &fence.text).unwrap();
         }
         if !fence.has("run") || fence.has("python") {
-            // What the Python package's own test runs is run, too.
+            // Blocks that the Python package's own test runs also run here.
             has_run |= fence.has("run");
             continue;
         }
         has_run = true;
         if fence.value("needs") == Some(STORE) {
-            // Where it may not be missing it was told already.
+            // A required but missing server was reported before.
             if store.is_none() {
                 continue;
             }

@@ -1,4 +1,5 @@
-//! Every link within the repository leads to a file and a heading that are there, and every page stands in the book.
+//! Tests that every link within the repository points to an existing file and heading, and that every page is in the
+//! book.
 
 use std::fs;
 

@@ -1,28 +1,29 @@
-//! The documents: their links lead somewhere, their commands run, the reference is what the program says.
+//! Tests of the documents: valid links, working commands, and a reference that matches the program.
 //!
-//! Fences of the guide have words behind their language: `run` is a block that a shell runs here, in a folder of the
-//! page's own, `needs=NAME` a finding of `planimeter doctor` (blanks as dashes; or `postgresql`, which is then started) without which it is skipped, and
-//! `file=NAME` a file that is there when later blocks of the page run.
+//! Code fences of the guide have keywords after their language: `run` is a block that a shell runs here, in a folder
+//! of the page's own. `needs=NAME` is a finding of `planimeter doctor` (spaces as dashes; or `postgresql`, which is
+//! then started) without which the block is skipped. `file=NAME` is a file that exists when later blocks of the page
+//! run.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
-/// Running the program, and looking at what it leaves.
+/// Helpers to run the program.
 #[path = "../common/mod.rs"]
 mod common;
-/// Whether something may be skipped.
+/// Requirements of tests.
 #[path = "../common/one_by_one.rs"]
 #[allow(dead_code, reason = "these tests are not one by one")]
 mod one_by_one;
-/// A database of a test's own.
+/// A test database.
 #[path = "../../../results/tests/postgres/mod.rs"]
 mod postgres;
 /// Pages and their fences.
 mod page;
-/// Where links lead.
+/// Check of links.
 mod links;
 /// The commands of the guide.
 mod commands;
-/// What the program says of itself, as pages.
+/// The program's own description as pages.
 mod reference;
 
 use std::path::{Path, PathBuf};

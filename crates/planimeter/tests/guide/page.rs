@@ -1,13 +1,13 @@
-//! A page of Markdown: its headings' anchors, its links, its fenced blocks.
+//! A Markdown page: the anchors of its headings, its links, its fenced blocks.
 
 use std::path::{Path, PathBuf};
 
 /// A fenced block.
 pub struct Fence {
-    /// The language and the words behind it.
+    /// The info string: language and keywords.
     pub info: Vec<String>,
     pub text: String,
-    /// Where it begins, from 1.
+    /// Its first line, from 1.
     pub line: usize,
 }
 
@@ -16,13 +16,13 @@ impl Fence {
         self.info.iter().any(|it| it == word)
     }
 
-    /// What stands behind `KEY=`.
+    /// Returns the value of `KEY=`.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.info.iter().find_map(|it| it.strip_prefix(key)?.strip_prefix('='))
     }
 }
 
-/// Every document, sorted: those of the root and all below `docs`.
+/// Returns every document, sorted: those of the root and all below `docs`.
 pub fn all() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let is_page = |path: &Path| path.extension().is_some_and(|it| it == "md");
@@ -42,7 +42,7 @@ pub fn all() -> Vec<PathBuf> {
     found
 }
 
-/// The blocks of a page, and its text without them.
+/// Returns the blocks of a page, and its text without them.
 pub fn fences(text: &str) -> (Vec<Fence>, String) {
     let (mut fences, mut prose): (Vec<Fence>, String) = Default::default();
     let mut open = false;
@@ -68,7 +68,7 @@ pub fn fences(text: &str) -> (Vec<Fence>, String) {
     (fences, prose)
 }
 
-/// The names by which links reach the headings of a page, as GitHub and mdBook make them.
+/// Returns the anchors of a page's headings, as GitHub and mdBook generate them.
 pub fn anchors(text: &str) -> Vec<String> {
     let (_, prose) = fences(text);
     let headings = prose.lines().filter_map(|line| {
@@ -84,14 +84,14 @@ fn anchor(title: &str) -> String {
     plain.replace(' ', "-")
 }
 
-/// The places that a page's links name.
+/// Returns the targets of a page's links.
 pub fn links(text: &str) -> Vec<String> {
     let (_, prose) = fences(text);
     let mut found = Vec::new();
     for (at, _) in prose.match_indices("](") {
         let rest = &prose[at + 2..];
         let end = rest.find([')', '\n']).unwrap_or(rest.len());
-        // In a span of code stands no link.
+        // A code span contains no link.
         let line = &prose[prose[..at].rfind('\n').map_or(0, |it| it + 1)..at];
         if line.matches('`').count().is_multiple_of(2) {
             found.push(rest[..end].to_string());

@@ -1,7 +1,7 @@
-//! The reference is what the program says of itself: `cargo bless` writes it anew.
+//! Tests that the reference matches the program's own description; `cargo bless` rewrites it.
 //!
-//! Experiments, parameters and metrics are those of the tables that runs are read by; the record's types are told from
-//! the doc comments of the files that declare them.
+//! Experiments, parameters and metrics come from the tables that runs use; the record's types come from the doc
+//! comments of the files that declare them.
 
 use std::fmt::Write;
 use std::fs;
@@ -17,10 +17,10 @@ use results::record::Metric;
 
 use crate::root;
 
-/// What each page begins with.
+/// First lines of each page.
 const MADE: &str = "<!-- Written by `cargo bless`; what changes it is the code. -->\n\n";
 
-/// Compares a page with what the program says, or writes it.
+/// Compares a page with the program's description, or writes it.
 fn check(name: &str, text: &str) {
     let path = root().join("docs/reference").join(name);
     let text = format!("{MADE}{text}");
@@ -35,7 +35,7 @@ fn check(name: &str, text: &str) {
     assert!(there == text, "docs/reference/{name}, line {line}: stale; `cargo bless` writes it");
 }
 
-/// A cell of a table.
+/// Escapes a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
@@ -120,14 +120,14 @@ fn metrics_are_those_of_the_record() {
     check("metrics.md", &text);
 }
 
-/// A type of the record: its name, what it is, and its fields or variants with what they are.
+/// A type of the record: its name, its description, and its fields or variants with their descriptions.
 struct Declared {
     name: String,
     about: String,
     parts: Vec<(String, String, String)>,
 }
 
-/// The public types of a file, by its lines: the style of the code makes that enough.
+/// Returns the public types of a file, parsed by lines, which the code's style permits.
 fn declared(source: &str) -> Vec<Declared> {
     let mut all: Vec<Declared> = Vec::new();
     let mut about = String::new();
@@ -137,7 +137,7 @@ fn declared(source: &str) -> Vec<Declared> {
         if let Some(text) = word.strip_prefix("///") {
             about += text;
         } else if word.starts_with("#[") || word.starts_with("//") {
-            // What serde is told is not for readers.
+            // Serde attributes are not for readers.
         } else if let Some(rest) =
             line.strip_prefix("pub struct ").or_else(|| line.strip_prefix("pub enum "))
         {
@@ -166,7 +166,7 @@ fn declared(source: &str) -> Vec<Declared> {
 }
 
 fn prose(doc: &str) -> String {
-    // Links of the code's own documentation lead nowhere here.
+    // Links of the code's documentation have no target here.
     let plain = doc.replace("[`", "`").replace("`]", "`");
     cell(&plain)
 }
@@ -199,7 +199,7 @@ fn the_records_types_are_those_of_the_code() {
     check("record.md", &text);
 }
 
-/// Which versions have a kind, by the codes that they give it.
+/// Lists the versions that have a kind, by their codes for it.
 fn versions(has: impl Fn(Version) -> bool) -> String {
     let own: Vec<String> =
         Version::ALL.into_iter().filter(|it| has(*it)).map(|it| it.to_string()).collect();

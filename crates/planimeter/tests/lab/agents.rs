@@ -1,5 +1,5 @@
-//! Agents of an element that is programmed by a graph, among real peers: hosts of the kernel, Open vSwitch, a
-//! program in Python, and who programs it by HTTP.
+//! Tests of agents of a ProGFE element with real peers: hosts of the kernel, Open vSwitch, a Python program, and an
+//! HTTP client that loads programs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 
 use super::{Element, Place, in_time, lab_needs, ovs_needs};
 
-/// How long anything may take; only a failure waits this long.
+/// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn example(name: &str) -> String {
     format!("{}/../../examples/progfe/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Python and `ip` beside what the lab needs.
+/// Verifies Python and `ip`, in addition to the lab's requirements.
 pub fn host_needs() -> Result<(), Need> {
     lab_needs()?;
     need::tool("ip", "iproute2")?;
@@ -37,7 +37,7 @@ pub fn cfm_needs() -> Result<(), Need> {
 }
 
 fn python() -> Result<PathBuf, Need> {
-    // One that was installed elsewhere than in the usual places serves as well.
+    // A program outside the usual folders works as well.
     let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     match asked {
         Ok(said) if said.status.success() => {
@@ -47,7 +47,7 @@ fn python() -> Result<PathBuf, Need> {
     }
 }
 
-/// A control socket that is asked, or that tells events.
+/// A control socket for requests or for events.
 struct Control(BufReader<UnixStream>);
 
 impl Control {
@@ -70,7 +70,7 @@ impl Control {
         said["ok"].clone()
     }
 
-    /// Reads on until an agent says this.
+    /// Reads events until an agent sends this one.
     fn event(&mut self, wanted: &str) -> Value {
         loop {
             let said = self.line();
@@ -80,13 +80,13 @@ impl Control {
         }
     }
 
-    /// What an agent says of itself.
+    /// Returns the state that an agent reports.
     fn state(&mut self, agent: &str) -> Value {
         self.ask(&json!({"get": "agents"}))["agents"][agent]["state"].clone()
     }
 }
 
-/// An element between cables to namespaces of their own.
+/// An element with cables to separate namespaces.
 pub(super) struct Net {
     pub(super) place: Place,
     element: Namespace,
@@ -95,7 +95,7 @@ pub(super) struct Net {
 }
 
 impl Net {
-    /// Its ports e1 and e2 are joined to h1 and h2.
+    /// Creates an element whose ports e1 and e2 are cabled to h1 and h2.
     pub(super) fn new() -> Net {
         let (place, element) = (Place::new(), Namespace::create().unwrap());
         let hosts: Vec<Namespace> = (0..2).map(|_| Namespace::create().unwrap()).collect();
@@ -122,7 +122,7 @@ impl Net {
         Element::start(&self.place, &self.element, &arguments)
     }
 
-    /// Runs a program at a host; what it says.
+    /// Runs a program at a host; returns its output.
     fn at_host(&self, host: usize, program: &str, words: &[&str]) -> String {
         run_in(&self.hosts[host], program, words)
     }
@@ -135,7 +135,7 @@ fn run_in(namespace: &Namespace, program: &str, words: &[&str]) -> String {
     String::from_utf8(said.stdout).unwrap()
 }
 
-/// An echo request with a hop limit, bytes, and whether it may be cut; what comes back, and from whom.
+/// Sends an echo request with a hop limit, a size, and a don't-fragment flag; prints the reply, and its sender.
 const PING: &str = r"
 import socket, struct, sys
 to, hops, size, whole = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == 'whole'
@@ -171,7 +171,8 @@ fn ping(net: &Net, to: &str, hops: u8, bytes: usize, whole: bool) -> String {
     net.at_host(0, python.to_str().unwrap(), &words).trim().to_owned()
 }
 
-/// Nobody set a neighbour: the element asks and answers for itself, and says what cannot go on.
+/// Tests that the element resolves neighbors without configuration, replies to ARP, and reports frames that it cannot
+/// forward.
 pub fn a_router_with_agents_routes() {
     let net = Net::new();
     let _router = net.start(&example("router-agents.fe.xml"), &[]);
@@ -182,7 +183,7 @@ pub fn a_router_with_agents_routes() {
         net.at_host(host, "ip", &["address", "add", &own, "dev", &device]);
         net.at_host(host, "ip", &["route", "add", "default", "via", &router]);
         if has_v6 {
-            // Cables are laid without it.
+            // Cables are created without IPv6.
             let setting = format!("net/ipv6/conf/{device}/disable_ipv6");
             net.hosts[host].set(&setting, "0").unwrap();
             let (own, router) = (format!("fd0{number}::9/64"), format!("fd0{number}::1"));
@@ -211,7 +212,7 @@ pub fn a_router_with_agents_routes() {
     for ((to, hops, bytes, whole), says) in expected {
         assert_eq!(ping(&net, to, hops, bytes, whole), says, "{to}, {hops} hops, {bytes} bytes");
     }
-    // A megabyte by TCP, which has to find out how much the second link carries.
+    // A megabyte over TCP, which has to discover the second link's MTU.
     let listener = net.hosts[1].run(|| TcpListener::bind("10.2.0.9:7000")).unwrap().unwrap();
     let received = std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -243,7 +244,7 @@ const CFM: &str = r#"<fe xmlns="urn:progfe:fe:1" name="cfm"><use library="BaseLF
   <watch agent="cfm" event="PeerFound"/><watch agent="cfm" event="PeerLost"/>
   <watch agent="cfm" event="RdiSeen"/><watch agent="cfm" event="RdiGone"/></fe>"#;
 
-/// Both sides see each other, and each sees when the other does not.
+/// Tests that both sides detect each other, and that each detects the other's loss.
 pub fn continuity_is_checked_with_open_vswitch() {
     let place = Place::new();
     let lab = Lab::open(&place.path().join("rack")).unwrap();
@@ -290,7 +291,7 @@ pub fn continuity_is_checked_with_open_vswitch() {
     switch.stop().unwrap();
 }
 
-/// Two elements see each other, and measure the way between them, with the kernel's stamps at one end.
+/// Tests that two elements detect each other and measure the delay between them, with kernel timestamps at one end.
 pub fn elements_measure_each_other() {
     let net = Net::new();
     let other = Place::new();
@@ -324,7 +325,7 @@ pub fn elements_measure_each_other() {
     let delay = ask(&["delay", to, "count=5", "interval_ms=10"]);
     assert_eq!(delay["answered"], 5, "{delay}");
     for answer in delay["answers"].as_array().unwrap() {
-        // The kernel got it before the element answered, and both were on the way here.
+        // The kernel received it before the element replied, and both were in flight.
         let (way, theirs) = (answer["delay_ns"].as_i64(), answer["theirs_ns"].as_i64());
         assert!(way > Some(0) && theirs > Some(0), "{answer}");
     }
@@ -352,8 +353,8 @@ impl Drop for Ended {
     }
 }
 
-/// Frames go to a program in Python and come back; while it stands still others pass, and what it does not take
-/// is counted.
+/// Tests that frames pass through a Python program. While it stalls other frames pass, and frames that it does not
+/// accept are counted.
 pub fn a_program_of_ones_own_is_an_agent() {
     let net = Net::new();
     let folder = net.place.path().join("agents");
@@ -414,7 +415,7 @@ pub fn a_program_of_ones_own_is_an_agent() {
     assert!(in_time(|| control.state("mine")["not_connected"].as_u64() > before));
 }
 
-/// A program by HTTP: refused with all its problems, or in place of the one that runs.
+/// Tests programs over HTTP: rejected with all errors, or loaded in place of the running one.
 pub fn programs_come_by_http() {
     let net = Net::new();
     run_in(&net.element, "ip", &["link", "set", "lo", "up"]);
@@ -446,7 +447,7 @@ pub fn programs_come_by_http() {
     let (status, done) = ask("POST", "/program", &router);
     let done: Value = serde_json::from_str(&done).unwrap();
     assert_eq!((status.as_str(), &done["program"]), ("200", &"router-agents".into()));
-    // Numbers rise; the one that was refused had one as well.
+    // Generations rise; the rejected program had one as well.
     assert!(done["generation"].as_u64() > Some(1), "{done}");
     assert_eq!(
         ask("GET", "/components/nh/IPv4NextHopTable[2]/MTU", "").1,
@@ -470,7 +471,7 @@ pub fn programs_come_by_http() {
     assert_eq!(open.code, Some(2));
 }
 
-/// A program by Ethernet, from a host at the port that the element was told.
+/// Tests that a host loads a program over Ethernet, at the port that the element is configured for.
 pub fn programs_come_by_ethernet() {
     let net = Net::new();
     let _element = net.start(&example("own-agent.fe.xml"), &["--ethernet", "1"]);
@@ -485,7 +486,7 @@ pub fn programs_come_by_ethernet() {
     assert_eq!((code, &said["program"]), (Some(0), &"router-agents".into()));
     let mut control = Control::open(&net.place);
     assert_eq!(control.ask(&json!({"get": "counters"}))["progfe"]["program"], "router-agents");
-    // As many problems as fill several frames.
+    // Enough errors to fill several frames.
     let rows = "<row table=\"Rules\"><when>Nothing</when></row>".repeat(60);
     let wrong = format!(
         "<fe xmlns=\"urn:progfe:fe:1\" name=\"w\"><use library=\"ProGFE\"/><instances>\
@@ -496,7 +497,7 @@ pub fn programs_come_by_ethernet() {
     assert!(problems.len() > 3000, "{problems}");
     assert_eq!(send(0, "program.fe.xml"), (Some(2), problems));
     assert_eq!(control.ask(&json!({"get": "counters"}))["progfe"]["program"], "router-agents");
-    // Nobody takes programs at the other port.
+    // The other port accepts no programs.
     assert_eq!(send(1, &example("bridge.fe.xml")), (Some(2), String::new()));
     let counted = control.ask(&json!({"get": "agents"}))["ethernet"].clone();
     assert_eq!((&counted["accepted"], &counted["refused"]), (&1.into(), &1.into()), "{counted}");

@@ -1,6 +1,6 @@
-//! Devices that somebody else started, as a user's own: our switch as a plain process and Open vSwitch in a
-//! namespace of their own, reached by TCP both ways over a cable of their own, and a bridge of the kernel. The
-//! program stands where the other ends of the cables are.
+//! Tests of user devices that another process started: our switch, Open vSwitch, and a kernel bridge. The switches
+//! have namespaces of their own, and TCP connections in both directions over a separate cable. The program runs at
+//! the other ends of the cables.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -18,10 +18,10 @@ use serde_json::Value;
 use super::common::{Said, only_run, record};
 use super::{Place, in_time, ovs_needs};
 
-/// How long a device may take here; only a failure waits this long.
+/// Time limit for a device; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A device's place: two cables for frames, and one for its control channel.
+/// A device's namespace: two cables for frames, and one for its control channel.
 struct Rack {
     place: Place,
     site: Site,
@@ -51,13 +51,13 @@ impl Rack {
         Rack { place, site, lab, _control: control }
     }
 
-    /// The program with these arguments where the tester's ends are.
+    /// Runs the program in the namespace of the tester's ends.
     fn planimeter(&self, arguments: &[&str]) -> Said {
         let mut command = self.place.command(arguments);
         self.lab.instrument.run(|| command.output().unwrap().into()).unwrap()
     }
 
-    /// A short run of experiments on a device, which ends well.
+    /// Runs experiments on a device briefly, which must succeed.
     fn measured(&self, device: &str, experiments: &[&str], set: &[&str]) -> Value {
         let runs = self.place.path().join("runs");
         let _ = std::fs::remove_dir_all(&runs);
@@ -84,7 +84,7 @@ impl Rack {
         self.our_switch_with([1, 2, 3], words)
     }
 
-    /// The same with these numbers of its ports.
+    /// Starts it with these port numbers.
     fn our_switch_with(&self, numbers: [u32; 3], words: &[&str]) -> Ended {
         let port = |(place, number): (u32, u32)| format!("{number}=afpacket:p{place}");
         let ports: Vec<String> = (1..).zip(numbers).map(port).collect();
@@ -107,7 +107,7 @@ impl Drop for Ended {
     }
 }
 
-/// Both experiments came to something: frames came through, and rules were seen to act.
+/// Checks that both experiments have results: frames came through, and rules were verified to be active.
 fn assert_measured(record: &Value, device: &str) {
     let trials = record["trials"].as_array().unwrap();
     let of = |name: &str| trials.iter().find(|trial| trial["experiment"] == name).unwrap();
@@ -127,7 +127,7 @@ fn assert_measured(record: &Value, device: &str) {
 const BOTH: [&str; 2] = ["forwarding-rate", "rule-activation"];
 const RULES: [&str; 2] = ["rules_count=20", "probes_pps=2000"];
 
-/// Our switch listens, and then it connects to the tester.
+/// Tests our switch, first listening, then connecting to the tester.
 pub fn a_switch_of_ours_is_a_device() {
     let rack = Rack::new();
     for (words, device) in [
@@ -142,7 +142,7 @@ pub fn a_switch_of_ours_is_a_device() {
     }
 }
 
-/// One experiment sends into one port and the next into two: the switch has one table and makes one connection.
+/// Tests one input port and then two: the switch has one table and opens one connection.
 pub fn a_device_is_measured_by_two_ports_and_by_three() {
     let rack = Rack::new();
     let _switch = rack.our_switch(&["--controller", "tcp:10.99.0.1:6653"]);
@@ -161,7 +161,7 @@ pub fn a_device_is_measured_by_two_ports_and_by_three() {
     }
 }
 
-/// A key, a certificate for it, and who vouches for it and for the other end, as files.
+/// Returns the files of a key, its certificate, and the certificate authorities for both ends.
 fn credentials(rack: &Rack, names: [&str; 2]) -> [[String; 3]; 2] {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
@@ -182,7 +182,7 @@ fn credentials(rack: &Rack, names: [&str; 2]) -> [[String; 3]; 2] {
     })
 }
 
-/// Each module of these experiments ended as it should.
+/// Checks that each module of these experiments completed.
 fn assert_ended(record: &Value, experiments: &[&str]) {
     let trials = record["trials"].as_array().unwrap();
     for experiment in experiments {
@@ -196,8 +196,8 @@ fn assert_ended(record: &Value, experiments: &[&str]) {
     }
 }
 
-/// A switch whose ports have other numbers than 1, 2, 3 and that is reached over TLS: modules, rules that are
-/// proved and tables of the study of nine, which all call its ports 1 and 2.
+/// Tests a switch over TLS whose ports are not numbered 1, 2, 3: modules, verified rules and tables of the study of
+/// nine switches, which all use ports 1 and 2.
 pub fn a_device_has_numbers_of_its_own_and_speaks_tls() {
     let rack = Rack::new();
     let [theirs, ours] = credentials(&rack, ["switch", "tester"]);
@@ -225,7 +225,7 @@ pub fn a_device_has_numbers_of_its_own_and_speaks_tls() {
     assert!(returned.len() > 8 && returned.iter().all(|it| *it > 0.9), "{returned:?}");
 }
 
-/// What passes to a device is stamped where it leaves this host, although its ports are called otherwise in between.
+/// Tests that messages to a device are timestamped where they leave this host, although their ports are renumbered.
 pub fn the_control_channel_of_a_device_is_captured() {
     let rack = Rack::new();
     let _switch = rack.our_switch_with([2, 3, 9], &["--listen", "ptcp:6653:10.99.0.2"]);
@@ -244,7 +244,8 @@ pub fn the_control_channel_of_a_device_is_captured() {
     }
 }
 
-/// A router of the kernel that knows nobody: its ports are asked for, and its questions answered.
+/// Tests a kernel router without neighbor entries: its ports' addresses are resolved, and its ARP requests are
+/// answered.
 pub fn a_router_is_a_device() {
     let rack = Rack::new();
     let own = |port: u32| PortAddress { port, address: [10, 0, port as u8, 1].into(), length: 24 };
@@ -272,7 +273,7 @@ pub fn a_router_is_a_device() {
     router.stop().unwrap();
 }
 
-/// What Open vSwitch is told by one of its tools, and what that says.
+/// Runs one of Open vSwitch's tools and returns its output.
 fn told(tool: &'static str, package: &'static str, words: &[&str]) -> String {
     let tool = need::tool(tool, package).unwrap();
     let output = Command::new(tool).args(words).output().unwrap();
@@ -285,7 +286,7 @@ pub fn ofctl_needs() -> Result<(), Need> {
     need::tool("ovs-ofctl", "openvswitch-common").map(drop)
 }
 
-/// Open vSwitch both ways, with a flow of its own, which is refused, then deleted and put back.
+/// Tests Open vSwitch in both directions, with a flow of its own, which is first rejected, then deleted and restored.
 pub fn open_vswitch_is_a_device() {
     let rack = Rack::new();
     let mut switch = OpenVswitch::default();
@@ -328,7 +329,7 @@ pub fn open_vswitch_is_a_device() {
     switch.stop().unwrap();
 }
 
-/// A bridge of the kernel, and an interface that was off and is off again afterwards.
+/// Tests a kernel bridge, and an interface that was down and is down again afterwards.
 pub fn a_bridge_is_a_device() {
     let rack = Rack::new();
     let mut bridge = LinuxBridge::new(Duration::from_secs(300));
@@ -347,7 +348,7 @@ pub fn a_bridge_is_a_device() {
     bridge.stop().unwrap();
 }
 
-/// Each thing that can be wrong with a device's cables, interfaces and address is one line with its remedy.
+/// Tests that each error in a device's cables, interfaces and address is one line with a hint.
 pub fn what_is_wrong_with_a_device_is_told() {
     let rack = Rack::new();
     let _switch = rack.our_switch(&["--listen", "ptcp:6653:10.99.0.2"]);

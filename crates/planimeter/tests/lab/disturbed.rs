@@ -1,5 +1,5 @@
-//! What happens to interfaces and targets in the middle of a trial: it is named, it ends in time, and what
-//! was measured before is kept and marked.
+//! Tests of failures of interfaces and targets during a trial: the failure is named, the run ends in time, and
+//! earlier results are kept and marked.
 
 use std::fs;
 use std::io::Read;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::common::{Said, contents, only_run, record, signal};
 use super::{PATIENCE, Place, System, in_time};
 
-/// Two cables of which the ends 1 and 3 are the tester's.
+/// Returns two cables; the ends 1 and 3 are the tester's.
 fn cables(namespace: &Namespace) -> [Cable; 2] {
     let end = |number: u8| EndSettings {
         namespace: namespace.clone(),
@@ -26,7 +26,7 @@ fn cables(namespace: &Namespace) -> [Cable; 2] {
     [1, 3].map(|at| Cable::lay(&end(at), &end(at + 1), 1_500).unwrap())
 }
 
-/// A stream from the first port to the second, for as long as is asked for.
+/// Sends a stream from the first port to the second for this time.
 fn generate(place: &Place, namespace: &Namespace, seconds: &str) -> Child {
     let stream = "[[stream]]\nid = 1\nfrom = 1\nto = 2\nframe_bytes = 64\nrate_pps = 2_000.0\n\
                   mac_source = \"02:00:00:00:00:01\"\nmac_destination = \"02:00:00:00:00:03\"\n\
@@ -39,7 +39,7 @@ fn generate(place: &Place, namespace: &Namespace, seconds: &str) -> Child {
     namespace.run(|| command.spawn()).unwrap().unwrap()
 }
 
-/// What a process said that has to end in time.
+/// Returns the output of a process that must end in time.
 fn ended(mut child: Child) -> Said {
     let has_ended = in_time(|| child.try_wait().unwrap().is_some());
     if !has_ended {
@@ -73,7 +73,7 @@ pub fn an_interface_goes_down() {
     }
 }
 
-/// A bridge with a loop behind it sends every frame on without end.
+/// Tests a bridge with a loop behind it, which forwards every frame endlessly.
 pub fn a_target_floods() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
@@ -96,7 +96,7 @@ pub fn a_target_floods() {
     cables.iter().chain([&knot]).for_each(|cable| cable.wait_carrying().unwrap());
     let said = ended(generate(&place, &namespace, "1"));
     assert_eq!(said.code, Some(0), "{}", said.errors);
-    // Two thousand frames were sent, and far more came back at either port.
+    // Two thousand frames were sent, and far more returned at either port.
     let line = said.output.lines().find(|line| line.starts_with("stream 1:")).unwrap();
     assert!(line.contains("2000 frames intended"), "{line}");
     let came = |line: &str| -> u64 {
@@ -108,8 +108,8 @@ pub fn a_target_floods() {
     assert!(ports.iter().any(|&frames| frames > 20_000), "{}", said.output);
 }
 
-/// A target that gets no core for longer than a short trial drains is waited for: nothing is missing that
-/// nobody has lost.
+/// Tests that the drain is extended for a target that gets no core for longer than a short trial's drain: no frame is
+/// missing.
 pub fn a_target_stands_still() {
     let place = Place::new();
     let before = System::now();
@@ -139,7 +139,7 @@ pub fn a_target_stands_still() {
     place.assert_clean(&before);
 }
 
-/// The namespaces that a process holds open, and what of the kind that the tester's ends are of is in them.
+/// Takes down an interface of the tester's kind in the namespaces that a process holds open; returns its name.
 fn take_down(pid: u32) -> Option<String> {
     let folder = PathBuf::from(format!("/proc/{pid}/fd"));
     for name in contents(&folder) {
@@ -176,7 +176,7 @@ pub fn an_interface_goes_down_during_a_run() {
         let run = runs.is_dir().then(|| contents(&runs)).filter(|names| names.len() == 1)?;
         fs::read_to_string(runs.join(&run[0]).join("trials.jsonl")).ok()
     };
-    // The tester measures itself first, which takes its time on a machine that others use too.
+    // The tester measures itself first, which takes longer on a busy machine.
     let has_measured = || trials().is_some_and(|text| text.lines().count() > 1);
     assert!((0..4).any(|_| in_time(has_measured)), "no trial ends");
     let name = take_down(child.id()).expect("the tester has an interface to the bridge");
@@ -185,7 +185,7 @@ pub fn an_interface_goes_down_during_a_run() {
     let code = child.wait().unwrap().code();
     let line = errors.lines().last().unwrap_or_default();
     assert!(code.is_some_and(|code| code != 0), "{code:?}: {errors}");
-    // Between two trials it is the bridge that misses it, by its own end of the cable.
+    // Between two trials the bridge reports it, for its own end of the cable.
     let other_end = format!("port p{} does not forward", name.rsplit('-').next().unwrap());
     let is_between = errors.contains(&other_end);
     assert!((is_between || errors.contains(&name)) && errors.contains("down"), "{name}: {line}");
@@ -194,7 +194,7 @@ pub fn an_interface_goes_down_during_a_run() {
     assert_eq!(record["partial"], true);
     let trials = record["trials"].as_array().unwrap();
     assert!(trials.len() > 1, "what was measured is gone");
-    // Where it went down in the middle of a trial, the trial has what was counted until then.
+    // If it went down during a trial, the trial has the counters until then.
     let is_cut = |trial: &&Value| trial["flags"].to_string().contains("interrupted");
     let cut: Vec<&Value> = trials.iter().filter(is_cut).collect();
     assert_eq!(cut.len(), usize::from(line.contains("port ") && !is_between), "{line}");

@@ -1,5 +1,5 @@
-//! Client and server as programs on hosts of their own, beside the tester's ports: every packet is accounted for, on targets of
-//! every kind; and iperf3 as the load of statistics.
+//! Tests of client and server programs on hosts next to the tester's ports: every packet is accounted for, on targets
+//! of every kind; and of iperf3 as the load of statistics.
 
 use lab::need::{self, Need};
 use serde_json::Value;
@@ -14,7 +14,7 @@ const TARGETS: [&str; 6] =
 /// Packets of each run.
 const PACKETS: u64 = 60;
 
-/// iperf3, beside what the lab needs.
+/// Verifies iperf3, in addition to the lab's requirements.
 pub fn iperf_needs() -> Result<(), Need> {
     lab_needs()?;
     need::tool("iperf3", "iperf3").map(drop)
@@ -25,7 +25,7 @@ fn measured(trial: &Value, name: &str) -> Option<f64> {
     all.iter().find(|it| it["metric"] == name)?["value"].as_f64()
 }
 
-/// A packet is waited for so long that none is lost for want of time.
+/// Tests client and server; the wait for a packet is so long that none counts as lost because of it.
 pub fn client_and_server_exist_twice() {
     let place = Place::new();
     let before = System::now();
@@ -40,7 +40,7 @@ pub fn client_and_server_exist_twice() {
     let folder = only_run(&place.path().join("runs"));
     let record = record(&folder);
     let trials = record["trials"].as_array().unwrap();
-    // By port and by all fields at the smallest size, by all fields at the other; without OpenFlow one a size.
+    // By port and by all fields at the smallest size, by all fields at the other; one per size without OpenFlow.
     assert_eq!(trials.len(), 2 * 2 * (3 + 5 * 2));
     for trial in trials {
         let module = &trial["module"];
@@ -54,14 +54,14 @@ pub fn client_and_server_exist_twice() {
         assert_eq!(told("returned_ratio"), Some(1.0), "{trial}");
         assert_eq!(told("packet_ins_count"), Some(0.0), "{trial}");
         if prefix.ends_with("sockets_") {
-            // Nobody but the hosts was there to see when.
+            // Only the hosts saw the times.
             assert_eq!(told("unknown_count"), Some(0.0), "{trial}");
             let [whole, there, back, own] = ["rtt", "there", "back", "answering"]
                 .map(|it| told(&format!("{it}_ns_mean")).unwrap());
             assert!((whole - there - back - own).abs() < 1.0 && there > 0.0, "{trial}");
         }
     }
-    // A difference for each target, type and size, told in words.
+    // A difference for each target, type and size, as text.
     let summary = std::fs::read_to_string(folder.join("summary.md")).unwrap();
     let rows = summary.split("What client and server take themselves").nth(1).unwrap();
     let rows = rows.lines().skip_while(|line| !line.starts_with('|')).skip(2);
@@ -69,7 +69,7 @@ pub fn client_and_server_exist_twice() {
     assert_eq!(rows.count(), 3 + 5 * 2, "{summary}");
 }
 
-/// Over other links no host can stand there.
+/// Tests that other links support no hosts.
 pub fn other_links_have_no_hosts() {
     let place = Place::new();
     let said = place.planimeter(&["run", "costa2017/sockets", "--on", "ours", "--link", "memory"]);
@@ -77,7 +77,7 @@ pub fn other_links_have_no_hosts() {
     assert!(said.errors.contains("give --link veth"), "{}", said.errors);
 }
 
-/// It says what it sent, both at a rate and as much as it can, and is gone when the run is over.
+/// Tests that iperf3 reports its load, both at a rate and at full speed, and ends with the run.
 pub fn iperf_makes_the_load() {
     let place = Place::new();
     let before = System::now();
@@ -99,12 +99,12 @@ pub fn iperf_makes_the_load() {
             assert!(told("load_frames") > 0.0, "{trial}");
             assert_eq!(told("flow_answered_ratio"), 1.0, "{trial}");
         }
-        // What hosts sent is in no account of the tester's, nor what was lost of it.
+        // Frames and losses of hosts are not in the tester's balance.
         assert_eq!(
             (&trial["frames_unexplained"], &trial["frames_offered"]),
             (&0.into(), &0.into())
         );
-        // A light load is what was asked for at the most, but for what it may send ahead.
+        // A light load is at most the requested one, except for a burst ahead of time.
         let light = measured(trial, "light_load_bytes_per_s").unwrap();
         assert!(light <= 1.3e6, "{trial}");
     }

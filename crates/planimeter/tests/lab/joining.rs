@@ -1,6 +1,7 @@
-//! Switches that no link carries together, measured side by side, and switches that are joined to each other.
+//! Tests of switches that no single link supports, measured side by side, and of switches that are connected to each
+//! other.
 //!
-//! Open vSwitch by itself stands on veth pairs alone, on DPDK not on them.
+//! Plain Open vSwitch supports veth pairs only; Open vSwitch on DPDK does not support them.
 
 use std::fs;
 
@@ -49,7 +50,7 @@ pub fn switches_without_a_link_in_common() {
     }
 }
 
-/// Open vSwitch behind ours, entered by its second port.
+/// Open vSwitch behind our switch, with its second port as ingress.
 const CHAIN: &str = "instrument = [\"first:1\", \"second:1\"]\n\
                      [[switch]]\nname = \"first\"\ntarget = \"ours\"\n\
                      [[switch]]\nname = \"second\"\ntarget = \"ovs\"\n\

@@ -1,5 +1,5 @@
-//! A running element, looked at as a person would: its graph with rates and costs, single frames on their way, what
-//! another program would change, and its events over ForCES.
+//! Tests of a running element from a user's view: its graph with rates and costs, traces of frames, the effect of
+//! another program, and its events over ForCES.
 
 use std::fs;
 use std::path::Path;
@@ -28,8 +28,8 @@ fn frame(from: u32, to: u32, ether_type: u16) -> Vec<u8> {
     bytes
 }
 
-/// Somebody who sends until he is told to stop: a frame of station 1 for station 2, and one of a station that
-/// nobody knows, again and again.
+/// A sender that runs until it is stopped: it repeats a frame of station 1 for station 2, and one of an unknown
+/// station.
 struct Sender {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -78,7 +78,7 @@ pub fn a_running_element_is_looked_at() {
     let (before, net) = (System::now(), Net::new());
     let bridge = example("bridge.fe.xml");
     let mut element = net.start(&bridge, &["--forces", "punix:forces"]);
-    // Where station 2 is, the bridge learns first.
+    // The bridge first learns where station 2 is.
     drop(Sender::start(&net.hosts[1], "h2", 2));
     let sender = Sender::start(&net.hosts[0], "h1", 1000);
     graph(&net.place);
@@ -110,7 +110,7 @@ fn graph(place: &Place) {
     assert!(picture.contains(">fdb<") && picture.contains("/s, "), "{picture}");
     let (text, _) = told(place, &show);
     assert!(text.contains("rx#1.L2BridgingPathOut -> fdb.PktsIn"), "{text}");
-    // Two at once: the second is told no costs, and why.
+    // Two at the same time: the second receives no costs, but the reason.
     let both = [place.command(&show), place.command(&show)]
         .map(|mut it| it.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     let refused = both.map(|it| {
@@ -121,7 +121,7 @@ fn graph(place: &Place) {
     assert_ne!(refused, [true, true], "one of them has costs");
 }
 
-/// The next frames of some kind.
+/// Tests traces of the next matching frames.
 fn frames(place: &Place) {
     let trace = ["progfe", "trace", "--control", "control"];
     let wanted = ["--when", "Eth.type = 0x88b5 and meta:PHYPortID = 1", "--count", "3"];
@@ -139,7 +139,7 @@ fn frames(place: &Place) {
     recorded(&place.path().join("t.pcapng"));
     let (text, _) = told(place, &[&trace[..], &["--port", "1"]].concat());
     assert!(text.starts_with("frame 1, by port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
-    // Nothing of that kind comes, and that ends by itself.
+    // No such frame arrives, and the command ends without a signal.
     let (text, errors) =
         told(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());
     assert_eq!(text, "");
@@ -149,7 +149,7 @@ fn frames(place: &Place) {
     assert!(said.errors.contains("has no field \"kind\""), "{}", said.errors);
 }
 
-/// Each frame is in the file as it came, with what happened to it, and as it left.
+/// Checks that the file contains each frame as received, with its trace, and as sent.
 fn recorded(file: &Path) {
     let mut reader = CaptureReader::open(file).unwrap();
     let mut all = Vec::new();
@@ -167,7 +167,7 @@ fn recorded(file: &Path) {
     }
 }
 
-/// What another program would change.
+/// Tests the effect of another program.
 fn plans(place: &Place, bridge: &str) {
     let (text, _) = told(place, &["progfe", "plan", bridge, "--control", "control"]);
     assert!(text.starts_with("nothing would change in bridge\n"), "{text}");
@@ -183,7 +183,7 @@ fn plans(place: &Place, bridge: &str) {
     assert!(text.contains("~ fdb.AgeSeconds: 300 -> 60"), "{text}");
 }
 
-/// Events over ForCES: all of them, and one of ten.
+/// Tests events over ForCES: all of them, and every tenth.
 fn events(place: &Place) {
     let stations = |filter: &[&str]| -> Vec<u32> {
         let words = ["fe", "--connect", "unix:forces", "watch", "fdb.EntryLearned", "--count", "4"];
@@ -198,6 +198,6 @@ fn events(place: &Place) {
     assert_eq!(all.len(), 4);
     assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{all:?}");
     let some = stations(&["--every", "10"]);
-    // The hosts' own addresses are learnt once too.
+    // The hosts' own addresses are also learned once.
     assert!(some.windows(2).all(|pair| (8..=10).contains(&(pair[1] - pair[0]))), "{some:?}");
 }

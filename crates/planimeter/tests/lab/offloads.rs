@@ -1,5 +1,5 @@
-//! TCP and UDP between hosts whose interfaces have their default offloads, through elements of every kind:
-//! what is sent arrives whole, nothing is lost, and the sender repeats almost nothing.
+//! Tests of TCP and UDP between hosts whose interfaces have their default offloads, through elements of every kind:
+//! data arrives intact, nothing is lost, and the sender retransmits almost nothing.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
@@ -17,14 +17,13 @@ use super::{Element, PATIENCE, Place, lab_needs, ovs_needs};
 /// Bytes of a transfer: thousands of merged frames.
 const BYTES: usize = 32 << 20;
 
-/// Segments that a sender may repeat although nothing is lost, because a busy machine lets it wait
-/// too long.
+/// Limit of segments that a sender may retransmit without loss, because a busy machine delays it.
 const RETRANSMITTED_MAX: u64 = 100;
 
 /// Segments of the largest merged frame.
 const SEGMENTS_MAX: u64 = 46;
 
-/// Where the server listens, and the port that clients of a rewriting switch connect to.
+/// The server's port, and the port that clients of a rewriting switch connect to.
 const PORT: u16 = 7000;
 const REWRITTEN: u16 = 7001;
 
@@ -82,7 +81,7 @@ impl Net {
         Element::start(&self.place, &self.element, &arguments)
     }
 
-    /// What the ports of the element count.
+    /// Returns the counters of the element's ports.
     fn ports(&self) -> Value {
         let mut stream = UnixStream::connect(self.place.path().join("control")).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -92,7 +91,7 @@ impl Net {
         serde_json::from_str::<Value>(&line).unwrap()["ok"]["ports"].clone()
     }
 
-    /// Sends bytes by TCP, which have to arrive whole.
+    /// Sends bytes over TCP, which must arrive intact.
     fn transfer(&self, port: u16) {
         let listener = self.server.run(|| TcpListener::bind((Ipv4Addr::UNSPECIFIED, PORT)));
         let listener = listener.unwrap().unwrap();
@@ -114,7 +113,7 @@ impl Net {
         });
     }
 
-    /// Sends a datagram and its answer, one that fits a frame and one in fragments.
+    /// Sends a datagram and its reply: one that fits a frame and one in fragments.
     fn exchange(&self, port: u16, lengths: &[usize]) {
         let bind = || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)).unwrap();
         let server = self.server.run(bind).unwrap();
@@ -134,7 +133,7 @@ impl Net {
         }
     }
 
-    /// Segments that the client repeated.
+    /// Returns the segments that the client retransmitted.
     fn retransmitted(&self) -> u64 {
         let read = || std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
         let text = self.client.run(read).unwrap();
@@ -144,8 +143,9 @@ impl Net {
         values.split(' ').nth(place).unwrap().parse().unwrap()
     }
 
-    /// No merged frame was lost at any port, and the client's merged frames came. A ring that is full for a
-    /// moment, on a busy machine, is the only loss that may be, and TCP repeats what it cost.
+    /// Checks that no port lost a merged frame, and that the client's merged frames arrived.
+    ///
+    /// The only permitted loss is a ring that is briefly full on a busy machine; TCP retransmits these segments.
     fn assert_carried(&self, what: &str) {
         let ports = self.ports();
         let mut overflowed = 0;
@@ -155,7 +155,7 @@ impl Net {
                 overflowed += frames.as_u64().unwrap();
             }
         }
-        // As many frames as there are segments: none left merged.
+        // As many frames as segments: none left merged.
         let frames = ports[0]["rx_frames"].as_u64().unwrap();
         assert!(frames as usize > BYTES / 1500, "{what}: {ports}");
         let repeated = self.retransmitted();
@@ -193,7 +193,7 @@ pub fn a_router_carries_merged_frames() {
     }
 }
 
-/// The switch changes ports of TCP and UDP both ways, and with them checksums that the senders left to
+/// Tests a switch that rewrites TCP and UDP ports in both directions, and with them checksums that senders left to
 /// their interfaces.
 pub fn a_switch_carries_merged_frames_and_rewrites_them() {
     for port in PORTS {
@@ -233,15 +233,15 @@ pub fn mininet_needs() -> Result<(), Need> {
     need::tool("mn", "mininet").map(drop)
 }
 
-/// Two hosts of Mininet, as it makes them by default, with and without a controller.
+/// Tests two default Mininet hosts, with and without a controller.
 pub fn mininet_measures_with_iperf() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mininet/planimeter_mininet.py");
     for more in ["--controller default", "--controller none"] {
-        // Mininet ends processes and deletes files by their names: it sees only its own.
+        // Mininet ends processes and deletes files by name, so it runs where it sees only its own.
         let mn = format!("mn --custom {file} --switch planimeter {more} --test iperf");
         let script = format!("mount -t tmpfs none /tmp && ip link set lo up && exec {mn}");
         let place = Place::new();
-        // Mininet waits without end for what never comes.
+        // Mininet has no timeout.
         let said = Command::new("timeout")
             .args(["--kill-after=5", "180", "unshare"])
             .args(["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"])

@@ -1,5 +1,5 @@
-//! A router made of a program, between namespaces: reprogrammed over ForCES while packets pass, by
-//! `planimeter fe`; and what was said, as tcpdump understands it.
+//! Tests of a programmed router between namespaces: `planimeter fe` reprograms it over ForCES while packets pass, and
+//! tcpdump decodes the messages.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,13 +19,13 @@ use lab::{Mac, Namespace};
 use super::common::Said;
 use super::{Element, PATIENCE, Place, System, lab_needs};
 
-/// tcpdump, beside what the lab needs.
+/// Verifies tcpdump, in addition to the lab's requirements.
 pub fn needs() -> Result<(), Need> {
     lab_needs()?;
     need::tool("tcpdump", "tcpdump").map(drop)
 }
 
-/// The hosts' ends, as the example's tables have them: address, hardware address, and the router's.
+/// The hosts' ends, as in the example's tables: IP address, MAC address, and the router's MAC address.
 const HOSTS: [(Ipv4Addr, Mac, Mac); 2] = [
     (Ipv4Addr::new(10, 1, 0, 9), [2, 0, 0, 0, 1, 9], [2, 0, 0, 0, 1, 1]),
     (Ipv4Addr::new(10, 2, 0, 9), [2, 0, 0, 0, 2, 9], [2, 0, 0, 0, 1, 2]),
@@ -69,10 +69,10 @@ fn socket(host: &Host) -> UdpSocket {
     socket
 }
 
-/// Numbered packets from one host that the other sends back, until somebody says stop.
+/// Numbered packets from one host that the other returns, until they are stopped.
 struct Pings {
     stop: Arc<AtomicBool>,
-    /// Sent, and come back.
+    /// Packets sent and received.
     counts: Arc<Mutex<(u32, u32)>>,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
@@ -99,7 +99,7 @@ impl Pings {
                 number += 1;
                 near.send_to(&number.to_be_bytes(), to).unwrap();
                 told.lock().unwrap().0 += 1;
-                // One that is late is not this one.
+                // A late reply does not count.
                 while let Ok(count) = near.recv(&mut buffer) {
                     if buffer[..count] == number.to_be_bytes() {
                         told.lock().unwrap().1 += 1;
@@ -116,7 +116,7 @@ impl Pings {
         *self.counts.lock().unwrap()
     }
 
-    /// Waits until so many more were sent; how many of these came back.
+    /// Waits until this many more were sent; returns how many of these came back.
     fn next(&self, count: u32) -> (u32, u32) {
         let before = self.counts();
         let until = Instant::now() + PATIENCE;
@@ -143,10 +143,10 @@ impl Drop for Pings {
     }
 }
 
-/// What passed by a channel: which one, and the bytes that one end said in one connection.
+/// Traffic of the channels: the channel's number, and the bytes that one end sent in one connection.
 type Heard = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
 
-/// Passes on what comes to one file to another, for three channels, and keeps it.
+/// Forwards and records the bytes from one socket to another, for three channels.
 fn tap(folder: &Path, from: &str, to: &str) -> Heard {
     let heard = Heard::default();
     for channel in 0..3 {
@@ -185,7 +185,7 @@ fn tap(folder: &Path, from: &str, to: &str) -> Heard {
     heard
 }
 
-/// What tcpdump says of messages, each within SCTP as RFC 5811 has it.
+/// Returns tcpdump's decoding of messages, each within SCTP as in RFC 5811.
 fn decoded(path: PathBuf, heard: &Heard) -> (usize, String) {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 0x4_0000, 1] {
@@ -223,7 +223,7 @@ fn decoded(path: PathBuf, heard: &Heard) -> (usize, String) {
     (count, String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What a control element is told, by way of the tap.
+/// Runs a control element through the tap, and returns its output.
 fn fe(place: &Place, words: &[&str]) -> Said {
     place.planimeter(&[&["fe", "--connect", "unix:tap"], words].concat())
 }
@@ -245,7 +245,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
     let heard = tap(place.path(), "tap", "forces");
     let pings = Pings::start(&network);
     pings.wait_for("packets pass", |(sent, back)| sent == back);
-    // What it holds, by names of the program and of classes.
+    // Its state, by names of the program and of classes.
     let got = told(
         &place,
         &["get", "lpm.IPv4PrefixTable[1]", "FEObject.FEName", "nh.IPv4NextHopTable[7].MTU"],
@@ -253,21 +253,21 @@ pub fn a_router_is_reprogrammed_over_forces() {
     assert!(got.contains("IPv4Address=10.2.0.0") && got.contains("Prefixlen=16"), "{got}");
     assert!(got.contains("FEObject.FEName = router\n"), "{got}");
     assert!(got.contains("nh.IPv4NextHopTable[7].MTU = 1500\n"), "{got}");
-    // While packets pass: a route goes, and comes back by another row.
+    // While packets pass: deletes a route, and restores it in another row.
     told(&place, &["set", "lpm.IPv4PrefixTable[1]"]);
     pings.wait_for("no route", |(_, back)| back == 0);
     let route = "lpm.IPv4PrefixTable[40]={IPv4Address=10.2.0.9, Prefixlen=32, ECMPFlag=false, \
                  DefaultRouteFlag=false, Reserved=0, HopSelector=7}";
     told(&place, &["set", route]);
     pings.wait_for("packets pass again", |(sent, back)| sent == back);
-    // All of it or nothing: the second change cannot be.
+    // All or nothing: the second change is invalid.
     let said =
         fe(&place, &["set", "lpm.IPv4PrefixTable[40]", "lpm.IPv4PrefixTable[41].HopSelector=6"]);
     assert_eq!(said.code, Some(2));
     assert!(said.errors.contains("lpm.IPv4PrefixTable[41].HopSelector: "), "{}", said.errors);
     let (sent, back) = pings.next(20);
     assert!(back + 1 >= sent, "{back} of {sent}: an order that was refused changed something");
-    // Many rows at once.
+    // Many rows in one message.
     let row = |number: u32| {
         let [_, b, c, d] = (number << 4).to_be_bytes();
         format!(
@@ -279,7 +279,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
     told(&place, &["set", "--rows", "lpm.IPv4PrefixTable=routes.txt"]);
     let got = told(&place, &["get", "lpm.IPv4PrefixTable[10099]"]);
     assert!(got.contains("11.2.119.48"), "{got}");
-    // Another program, and one that is none.
+    // Another program, and an invalid one.
     let text = fs::read_to_string(program).unwrap();
     fs::write(place.path().join("bad.fe.xml"), text.replace("val.ValidatePktsIn", "val.Nowhere"))
         .unwrap();
@@ -293,7 +293,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
     let loaded = told(&place, &["load", program]);
     assert!(loaded.starts_with("router runs, program number "), "{loaded}");
     assert!(!told(&place, &["get", "lpm.IPv4PrefixTable"]).contains("11.2.119.48"));
-    // What happens to a packet, from the hosts' own.
+    // A trace of a packet like the hosts' own.
     let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 9, 8, 0];
     frame.extend([0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0x66, 0xbd, 10, 1, 0, 9, 10, 2, 0, 9]);
     frame.extend([0, 7, 0, 9, 0, 8, 0, 0]);
@@ -307,8 +307,8 @@ pub fn a_router_is_reprogrammed_over_forces() {
     assert_eq!(router.end(), Some(0));
     drop(network);
     place.assert_clean(&before);
-    // A foreign decoder understands all that was said. What it is known to get wrong (4.99) are COMMIT
-    // and TRCOMP, which have no body, and of which it misses nothing.
+    // An external decoder understands all messages. Its known errors (4.99) concern COMMIT and TRCOMP, which have no
+    // body, so that it misses nothing.
     let (count, text) = decoded(place.path().join("session.pcap"), &heard);
     let is_known = |line: &str| line.contains("truncated lfb selector: 0 bytes missing!");
     let mut messages = 0;

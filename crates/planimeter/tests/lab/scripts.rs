@@ -1,4 +1,4 @@
-//! Open vSwitch as the target of Python modules and of gates.
+//! Tests of Open vSwitch as the target of Python modules and of gates.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,15 @@ use super::ovs_needs;
 /// Where distributions install Open vSwitch.
 const PREFIX: &str = "/usr";
 
-/// Open vSwitch below a prefix.
+/// Verifies Open vSwitch below a prefix.
 pub fn prefix_needs() -> Result<(), Need> {
     ovs_needs()?;
     let missing = Need::File { name: "vswitch.ovsschema", package: "openvswitch-common" };
     check_prefix(Path::new(PREFIX)).map_err(|_| missing)
 }
 
-/// Frames of a stream that no rule takes come to a module as packet-ins, which Open vSwitch sends only after a SET_CONFIG.
+/// Tests that frames without a matching rule reach a module as packet-ins, which Open vSwitch sends only after a
+/// SET_CONFIG.
 pub fn a_python_module_receives_packet_ins_of_open_vswitch() {
     let folder = Folder::new();
     let script = "from planimeter import *\n\n\
@@ -54,7 +55,7 @@ pub fn a_python_module_receives_packet_ins_of_open_vswitch() {
     assert_eq!(count.collect::<Vec<_>>(), [&serde_json::json!(20.0)], "{module}");
 }
 
-/// The system's Open vSwitch and the one below a prefix are two targets of one comparison.
+/// Tests a comparison of the system's Open vSwitch with the one below a prefix.
 pub fn an_open_vswitch_is_a_target_by_its_prefix() {
     let folder = Folder::new();
     let words = format!(
@@ -63,7 +64,7 @@ pub fn an_open_vswitch_is_a_target_by_its_prefix() {
     );
     let done = command(&folder.0, &words.split_whitespace().collect::<Vec<_>>()).output().unwrap();
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
-    // Whatever the machine does meanwhile, both were measured.
+    // Both were measured, whatever other work the machine did.
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{:?} {errors}", done.status);
     let runs = folder.0.join("runs");
     let found = record(&runs.join(&contents(&runs)[0]));

@@ -1,4 +1,4 @@
-//! Connections by TCP between hosts, through targets of every kind: what they say, and that limits are what they were.
+//! Tests of TCP connections between hosts, through targets of every kind: results, and the effect of limits.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ fn measured(trial: &Value, name: &str) -> Option<f64> {
     all.iter().find(|it| it["metric"] == name)?["value"].as_f64()
 }
 
-/// The smallest window keeps a connection down, and the frames are as small as was asked for.
+/// Tests that the smallest window limits a connection, and that the frames have the requested size.
 pub fn a_window_and_a_frame_size_are_what_was_asked_for() {
     let place = Place::new();
     let before = System::now();
@@ -34,7 +34,7 @@ pub fn a_window_and_a_frame_size_are_what_was_asked_for() {
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
-    // Our switch is asked to switch, to route and to tag.
+    // Our switch has to switch, route and tag.
     assert_eq!(trials.len(), 7 * 2 + 7);
     for trial in trials {
         assert_eq!(trial["module"]["ended"], "said", "{trial}");
@@ -45,11 +45,11 @@ pub fn a_window_and_a_frame_size_are_what_was_asked_for() {
         let obtained = told("window_obtained_bytes");
         match trial["experiment"].as_str() {
             Some("gelberger2013/fig4") => {
-                // The system keeps a part of a buffer for itself, and counts what is behind by whole segments.
+                // The system reserves a part of a buffer, and counts the rest in whole segments.
                 assert!((0.5..2.0).contains(&(obtained / asked)), "{obtained} for {asked}");
                 assert_eq!(told("segment_payload_bytes"), 1448.0, "{trial}");
             }
-            // A frame's headers and check sequence, and TCP's option with time stamps.
+            // A frame's headers and check sequence, and TCP's timestamp option.
             _ => assert_eq!(told("segment_payload_bytes"), 256.0 - 18.0 - 40.0 - 12.0, "{trial}"),
         }
     }

@@ -1,5 +1,5 @@
-//! A foreign SNMP agent beside targets on a real kernel: it counts every frame that was sent and that came back,
-//! by either version; and one that is not there is a warning.
+//! Tests of an external SNMP agent of targets on a real kernel: it counts every frame sent and received, in either
+//! version; a missing agent is a warning.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::common::{only_run, record};
 use super::{Place, System, lab_needs};
 
-/// What only the credentials' file may say.
+/// Secrets that only the credentials file may contain.
 const SECRETS: [&str; 3] = ["correct horse", "battery staple", "hidden word"];
 
 const CREDENTIALS: [(&str, &str); 3] = [
@@ -23,13 +23,13 @@ const CREDENTIALS: [(&str, &str); 3] = [
     ("v2c", "community = \"hidden word\"\n"),
 ];
 
-/// The agent itself, beside what the lab needs.
+/// Verifies the agent, in addition to the lab's requirements.
 pub fn agent_needs() -> Result<(), Need> {
     lab_needs()?;
     need::tool("snmpd", "snmpd").map(drop)
 }
 
-/// No file below a folder holds a secret.
+/// Checks that no file below a folder contains a secret.
 fn assert_no_secret(folder: &Path) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -44,7 +44,7 @@ fn assert_no_secret(folder: &Path) {
     }
 }
 
-/// What was measured with a witness: each trial's.
+/// Measures with an SNMP agent; returns the agent's counters of each trial.
 fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
     let before = System::now();
     let runs = place.path().join("runs");
@@ -67,7 +67,7 @@ fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
     trials.iter().map(|trial| trial["witness"].clone()).collect()
 }
 
-/// The agent caches its counters for seconds, which `snmp_wait` waits for.
+/// Tests an agent that caches its counters for seconds, which `snmp_wait` waits for.
 pub fn a_foreign_agent_counts_every_frame() {
     let place = Place::new();
     for (level, text) in CREDENTIALS {
@@ -85,7 +85,7 @@ pub fn a_foreign_agent_counts_every_frame() {
     }
 }
 
-/// Nobody listens there, or nobody answers who is not known.
+/// Tests an address without an agent, and an agent that does not reply to unknown credentials.
 pub fn an_absent_agent_is_a_warning() {
     let place = Place::new();
     for witness in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_wait=0"]) {
@@ -94,8 +94,8 @@ pub fn an_absent_agent_is_a_warning() {
     }
 }
 
-/// Switches of two kinds, whose control channel passes the loopback interface of their namespace: each message has a
-/// stamp of the kernel, and the file of the capture holds OpenFlow.
+/// Tests two kinds of switches whose control channel uses the loopback interface of their namespace: each message has
+/// a kernel timestamp, and the capture file contains OpenFlow.
 pub fn control_channels_are_captured() {
     let place = Place::new();
     let before = System::now();
@@ -124,7 +124,7 @@ pub fn control_channels_are_captured() {
         while let Some(event) = reader.next_event().unwrap() {
             frames += u64::from(matches!(event, packet::capture::Event::Frame(_)));
         }
-        // Greetings, questions and answers, of which several may share a segment.
+        // Hellos, requests and replies, several of which may share a segment.
         assert!(frames > 10, "{} has {frames} packets", file.display());
     }
 }

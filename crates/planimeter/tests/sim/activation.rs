@@ -1,4 +1,4 @@
-//! Rule activation on a switch that does what it says at once: what is measured is known beforehand.
+//! Tests of rule activation on a switch that activates rules immediately, so that the results are known in advance.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -9,7 +9,7 @@ use super::{check_resumed, measure, plan};
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
-/// Probes in a second, and so many nanoseconds between two of one of 50 rules.
+/// Probe rate per second, and nanoseconds between two probes of one of 50 rules.
 const PROBES: &str = "probes_pps=50000";
 const ROUND_NS: f64 = 1e6;
 
@@ -36,7 +36,8 @@ fn rules_of_an_honest_switch_act_within_what_probes_can_tell_whatever_is_done_to
             assert_eq!((&before.ended, &after.ended), (&Ended::Said, &Ended::Said));
             assert_eq!(value(before, "rules_active_ratio"), 1.0, "{deed}");
             assert_eq!(value(before, "errors_count"), 0.0, "{deed}");
-            // Acting at once, no rule can be told from one that acts at its next probe.
+            // If all rules activate immediately, a rule cannot be distinguished from one that activates at its next
+            // probe.
             let greatest = value(before, "activation_ns_max");
             assert!((0.0..=ROUND_NS).contains(&greatest), "{deed}: {greatest}");
             assert!(value(before, "resolution_ns_p50") <= ROUND_NS / 2.0 + 2e4, "{deed}");
@@ -47,8 +48,8 @@ fn rules_of_an_honest_switch_act_within_what_probes_can_tell_whatever_is_done_to
     }
 }
 
-/// One rule after the other, 0.05 ms each: visited in turn they would be known to 5 ms at the rate of a
-/// virtual cable, and to 0.5 ms at that of shared memory.
+/// One rule after the other, 0.05 ms each. If probes visited the rules in turn, the times would be known to 5 ms at
+/// the rate of a virtual cable, and to 0.5 ms at that of shared memory.
 #[test]
 fn of_a_thousand_rules_that_act_in_a_row_most_probes_go_to_those_that_come_next() {
     let folder = Folder::new();
@@ -77,7 +78,7 @@ fn every_rule_stands_once_in_what_is_drawn() {
     let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["rules_acting", "place_acting", "acts_after_ns", "acts_by_ns"]);
     assert!(series[0].points.windows(2).all(|pair| pair[0][0] <= pair[1][0]));
-    // All act at once: what probes do not show is drawn as it was sent.
+    // All activate at the same time: rules that probes do not distinguish are drawn in the order sent.
     for (rule, [sent, acting]) in (0..50).map(f64::from).zip(&series[1].points) {
         assert_eq!((*sent, *acting), (rule, rule));
     }
@@ -90,7 +91,7 @@ fn every_rule_stands_once_in_what_is_drawn() {
 fn rules_that_the_switch_refuses_are_told_and_the_others_are_measured() {
     let record = update(&["wildcard_entries_max=31", "probes=before", "patience=0.2"]);
     let run = module(&record, 0);
-    // One of the 31 entries sends back what no rule takes.
+    // One of the 31 entries sends frames without a matching rule to the controller.
     assert_eq!(value(run, "rules_active_ratio"), 30.0 / 50.0);
     assert_eq!(value(run, "errors_count"), 20.0);
     assert_eq!(run.errors_received, 20);

@@ -1,4 +1,4 @@
-//! Figures 5 to 10 and table I of bianco2010 in virtual time, where the truth is the model's.
+//! Tests of figures 5 to 10 and table I of bianco2010 in virtual time, where the model is the ground truth.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Cell, Metric, Record, Role, Trial, Verdict};
@@ -9,7 +9,7 @@ use crate::common::{Folder, bytes};
 /// Targets that forward.
 const FORWARDERS: [TargetKind; 3] = [TargetKind::Ours, TargetKind::Bridge, TargetKind::Router];
 
-/// Frames of this size on a full link of 1 Gbit/s, in a second.
+/// Returns the frames per second of this size on a full link of 1 Gbit/s.
 fn wire_pps(frame_bytes: f64) -> f64 {
     1e9 / (8.0 * (frame_bytes + 20.0))
 }
@@ -44,7 +44,7 @@ fn the_study_has_its_points() {
         .map(|it| (it.entry.id, it.costs.len(), it.costs[0].1.trials))
         .collect();
     let wanted = [
-        // Figure 2 has the router with its cache too, figure 10 our switch with both its orders of service.
+        // Figure 2 also has the router with its cache, figure 10 our switch with both orders of service.
         ("bianco2010/fig2", 4, 7),
         ("bianco2010/fig3", 3, 8),
         ("bianco2010/fig5", 3, 18),
@@ -99,7 +99,7 @@ fn figure_6_fills_one_table_and_then_the_other() {
             _ => assert_eq!((exact, open, curve.value), (0, 100, 100.0)),
         }
     }
-    // The model takes as long with either table.
+    // The model has the same cost for both tables.
     let found = verdicts(&record, "fig6", "lower");
     assert_eq!(found, [("ours".to_string(), Verdict::DoesNot)]);
 }
@@ -129,7 +129,7 @@ fn figure_7_sends_each_table_its_share() {
 
 #[test]
 fn table_1_finds_that_the_model_holds_no_frame_back() {
-    // Filling the study's tables takes long where nothing is optimised.
+    // Filling the study's tables takes long in an unoptimized build.
     let set = ["frame=96,1500", "wildcard_entries_max=100", "repeats=2", "entries=1,300"];
     let plan = plan(&["bianco2010/table1"], &[TargetKind::Ours], &set, 1);
     let record = measure(&plan);
@@ -167,10 +167,10 @@ fn table_1_recovers_drawn_service_times_at_every_frame_size() {
     }
 }
 
-/// What figures 9 and 10 have in common: loads that are shares of what the target itself carries.
+/// Checks the common part of figures 9 and 10: loads that are shares of the target's own maximum.
 fn fairness(item: &str, kinds: &[TargetKind]) -> Record {
-    // A load that is carried, and two that fill the links' rings before anything counts. The flows wait in rings of
-    // different lengths, so that frames from before the counted time arrive among the first that count: short trials
+    // A load that is carried, and two that fill the links' rings before counting starts. The flows wait in rings of
+    // different lengths, so that frames from before the counted time are among the first counted ones: short trials
     // measure less than the target carries.
     let set = [SLOW, "entries=600", "seconds=0.04", "warmup=0.012", "repeats=3", "load=40,80,120"];
     let record = measure(&plan(&[&format!("bianco2010/{item}")], kinds, &set, 1));
@@ -209,7 +209,7 @@ fn figure_9_loads_each_target_by_what_it_carries() {
 
 #[test]
 fn figures_9_and_10_do_not_judge_a_target_that_never_loses() {
-    // Targets take no time for a frame, so that loads of more than the link are lost by the link.
+    // Targets have no service time, so that the link drops the load beyond its capacity.
     for item in ["fig9", "fig10"] {
         let set = ["entries=600", "seconds=0.01", "warmup=0.006", "repeats=2", "load=40,120"];
         let record = measure(&plan(&[&format!("bianco2010/{item}")], &FORWARDERS, &set, 1));

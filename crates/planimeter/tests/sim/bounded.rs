@@ -1,5 +1,5 @@
-//! Bounds of virtual time: every module ends on a switch that holds one entry or has no limit, and a run ends as soon as
-//! the user asks for that.
+//! Limits of virtual time: every module ends on a switch that holds one entry or has no limit, and a run ends as soon
+//! as the user requests that.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ fn rules_that_the_switch_refuses_are_not_waited_for() {
         let set = [deed, "rules_count=20", "probes=before", "probes_pps=10000", "repeats=1"];
         let record = measure(&plan(&["rule-activation"], &[kind], &set, 1));
         let trial = &record.trials[0];
-        // The patience of 10 s is never used up.
+        // The time limit of 10 s is never reached.
         assert!(trial.duration_ns_effective < 1_000_000_000, "{}", trial.duration_ns_effective);
         let module = trial.module.as_ref().unwrap();
         let ratio = catalog::metric("rules_active_ratio");

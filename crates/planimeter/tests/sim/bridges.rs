@@ -1,5 +1,5 @@
-//! RFC 2889 in virtual time, on links that really serialise: meshes, congestion, broadcast and address tables of
-//! which the truth is known; and flows that share a target, and long runs.
+//! Tests of RFC 2889 in virtual time, on serializing links: meshes, congestion, broadcast and address tables with
+//! known values; also flows that share a target, and long runs.
 
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;
@@ -10,18 +10,18 @@ use crate::common::Folder;
 
 const BRIDGE: [TargetKind; 1] = [TargetKind::Bridge];
 
-/// A target that takes 20 us for a frame forwards so many in a second, in all.
+/// A target with a service time of 20 us forwards this many frames per second in total.
 const SLOW: &str = "service_ns=20000";
 const CAPACITY_PPS: f64 = 50_000.0;
 
-/// The record of a plan in which frames may be flooded: that is what is looked for.
+/// Returns the record of a plan in which frames may be flooded, which is what it measures.
 fn flooded(id: &str, set: &[&str]) -> Record {
     let folder = Folder::new();
     let plan = plan(&[id], &BRIDGE, set, 1);
     carry_out(&plan, Destination::New(folder.0.clone()), None).0.record
 }
 
-/// Short rings, so that what they take in is little.
+/// Short rings, which absorb few frames.
 const RINGS: &str = "ring_frames=64";
 
 fn outcomes<'a>(record: &'a Record, id: &'a str, metric: Metric) -> Vec<&'a Outcome> {
@@ -70,7 +70,7 @@ fn more_ports_than_four_are_meshed_where_they_are_asked_for() {
     let record = measure(&plan(&["rfc2889/full-mesh"], &BRIDGE, &set, 1));
     let trial = &record.trials[0];
     assert_eq!((trial.streams.len(), trial.ports.len()), (30, 6));
-    // Every port is offered what it carries, and takes as much.
+    // Every port is offered its capacity, and forwards it.
     assert!(trial.loss_ratio().unwrap() < 0.01, "{trial:?}");
 }
 
@@ -82,7 +82,7 @@ fn the_maximum_forwarding_rate_is_the_targets() {
     let [most] = outcomes(&record, "rfc2889/max-rate", Metric::RatePpsMaximum)[..] else {
         panic!()
     };
-    // Queues that are empty at first take in a little.
+    // Initially empty queues absorb a few frames.
     assert_near(most.value, CAPACITY_PPS, 0.15, "the maximum");
     assert_eq!(outcomes(&record, "rfc2889/max-rate", Metric::LoadPpsOfMaximum).len(), 1);
 }
@@ -131,7 +131,7 @@ fn addresses_are_learned_as_fast_as_frames_are_taken() {
     let set = [SLOW, RINGS, "capacity=100M", "addresses=4000", "repeats=1"];
     let record = flooded("rfc2889/learning", &set);
     let found = outcomes(&record, "rfc2889/learning", Metric::AddressesLearnedPerS)[0];
-    // The resolution below, and what queues take in above.
+    // The resolution below, and the frames absorbed by queues above.
     let range = CAPACITY_PPS - 0.02 * 148_810.0..=CAPACITY_PPS * 1.15;
     assert!(range.contains(&found.value), "{} is not in {range:?}", found.value);
 }
@@ -147,10 +147,10 @@ fn any_number_of_flows_shares_a_target() {
         let jain: Vec<f64> =
             record.cells_of(id, "ours", Metric::FairnessIndexJain).map(|cell| cell.value).collect();
         assert_eq!(jain.len(), 2, "{id}: {jain:?}");
-        // Half of C in all is carried, and everybody gets it.
+        // Half of C in total is carried, in equal shares.
         assert!((jain[0] - 1.0).abs() < 1e-9, "{id}: {jain:?}");
     }
-    // By a port of its own, the last flow cannot crowd out the others.
+    // With a separate port, the last flow cannot crowd out the others.
     let lost = record.cells_of("fairness/two-ports", "ours", Metric::LossRatioF1);
     assert!(lost.map(|cell| cell.value).all(|lost| lost < 0.01));
 }

@@ -1,4 +1,5 @@
-//! What controllers do to a switch, in virtual time: every order is done and answered, and frames go on.
+//! Tests of controllers during traffic in virtual time: every command is performed and answered, and frames are
+//! forwarded.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Deed, Metric, Orders, Record, Role};
@@ -9,7 +10,7 @@ use planimeter::runner::Destination;
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
-/// The record of an experiment, all of whose orders were done.
+/// Returns the record of an experiment, and checks that all its commands were performed.
 fn ordered(experiment: &str, set: &[&str]) -> Record {
     let folder = Folder::new();
     let plan = plan(&[experiment], &OURS, set, 1);
@@ -85,7 +86,7 @@ fn frames_go_on_at_a_share_of_the_targets_own_maximum_while_orders_are_given() {
         for trial in rest {
             // The slow target forwards 500,000 frames a second.
             let share = trial.rate_pps_offered().unwrap() / 500_000.0;
-            // A short full load counts what waits in rings at its end too.
+            // A short full load also counts frames that are in rings at its end.
             assert!((share - 0.8).abs() < 0.06, "{experiment}: {share}");
             assert_eq!(trial.frames_forwarded, trial.frames_offered, "{experiment}");
         }

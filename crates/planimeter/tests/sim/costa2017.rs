@@ -1,5 +1,4 @@
-//! The study of nine switches in virtual time: what round trips take, what fits and what is rewritten is known
-//! beforehand.
+//! Tests of the study of nine switches in virtual time: round trips, capacities and rewrites are known in advance.
 
 mod drawn;
 mod limits;
@@ -21,7 +20,7 @@ use super::{Destination, carry_out, measure, plan};
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
-/// Packets of 64 bytes are on a link of 1 Gbit/s for so long.
+/// Serialization time of 64-byte packets on a link of 1 Gbit/s.
 const LINK_NS: f64 = 84.0 * 8.0;
 
 fn study(item: &str, kinds: &[TargetKind], set: &[&str]) -> Record {
@@ -95,7 +94,7 @@ fn every_table_of_round_trips_has_its_open_loop_where_a_rate_is_asked_for() {
         };
         assert!(at(0.0) > 0 && at(0.0) == at(2000.0), "{item}: {} and {}", at(0.0), at(2000.0));
         if item == "costa2017/fig4" {
-            // As frames, and as what UDP carries.
+            // As frames, and as UDP payloads.
             let mut sizes: Vec<f64> = cells.iter().map(|cell| cell.point.value).collect();
             sizes.dedup();
             assert_eq!(sizes, [64.0, 110.0, 128.0, 174.0, 256.0, 302.0]);
@@ -124,7 +123,7 @@ fn a_models_legacy_mode_goes_along_and_its_speed_up_is_known() {
     let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
         panic!("one sheet")
     };
-    // 202,688 of 802,688 ns: both ways, and four links.
+    // 202,688 of 802,688 ns: both directions, and four links.
     assert!(sheet.tables[0].rows.iter().any(|row| row[4].text == "0.2525"), "{:?}", sheet.tables);
 }
 
@@ -141,7 +140,7 @@ fn the_interval_holds_what_a_model_is_set_to() {
         let mean =
             run.measured.iter().find(|it| it.metric.name().ends_with("rtt_ns_mean")).unwrap();
         let off = (mean.value - truth).abs();
-        // The model's paths begin when a frame has come, to within the time of a turn.
+        // The model's paths begin when a frame has arrived, to within the time of a turn.
         assert!(off <= mean.resolution.unwrap() + 1_000.0, "{off} and {mean:?}");
         assert!(mean.resolution.unwrap() < 5_000.0, "{mean:?}");
     }
@@ -209,7 +208,7 @@ fn the_rule_installed_last_is_met_in_a_full_table() {
             let mut cells = record.cells_of("costa2017/table5", kind.name(), metric(what));
             cells.find(|cell| cell.point.value == x).map(|cell| cell.value)
         };
-        // The rule below all others has the last place.
+        // The lowest-priority rule has the last place.
         assert_eq!(at("taken_rules", 100.0), Some(699.0), "{name}");
         assert_eq!(at("is_full_count", 100.0), Some(1.0));
         for x in [0.0, 100.0] {
@@ -235,7 +234,7 @@ fn every_rewrite_is_done_on_both_ways_and_checked() {
             assert_eq!(of("right_ratio"), Some(1.0), "{version}: {:?}", run.notes);
             done += 1;
         }
-        // Nothing that 1.3 can say; the two that 1.0 says of TCP and UDP alike it cannot.
+        // Version 1.3 cannot express the two that 1.0 has for TCP and UDP together; no other one is rejected.
         if version == "version=1.3" {
             assert_eq!(refused.len(), 2, "{refused:?}");
         }
@@ -261,7 +260,7 @@ fn what_fits_is_found_in_both_modes() {
         "repeats=1",
         "wildcard_entries_max=1000",
     ];
-    // A bridge that has learned too many floods, which is what the search looks for.
+    // A bridge that has learned too many addresses floods, which the search detects.
     let plan = plan(&["costa2017/table4"], &kinds, &set, 1);
     let record = carry_out(&plan, Destination::New(Folder::new().0.clone()), None).0.record;
     let of = |target: &str, name: &str| {
@@ -271,7 +270,7 @@ fn what_fits_is_found_in_both_modes() {
     };
     assert_eq!(of(model.name(), "exact_accepted_rules"), Some(300.0));
     assert_eq!(of(model.name(), "exact_acting_rules"), Some(300.0));
-    // One wildcard place is that of the rule below all others.
+    // One wildcard place holds the lowest-priority rule.
     assert_eq!(of(model.name(), "wildcard_accepted_rules"), Some(119.0));
     assert_eq!(of(model.name(), "wildcard_acting_rules"), Some(119.0));
     assert_eq!(of("bridge", "addresses_cached"), Some(199.0));
@@ -290,11 +289,12 @@ fn what_fits_is_found_in_both_modes() {
 fn how_many_routes_fit_is_searched_for() {
     for (most, fit) in [("routes_max=60", 60.0), ("routes_max=301", 301.0)] {
         let set = ["rules_bound=500", "repeats=1", most];
-        // What a router answers by ICMP it does not count as lost.
+        // A router does not count frames as lost that it answers by ICMP.
         let plan = plan(&["costa2017/table4"], &[TargetKind::Router], &set, 1);
         let record = carry_out(&plan, Destination::New(Folder::new().0.clone()), None).0.record;
         let of = |name: &str| value(&record, "costa2017/table4", "router", name).unwrap();
-        // Each of its three ports has four of its own: its address, its network and that one's two ends.
+        // Each of its three ports has four of its own: its address, its network, and the network's first and last
+        // address.
         assert_eq!(of("routes_count"), fit - 12.0, "{most}");
         assert_eq!(of("is_full_count"), 1.0, "{most}");
     }
@@ -349,7 +349,7 @@ fn statistics_that_never_come_are_counted_and_the_run_goes_on() {
         panic!("one sheet")
     };
     assert_eq!(sheet.tables[0].rows[9][4].text, "no answer");
-    // Had pieces come of those answers, and no last one.
+    // As if pieces of these replies had arrived, but no last one.
     let mut record = record;
     let metric = Metric::Named(Name::of("light_flow_endless_count"));
     let cell = record.cells.iter_mut().find(|cell| cell.metric == metric && cell.point.value > 0.0);
@@ -372,7 +372,7 @@ fn a_switch_says_what_it_is_and_which_versions_it_speaks() {
     let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
         panic!("one sheet")
     };
-    // The study's nine, and the tenth.
+    // The study's nine switches, and a tenth one.
     assert_eq!(sheet.tables[0].rows.len(), 10);
 }
 
@@ -396,7 +396,7 @@ fn table_one_has_targets_without_openflow_and_names_a_models_processor() {
     );
     assert_eq!(row("Open vSwitch OvS 2.3.0")[4], "");
     for legacy in ["bridge", "router"] {
-        // In virtual time there is no processor.
+        // In virtual time there is no CPU load.
         assert_eq!(row(legacy)[4..], ["2", "not told", "no OpenFlow"]);
     }
     let processor = "Tri Core ARM1176 625 MHz";
@@ -450,7 +450,7 @@ fn a_switch_that_hangs_near_full_is_waited_for_and_emptied_and_the_next_experime
         assert!(note("a batch was not answered within the patience"), "{:?}", run.notes);
         assert!(note("afterwards the switch answered on a new connection"), "{:?}", run.notes);
         let taken = run.measured.iter().find(|it| it.metric.name().ends_with("accepted_rules"));
-        // Whole batches that were answered, and not the one in which it fell silent.
+        // Whole batches with replies, without the one in which it fell silent.
         assert!(taken.is_some_and(|it| (96.0..=160.0).contains(&it.value)), "{taken:?}");
     }
     for (_, run) in gone_on {
@@ -479,7 +479,7 @@ fn a_switch_that_does_not_answer_again_has_its_commands_run_and_is_told() {
         "{:?}",
         first.notes
     );
-    // Once for each run that left it silent.
+    // Once for each run after which it was silent.
     let said = std::fs::read_to_string(noted).unwrap();
     assert_eq!(said.lines().next(), Some("costa2017/table4"), "{said}");
 }

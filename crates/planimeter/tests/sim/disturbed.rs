@@ -1,5 +1,5 @@
-//! Searches by a tester that stands still in every other trial: what it lost itself decides nothing, what the
-//! target loses decides as ever, and what cannot be told apart is marked.
+//! Tests of searches by a tester that stalls in every other trial: its own losses decide nothing, the target's losses
+//! decide as usual, and ambiguous trials are marked.
 
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;
@@ -10,11 +10,11 @@ use crate::common::Folder;
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
-/// A target that forwards 5,000 frames a second, behind rings that hold those of 13 milliseconds...
+/// A target that forwards 5,000 frames per second, behind rings for 13 milliseconds of frames...
 const SLOW: [&str; 5] =
     ["service_ns=200000", "capacity=10M", "warmup=0", "ring_frames=64", "seconds=0.2"];
 
-/// ...and a tester that is away for longer in every other trial.
+/// ...and a tester that stalls longer than that in every other trial.
 const AWAY: &str = "stall_ns=20000000";
 
 /// The record of an experiment under these settings.
@@ -28,7 +28,7 @@ fn has(trial: &Trial, flag: Flag) -> bool {
     trial.flags.contains(&flag)
 }
 
-/// What was found, without what the tester marked.
+/// Returns the results without marks of the tester.
 fn found(record: &Record) -> Vec<(f64, bool)> {
     let disturbed = |outcome: &Outcome| outcome.flags.contains(&Flag::Disturbed);
     record.outcomes.iter().map(|outcome| (outcome.value, disturbed(outcome))).collect()
@@ -86,14 +86,14 @@ fn a_repeated_trial_stands_in_the_record_and_counts_for_nothing() {
 
 #[test]
 fn a_target_that_loses_by_itself_is_not_excused() {
-    // It takes a second for a frame: less than any load that is tried.
+    // Its service time is one second per frame: less than any load that is tried.
     let record = measured("throughput", &["service_ns=1000000000", "frame=64", "repeats=1", AWAY]);
     assert!(!record.outcomes.is_empty());
     for outcome in &record.outcomes {
         assert_eq!(outcome.value, 0.0);
         assert!(outcome.flags.contains(&Flag::Irregular), "{outcome:?}");
     }
-    // One that loses what it cannot carry is judged by that at once, whether the tester was away or not.
+    // A target that loses frames beyond its capacity is judged immediately, whether the tester stalled or not.
     let record = measured("throughput", &["frame=64", "repeats=1", AWAY]);
     let high = record.trials.iter().filter(|trial| trial.rate_pps_intended > 8_000.0);
     assert!(high.clone().any(|trial| trial.stalls.is_some()), "none was disturbed");

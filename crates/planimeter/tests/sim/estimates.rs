@@ -1,7 +1,7 @@
-//! Estimates against virtual time: they differ by 30 % at the most.
+//! Tests that estimates differ from virtual time by at most 30 %.
 //!
-//! Every experiment of trials at quick effort, and modules whose cost was measured; with ESTIMATES=all every effort and every
-//! module, which takes hours. ESTIMATE_ONLY names one experiment.
+//! They cover every experiment of trials at quick effort, and modules with measured cost. With ESTIMATES=all they
+//! cover every effort and every module, which takes hours. ESTIMATE_ONLY names one experiment.
 
 use planimeter::catalog::{self, Entry, taking};
 use planimeter::parameter::{Effort, Parameters};
@@ -12,40 +12,42 @@ use results::record::Record;
 
 use super::{Folder, carry_out, plan, program};
 
-/// How far an estimate may be off.
+/// Tolerance of an estimate, as a share.
 const OFF_MAX: f64 = 0.3;
 
-/// What makes trials small: their number and length stay as they are, and the largest frame crosses both links within a drain.
+/// Keeps trials small without a change to their number and length; the largest frame crosses both links within a
+/// drain.
 const SLOW_LINK: [&str; 2] = ["rig=sim", "capacity=1M"];
 
-/// Settings that keep a large table or many flows from taking the test's time; none changes how long a trial is.
+/// Settings that avoid large tables and many flows; none changes the length of a trial.
 const SMALL: [&str; 5] =
     ["flows=1000", "addresses=64", "rules_bound=200", "entries=64", "flow_mods_per_s=10"];
 
-/// Experiments whose trials last as long as the target's agent needs, which virtual time does not have.
+/// Experiments whose trials depend on the speed of the target's agent, which is zero time in virtual time.
 const BY_AGENT: [&str; 2] = ["flow-mod-rate", "flow-stats-dump"];
 
-/// Experiments whose search ends by what the target's table holds, which an estimate does not know.
+/// Experiments whose search ends at the target's table size, which an estimate does not know.
 const BY_TABLE: [&str; 2] = ["rfc2889/caching", "rfc2889/learning"];
 
-/// A target that an experiment is about, in virtual time; none where it needs hosts.
+/// Returns a target for an experiment, in virtual time; `None` if the experiment needs hosts.
 fn kind_for(entry: &Entry) -> Option<TargetKind> {
     let kinds = [TargetKind::Ours, TargetKind::Bridge, program("bridge.fe.xml")];
     kinds.into_iter().find(|kind| entry.can_measure(*kind, Link::Memory))
 }
 
-/// A plan of one experiment with its own efforts.
+/// Returns a plan of one experiment with its own effort.
 fn plan_at(effort: Effort, entry: &'static Entry, kind: TargetKind, set: &[&str]) -> Plan {
     let mut parameters = Parameters::at(effort);
     for assignment in set {
-        // What it does not take is not needed either.
+        // A parameter that it does not accept is not needed.
         let _ = taking::assign(&mut parameters, &[entry], assignment);
     }
     let whole = plan(&[], &[kind], &[], 1);
     Plan { entries: vec![entry], effort, parameters, links: Links::all_by(Link::Memory), ..whole }
 }
 
-/// Seconds from the first frame of each trial to the end of its drain, and of modules; without what the tester had to repeat.
+/// Returns the seconds from the first frame of each trial to the end of its drain, and those of modules, without
+/// repeats by the tester.
 fn virtual_seconds(record: &Record) -> f64 {
     let of = |trial: &results::record::Trial| match (&trial.module, &trial.orders) {
         (Some(module), _) => module.duration_ns,
@@ -55,7 +57,7 @@ fn virtual_seconds(record: &Record) -> f64 {
     record.trials.iter().map(of).sum::<u64>() as f64 / 1e9
 }
 
-/// The estimate and the virtual time of an experiment.
+/// Returns the estimate and the virtual time of an experiment.
 fn both(plan: &Plan) -> (f64, f64) {
     let estimate: f64 = plan.estimates().iter().map(|it| it.whole().seconds).sum();
     let folder = Folder::new();
@@ -63,12 +65,12 @@ fn both(plan: &Plan) -> (f64, f64) {
     (estimate, virtual_seconds(&finished.record))
 }
 
-/// Holds all of them to the limit, and names those that are off.
+/// Checks all of them against the limit, and names those beyond it.
 fn hold(cases: impl Iterator<Item = (String, Plan)>) {
     let mut off = Vec::new();
     for (name, plan) in cases {
         let (estimate, took) = both(&plan);
-        // What takes no virtual time is estimated at none.
+        // An experiment without virtual time has an estimate of zero.
         let ratio = if estimate == 0.0 && took < 0.01 { 1.0 } else { estimate / took };
         eprintln!("{name}: estimate {estimate:.3} s, virtual time {took:.3} s, {ratio:.3}");
         if !(1.0 - OFF_MAX..=1.0 + OFF_MAX).contains(&ratio) {
@@ -78,7 +80,7 @@ fn hold(cases: impl Iterator<Item = (String, Plan)>) {
     assert!(off.is_empty(), "{} off:\n{}", off.len(), off.join("\n"));
 }
 
-/// Experiments of trials, or of modules, whose trials are their own.
+/// Returns the experiments of trials, or of modules, that run their own trials.
 fn entries(are_modules: bool) -> impl Iterator<Item = &'static Entry> {
     let is_own = |entry: &&Entry| entry.shares_trials_of.is_none();
     let only = std::env::var("ESTIMATE_ONLY").unwrap_or_default();
@@ -92,12 +94,12 @@ fn entries(are_modules: bool) -> impl Iterator<Item = &'static Entry> {
     catalog::entries().filter(is_own).filter(wanted).filter(is_of)
 }
 
-/// Whether every effort and every module is wanted.
+/// Returns whether every effort and every module is requested.
 fn is_all() -> bool {
     std::env::var("ESTIMATES").is_ok_and(|value| value == "all")
 }
 
-/// Whether modules carry it out.
+/// Returns whether modules run it.
 fn is_staged(entry: &'static Entry) -> bool {
     let Some(kind) = kind_for(entry) else { return false };
     let plan = plan_at(Effort::Quick, entry, kind, &SLOW_LINK);
@@ -123,7 +125,7 @@ fn of_trials_are_within_30_percent_of_virtual_time() {
     hold(cases(false, &SLOW_LINK));
 }
 
-/// U18: once is enough, for the number of repeats is exact.
+/// U18: once is enough, since the number of repeats is exact.
 #[test]
 fn of_modules_are_within_30_percent_of_virtual_time() {
     hold(cases(true, &["rig=sim", "repeats=1", "seconds=0.1"]));

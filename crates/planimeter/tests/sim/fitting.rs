@@ -1,4 +1,5 @@
-//! Models that are measured, fitted and measured again in virtual time: the fitted one shows what the true one did.
+//! Tests of models that are measured, fitted and measured again in virtual time: the fitted model reproduces the
+//! results of the true one.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use switch::behaviour::model::{Model, known};
 use super::common::Folder;
 use super::{carry_out, plan};
 
-/// Runs of everything that can be fitted, and the sizes that make them short.
+/// Runs for all fitted values, with sizes that keep them short.
 const RUNS: &[(&[&str], &[&str])] = &[
     (
         &["rule-activation", "stats-delay", "echo-delay", "control-rate"],
@@ -79,13 +80,13 @@ const RUNS: &[(&[&str], &[&str])] = &[
 fn measured(kind: TargetKind, runs: &[(&[&str], &[&str])]) -> Vec<Run> {
     let run = |(number, (experiments, set)): (usize, &(&[&str], &[&str]))| {
         let set = [&["wildcard_entries_max=5000", "patience=20"], *set].concat();
-        // A key that an experiment does not declare is not set for it.
+        // A key is set only for experiments that declare it.
         let set: Vec<&str> = set
             .into_iter()
             .filter(|it| !it.starts_with("patience") || experiments.contains(&"rule-activation"))
             .collect();
         let folder = Folder::new();
-        // What packet-outs send nobody accounts for, so that the account is not looked at.
+        // Frames sent by packet-out have no counterpart, so the balance is not checked.
         let plan = plan(experiments, &[kind], &set, 7);
         let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
         Run { name: format!("run-{number}"), record: finished.record }
@@ -99,7 +100,7 @@ fn target(folder: &Folder, model: &Model) -> TargetKind {
     format!("ours:model={}", path.display()).parse().unwrap()
 }
 
-/// The runs; where there are no batches to be told apart, fewer rules do.
+/// Returns the runs; without batches to distinguish, fewer rules suffice.
 fn sizes(in_batches: bool) -> Vec<(&'static [&'static str], Vec<&'static str>)> {
     let few = |it: &&'static str| if *it == "rules_count=600" { "rules_count=120" } else { *it };
     let set = |set: &[&'static str]| -> Vec<&'static str> {
@@ -108,7 +109,7 @@ fn sizes(in_batches: bool) -> Vec<(&'static [&'static str], Vec<&'static str>)> 
     RUNS.iter().map(|(names, of)| (*names, set(of))).collect()
 }
 
-/// The values of these metrics by run, place and name, each with how well it is known.
+/// Returns the values of these metrics by run, point and name, each with its error.
 fn values(runs: &[Run], metrics: &[&str]) -> BTreeMap<String, (f64, f64)> {
     let mut found = BTreeMap::new();
     for run in runs {
@@ -122,7 +123,7 @@ fn values(runs: &[Run], metrics: &[&str]) -> BTreeMap<String, (f64, f64)> {
     found
 }
 
-/// Metrics that do not depend on how an update happens to lie to the beat of batches.
+/// Metrics that do not depend on the phase between an update and the batches.
 const STEADY: &[&str] = &[
     "control_plane_ns",
     "aggregate_reply_ns_p50",
@@ -132,14 +133,14 @@ const STEADY: &[&str] = &[
     "forwarding_ns_min",
 ];
 
-/// Those that tell when rules act.
+/// Values that state when rules become active.
 const ACTING: &[&str] = &["data_plane_ns", "activation_ns_p50", "barrier_gap_ns_max"];
 
-/// A share by which a value may differ beyond what is stated of it.
+/// Tolerance of a value beyond its stated error, as a share.
 const SHARE: f64 = 0.03;
 
-/// Fits a model to a target that behaves like `truth`, and checks what was found of these keys; what is
-/// measured on the fitted one is what was measured before.
+/// Fits a model to a target that emulates `truth`, and checks the fitted values of these keys. Measurements on the
+/// fitted model must match the earlier ones.
 fn check(truth: &Model, keys: &[&'static str], again: &[&str]) -> Fit {
     let folder = Folder::new();
     let kind = target(&folder, truth);
@@ -208,7 +209,7 @@ fn a_switch_whose_barriers_are_early_and_whose_batches_are_in_no_order_is_fitted
     check(&known::find("edgecore-as5812").unwrap(), &keys, STEADY);
 }
 
-/// A model whose values are drawn by a seed and told to nobody but the check.
+/// Returns a model whose values are drawn from a seed and known to the check only.
 fn drawn(seed: u64, answers: &str, more: &str) -> Model {
     let mut dice = seed;
     let mut draw = |least: u64, most: u64| {
@@ -238,7 +239,7 @@ fn drawn(seed: u64, answers: &str, more: &str) -> Model {
     switch::behaviour::model::file::read(&text).unwrap()
 }
 
-/// What is found of every model that [`drawn`] gives.
+/// Keys that are fitted for every model of [`drawn`].
 const DRAWN: &[&str] = &[
     "agent.message_ns",
     "agent.packet_out_ns",

@@ -1,5 +1,5 @@
-//! gelberger2013 in virtual time, where the truth is the model's: every target takes as long for a frame whatever it is
-//! asked to do, so nothing costs more than anything else and no delay varies.
+//! Tests of gelberger2013 in virtual time, where the model is the ground truth: every target takes the same time for
+//! a frame regardless of its actions, so no action costs more and no delay varies.
 
 use std::sync::LazyLock;
 
@@ -12,11 +12,11 @@ use super::{CAPACITY_PPS, SLOW, claims_with_rates, measure, plan, program};
 const TARGETS: [TargetKind; 4] =
     [TargetKind::Bridge, TargetKind::Ours, TargetKind::Router, TargetKind::Tagger];
 
-/// What a target takes for a frame, and what 64 bytes take on the two links of 1 Gbit/s, in ns.
+/// Service time of a target for a frame, and serialization time of 64 bytes on two links of 1 Gbit/s, in ns.
 const SERVICE_NS: f64 = 2000.0;
 const LINKS_NS: f64 = 2.0 * 672.0;
 
-/// The study once, for all tests.
+/// The study, measured once for all tests.
 static STUDY: LazyLock<Record> = LazyLock::new(|| {
     let set = [
         SLOW,
@@ -36,7 +36,7 @@ fn named(name: &'static str) -> Metric {
     listed.unwrap_or(Metric::Named(Name::of(name)))
 }
 
-/// A target's cell at 64 bytes in a workload.
+/// Returns a target's cell at 64 bytes in a workload.
 fn cell<'a>(
     record: &'a Record,
     item: &str,
@@ -62,7 +62,7 @@ fn near(have: f64, want: f64, what: &str) {
 #[test]
 fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_claim() {
     let record = &*STUDY;
-    // Switching, routing, tagging; an OpenFlow switch does any of them.
+    // Switching, routing, tagging; an OpenFlow switch does each.
     let works = [
         ("bridge", &[1.0][..]),
         ("ours", &[1.0, 2.0, 3.0]),
@@ -75,7 +75,7 @@ fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_c
             near(rate, CAPACITY_PPS, target);
             let item = if work == 3.0 { "fig8" } else { "fig5" };
             let delay = cell(record, item, target, "latency_ns_p50", work).value;
-            // A tag takes time on the link too.
+            // A tag also takes time on the link.
             near(delay, SERVICE_NS + LINKS_NS, target);
             for name in ["pdv_ns_p99", "pdv_ns_mean", "pdv_ns_max", "ipdv_ns_mean"] {
                 let varied = cell(record, "fig6", target, name, work).value;
@@ -88,7 +88,7 @@ fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_c
     };
     near(bridged("bridge_rate_pps").value, CAPACITY_PPS, "fig3");
     near(bridged("bridge_latency_ns_p50").value, SERVICE_NS + LINKS_NS, "fig3");
-    // Learning is nothing to a bridge; a switch has two messages for each frame.
+    // A bridge learns without messages; a switch has two messages for each frame.
     for (target, messages) in [("bridge", 0.0), ("ours", 2.0)] {
         let each =
             cell(record, "offload", target, "controller_messages_for_frame_count", 1.0).value;
@@ -101,7 +101,7 @@ fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_c
         assert!(cell(record, "offload", "ours", "frames_per_s_lossfree", task).value > 0.0);
         assert_eq!(cell(record, "offload", "ours", "lost_ratio", task).value, 0.0, "task {task}");
     }
-    // What a router does to a frame the switch did by its rules: each came as it ought to, or was lost to the load.
+    // The switch's rules do the work of a router: each frame arrived correctly or was lost to the load.
     for trial in &record.trials {
         assert_eq!(
             (trial.classes.corrupt, trial.classes.misrouted),
@@ -158,10 +158,10 @@ fn a_workload_that_costs_nothing_is_told_so() {
         });
         line.unwrap_or_else(|| panic!("{text} on {target}")).verdict.clone()
     };
-    // The link was full in both workloads, so that the rates are bounds.
+    // The link was full in both workloads, so the rates are bounds.
     let cost = answer("complexity of the workload does impact", "ours");
     assert!(matches!(&cost, Verdict::CannotTell(why) if why.contains("bound")), "{cost:?}");
-    // No connection by TCP, no answer about what makes its timers run out.
+    // Without a TCP connection there is no verdict on the cause of its timeouts.
     let cause = claims.iter().find(|line| line.claim.claim.contains("time-outs")).unwrap();
     assert!(matches!(cause.verdict, Verdict::CannotTell(_)), "{cause:?}");
 }

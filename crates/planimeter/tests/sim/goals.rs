@@ -1,5 +1,5 @@
-//! Searches in virtual time with several goals (RFC 9971) and with loss verification (TST009): what they
-//! find is the target's, and everything that they tried and asked for is in the record.
+//! Tests of searches in virtual time with several goals (RFC 9971) and with loss verification (TST009): they find the
+//! target's values, and the record contains every trial and request.
 
 use std::fs;
 
@@ -10,9 +10,9 @@ use results::record::{GoalResult, Metric, Outcome, Record, Remark, Role};
 use super::{ALL, RING_FRAMES, carry_out, check_resumed, measure, plan};
 use crate::common::Folder;
 
-/// A target that takes 20 us for a frame, behind a link that carries three times as much...
+/// A target with a service time of 20 us, behind a link with three times the capacity...
 const SLOW: [&str; 3] = ["service_ns=20000", "capacity=100M", "warmup=0"];
-/// ...forwards so many in a second.
+/// ...forwards this many frames per second.
 const CAPACITY_PPS: f64 = 50_000.0;
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
@@ -30,8 +30,8 @@ fn both_goals_hold_the_capacity_between_their_bounds_and_the_record_holds_everyt
     let asked = ["goals=ndr,pdr", "goal_initial=0.1", "goal_final=0.5", "goal_sum=1.5"];
     let set = [&SLOW[..], &asked, &["goal_width=0.02", "loss=0.05", "repeats=1"]].concat();
     let record = measure(&plan(&["rfc9971"], &OURS, &set, 1));
-    // What the rings before and behind the target, and the batches in its hands, take in without loss
-    // in a full-length trial.
+    // Frames that the rings before and behind the target, and its batches, absorb without loss in a full-length
+    // trial.
     let absorbed_pps = 2.5 * RING_FRAMES / 0.5;
     for (name, allowed) in [("ndr", 0.0), ("pdr", 0.05)] {
         let goal = goals(&record, name).next().unwrap();
@@ -50,7 +50,7 @@ fn both_goals_hold_the_capacity_between_their_bounds_and_the_record_holds_everyt
     assert_eq!((ndr.metric, pdr.metric), (Metric::ThroughputPpsNdr, Metric::ThroughputPpsPdr));
     let cell = record.cells_of("rfc9971", "ours", Metric::ThroughputPpsNdr).next().unwrap();
     assert_eq!(Some(cell.value), goal_of(ndr).rate_pps_conditional);
-    // Both rest on every trial, and each trial is told for which of them it was chosen.
+    // Both rest on every trial, and each trial names the goal for which it was chosen.
     let ids: Vec<u64> = record.trials.iter().map(|trial| trial.id).collect();
     assert_eq!((&ndr.trials, &pdr.trials), (&ids, &ids));
     for (name, goal) in [("ndr", goal_of(ndr)), ("pdr", goal_of(pdr))] {
@@ -62,7 +62,7 @@ fn both_goals_hold_the_capacity_between_their_bounds_and_the_record_holds_everyt
     let chosen: u64 = [ndr, pdr].map(|outcome| goal_of(outcome).trials_chosen).iter().sum();
     assert_eq!(chosen, record.trials.len() as u64);
     assert!(record.trials.iter().all(|trial| trial.role == Role::Bound));
-    // The bounds can be found again among the trials: a lower one was tried at full length and held.
+    // The bounds appear among the trials: a lower bound was tried at full length and passed.
     let held = record.trials.iter().find(|trial| {
         let is_at = goal_of(ndr)
             .rate_pps_lower

@@ -1,9 +1,8 @@
-//! The experiments that measure real targets, in virtual time: every one ends, accounts for every
-//! frame, and says the same thing twice.
+//! Tests of the experiments in virtual time: every one ends, accounts for every frame, and is repeatable.
 //!
-//! A plan goes through the runner as the command line's would, over links of 1 Gbit/s that really
-//! serialise. What comes out is the model's, so it is known beforehand: a target that takes 2,000 ns
-//! for a frame forwards 500,000 of them in a second. `UPDATE=1` re-blesses the snapshot.
+//! A plan runs through the runner as from the command line, over serializing links of 1 Gbit/s. The results are the
+//! model's and therefore known in advance: a target that takes 2,000 ns for a frame forwards 500,000 frames per
+//! second. `UPDATE=1` updates the snapshot.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -56,7 +55,7 @@ use planimeter::target::name::{Link, TargetKind};
 use planimeter::target::{Benches, Surroundings};
 use results::record::{ClaimVerdict, Metric, Outcome, Record, Role, Trial};
 
-/// Every target that can be joined in memory.
+/// Every target that supports in-memory links.
 const ALL: [TargetKind; 5] = [
     TargetKind::Ours,
     TargetKind::Bridge,
@@ -65,21 +64,21 @@ const ALL: [TargetKind; 5] = [
     TargetKind::Direct,
 ];
 
-/// A target that takes this long for a frame...
+/// A target with this service time...
 const SLOW: &str = "service_ns=2000";
-/// ...forwards so many in a second.
+/// ...forwards this many frames per second.
 const CAPACITY_PPS: f64 = 500_000.0;
 
-/// Frames that may wait in the ring of a link.
+/// Capacity of a link's ring, in frames.
 const RING_FRAMES: f64 = 1024.0;
 
-/// Counts trials, and sets the flag after so many.
+/// Counts trials, and sets the flag after a number of them.
 struct StopAfter {
     trials: Option<u64>,
     stop: Arc<AtomicBool>,
     steps: u64,
     expected: u64,
-    /// What it was told.
+    /// The events received.
     told: Vec<Event>,
 }
 
@@ -109,7 +108,7 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     let entries: Vec<&'static catalog::Entry> =
         experiments.iter().flat_map(|name| catalog::find(name).unwrap()).collect();
     let mut assignments = texts(&[&short[..], set].concat());
-    // Tests give one list to several experiments, not all of which take all of it, or every value.
+    // Tests pass one list to several experiments, which may not support all of it, or every value.
     assignments.retain(|it| {
         let of = |entry: &&'static catalog::Entry| taking::assign(&mut parameters, &[*entry], it);
         let told: Vec<_> = entries.iter().map(of).collect();
@@ -133,7 +132,7 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     }
 }
 
-/// Carries a plan out on a bench of its own, stopping after so many trials.
+/// Runs a plan on a bench of its own, and stops after this many trials.
 fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Finished, StopAfter) {
     let stop = Arc::new(AtomicBool::new(false));
     let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
@@ -154,14 +153,15 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
     (finished, watcher)
 }
 
-/// The claims as judged by a clock. Simulated time decides none of them, but their rules are tested all the same.
+/// Returns the claims as judged for a real clock. Simulated time decides none of them, but the rules are still
+/// tested.
 fn claims_with_rates(record: &Record) -> Vec<ClaimVerdict> {
     let mut record = record.clone();
     record.cells.iter_mut().for_each(|cell| cell.exclusion = None);
     results::claims::judge(&record, &planimeter::papers::claims().unwrap())
 }
 
-/// The record of a plan that is carried out in a folder of its own.
+/// Runs a plan in a folder of its own, and returns the record.
 fn measure(plan: &Plan) -> Record {
     let folder = Folder::new();
     let (finished, watcher) = carry_out(plan, Destination::New(folder.0.clone()), None);
@@ -183,7 +183,7 @@ fn assert_accounted(record: &Record) {
         assert_eq!((trial.frames_unexplained, trial.unexplained()), (0, 0), "{name}");
         let classes = &trial.classes;
         if trial.module.is_some() {
-            // Where a module's frames come back is what it looks at.
+            // The module itself checks where its frames return.
             continue;
         }
         let wrong = [classes.misrouted, classes.flooded, classes.duplicate, classes.corrupt];
@@ -192,7 +192,7 @@ fn assert_accounted(record: &Record) {
     }
 }
 
-/// The target of a program that ships.
+/// Returns the target of a program in the repository.
 fn program(name: &str) -> TargetKind {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/progfe");
     format!("progfe:{}", folder.join(name).display()).parse().unwrap()
@@ -302,7 +302,7 @@ fn a_bridge_learns_before_it_is_measured() {
     for trial in &record.trials {
         assert_eq!(trial.frames_forwarded, trial.frames_offered);
         let counter = |name: &str| trial.counters.iter().find(|it| it.name == name).unwrap();
-        // The stations, and in the end who sends to them.
+        // The stations, and at the end the sender to them.
         assert!(counter("bridge.macs").before >= 3000, "{:?}", counter("bridge.macs"));
         assert_eq!(counter("bridge.macs").after, 3001);
         let flooded = counter("bridge.flooded_unknown");
@@ -350,7 +350,7 @@ fn a_slow_target_saturates_at_its_capacity() {
         let dropped: u64 = overloaded.drops.iter().map(|drop| drop.frames).sum();
         assert_eq!(dropped > 0, is_slow, "{}", kind.name());
         let latency = overloaded.latency.as_ref().unwrap();
-        // A full ring before a slow target: each frame waits for all that were there before it.
+        // A full ring before a slow target: each frame waits for all earlier ones in the ring.
         let waits_ns = RING_FRAMES * 2000.0;
         assert_eq!(latency.ns_max as f64 > 0.9 * waits_ns, is_slow, "{}", kind.name());
     }
@@ -366,7 +366,7 @@ fn a_search_finds_the_capacity_within_its_resolution() {
         panic!("one search gives one result: {:?}", record.outcomes)
     };
     let resolution_pps = resolution * 1e9 / (8.0 * 84.0);
-    // What the rings before and behind the target take in without loss, over a final trial.
+    // Frames that the rings before and behind the target absorb without loss, over a final trial.
     let absorbed_pps = 2.0 * RING_FRAMES / (4.0 * seconds);
     let range = CAPACITY_PPS - resolution_pps..=CAPACITY_PPS + absorbed_pps;
     assert!(range.contains(value), "{value} is not in {range:?}");
@@ -395,8 +395,8 @@ fn latency_is_measured_at_shares_of_what_was_found() {
     }
 }
 
-/// A trial without what tells a target that was started anew from one that was not: where its
-/// counters began, which addresses it had learned, what its cache held.
+/// Removes the fields of a trial that differ between a restarted and a fresh target: initial counters, learned
+/// addresses, and cache contents.
 fn without_origin(trial: &Trial) -> Trial {
     let mut trial = trial.clone();
     trial.counters.retain(|counter| counter.name.starts_with("ports."));

@@ -1,4 +1,4 @@
-//! Targets that behave like models, measured in virtual time: what is measured is what the model says.
+//! Tests of targets that emulate models in virtual time: measurements return the model's values.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Metric, Name};
@@ -6,7 +6,7 @@ use results::record::{Metric, Name};
 use super::common::Folder;
 use super::{measure, plan};
 
-/// A target that behaves like a model of which a file says this.
+/// Returns a target that emulates a model with these keys.
 pub fn modelled(folder: &Folder, keys: &str) -> TargetKind {
     let path = folder.0.join("model.toml");
     std::fs::create_dir_all(&folder.0).unwrap();
@@ -35,7 +35,7 @@ fn a_path_of_set_capacity_is_measured_at_that_and_its_losses_are_accounted_for()
 #[test]
 fn rules_are_changed_as_fast_as_the_agent_takes_them_whatever_is_under_way_and_beforehand() {
     let folder = Folder::new();
-    // An agent that takes 100 us for a rule and as long for a barrier; what is there makes no difference to it.
+    // An agent that takes 100 us for a rule and for a barrier; existing rules make no difference to it.
     let kind = modelled(
         &folder,
         "agent.flow_mod_ns = { value = 100_000, source = \"assumed\" }\n\
@@ -78,7 +78,7 @@ fn insertions_of_the_edgecore_take_longer_than_modifications_and_come_in_any_ord
     for item in [modified, inserted] {
         assert!(value(item, "rules_premature_ratio") > 0.5, "{item}");
     }
-    // Whole batches of the model's 200 rules do not fit twice; what comes at once is in no order.
+    // Two whole batches of the model's 200 rules do not fit; rules activated together have no order.
     let tau = value(inserted, "order_tau_index");
     assert!(tau.abs() < 0.8, "{tau}");
 }

@@ -1,5 +1,5 @@
-//! Modules on our own switch, in virtual time: what it says and what it does with frames are seen on one
-//! clock, in every version that it speaks.
+//! Tests of modules on our own switch in virtual time: its messages and its frames share one clock, in every
+//! supported version.
 
 use std::net::Ipv4Addr;
 
@@ -19,10 +19,10 @@ use ports::port::Port;
 use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use switch::node::Node;
 
-/// How often the switch looks after its controllers.
+/// Interval at which the switch serves its controllers.
 const SERVES_EVERY: Nanos = Nanos::from_micros(100);
 
-/// A switch that serves its controllers at fixed moments, and frames at once.
+/// A switch that serves its controllers at fixed times, and frames immediately.
 struct Switch {
     node: Node,
     serves_at: Nanos,
@@ -40,7 +40,7 @@ impl Device for Switch {
     }
 }
 
-/// Two of the tester's ports, and the switch's ports 1 and 2 at their other ends.
+/// Returns a rig with two ports of the tester, connected to the switch's ports 1 and 2.
 fn rig() -> SimRig<Switch> {
     let openflow = OpenFlowConfig { probe_ms: 3_600_000, ..OpenFlowConfig::default() };
     let mut config = Config::new(Kind::OpenFlow(openflow));
@@ -55,7 +55,7 @@ fn rig() -> SimRig<Switch> {
     SimRig::new(near, Switch { node, serves_at: Nanos::ZERO }, 5)
 }
 
-/// Carries a module out on our switch.
+/// Runs a module on our switch.
 pub fn stage(module: &mut dyn Module) -> StageReport {
     let joined = [1, 2].map(|port| Some(Joined { switch: 0, port })).to_vec();
     rig().stage(module, &Scene { joined }, &mut |switch, _, now| {
@@ -65,7 +65,7 @@ pub fn stage(module: &mut dyn Module) -> StageReport {
     })
 }
 
-/// UDP frames to so many ports in turn, from 1 on.
+/// Returns UDP frames to this many ports in turn, from 1 on.
 pub fn probes(flows: u64, pps: f64) -> Stream {
     let ip = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
     let headers = Headers::udp(([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]), ip, (9, 9));
@@ -78,8 +78,8 @@ const RULES: u32 = 50;
 const PROBES_PPS: f64 = 500_000.0;
 const BATCH: u32 = 10;
 
-/// Measures the echo's round trip, then says rules in batches with a barrier after each, and finds for
-/// each rule the first frame by it.
+/// Measures the echo round trip, then sends rules in batches with a barrier after each, and finds the first frame of
+/// each rule.
 struct Rules {
     version: Version,
     echo: Option<Xid>,
@@ -130,7 +130,7 @@ impl Module for Rules {
             What::Start(facts) => {
                 assert_eq!(facts.version(0), Some(self.version));
                 assert_eq!(facts.port_joined(Joined { switch: 0, port: 2 }), Some(1));
-                // A rule below all others, so that what meets none is dropped in every version.
+                // A lowest-priority rule, so that frames without a match are dropped in every version.
                 desk.send(0, Message::FlowMod(FlowMod::add(Match::ANY, 1, Vec::new())));
                 self.echo = Some(desk.send(0, Message::EchoRequest(vec![1; 32])));
                 desk.watch(1, Watch::Probes);
@@ -182,7 +182,7 @@ fn an_honest_switch_is_found_honest_in_every_version() {
             let batch = rule / BATCH as usize;
             let (sent, answered) = (module.sent[batch], module.answered[batch]);
             let first = first.expect("every rule was seen to act");
-            // It acts at the moment at which its barrier is answered, as far as probes can tell.
+            // It becomes active when its barrier is answered, as far as probes can show.
             assert!(first >= answered && first <= answered + resolution, "rule {rule}: {first}");
             assert!(answered > sent && answered <= sent + SERVES_EVERY);
         }
@@ -192,7 +192,7 @@ fn an_honest_switch_is_found_honest_in_every_version() {
     }
 }
 
-/// Has the switch send frames that were made by hand.
+/// Makes the switch send frames that the test builds.
 struct ByHand(Version, Vec<Nanos>);
 
 impl Module for ByHand {

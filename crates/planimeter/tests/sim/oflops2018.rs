@@ -1,5 +1,5 @@
-//! The study of OFLOPS-SUME on a switch that does at once what it is told: nothing that it states of
-//! hardware can be said of it, and what it states of software can be judged.
+//! Tests of the OFLOPS-SUME study on a switch that activates rules immediately: its statements about hardware do not
+//! apply, and its statements about software can be judged.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Metric, Name, Record, Verdict};
@@ -30,7 +30,7 @@ fn every_item_of_the_study_has_its_numbers_and_an_answer_to_each_claim() {
         let id = format!("oflops2018/{item}");
         assert_eq!(cells(&record, &id, "data_plane_ns"), 2, "{item}");
         assert_eq!(cells(&record, &id, "control_plane_ns"), 2, "{item}");
-        // Insertions are measured with random priorities too.
+        // Insertions are also measured with random priorities.
         let random = if ["fig7b", "fig7c"].contains(&item) { 2 } else { 0 };
         assert_eq!(cells(&record, &id, "random_data_plane_ns"), random, "{item}");
     }
@@ -40,7 +40,7 @@ fn every_item_of_the_study_has_its_numbers_and_an_answer_to_each_claim() {
     }
     let told =
         |text: &str| record.claims.iter().find(|line| line.claim.claim.contains(text)).unwrap();
-    // There is no hardware, and the study's claims about it are not put to software.
+    // There is no hardware, and the study's claims about hardware do not apply to software.
     for text in ["barrier reply comes before", "faster by almost", "order that looks random"] {
         let line = told(text);
         assert!(line.targets.is_empty(), "{text}: {:?}", line.targets);

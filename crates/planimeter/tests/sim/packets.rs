@@ -1,4 +1,4 @@
-//! Frames and messages between switch and controller, on a switch whose time for a frame is known.
+//! Tests of frames and messages between switch and controller, on a switch with a known service time.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -7,11 +7,11 @@ use super::{Destination, Folder, carry_out, plan};
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
-/// The switch takes this long for a frame that came by a port...
+/// The switch's service time for a received frame...
 const SERVICE: &str = "service_ns=20000";
 const SERVICE_NS: f64 = 20_000.0;
 
-/// ...and so many of them in a second.
+/// ...and its frames per second.
 const CAPACITY: f64 = 50_000.0;
 
 const VERSIONS: [&str; 3] = ["version=1.0", "version=1.3", "version=1.4,1.5"];
@@ -22,7 +22,7 @@ const CASES: [(&str, &str); 3] = [
     ("version=1.4,1.5", "buffer=whole"),
 ];
 
-/// The record of a module; where its frames stay is what it looks at.
+/// Returns the record of a module; the module itself checks where its frames go.
 pub fn run(module: &str, set: &[&str]) -> Record {
     let set = [&["repeats=1"], set].concat();
     let folder = Folder::new();
@@ -54,7 +54,7 @@ pub fn value(run: &ModuleRun, name: &'static str) -> f64 {
     measured(run, name).0
 }
 
-/// What was found is the truth, within what the module itself says of it.
+/// Checks that the results contain the true values, within the module's stated error.
 fn check_rates(run: &ModuleRun, names: [&'static str; 2]) {
     let (kept, half) = measured(run, names[0]);
     let (peak, within) = measured(run, names[1]);
@@ -90,7 +90,7 @@ fn frames_come_back_through_the_controller_whether_the_switch_keeps_them_or_not(
         let record = run("packet-in-out", &set);
         let run = only(&record);
         assert_eq!((value(run, "lost_ratio"), value(run, "errors_count")), (0.0, 0.0));
-        // In virtual time the tester answers at once.
+        // In virtual time the tester replies immediately.
         assert_eq!(value(run, "think_ns_max"), 0.0);
         assert!(value(run, "round_trip_ns_p50") <= 4.0 * SERVICE_NS, "{version} {buffer}");
         check_rates(run, ["packets_per_s_lossfree", "packets_per_s_peak"]);
@@ -118,7 +118,7 @@ fn packet_outs_come_out_at_once() {
         let run = only(&record);
         assert_eq!((value(run, "lost_ratio"), value(run, "errors_count")), (0.0, 0.0));
         assert!(value(run, "packet_out_ns_max") < 1e6, "{version}");
-        // The switch does as many as it is asked for.
+        // The switch sends as many as requested.
         let (kept, half) = measured(run, "packet_outs_per_s_lossfree");
         assert!((kept - 20_000.0).abs() <= half, "{kept} ± {half}");
     }
@@ -142,7 +142,7 @@ fn echoes_are_answered_at_rest_and_at_work() {
 fn what_cannot_be_done_is_refused_before_the_barrier_is_answered() {
     for version in VERSIONS {
         let record = run("error-delay", &["samples=20", version]);
-        // Nothing, a port, a table and an action are wrong, behind nothing and behind other flow-mods.
+        // No error, or a wrong port, table or action; sent alone and after other flow-mods.
         assert_eq!(record.trials.len(), 8);
         for (place, trial) in record.trials.iter().enumerate() {
             let run = trial.module.as_ref().unwrap();

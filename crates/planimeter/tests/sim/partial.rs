@@ -1,6 +1,7 @@
-//! Every module of the catalog against a switch that falls silent in the middle, and against one that leaves: each
-//! ends by a limit with a name or with the loss, within its time, and says that what it tells is not the whole. One that
-//! says it was done tells all that it tells of a switch that goes on.
+//! Tests of every module of the catalog on a switch that falls silent during the run, and on one that disconnects.
+//!
+//! Each module ends by a named limit or by the loss of the connection, within its time, and reports that its results
+//! are incomplete. A module that reports completion has all values that it has on a working switch.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;
@@ -9,7 +10,7 @@ use switch::behaviour::model::Model;
 
 use super::one_switch::{self, OneSwitch, Vice};
 
-/// Modules and settings with which each is short: what of a run is seen of them is their first point.
+/// Modules with settings for a short run; only their first point is used.
 pub const MODULES: &[(&str, &[&str])] = &[
     ("rule-activation", &["rules_count=20", "probes_pps=5000", "patience=0.5"]),
     ("update-rate", &["rules_count=40", "batches=10", "under_way=2", "patience=0.3"]),
@@ -51,7 +52,7 @@ pub const MODULES: &[(&str, &[&str])] = &[
     ("session", &["controllers_count=2", "patience=0.3", "frames_pps=500"]),
 ];
 
-/// A switch for which everything takes a while, so that there is a middle.
+/// Returns a slow switch, so that there is a time in the middle of a run.
 fn slow() -> Model {
     let mut model = Model::default();
     (model.agent.message_ns, model.agent.flow_mod_ns) = (50_000, 50_000);
@@ -60,7 +61,7 @@ fn slow() -> Model {
     model
 }
 
-/// The report of an experiment's first module.
+/// Returns the report of an experiment's first module.
 fn first(id: &str, set: &[&str], vice: Option<Vice>) -> (StageReport, Nanos) {
     let set: Vec<String> = set.iter().map(|it| it.to_string()).collect();
     let mut switch = OneSwitch::like(&slow(), 7);
@@ -70,7 +71,7 @@ fn first(id: &str, set: &[&str], vice: Option<Vice>) -> (StageReport, Nanos) {
     switch.run_first(id, &set, 7).unwrap_or_else(|| panic!("{id} is no module"))
 }
 
-/// Whether a switch that did not go on cut a module short, or what is wrong with what the module said.
+/// Returns whether a faulty switch interrupted a module, or what is wrong with the module's report.
 fn judge(
     vice: Vice,
     (report, limit): &(StageReport, Nanos),
@@ -81,7 +82,7 @@ fn judge(
         return Err(format!("took {took} of at most {limit}"));
     }
     match &report.ended {
-        // It had all that it wanted of it by then, or goes on with frames alone.
+        // The module was already complete, or continues with frames only.
         Ended::Said => {
             let tells = |name: &str| report.measured.iter().any(|it| it.name == name);
             let missing: Vec<_> =
@@ -96,7 +97,7 @@ fn judge(
     }
 }
 
-/// What is wrong with a module that meets such switches.
+/// Returns the errors of a module on such switches.
 fn faults(id: &str, set: &[&str]) -> Vec<String> {
     let (whole, _) = first(id, set, None);
     assert_eq!(whole.ended, Ended::Said, "{id}");
@@ -110,7 +111,7 @@ fn faults(id: &str, set: &[&str]) -> Vec<String> {
                 Ok(is_short) => cut_short += u32::from(is_short),
                 Err(why) => faults.push(format!("{id} {vice:?}: {why}")),
             }
-            // Whoever began has seen something, and says how far it came.
+            // A module that began has measured something, and reports its progress.
             let has_begun = !matches!(found.0.ended, Ended::NotReady { .. });
             if has_begun && found.0.costs.events == 0 {
                 faults.push(format!("{id} {vice:?}: it was told nothing"));

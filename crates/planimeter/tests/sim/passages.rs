@@ -1,4 +1,4 @@
-//! What frames pay for their way through rules, on a switch of known speed.
+//! Tests of the delay of frames in rules, on a switch of known speed.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -29,7 +29,7 @@ fn value(run: &ModuleRun, name: &'static str) -> f64 {
     found(run, name).unwrap_or_else(|| panic!("{name} was not told: {run:?}"))
 }
 
-/// Nanoseconds that so many bytes take on a link of 1 Gbit/s.
+/// Serialization time of a byte on a link of 1 Gbit/s, in nanoseconds.
 const BYTE_NS: f64 = 8.0;
 
 #[test]
@@ -48,7 +48,7 @@ fn forwarding_latency_holds_the_time_on_both_links() {
 
 #[test]
 fn beyond_what_a_switch_forwards_frames_wait_and_are_lost() {
-    // 250,000 frames in a second, and 844,595 come.
+    // It forwards 250,000 frames per second, and 844,595 arrive.
     let set = ["service_ns=4000", "size=128", "rates_mbps=10,1000", "seconds=0.1"];
     let record = record("queue-delay", &set);
     let [few, many] = [0, 1].map(|trial| module(&record, trial));
@@ -64,7 +64,7 @@ fn a_queue_that_is_asked_for_is_said_in_every_version() {
     for version in VERSIONS {
         let record = record("queue-delay", &["rates_mbps=10", "queue=1", version]);
         let run = module(&record, 0);
-        // Ours has no such queue, and says so or sends without it.
+        // Our switch has no such queue; it returns an error or sends without the queue.
         assert!(run.errors_received > 0 || value(run, "lost_ratio") == 0.0, "{version}: {run:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! A target that cannot hold what an experiment asks of it: the rest of that experiment is left out there, by name and with the
-//! reason, and everything else is measured.
+//! Tests of a target that cannot hold the state of an experiment: the rest of that experiment is skipped for this
+//! target, with its name and the reason, and everything else is measured.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn small() -> TargetKind {
     SMALL.parse().unwrap()
 }
 
-/// Where a target was measured: experiment and point.
+/// Returns where a target was measured: experiment and point.
 fn places(record: &Record, target: &str) -> Vec<(String, f64)> {
     let mut places = Vec::new();
     for trial in record.trials.iter().filter(|trial| trial.target == target) {
@@ -32,7 +32,7 @@ fn places(record: &Record, target: &str) -> Vec<(String, f64)> {
     places
 }
 
-/// Why something is left out, by what it is said of.
+/// Returns what was skipped, and why.
 fn left_out(record: &Record) -> Vec<(String, String)> {
     let told = record.warnings.iter().filter_map(|notice| match &notice.warning {
         Warning::LeftOut { why } => Some((notice.about.clone(), why.clone())),
@@ -78,7 +78,7 @@ fn an_element_is_left_out_where_more_ports_are_needed_than_its_program_declares(
 fn a_run_that_goes_on_says_it_once() {
     let plan = plan(&["forwarding-rate"], &[TargetKind::Ours, small()], &[], 1);
     let folder = Folder::new();
-    // The last trial of all is left to be done.
+    // The last trial is not run.
     let (begun, _) = carry_out(&plan, Destination::New(folder.0.clone()), Some(4));
     assert!(begun.record.partial);
     assert_eq!(left_out(&begun.record).len(), 1);

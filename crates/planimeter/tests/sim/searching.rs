@@ -1,7 +1,7 @@
-//! What whoever watches is told of searches while they go: each closes its bracket around what it finds.
+//! Tests of the search events for watchers: each search's bracket closes around its result.
 //!
-//! A search is here every method that looks for a value step by step, whether its steps are trials or parts of one. What was found is asked of
-//! the record, what was told of the events, so that neither can be made to fit the other.
+//! A search is every method that approaches a value step by step, whether its steps are trials or parts of one.
+//! Results come from the record and steps from the events, so that neither can be adapted to the other.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::{Destination, Folder, SLOW, carry_out, plan};
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
-/// What was told of searches, by what they are for and in order, and the record.
+/// Returns the events of searches by goal, in order, and the record.
 fn searched(
     experiment: &str,
     kinds: &[TargetKind],
@@ -38,7 +38,7 @@ fn searched(
         }
         picture.tell(planimeter::live::event::Told { at_ms: 0, lost: 0, event: event.clone() });
     }
-    // All that was told is drawn.
+    // All events appear in the state.
     let drawn: Vec<&str> = picture.searches.iter().map(|it| it.sought.what.as_ref()).collect();
     assert!(searches.keys().all(|what| drawn.contains(&what.as_str())), "{drawn:?}");
     for (what, steps) in &searches {
@@ -66,14 +66,14 @@ fn measured(record: &Record, name: &'static str) -> f64 {
     all.find(|found| found.metric == metric).unwrap_or_else(|| panic!("no {name}")).value
 }
 
-/// The last bracket is closed around what was found, as far as it has to be.
+/// Checks that the last bracket is closed around the result, as far as required.
 fn assert_closed(steps: &[Bracket], found: f64, slack: f64) {
     let last = steps.last().unwrap();
     let (low, high) = (last.met.unwrap_or(0.0), last.missed.unwrap_or(last.most));
     let within = (low * (1.0 - slack)).floor()..=high * (1.0 + slack);
     assert!(within.contains(&found), "{found} is not in {within:?}: {last:?}");
     let width = |it: &Bracket| it.missed.unwrap_or(it.most) - it.met.unwrap_or(0.0);
-    // The last step halves what is left, or confirms.
+    // The last step halves the remaining range, or confirms.
     let wanted = last.width.map(|wanted| 2.0 * wanted + 1.0);
     assert!(wanted.is_none_or(|wanted| width(last) <= wanted), "{last:?}");
     assert!(width(last) < width(&steps[0]), "{:?} and then {last:?}", steps[0]);
@@ -159,7 +159,7 @@ fn what_modules_search_for_within_a_trial() {
     let set = [slow, "version=1.3", "buffer=whole", "frame=96", "samples=20"];
     let (searches, record) = searched("packet-in", &OURS, &set[..4]);
     let steps = &searches["frames whose packet-ins come"];
-    // What is done in a second is less than what was asked for: a step may take 5 % and 2 ms longer, of 30 ms.
+    // The achieved rate is below the requested one: a step of 30 ms may take 5 % and 2 ms longer.
     assert_closed(steps, measured(&record, "packet_ins_per_s_lossfree"), 0.15);
     for (experiment, what) in [
         ("packet-in-out", "frames that the controller sends back"),

@@ -1,4 +1,4 @@
-//! Control stalls in virtual time: the longest silence is that of the switch, and every load of the list ends.
+//! Tests of control stalls in virtual time: the longest silence is the switch's own, and every load of the list ends.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;
@@ -30,7 +30,7 @@ fn value(report: &StageReport, name: &str) -> f64 {
 
 #[test]
 fn a_switch_that_stands_still_under_load_is_silent_for_as_long() {
-    // Entries are there at once; the quiet time ends after 50 ms, the watched time after 100 ms.
+    // Entries are active immediately; the quiet time ends after 50 ms, the observed time after 100 ms.
     for (after_ms, quiet_ms, loaded_ms) in [(20, 7.0, 0.0), (70, 0.0, 7.0)] {
         let vice = Vice::StandsStill(Nanos::from_millis(after_ms), Nanos::from_millis(7));
         let mut switch = OneSwitch::like(&Model::default(), 7).with(vice);

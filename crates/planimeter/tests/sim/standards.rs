@@ -1,4 +1,4 @@
-//! RFC 2544, RFC 9004 and RFC 8219 in virtual time: what they find of a target is what it was made to be.
+//! Tests of RFC 2544, RFC 9004 and RFC 8219 in virtual time: the results are the target's configured values.
 
 use std::fs;
 
@@ -11,14 +11,14 @@ use crate::common::Folder;
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
-/// A target that takes 20 us for a frame...
+/// A target with a service time of 20 us...
 const SERVICE: &str = "service_ns=20000";
-/// ...forwards so many in a second...
+/// ...forwards this many frames per second...
 const CAPACITY_PPS: f64 = 50_000.0;
-/// ...behind a link that carries three times as many of the smallest.
+/// ...behind a link that carries three times as many of the smallest frames.
 const LINK: &str = "capacity=100M";
 
-/// Frames of this size that the link carries in a second.
+/// Returns the frames per second of this size on the link.
 fn wire_pps(frame_bytes: f64) -> f64 {
     1e8 / (8.0 * (frame_bytes + 20.0))
 }
@@ -36,7 +36,7 @@ fn the_set_of_rfc_2544_shares_its_throughputs() {
     let set = [&[SERVICE, LINK][..], &set].concat();
     let folder = Folder::new();
     let plan = plan(&["rfc2544"], &OURS, &set, 1);
-    // A reset is left to targets that can be started anew, which the command line sees to.
+    // Reset tests need targets that can be restarted, which the command line checks.
     let mut plan = plan;
     plan.entries.retain(|entry| !entry.resets);
     let (finished, _) = carry_out(&plan, Destination::New(folder.0.clone()), None);
@@ -47,7 +47,7 @@ fn the_set_of_rfc_2544_shares_its_throughputs() {
     assert_eq!(sizes("rfc2544/throughput", Metric::ThroughputPps), [64.0, 1518.0]);
     for outcome in outcomes(&record, "rfc2544/throughput", Metric::ThroughputPps) {
         let most = CAPACITY_PPS.min(wire_pps(outcome.point.value));
-        // The resolution below, and what queues take in above.
+        // The resolution below, and the frames absorbed by queues above.
         let range = most - 0.05 * wire_pps(outcome.point.value)..=most * 1.15;
         assert!(range.contains(&outcome.value), "{} is not in {range:?}", outcome.value);
     }
@@ -70,7 +70,7 @@ fn the_set_of_rfc_2544_shares_its_throughputs() {
 
 #[test]
 fn a_loss_curve_ends_at_two_trials_without_loss() {
-    // Of 148,810 frames/s a third is carried: 30 and 20 % lose nothing once queues are full.
+    // A third of 148,810 frames/s is carried: 30 and 20 % lose nothing once queues are full.
     let set =
         [SERVICE, LINK, "ring_frames=64", "frame=64", "seconds=0.05", "warmup=0.02", "repeats=1"];
     let record = measure(&plan(&["rfc2544/loss"], &OURS, &set, 1));
@@ -97,12 +97,12 @@ fn a_larger_ring_is_a_larger_buffer() {
         assert!(burst.flags.is_empty(), "{burst:?}");
         let implied = of(Metric::BurstFrames) / wire_pps(64.0) * 1e9;
         assert!((of(Metric::BufferNsImplied) / implied - 1.0).abs() < 1e-6);
-        // Frames that the corrected time is on the link.
+        // Frames that the link carries in the corrected time.
         of(Metric::BufferNsCorrected) * 1e-9 * wire_pps(64.0)
     };
     let (small, large) = (frames(64), frames(256));
-    // The ring before the target, the queue of the link before that ring, and what is in its hands, which is
-    // no more than another ring.
+    // The ring before the target, the link's queue before that ring, and the frames in service, which are at most
+    // another ring.
     assert!((2.0 * 64.0..=4.0 * 64.0).contains(&small), "{small}");
     assert!((2.0 * 256.0..=3.0 * 256.0).contains(&large), "{large}");
 }
@@ -137,7 +137,7 @@ fn delays_of_a_model_do_not_vary_but_for_its_queue() {
     let record = measure(&plan(&["rfc8219"], &OURS, &set, 1));
     let cell = |metric| record.cells_of("rfc8219", "ours", metric).next().unwrap();
     assert_eq!(cell(Metric::LatencyNsP50).n, 20);
-    // Frames come as far apart as they leave, and each waits for nobody.
+    // Frames arrive with the gaps with which they were sent, and none has to wait.
     assert_eq!(cell(Metric::IpdvNsP50).value, 0.0);
     assert!(cell(Metric::IpdvNsMin).value <= 0.0 && cell(Metric::IpdvNsMax).value >= 0.0);
 }

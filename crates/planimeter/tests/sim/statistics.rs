@@ -1,5 +1,5 @@
-//! Statistics and counters of a switch that answers at once, in several versions of OpenFlow: what is
-//! measured is known beforehand.
+//! Tests of statistics and counters of a switch that replies immediately, in several OpenFlow versions, so that the
+//! results are known in advance.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -10,7 +10,7 @@ const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
 const VERSIONS: [&str; 4] = ["1.0", "1.3", "1.4", "1.5"];
 
-/// What our switch takes to a message at most in virtual time.
+/// Longest time of our switch for a message in virtual time.
 const AT_ONCE_NS: f64 = 1e6;
 
 fn run(experiment: &str, version: &str, set: &[&str]) -> Record {
@@ -47,7 +47,7 @@ fn every_kind_of_statistics_tells_of_all_that_there_is() {
         let record = run("stats-delay", version, &set);
         assert_eq!(record.trials.len(), 3);
         for run in modules(&record) {
-            // One rule below all others sends back what no rule takes.
+            // One lowest-priority rule sends frames without a match to the controller.
             assert_eq!(value(run, "flow_reply_rows"), 21.0, "{version}");
             assert_eq!(value(run, "aggregate_reply_rows"), 1.0, "{version}");
             assert_eq!(value(run, "port_reply_rows"), 2.0, "{version}");
@@ -88,7 +88,7 @@ fn counters_that_are_never_stale_are_found_so_within_the_poll() {
                 let (stale, half) = found(run, &format!("{word}_stale_ns")).unwrap();
                 let half = half.unwrap();
                 assert!(half <= 0.25e6 + AT_ONCE_NS / 2.0, "{version} {word}: {half}");
-                // They were counted as soon as they came, which is a frame's way after they left.
+                // They were counted on arrival, which is a frame's transit time after they were sent.
                 assert!(stale - half <= 20_000.0, "{version} {word}: {stale} {half}");
             }
         }
@@ -156,7 +156,7 @@ fn no_answer_is_lost_at_any_rate() {
     }
 }
 
-/// Time-outs are looked at so often by our switch.
+/// Interval at which our switch checks timeouts.
 const LATE_NS: f64 = 10e6;
 
 #[test]
@@ -177,8 +177,8 @@ fn time_outs_that_are_kept_are_found_so() {
                     assert!(truth.contains(&error), "{version} {name}: {error} of {half}");
                 }
             };
-            // Nobody is told before, and nothing acts after, however it is looked at. Each moment that probes
-            // show is known to half a round of them.
+            // No report comes before, and nothing becomes active after, by any measure. Each time that probes show is
+            // known to half a round of probes.
             within("hard_error_ns", 2.0, LATE_NS);
             within("hard_told_ns", 1.0, LATE_NS);
             within("idle_error_ns", 1.0, LATE_NS);

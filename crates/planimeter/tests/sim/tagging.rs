@@ -1,4 +1,4 @@
-//! VLAN tagging by conditions: every target that can do it puts the same tags on, and takes them off again.
+//! Tests of VLAN tagging by conditions: every target that supports it adds the same tags, and removes them again.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn programs_that_take_each_others_place_lose_no_frame_and_change_no_order() {
         assert!((share - 0.8).abs() < 0.06, "{share}");
         assert_eq!(trial.frames_offered, trial.classes.correct);
     }
-    // In virtual time a swap takes none.
+    // In virtual time a swap takes no time.
     let extras: Vec<f64> = record.outcomes.iter().map(|outcome| outcome.value).collect();
     assert_eq!(extras.len(), 2);
     assert!(extras.iter().all(|extra| extra.abs() < 4_000.0), "{extras:?}");

@@ -1,4 +1,4 @@
-//! Several switches in a row, in virtual time: what was hidden in their models is found end to end.
+//! Tests of several switches in a row, in virtual time: hidden values of their models are found end to end.
 
 use std::fs;
 
@@ -8,13 +8,13 @@ use results::record::{Ended, Metric, ModuleRun, Name, Record};
 use super::common::Folder;
 use super::{SLOW, measure, plan};
 
-/// Probes in a second, and so many nanoseconds between two of one of 20 flows.
+/// Probe rate per second, and nanoseconds between two probes of one of 20 flows.
 const PROBES: &str = "probes_pps=20000";
 const ROUND_NS: f64 = 1e6;
 
 const SET: [&str; 4] = ["flows_count=20", PROBES, "repeats=1", "wildcard_entries_max=1000"];
 
-/// Two switches in a row, the second entered by its port 3 and left by its port 1.
+/// Returns two switches in a row; the second one has port 3 as ingress and port 1 as egress.
 fn row(folder: &Folder, first: &str, second: &str) -> TargetKind {
     let text = format!(
         "instrument = [\"first:1\", \"second:1\", \"second:2\"]\n\
@@ -28,7 +28,7 @@ fn row(folder: &Folder, first: &str, second: &str) -> TargetKind {
     format!("topology:{}", path.display()).parse().unwrap()
 }
 
-/// A switch whose rules act so much later than its barrier says.
+/// Returns a switch whose rules become active this long after its barrier reply.
 fn late(folder: &Folder, name: &str, activation_ns: u64) -> String {
     let path = folder.0.join(format!("{name}.toml"));
     let keys = format!(
@@ -79,7 +79,7 @@ fn honest_switches_set_a_path_up_within_what_probes_can_tell() {
 #[test]
 fn a_path_is_late_by_the_switch_that_lied_most_and_that_switch_is_named() {
     let folder = Folder::new();
-    // The seeds draw what the module is to find: how late each of the two is.
+    // The seeds draw the hidden values: the lateness of each switch.
     for seed in 1..=8u64 {
         let drawn = |salt: u64| {
             let mixed = (seed * 2 + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
@@ -97,7 +97,7 @@ fn a_path_is_late_by_the_switch_that_lied_most_and_that_switch_is_named() {
         let after = value(run, "late_ns_max");
         assert!((after - truth).abs() <= 2.0 * ROUND_NS, "{after} for {hidden:?}");
         assert_eq!(value(run, "late_flows_ratio"), 1.0);
-        // Until the first acts, it is the first that does not know a frame; then it is the second.
+        // Until the rule of the first switch is active, that switch misses a frame; afterwards the second one does.
         let punted = [value(run, "switch_1_punted_frames"), value(run, "switch_2_punted_frames")];
         let frames = |span: u64| span as f64 * 20_000.0 / 1e9;
         let wanted = [frames(hidden[0]), frames(hidden[1].saturating_sub(hidden[0]))];
@@ -115,7 +115,7 @@ fn who_tells_the_far_switch_first_has_no_frame_stop_half_way() {
     let half_way = |kind: TargetKind| {
         value(module(&path_setup(kind, "order=egress-first")), "switch_2_punted_frames")
     };
-    // A barrier that is early lets what waits for it come too early as well.
+    // After an early barrier reply, dependent updates come too early as well.
     assert!(half_way(kind) > 500.0);
     let folder = Folder::new();
     assert_eq!(half_way(row(&folder, "ours", "ours:model=honest")), 0.0);
@@ -150,12 +150,12 @@ fn trials_go_end_to_end_and_account_for_every_frame() {
     }
 }
 
-/// What the example in the repository is for: the second switch's barrier is early.
+/// Tests the purpose of the repository's example: the second switch's barrier is early.
 #[test]
 fn the_example_finds_which_switch_is_late() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/topologies/chain.toml");
     let kind: TargetKind = format!("topology:{file}").parse().unwrap();
-    // Fewer probes than the switch can tell its controller of.
+    // Fewer probes than the switch can send as packet-ins.
     let set = [&SET[..], &["probes_pps=800", "order=egress-first"]].concat();
     let record = measure(&plan(&["path-setup"], &[kind], &set, 1));
     let run = module(&record);

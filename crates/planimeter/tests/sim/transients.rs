@@ -1,4 +1,4 @@
-//! What becomes of frames while rules change, on a switch that does what it says at once.
+//! Tests of frames during rule changes, on a switch that activates rules immediately.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -9,7 +9,7 @@ use super::{measure, plan};
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
-/// Probes in a second, and so many nanoseconds between two of one of 50 rules.
+/// Probe rate per second, and nanoseconds between two probes of one of 50 rules.
 const PROBES: &str = "probes_pps=50000";
 const ROUND_NS: f64 = 1e6;
 
@@ -53,7 +53,7 @@ fn rules_of_an_honest_switch_lose_and_double_no_frame_however_they_are_changed()
 
 #[test]
 fn rules_that_the_switch_refuses_are_told_to_be_as_before() {
-    // Those refused at first are dropped by the rule below, and refused again.
+    // Frames of initially rejected rules are dropped by the rule below; the rules are rejected again.
     let set = ["by=modify", "wildcard_entries_max=31", "patience=0.2"];
     let record = record("update-transient", &set);
     let run = module(&record);
@@ -92,7 +92,7 @@ fn a_switch_whose_rules_act_after_its_barrier_is_told_so_and_loses_nothing() {
         let set = ["rules_count=50", PROBES, "repeats=1", by];
         let record = measure(&plan(&[experiment], &[kind], &set, 1));
         let run = module(&record);
-        // 40 ms of 50,000 frames in a second.
+        // 40 ms of 50,000 frames per second.
         let late = value(run, late);
         assert!((1800.0..2200.0).contains(&late), "{experiment}: {late}");
         let took = found(run, "update_ns").or(found(run, "stop_ns_max")).unwrap();

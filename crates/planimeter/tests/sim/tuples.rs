@@ -1,4 +1,4 @@
-//! Combinations of match fields and the capacity of tables, on a switch of which both are known.
+//! Tests of match field combinations and table capacity, on a switch whose values are known.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, Name, Record};
@@ -35,7 +35,7 @@ fn a_table_is_filled_to_its_end_and_no_further() {
     for version in ["version=1.0", "version=1.3", "version=1.5"] {
         let set = [version, "repeats=1", "wildcard_entries_max=101", "rules_bound=500"];
         let record = measure(&plan(&["table-capacity"], &[TargetKind::Ours], &set, 1));
-        // One entry sends back what no rule takes.
+        // One entry sends frames without a match to the controller.
         assert_eq!(value(&record, "accepted_rules"), 100.0, "{version}");
         assert_eq!(value(&record, "acting_rules"), 100.0, "{version}");
         assert_eq!((value(&record, "missing_rules"), value(&record, "unseen_rules")), (0.0, 0.0));

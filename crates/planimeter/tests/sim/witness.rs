@@ -1,5 +1,5 @@
-//! An SNMP agent beside a simulated switch, whatever is measured: it counts what was sent, by any credentials,
-//! and one that is silent ends nothing.
+//! Tests of an SNMP agent of a simulated switch in all experiments: it counts all sent frames, with any credentials,
+//! and a silent agent ends no run.
 
 use planimeter::parameter::witness;
 use planimeter::target::name::TargetKind;
@@ -10,7 +10,7 @@ use super::{measure, plan};
 const SECRETS: &str = "user = \"watcher\"\nauth_password = \"correct horse\"\n\
                        privacy_password = \"battery staple\"\n";
 
-/// Every trial's witness has counted what the tester's ports sent and received.
+/// Checks that every trial's agent counted what the tester's ports sent and received.
 fn assert_counted(record: &Record) {
     for trial in &record.trials {
         let witness = trial.witness.as_ref().expect("each trial has a witness");
@@ -64,7 +64,7 @@ fn a_module_has_one_too_and_its_numbers_are_the_modules() {
         };
         assert_eq!(named("witness_in_frames"), Some(witness.frames_sent as f64));
         assert_eq!(named("witness_missing_frames"), Some(0.0));
-        // Before it ends and once a second meanwhile.
+        // Before it ends, and once a second during the trial.
         assert!(witness.loads >= 1 && witness.load_percent.is_some(), "{witness:?}");
         assert_eq!(named("witness_load_ratio"), witness.load_percent.map(|it| it / 100.0));
     }

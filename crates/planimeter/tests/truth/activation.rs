@@ -1,8 +1,9 @@
-//! Switches whose rules act in batches, late or at once, by values that are drawn from a seed and hidden.
+//! Validation on switches whose rules become active in batches, late or immediately, by values that are drawn from a
+//! seed and hidden.
 //!
-//! Unlike in [`super::models`] the experiment keeps its defaults: the module chooses how densely it probes. Each draw
-//! checks that values hold the truth, that their errors follow from the probes, and that a value that is not told could
-//! not be. `TRUTH_CASES_ACTIVATION` sets how many switches of each kind are drawn.
+//! Unlike in [`super::models`], the experiment keeps its defaults: the module chooses the probe density. Each draw
+//! checks that values contain the ground truth, that their errors follow from the probes, and that a missing value
+//! could not be measured. `TRUTH_CASES_ACTIVATION` sets the number of switches of each kind.
 
 use instrument::module::{Ended, StageReport};
 use switch::behaviour::model::{Barrier, Hardware, Model};
@@ -14,22 +15,22 @@ use crate::one_switch::{OneSwitch, said};
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
-/// What a probe takes on its way at most, twice over: a rule's window is wider by that than the time between probes.
+/// Twice the longest transit time of a probe; a rule's window exceeds the time between probes by this.
 const WAY_NS: f64 = 100_000.0;
 
-/// Windows are no wider than so many times the time between two probes of a rule.
+/// Maximum width of windows, in times between two probes of a rule.
 const WIDTH_MAX: f64 = 3.0;
 
-/// Pauses as long as so many rounds of probes are told.
+/// Pauses of at least this many probe rounds must be reported.
 const TOLD_ROUNDS: f64 = 4.0;
 
-/// A value from `low` to `high` of which each order of magnitude is as likely as any other.
+/// Draws a value from `low` to `high`, uniformly by order of magnitude.
 fn scaled(draw: &mut Draw, low: u64, high: u64) -> u64 {
     let share = draw.between(0, MS) as f64 / MS as f64;
     (low as f64 * (high as f64 / low as f64).powf(share)).round() as u64
 }
 
-/// What the checks of a case found.
+/// Errors found in a case.
 #[derive(Default)]
 struct Faults(Vec<String>);
 
@@ -40,7 +41,7 @@ impl Faults {
         }
     }
 
-    /// A value holds the truth within its error, which is no more than `half_max`.
+    /// Checks that a value contains the ground truth within its error, which is at most `half_max`.
     fn hidden(&mut self, report: &StageReport, name: &str, truth: f64, half_max: f64) {
         let Some(found) = said(report, name) else {
             return self.0.push(format!("{name} is not told"));
@@ -52,12 +53,12 @@ impl Faults {
     }
 }
 
-/// The time between two probes of a rule in the pass that tells the values.
+/// Returns the time between two probes of a rule in the pass that yields the values.
 fn round_ns(report: &StageReport, rules: u64) -> f64 {
     rules as f64 * 1e9 / said(report, "probes_per_s").unwrap().value
 }
 
-/// Draws switches and counts those without faults.
+/// Draws switches and counts those without errors.
 fn check(kind: &str, mut draw: impl FnMut(&mut Draw, u64) -> (String, Faults)) {
     let count = cases("TRUTH_CASES_ACTIVATION", 6);
     let mut missed = Vec::new();
@@ -101,7 +102,7 @@ fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
         let is_shuffled = hardware.order == 1;
         let pause = interval - (batch - 1) * hardware.insert_ns;
         let model = Model { hardware, barrier, paths: paths(draw), ..Model::default() };
-        // One update more than resolves most: what follows looks at barriers.
+        // One update more than resolves most rules; further ones examine barriers.
         let settings = [("rules_count", rules.to_string()), ("updates_max", "2".to_string())];
         let report = measure(&model, &settings, seed);
         let round = round_ns(&report, rules);
@@ -131,13 +132,14 @@ fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
     println!("batches: told of {told}");
 }
 
-/// Rules that are drawn at another place than they were sent at (figure 8b).
+/// Returns the number of rules at another position than in the order sent (figure 8b).
 fn displaced(report: &StageReport) -> usize {
     let places = report.series.iter().find(|series| series.name == "place_acting").unwrap();
     places.points.iter().filter(|(sent, acting)| sent != acting).count()
 }
 
-/// 48 rules every 12 ms, of 1,000, whose probes come round every 10 ms at first: once reported as 119 every 43 ms.
+/// Tests 48 of 1,000 rules every 12 ms, with an initial probe round of 10 ms. A former version reported 119 every 43
+/// ms.
 #[test]
 fn batches_that_come_about_as_often_as_probes_are_found_at_the_defaults_and_order_is_drawn_as_it_is()
  {
@@ -159,7 +161,7 @@ fn batches_that_come_about_as_often_as_probes_are_found_at_the_defaults_and_orde
         let half = tau.half_width.unwrap();
         match order {
             0 => assert!(tau.value + half >= 1.0 && displaced == 0, "{tau:?}, {displaced}"),
-            // Within batches any order is as likely: 48 of 1,000 rules beside each are in none.
+            // Within batches every order is equally likely: the 48 of 1,000 rules next to each rule have no order.
             _ => {
                 assert!((tau.value - 0.953).abs() < 0.03 && half < 0.03, "{tau:?}");
                 assert!(displaced > 600, "{displaced} of 1000");
@@ -170,7 +172,7 @@ fn batches_that_come_about_as_often_as_probes_are_found_at_the_defaults_and_orde
 
 const DEEDS: [&str; 3] = ["add", "modify", "delete"];
 
-/// A switch whose barriers are early for one operation, and by how much; for the others they are honest.
+/// Draws a switch whose barriers are early for one operation, and by how much; for others they are correct.
 fn early_for_one(draw: &mut Draw) -> (Model, usize, u64, f64) {
     let lateness = scaled(draw, MS / 10, 5 * SECOND);
     let rules = draw.between(8, 200);
@@ -225,7 +227,7 @@ fn barriers_that_are_early_for_one_operation_are_found_by_how_much_and_for_no_ot
 #[test]
 fn barriers_that_are_early_now_and_then_are_found_by_repeating_the_update() {
     let count = cases("TRUTH_CASES_ACTIVATION", 10);
-    // Rules act so shortly after the barrier's answer that few probes fall in between.
+    // Rules become active so shortly after the barrier reply that few probes fall in between.
     let detected = |updates: &str, lateness: u64| {
         let is_shown = |seed: &u64| {
             let mut model = Model::default();

@@ -1,4 +1,4 @@
-//! What a link does to frames, drawn from a seed: the truth that a measurement has to find.
+//! Effect of a link on frames, drawn from a seed: the ground truth of a measurement.
 
 use packet::time::Nanos;
 use ports::port::Port;
@@ -8,22 +8,22 @@ use ports::wrap::rate::{Rate, RateOptions};
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// The kinds of links, which take turns.
+/// Kinds of links, used in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Takes a fixed time.
+    /// Adds a fixed delay.
     Delay,
-    /// Takes a time that scatters.
+    /// Adds a random delay.
     Jitter,
     /// Loses frames.
     Loss,
-    /// Sends frames twice.
+    /// Duplicates frames.
     Duplicate,
-    /// Lets frames pass each other.
+    /// Reorders frames.
     Reorder,
-    /// Takes a time that scatters, loses frames and sends others twice.
+    /// Adds a random delay, and loses and duplicates frames.
     Mixed,
-    /// Takes a fixed time, while the tester itself stands still for a while.
+    /// Adds a fixed delay, while the tester itself stalls for some time.
     Stall,
 }
 
@@ -37,44 +37,44 @@ const KINDS: [Kind; 7] = [
     Kind::Stall,
 ];
 
-/// A link, as it was drawn.
+/// A drawn link.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// What kind it is.
+    /// Its kind.
     pub kind: Kind,
-    /// How long it takes.
+    /// Its delay.
     pub delay: DelayOptions,
-    /// What it does besides.
+    /// Faults of the link besides its delay.
     pub faults: FaultOptions,
-    /// When the tester stands still, after the beginning of each trial, and for how long.
+    /// Time and length of the tester's stall in each trial.
     pub stall: Option<(Nanos, Nanos)>,
 }
 
-/// A link that is made of wrappers; its faults are counted in front.
+/// A link made of wrappers; it counts its faults at the entry.
 pub type Link = Fault<Box<dyn Port>>;
 
-/// A source of chance.
+/// A pseudorandom number generator.
 pub struct Draw(Pcg64);
 
 impl Draw {
-    /// The chance that follows from a seed.
+    /// Creates a generator with this seed.
     pub fn new(seed: u64) -> Self {
         Draw(Pcg64::seed_from_u64(seed))
     }
 
-    /// A whole number from `low` to `high`.
+    /// Returns an integer from `low` to `high`.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.0.next_u64() % (high - low + 1)
     }
 
-    /// A probability of some parts in a thousand.
+    /// Returns a probability of some parts per thousand.
     fn per_mille(&mut self, high: u64) -> f64 {
         self.between(1, high * 1000) as f64 / 1e6
     }
 }
 
 impl Case {
-    /// The case of this seed; scatter stays below `gap`, so that it is each frame's own.
+    /// Draws the case of this seed; jitter stays below `gap`, so that it does not reorder frames.
     pub fn draw(seed: u64, gap: Nanos) -> Case {
         let mut draw = Draw::new(seed);
         let kind = KINDS[(seed % KINDS.len() as u64) as usize];
@@ -102,29 +102,29 @@ impl Case {
         Case { kind, delay, faults, stall: is(&[Kind::Stall]).then_some(stall) }
     }
 
-    /// The link in front of `port`.
+    /// Creates the link in front of `port`.
     pub fn link(&self, port: Box<dyn Port>) -> Link {
         Fault::new(Box::new(Delay::new(port, self.delay.clone())), self.faults.clone())
     }
 
-    /// The mean of what the link takes.
+    /// Returns the mean delay of the link.
     pub fn ns_mean(&self) -> f64 {
         self.delay.fixed.0 as f64 + self.delay.jitter.0 as f64 / 2.0
     }
 
-    /// What this share of the frames does not exceed.
+    /// Returns a quantile of the delay.
     pub fn ns_at(&self, quantile: f64) -> f64 {
         let values = (self.delay.jitter.0 + 1) as f64;
         self.delay.fixed.0 as f64 + (quantile * values).ceil() - 1.0
     }
 
-    /// The most that it takes.
+    /// Returns the longest delay.
     pub fn ns_max(&self) -> u64 {
         self.delay.fixed.0 + self.delay.jitter.0
     }
 }
 
-/// A link of so many bits per second with a short queue, in front of `port`.
+/// Creates a link with this bit rate and a short queue, in front of `port`.
 pub fn limited(port: Box<dyn Port>, bits_per_second: u64, queue_frames_max: usize) -> Link {
     let slow = Rate::new(port, RateOptions { bits_per_second, queue_frames_max });
     Fault::new(Box::new(slow), FaultOptions::default())

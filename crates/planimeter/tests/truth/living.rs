@@ -1,9 +1,9 @@
-//! Switches in processes of their own whose behaviour is drawn from a seed, over real links: what modules say of them.
+//! Validation on switches in processes of their own, over real links, with behavior drawn from a seed.
 //!
-//! What no delay can excuse is always judged: an honest switch is not accused, and as many rules fit as do. A barrier's
-//! answer that the machine delayed is early no more. Values have to lie within the stated errors too where the
-//! tester never stood still; where it did in some run, others use the machine, switches stand still as well, and what
-//! they then do is not what was drawn: values are printed.
+//! Results that no delay can excuse are always judged: a correct switch is not accused, and the measured capacity is
+//! exact. A barrier reply that the machine delayed is no longer early. Values must also be within their stated errors
+//! if the tester never stalled. If it stalled in a run, other work uses the machine and switches stall as well, so
+//! that their behavior is not the drawn one; values are then only printed.
 
 use std::fs;
 
@@ -14,23 +14,23 @@ use crate::common::{Folder, command, only_run, record};
 
 const MS: u64 = 1_000_000;
 
-/// What is drawn, in turn.
+/// Kinds of draws, in turn.
 const KINDS: [fn(&mut Draw) -> Case; 5] = [early, batched, small, limited, honest];
 
-/// A switch, how it is measured, and what is hidden.
+/// A switch, its measurement, and the hidden values.
 struct Case {
     kind: &'static str,
     /// Keys of the model with their values.
     model: Vec<(&'static str, String)>,
     experiment: &'static str,
     set: Vec<String>,
-    /// Values that a module tells, with the truth.
+    /// Values that a module reports, with the ground truth.
     hidden: Vec<(&'static str, f64)>,
-    /// Values that have to be so whatever the machine does: least and greatest.
+    /// Values that must hold in any case: minimum and maximum.
     certain: Vec<(&'static str, [f64; 2])>,
 }
 
-/// How many were found, and of how many.
+/// Number of values found, and in total.
 #[derive(Default)]
 struct Score {
     found: usize,
@@ -95,7 +95,7 @@ fn small(draw: &mut Draw) -> Case {
         experiment: "table-capacity",
         set: vec!["rules_bound=500".into()],
         hidden: Vec::new(),
-        // One of them is the one below all others.
+        // One of them is the lowest-priority entry.
         certain: vec![("accepted_rules", fits), ("acting_rules", fits)],
     }
 }
@@ -131,7 +131,7 @@ fn honest(draw: &mut Draw) -> Case {
     }
 }
 
-/// Measures one switch over a link: the module's part of the record, and whether the tester was away.
+/// Measures one switch over a link; returns the module's part of the record, and whether the tester stalled.
 fn measure(case: &Case, link: &str) -> (Value, bool) {
     let folder = Folder::new();
     let mut text = "name = \"drawn\"\nabout = \"a switch that was drawn\"\n".to_string();
@@ -156,13 +156,13 @@ fn measure(case: &Case, link: &str) -> (Value, bool) {
     (trial["module"].clone(), is_disturbed)
 }
 
-/// A value of a module with its error.
+/// Returns a module's value with its error.
 fn told(module: &Value, name: &str) -> Option<[f64; 2]> {
     let found = module["measured"].as_array()?.iter().find(|it| it["metric"] == name)?;
     Some([found["value"].as_f64()?, found["resolution"].as_f64().unwrap_or(0.0)])
 }
 
-/// Draws so many switches of each kind and measures them over a link.
+/// Draws this many switches of each kind and measures them over a link.
 pub fn check(link: &str, count: u64) {
     let mut score = Score::default();
     for seed in 0..count {

@@ -1,8 +1,8 @@
-//! The tester told the truth to: links that delay, scatter, lose, repeat and reorder by values that
-//! are drawn from a seed and hidden from the method, in virtual time.
+//! Validation of the tester with ground truth in virtual time: links that delay, scatter, lose, duplicate and reorder
+//! frames by values that are drawn from a seed and hidden from the method.
 //!
-//! A value counts as found if the truth lies within the error that the method itself states. Counts
-//! have no error. `TRUTH_CASES` sets how many links are drawn.
+//! A value counts as found if the ground truth is within the error that the method states. Counts have no error.
+//! `TRUTH_CASES` sets the number of links.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -30,27 +30,27 @@ use ports::memory::{MemoryPort, pair_stamped};
 use ports::port::Port;
 use ports::wrap::delay::DelayOptions;
 
-/// Frames that a link's ring holds.
+/// Capacity of a link's ring, in frames.
 const RING_FRAMES: usize = 1024;
 
-/// The load at which links are measured...
+/// The load of the links' measurement...
 const RATE_PPS: f64 = 20_000.0;
-/// ...for so long: 2,000 frames...
+/// ...and its duration: 2,000 frames...
 const DURATION: Nanos = Nanos::from_millis(100);
-/// ...or 6,000, of which in four trials 24 lie above the 99.9th percentile.
+/// ...or 6,000 frames; in four trials 24 of them are above the 99.9th percentile.
 const LONG: Nanos = Nanos::from_millis(300);
-/// After each, frames that are still under way are waited for.
+/// Wait for frames in flight after each trial.
 const DRAIN: Nanos = Nanos::from_millis(20);
-/// Frames are so far apart.
+/// Time between frames.
 const GAP: Nanos = Nanos::from_micros(50);
 
-/// Trials of which the scatter is the stated error of a mean.
+/// Number of trials whose scatter is the stated error of a mean.
 const REPEATS: usize = 6;
 
-/// The share of values that have to be found within their errors.
+/// Share of values that must be within their errors.
 const FOUND_SHARE: f64 = 0.95;
 
-/// The largest error that may be stated of a mean delay.
+/// Largest permitted error of a mean delay.
 const NS_ERROR_MAX: f64 = 1_000.0;
 
 /// A wire with a link in it.
@@ -81,7 +81,7 @@ fn cases() -> u64 {
     std::env::var("TRUTH_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(140)
 }
 
-/// What was not found, in words.
+/// Describes the values that were not found.
 fn faults(case: &Case, said: &Said, rig: &SimRig<Wire>) -> Vec<String> {
     let done = rig.device.to.faults();
     let mut faults = Vec::new();
@@ -95,7 +95,7 @@ fn faults(case: &Case, said: &Said, rig: &SimRig<Wire>) -> Vec<String> {
     check(have == want, format!("repeated {have} of {want}"));
     check(said.reordered == done.reordered, format!("{} of {done:?}", said.reordered));
     check(said.wrong == 0, format!("wrong {}", said.wrong));
-    // Frames that are held back until others have passed take longer by that.
+    // Frames that are held until others have passed have a longer delay.
     if case.kind != Kind::Reorder {
         let mean = mean_of(&said.means).unwrap();
         check(mean.contains(case.ns_mean()), format!("{mean:?} without {}", case.ns_mean()));
@@ -132,7 +132,7 @@ fn what_links_do_is_found_within_the_stated_error() {
     println!("{}", missed.join("\n"));
 }
 
-/// A tester that stood still says so, and tells no delay of it.
+/// Checks that a tester that stalled reports this, and derives no delay from it.
 fn check_stall(case: &Case, said: &Said) {
     let told = said.delays.count() + said.stalls.delays_unknown;
     assert_eq!(told, said.forwarded, "{case:?}: every frame has a delay or is counted apart");
@@ -143,7 +143,7 @@ fn check_stall(case: &Case, said: &Said) {
             assert_eq!((stalls.count, stalls.ns_longest), (1, span.0), "{case:?}");
             let found = said.delays.ns_min().zip(said.delays.ns_max());
             assert_eq!(found, Some((ns, ns)), "{case:?}: a stall stands among the delays");
-            // Nothing is sent meanwhile: what was under way comes while nobody looks.
+            // Nothing is sent in this time: frames in flight arrive while the tester stalls.
             let under_way = ns.min(span.0) / GAP.0;
             assert!(stalls.delays_unknown.abs_diff(under_way) <= 1, "{case:?}: {stalls:?}");
         }
@@ -179,7 +179,7 @@ fn a_rate_limit_is_found_within_the_width_of_the_goal() {
         let mut rig = rig(|port| limited(port, bits, queue as usize));
         let found = search(&mut rig, goal, 200_000.0).unwrap();
         let capacity = line_rate_pps(bits, 64);
-        // What waits in the queue when a trial ends was not lost.
+        // Frames in the queue at the end of a trial are not lost.
         let most = capacity + (queue + 1) as f64 / goal.duration_final.as_secs_f64();
         let (lower, upper) = (found.rate_pps_lower.unwrap(), found.rate_pps_upper.unwrap());
         assert!(found.is_regular(), "{bits} bit/s: {found:?}");
@@ -196,7 +196,7 @@ fn ten_searches_over_a_link_that_loses_now_and_then_agree_within_the_width() {
         duration_sum: Nanos::from_millis(350),
         ..Goal::quick(0.01)
     };
-    // The same link over and over: each search meets it in another state.
+    // The same link repeatedly: each search starts in another state of the link.
     let mut rig = rig(|port| limited(port, 40_000_000, 8));
     let found: Vec<f64> = (0..10)
         .map(|_| search(&mut rig, goal, 200_000.0).unwrap().rate_pps_lower.unwrap())
@@ -221,7 +221,7 @@ fn a_stall_of_two_milliseconds_is_no_latency() {
     assert_eq!(said.stalls.count, REPEATS as u64);
     assert_eq!(said.stalls.ns_total, REPEATS as u64 * 2_000_000);
     assert_eq!((said.delays.ns_min(), said.delays.ns_max()), (Some(ns), Some(ns)));
-    // What was under way came in each of the stalls, and nothing is lost for it.
+    // Frames in flight arrived during each stall, and none is lost because of it.
     let under_way = REPEATS as u64 * (ns / GAP.0);
     assert!(said.stalls.delays_unknown.abs_diff(under_way) <= REPEATS as u64, "{:?}", said.stalls);
     assert!(under_way > 0 && said.lost == 0 && said.late_ns_max >= 2_000_000, "{}", said.counts());

@@ -1,4 +1,4 @@
-//! What a tester says of a link that it knows nothing of, each value with how far it may be off.
+//! Results of the tester on an unknown link, each with its error.
 
 use instrument::account::Place;
 use instrument::rig::{Rig, RigError};
@@ -11,35 +11,35 @@ use packet::time::Nanos;
 use results::interval::{self, LEVEL_PERCENT_HIGH};
 use results::record::{Interval, Stalls};
 
-/// What was found out.
+/// Results for a link.
 pub struct Said {
-    /// Frames that were sent and did not come back.
+    /// Frames that were sent and did not return.
     pub lost: i64,
-    /// Those of them that the tester's own ports lost.
+    /// Number of these that the tester's own ports lost.
     pub lost_by_tester: u64,
-    /// Further copies.
+    /// Duplicate frames.
     pub duplicated: u64,
-    /// Frames that others had passed.
+    /// Reordered frames.
     pub reordered: u64,
-    /// Frames that were otherwise not as they should be.
+    /// Frames with any other error.
     pub wrong: u64,
     /// Mean delay of each trial.
     pub means: Vec<Mean>,
-    /// What one frame in a thousand exceeds.
+    /// The 99.9th percentile of the delay.
     pub delay_p999: Option<Interval>,
-    /// How late the tester sent at worst, which delays from the schedule show and others do not.
+    /// Longest lateness of the tester's transmissions; only delays from the schedule include it.
     pub late_ns_max: u64,
     /// All delays.
     pub delays: Histogram,
-    /// Frames that came back.
+    /// Frames that returned.
     pub forwarded: u64,
-    /// When the tester was away.
+    /// Stalls of the tester.
     pub stalls: Stalls,
-    /// Whether the tester fell short in some trial.
+    /// Whether the tester limited a trial.
     pub is_tester_limited: bool,
 }
 
-/// What one trial says of the mean delay.
+/// Mean delay from one trial.
 #[allow(dead_code, reason = "in virtual time nothing disturbs")]
 #[derive(Debug, Clone, Copy)]
 pub struct Mean {
@@ -61,7 +61,7 @@ pub fn stream(rate_pps: f64) -> Stream {
     Stream::plain(1, 64, headers, Rate::FramesPerSecond(rate_pps))
 }
 
-/// Measures a link by repeated trials at this load, and listens for `drain` after each.
+/// Measures a link by repeated trials at this load, with a drain after each.
 pub fn measure(
     rig: &mut dyn Rig,
     rate_pps: f64,
@@ -81,14 +81,14 @@ impl Mean {
     }
 }
 
-/// Between which values the mean delay lies, by the scatter of trials.
+/// Returns the confidence interval of the mean delay, from the scatter of trials.
 pub fn mean_of<'a>(means: impl IntoIterator<Item = &'a Mean>) -> Option<Interval> {
     let means: Vec<f64> = means.into_iter().map(|mean| mean.ns).collect();
     interval::of_mean(&means, LEVEL_PERCENT_HIGH).map(to_the_nanosecond)
 }
 
 impl Said {
-    /// The counts, for whoever reads why a test failed.
+    /// Formats the counts, for the message of a failed test.
     pub fn counts(&self) -> String {
         format!(
             "{} back, {} lost ({} by the tester), {} twice, {} reordered, {} wrong, {:?}",
@@ -137,7 +137,7 @@ impl Said {
     }
 }
 
-/// A clock that counts nanoseconds is known to one.
+/// Widens an interval by the resolution of a nanosecond clock.
 fn to_the_nanosecond(interval: Interval) -> Interval {
     Interval { low: interval.low - 1.0, high: interval.high + 1.0, ..interval }
 }

@@ -1,9 +1,9 @@
-//! Switches whose behaviour is drawn from a seed and hidden from the modules that look for it.
+//! Validation on switches whose behavior is drawn from a seed and hidden from the modules that measure it.
 //!
-//! Each draw has the settings of the experiment too, as whoever measures would choose them: probes so dense that a
-//! tenth of what is looked for can be told. A value counts as found if the truth lies within the error that the
-//! module states, and that error is no wider than a tenth of the value or what the probes can tell.
-//! `TRUTH_CASES_MODELS` sets how many switches of each kind are drawn, `TRUTH_CASES_HONEST` how many honest ones.
+//! Each draw includes settings of the experiment, as a user would choose them: probes dense enough to resolve a tenth
+//! of the value. A value counts as found if the ground truth is within the module's stated error. That error must be
+//! at most a tenth of the value or the resolution of the probes. `TRUTH_CASES_MODELS` sets the number of switches of
+//! each kind, `TRUTH_CASES_HONEST` the number of correct ones.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ use switch::behaviour::writer::{Change, Writer};
 use crate::case::Draw;
 use crate::one_switch::{OneSwitch, said};
 
-/// What rounding a number that was found may add to its error, as a share of it.
+/// Rounding error of a reported number, as a share of it.
 pub const ROUNDING: f64 = 1e-9;
 
 const MS: u64 = 1_000_000;
 
-/// A value that was hidden, and what is looked at.
+/// A hidden value, and where to find it.
 struct Hidden {
-    /// Under which name the module tells it.
+    /// The module's name for it.
     name: &'static str,
     truth: f64,
-    /// The error that the probes cannot but leave; 0 where they play no part.
+    /// The error that the probes cause unavoidably; 0 if the value does not depend on probes.
     probes: f64,
 }
 
-/// A switch, how it is measured, and what is to be found.
+/// A switch, its measurement, and the values to find.
 struct Case {
     model: Model,
     experiment: &'static str,
@@ -43,7 +43,7 @@ pub fn cases(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// What is wrong with what was said of a hidden value, if anything is.
+/// Returns what is wrong with the report of a hidden value, if anything.
 fn fault(hidden: &Hidden, report: &StageReport) -> Option<String> {
     let Hidden { name, truth, probes } = *hidden;
     let Some(found) = said(report, name) else {
@@ -60,7 +60,7 @@ fn fault(hidden: &Hidden, report: &StageReport) -> Option<String> {
     }
 }
 
-/// Draws switches, measures each and counts those of which every hidden value was found.
+/// Draws switches, measures each, and counts those whose hidden values were all found.
 fn check(kind: &str, draw: impl Fn(&mut Draw, u64) -> Case) {
     let count = cases("TRUTH_CASES_MODELS", 5);
     let mut missed = Vec::new();
@@ -84,7 +84,7 @@ pub fn set(settings: &[(&str, String)]) -> Vec<String> {
     settings.iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-/// A path that takes its time, and for each frame another.
+/// Draws a path with a random delay for each frame.
 fn path(draw: &mut Draw) -> Path {
     let (latency_ns, jitter_ns) = (draw.between(0, 20_000), draw.between(0, 5_000));
     Path { latency_ns, jitter_ns, ..Path::default() }
@@ -94,14 +94,14 @@ pub fn paths(draw: &mut Draw) -> Paths {
     Paths { hardware: path(draw), ..Paths::default() }
 }
 
-/// Probes of so many rules that leave a moment uncertain by `half` at most, and what they are known by.
+/// Returns probe settings for these rules that leave a time uncertain by at most `half`, and their resolution.
 fn probes(rules: u64, half: u64) -> (String, f64) {
-    // Half the round, and half the way of a frame, which is at most 25 us.
+    // Half the round, and half the transit time of a frame, which is at most 25 us.
     let pps = rules as f64 * 1e9 / (2.0 * half as f64);
     (format!("{pps:.3}"), half as f64 + 13_000.0)
 }
 
-/// A barrier that is answered about so long before the last rule acts.
+/// Draws a switch that replies to a barrier about this long before the last rule becomes active.
 fn early(draw: &mut Draw, about: u64) -> Case {
     let lead = draw.between(about / 2, about * 3 / 2);
     let rules = draw.between(8, 24);
@@ -113,13 +113,13 @@ fn early(draw: &mut Draw, about: u64) -> Case {
     model.hardware.insert_ns = model.agent.flow_mod_ns + draw.between(1, costs / 2);
     model.paths = paths(draw);
     let (insert, flow_mod) = (model.hardware.insert_ns, model.agent.flow_mod_ns);
-    // Written one after the other from the first that was taken on; the agent has done the barrier after all.
+    // Rules are written in sequence from the first accepted one; the agent processes the barrier after all of them.
     let written_after_taken =
         (flow_mod + rules * insert) as i64 - (rules * flow_mod + model.agent.message_ns) as i64;
     let behind = if is_taken { written_after_taken.max(0) as u64 } else { 0 };
     model.hardware.activation_ns = lead - behind.min(lead);
     model.barrier = Barrier { answers: if is_taken { 2 } else { 1 }, delay_ns: 0 };
-    // An agent that is slower than the hardware comes to the barrier after all is written.
+    // An agent that is slower than the hardware processes the barrier after all rules are written.
     let truth = (model.hardware.activation_ns + behind) as i64 + written_after_taken.min(0);
     let (pps, half) = probes(rules, about / 20);
     Case {
@@ -132,7 +132,7 @@ fn early(draw: &mut Draw, about: u64) -> Case {
         ]),
         hidden: vec![
             Hidden { name: "barrier_gap_ns_max", truth: truth as f64, probes: half },
-            // Probes visit each rule several times before it acts.
+            // Probes visit each rule several times before it becomes active.
             Hidden { name: "rules_premature_ratio", truth: 1.0, probes: 0.0 },
         ],
     }
@@ -158,7 +158,7 @@ fn a_barrier_that_is_early_by_about_four_seconds_is_found_out() {
     check("early by 4 s", |draw, _| early(draw, 4_000 * MS));
 }
 
-/// Rules that are written in batches, in the order in which they were sent or in any.
+/// Draws a switch that writes rules in batches, in the order sent or in random order.
 fn batched(draw: &mut Draw, is_shuffled: bool) -> (Model, u64) {
     let batch = draw.between(30, 70);
     let interval = draw.between(70 * MS, 140 * MS);
@@ -201,7 +201,7 @@ fn batches_are_found_with_their_size_and_their_interval() {
     });
 }
 
-/// The order in which rules that are sent at once are written: what the model's writer does with them.
+/// Returns the order in which rules sent together are written, as the model's writer does it.
 fn written(model: &Model, rules: u64, seed: u64) -> Vec<u64> {
     let mut writer = Writer::<()>::new(&Arc::new(model.clone()), seed);
     for rule in 0..rules {
@@ -212,7 +212,7 @@ fn written(model: &Model, rules: u64, seed: u64) -> Vec<u64> {
     std::iter::from_fn(|| writer.acts(Nanos::MAX)).map(|change| change.id.rank.into()).collect()
 }
 
-/// Kendall's tau between that order and the order sent, over pairs of which `counts` holds.
+/// Returns Kendall's tau between that order and the order sent, over pairs for which `counts` holds.
 fn tau(order: &[u64], counts: impl Fn(u64, u64) -> bool) -> f64 {
     let (mut sum, mut pairs) = (0.0, 0.0);
     for (place, &one) in order.iter().enumerate() {
@@ -231,8 +231,8 @@ fn an_order_that_is_shuffled_within_batches_is_found_as_it_was() {
         let (pps, _) = probes(rules, model.hardware.insert_ns);
         let order = written(&model, rules, seed);
         let batch = model.hardware.batch_rules;
-        // Probes cannot tell rules apart that act within two rounds of each other, the time of four insertions: of so many
-        // rules each has four others behind it that may have come before it for all that is known.
+        // Probes cannot order rules that become active within two rounds of each other, which is the time of four
+        // insertions. Each rule therefore has four later rules that may have preceded it.
         let unsure = |rules: u64| 2.0 * 8.0 / (rules as f64 - 1.0);
         let within = |one: u64, other: u64| one / batch == other / batch;
         Case {
@@ -261,7 +261,7 @@ fn an_order_that_is_shuffled_within_batches_is_found_as_it_was() {
     });
 }
 
-/// Whether a seed's switch shuffles.
+/// Returns whether a seed's switch shuffles.
 fn shuffles(seed: u64) -> bool {
     seed.is_multiple_of(2)
 }
@@ -318,7 +318,7 @@ fn a_table_is_found_as_large_as_it_is() {
                 ("batch", batch.to_string()),
                 ("probes_pps", "20000".into()),
             ]),
-            // One entry is the one below all rules.
+            // One entry has the lowest priority.
             hidden: ["accepted_rules", "acting_rules"]
                 .map(|name| Hidden { name, truth: rules as f64 - 1.0, probes: 0.0 })
                 .into(),
@@ -400,7 +400,7 @@ fn installation_by_the_first_packet_is_found_and_how_long_it_takes() {
         model.barrier = Barrier { answers: draw.between(0, 2), delay_ns: draw.between(0, MS) };
         let waits = seed % 4 != 3;
         model.tiers = Tiers { link_pps, ..Tiers::default() };
-        // The last kind has the same two paths, and brings rules into hardware by itself.
+        // The last kind has the same two paths, and moves rules to hardware without a request.
         model.tiers.in_hardware = if waits { 3 } else { 2 };
         let took = 1_000_000_000 / link_pps + insert_ns + model.hardware.activation_ns;
         let (pps, half) = probes(rules, 3 * MS);
@@ -421,8 +421,8 @@ fn installation_by_the_first_packet_is_found_and_how_long_it_takes() {
     });
 }
 
-/// A switch whose barriers are answered when all before them act, whatever else it is like, and something that is done
-/// to it.
+/// Draws a switch that replies to barriers when all earlier rules are active, with other properties and faults at
+/// random.
 fn honest(draw: &mut Draw) -> Case {
     let some = |draw: &mut Draw, most: u64| draw.between(0, 1) * draw.between(0, most);
     let mut model = Model::default();
@@ -477,7 +477,7 @@ fn honest(draw: &mut Draw) -> Case {
     Case { model, experiment, set: set(&settings), hidden: Vec::new() }
 }
 
-/// What accuses a switch of having said that rules act that did not.
+/// Values that accuse a switch of an early reply.
 const ACCUSATIONS: [&str; 3] =
     ["rules_premature_ratio", "stale_frames", "leaked_after_barrier_frames"];
 
@@ -501,6 +501,6 @@ fn an_honest_switch_is_never_accused() {
             }
         }
     }
-    // Not every run comes to its end: a table may have no room on the way. Nearly all do.
+    // Some runs cannot complete, for example if a table fills up. Nearly all do.
     assert!(judged >= count, "{judged} of {count} were judged");
 }

@@ -1,7 +1,8 @@
-//! Switches whose rule activation is measured, fitted and measured again: the fitted model shows what the hidden one did.
+//! Validation of fitting: the rule activation of a switch is measured, fitted and measured again, and the fitted
+//! model reproduces the hidden one.
 //!
-//! What may differ is what both measurements state as their errors and what the fit states of its keys.
-//! `TRUTH_CASES_ACTIVATION` sets how many switches are drawn.
+//! Differences must be within the stated errors of both measurements and of the fitted keys. `TRUTH_CASES_ACTIVATION`
+//! sets the number of switches.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ const MS: u64 = 1_000_000;
 
 const DEEDS: [&str; 3] = ["add", "modify", "delete"];
 
-/// What is measured again.
+/// Values that are measured again.
 const METRICS: [&str; 6] = [
     "control_plane_ns",
     "data_plane_ns",
@@ -35,7 +36,7 @@ const METRICS: [&str; 6] = [
     "batch_interval_ns_mean",
 ];
 
-/// Reports to nobody.
+/// A watcher that ignores all events.
 struct Silent;
 
 impl Watcher for Silent {
@@ -45,7 +46,7 @@ impl Watcher for Silent {
     fn tell(&mut self, _: &Event) {}
 }
 
-/// Runs of every operation with these numbers of rules.
+/// Returns runs of every operation with these numbers of rules.
 fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
     let run = |(number, deed): (usize, &&str)| {
         let mut parameters = Parameters::at(Effort::Quick);
@@ -94,7 +95,7 @@ fn target(folder: &Folder, model: &Model) -> TargetKind {
     format!("ours:model={}", path.display()).parse().unwrap()
 }
 
-/// A switch; the kinds take turns.
+/// Draws a switch; the kinds take turns.
 fn drawn(draw: &mut Draw, seed: u64) -> Model {
     let mut model = Model { name: "hidden".into(), about: "hidden".into(), ..Model::default() };
     let costs = &mut model.hardware;
@@ -112,9 +113,9 @@ fn drawn(draw: &mut Draw, seed: u64) -> Model {
             agent = draw.between(5_000, 20_000);
             model.barrier = Barrier { answers: 2, delay_ns: 0 };
         }
-        // Honest.
+        // Correct barriers.
         1 => model.barrier = Barrier { answers: 0, delay_ns: 0 },
-        // Early by the same for every operation.
+        // Early by the same time for every operation.
         2 => {
             costs.activation_ns = draw.between(5 * MS, 50 * MS);
             model.barrier = Barrier { answers: 1, delay_ns: 0 };
@@ -130,7 +131,7 @@ fn drawn(draw: &mut Draw, seed: u64) -> Model {
             agent = 0;
         }
     }
-    // What a message takes is found by echo-delay and control-rate, which are not run here.
+    // The message cost comes from echo-delay and control-rate, which do not run here.
     model.agent.flow_mod_ns = agent;
     for key in switch::behaviour::model::keys::KEYS {
         model.sources.insert(key.path, "drawn".into());
@@ -138,7 +139,7 @@ fn drawn(draw: &mut Draw, seed: u64) -> Model {
     model
 }
 
-/// How far a time of so many rules may be off by what the fit states of its keys.
+/// Returns the error of a time for this many rules, from the stated errors of the fitted keys.
 fn stated(fitted: &Fit, deed: &str, rules: f64) -> f64 {
     let half = |key: &str| {
         let found = fitted.found.iter().find(|found| found.key == key);
@@ -150,7 +151,8 @@ fn stated(fitted: &Fit, deed: &str, rules: f64) -> f64 {
         _ => "hardware.delete_ns",
     };
     let each = half(cost) + half("agent.flow_mod_ns");
-    // The hardware hides what the agent takes for all flow-mods but the first; the fit states the hardware's cost as its most.
+    // The hardware hides the agent's time for all flow-mods but the first; the fit states the hardware's cost as the
+    // maximum.
     let source = &fitted.model.sources["agent.flow_mod_ns"];
     let hidden = match (source.starts_with("assumed: barriers wait for the hardware"), deed) {
         (false, _) => 0,
@@ -159,7 +161,7 @@ fn stated(fitted: &Fit, deed: &str, rules: f64) -> f64 {
         (true, _) => fitted.model.hardware.delete_ns,
     };
     let once = ["agent.message_ns", "barrier.delay_ns", "hardware.activation_ns"].map(half);
-    // A switch that works in batches takes an update on up to one interval later than another.
+    // A switch that works in batches accepts an update up to one interval later than another.
     let beat = fitted.model.hardware.batch_interval_ns as f64;
     let beats = rules / (fitted.model.hardware.batch_rules.max(1) as f64);
     let batches = if beat > 0.0 { beat + beats * half("hardware.batch_interval_ns") } else { 0.0 };

@@ -1,9 +1,9 @@
-//! Delays that are drawn from a seed and hidden, against the intervals of costa2017's tables II and III.
+//! Validation of the intervals of costa2017's tables II and III with delays that are drawn from a seed and hidden.
 //!
-//! What packets take is drawn for hardware and for software, by type of match, by size and with tails; the interval of a
-//! table's cell (of the means of repeats) and that of one run (of the means of its batches) are both those of 99 %, as
-//! published, and have to hold the true mean. What is set is a distribution, so that an interval may miss it now and
-//! then: one in a hundred if it is what it says. `TRUTH_CASES_TRIPS` sets how many switches are drawn.
+//! Packet delays are drawn for hardware and for software, by type of match, by size and with tails. A table's cell
+//! has an interval of the means of repeats, a run one of the means of its batches. Both are 99 % intervals, as
+//! published, and must contain the true mean. The drawn delays are distributions, so a correct 99 % interval misses
+//! its mean once in a hundred cases. `TRUTH_CASES_TRIPS` sets the number of switches.
 
 use instrument::module::Ended;
 use results::interval::{self, LEVEL_PERCENT_HIGH};
@@ -21,13 +21,13 @@ const CHECK_BYTES: u64 = 4;
 
 const REPEATS: usize = 3;
 
-/// Stamps tell no less, in nanoseconds, and neither does a model.
+/// Resolution of timestamps, and of a model, in nanoseconds.
 const CLOCK_NS: f64 = 1.0;
 
-/// The share of intervals that have to hold the truth.
+/// Share of intervals that must contain the true value, in percent.
 const HELD_PERCENT: u64 = 95;
 
-/// The types that are in hardware, by the word that the model has for that.
+/// The types in hardware, by the model's word for them.
 const LAYOUTS: [(u64, [bool; 5]); 4] = [
     (0, [true; 5]),
     (1, [false, false, false, false, true]),
@@ -50,7 +50,7 @@ fn path(draw: &mut Draw) -> Path {
     }
 }
 
-/// What a frame of so many bytes takes on a path in the mean, where no other is on it.
+/// Returns the mean delay of a frame of this size on a path without other frames.
 fn mean_ns(path: &Path, bytes: u64) -> f64 {
     let fixed = path.latency_ns + path.byte_ps * bytes / 1000;
     let slow = path.slow_ns + path.slow_byte_ps * bytes / 1000;
@@ -65,7 +65,7 @@ fn mean_ns(path: &Path, bytes: u64) -> f64 {
 fn intervals_of_round_trips_hold_what_is_set_for_each_type_and_size() {
     let count: u64 =
         std::env::var("TRUTH_CASES_TRIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-    // By type, of cells and of single runs: how many intervals there were, and how many held.
+    // By type, for cells and for single runs: the number of intervals, and of those that contain the mean.
     let mut held = [[(0u64, 0u64); 2]; TYPES.len()];
     let (mut whole, mut missed) = (0, Vec::new());
     for seed in 0..count {
@@ -121,7 +121,7 @@ fn intervals_of_round_trips_hold_what_is_set_for_each_type_and_size() {
     for (name, kinds) in TYPES.iter().zip(held) {
         for (kind, (all, good)) in ["cells", "runs"].iter().zip(kinds) {
             println!("{name}: {good} of {all} {kind}");
-            // Of few one may miss.
+            // If there are few, one may miss.
             let may_miss = (all * (100 - HELD_PERCENT) / 100).max(1);
             assert!(all > 0 && all - good <= may_miss, "{name}: {good} of {all} {kind}");
         }

@@ -1,8 +1,9 @@
-//! Switches that do, do late, do now and then, or do not do what they accept: hidden from the methods that judge them.
+//! Validation of verdicts on switches that perform accepted requests correctly, late, occasionally, or not at all.
 //!
-//! Each case draws what the switch does from its seed. Rewrites (costa2017's table VI) are judged by a quorum of two of three repeats, as
-//! its tables do; actions, matches and the table's capacity by one run each. An accusation is a verdict *not done*, *unstable*, *missing*
-//! or *too narrow*. `TRUTH_CASES_VERDICTS` sets how many switches are drawn.
+//! Each case draws the switch's behavior from its seed. Rewrites (costa2017's table VI) are judged by a quorum of two
+//! of three repeats, as in the study's tables; actions, matches and the table's capacity by one run each. An
+//! accusation is a verdict *not done*, *unstable*, *missing* or *too narrow*. `TRUTH_CASES_VERDICTS` sets the number
+//! of switches.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;
@@ -11,25 +12,25 @@ use switch::behaviour::model::{Barrier, Hardware, Model, Path, Paths};
 use crate::case::Draw;
 use crate::one_switch::{Flaw, OneSwitch, said};
 
-/// The study's kinds of rewriting, and what comes before them.
+/// Number of the study's kinds of rewriting, with the kinds without rewriting before them.
 const KINDS: usize = 7;
 
 const REPEATS: usize = 3;
 
-/// False accusations of honest switches: one in a hundred at most.
+/// Limit of false accusations of correct switches, in percent.
 const FALSE_PERCENT: usize = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Truth {
-    /// Barriers are answered when rules act.
+    /// Barriers are answered when rules are active.
     Honest,
-    /// Rules act, and old ones stay, so long after the barrier was answered.
+    /// Rules become active, and old ones stay active, this long after the barrier reply.
     Late(Nanos),
     Ignored,
     Unstable,
 }
 
-/// What a quorum of repeats says of a rewrite.
+/// Verdict of a quorum of repeats on a rewrite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     Done,
@@ -42,7 +43,7 @@ fn draw(seed: u64) -> (Truth, OneSwitch) {
     let (latency_ns, jitter_ns) = (draw.between(0, 20_000), draw.between(0, 5_000));
     let path = Path { latency_ns, jitter_ns, ..Path::default() };
     let paths = Paths { hardware: path, ..Paths::default() };
-    // From 0.1 ms to 5 s, every order of magnitude alike.
+    // From 0.1 ms to 5 s, uniformly by order of magnitude.
     let late = Nanos(
         draw.between(100_000, 900_000) * 10u64.pow(draw.between(0, 4) as u32) % 5_000_000_000,
     );
@@ -67,7 +68,7 @@ fn value(report: &StageReport, name: &str) -> f64 {
     said(report, name).map_or(0.0, |found| found.value)
 }
 
-/// What two of three repeats say of a rewrite; none if it was refused.
+/// Returns the verdict of two of three repeats on a rewrite; `None` if it was rejected.
 fn quorum(repeats: &[&StageReport]) -> Option<Said> {
     if repeats.iter().any(|report| value(report, "refused_count") > 0.0) {
         return None;
@@ -111,7 +112,7 @@ fn rewrites_are_done_late_unstable_or_not_done_as_the_switch_does_them() {
                 Truth::Late(by) => {
                     let holds = |it: &&instrument::module::Measured| {
                         let half = it.half_width.unwrap_or(0.0);
-                        // A frame is on its way when its rule begins to act.
+                        // A frame is in flight when its rule becomes active.
                         (it.value - by.0 as f64).abs() <= half + 100_000.0
                     };
                     found == Said::Done && late.len() == REPEATS && late.iter().all(holds)
@@ -164,7 +165,7 @@ fn late_switches_are_not_accused_by_actions_matches_and_capacity() {
                 for name in accusations {
                     assert_eq!(value(report, name), 0.0, "{seed} {truth:?} {id} {name}");
                 }
-                // What is late by less than a probe takes need not show.
+                // A delay below that of a probe need not be visible.
                 if !is_late {
                     assert_eq!(value(report, late), 0.0, "{seed} {truth:?} {id} {late}");
                 } else if matches!(truth, Truth::Late(by) if by > Nanos::from_millis(100)) {

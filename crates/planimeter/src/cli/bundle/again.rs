@@ -1,8 +1,9 @@
-//! `planimeter run FILE.tar.gz`: what a bundle holds, run again here.
+//! `planimeter run FILE.tar.gz`: repeats the run in a bundle.
 //!
-//! A bundle comes from somebody else. Invariants: a command, a script, another program or an interface of this host is used only where
-//! `--trust` says so; a plan of a bundle names no file that the bundle does not hold; its runs are made in a folder of
-//! their own, with its files beside them, where its words mean what they meant.
+//! A bundle may come from another user. Invariants:
+//! - Commands, scripts, other programs and interfaces of this host are used only with `--trust`.
+//! - A bundle's plan names no file outside the bundle.
+//! - Its runs get a folder of their own, together with the bundle's files, so that file names in the plan stay valid.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use crate::cli::plan;
 use crate::cli::run::Arguments;
 use crate::cli::trust::Foreign;
 
-/// What came of a run's arguments if they name a bundle; none if they do not.
+/// Runs the bundle that the arguments name; `None` if they name none.
 pub fn asked(arguments: &Arguments) -> Option<Result<ExitCode, Failure>> {
     let file = arguments.experiments.iter().find(|name| name.ends_with(ENDING));
     match file {
@@ -34,7 +35,7 @@ pub fn asked(arguments: &Arguments) -> Option<Result<ExitCode, Failure>> {
 fn run(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
     plan::refuse(arguments, file)?;
     let arguments = &plan::rooted(arguments);
-    // Whatever folder is entered meanwhile.
+    // Resolved before the working directory changes.
     let out = arguments.out_folder();
     let out = std::path::absolute(&out).map_err(|error| refused(&out, error))?;
     let day = crate::environment::wall_clock();
@@ -42,13 +43,13 @@ fn run(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
     let path = Path::new(file);
     let name = path.file_name().map_or_else(|| file.into(), |it| it.to_string_lossy());
     let name = name.trim_end_matches(ENDING).trim_end_matches(".bundle").to_string();
-    // What is wrong with the file is told before a folder is made.
+    // Errors in the file are reported before a folder is created.
     fs::metadata(path).map_err(|error| refused(path, error))?;
     let made_out = !out.exists();
     let folder = store::new_folder(&out, day, &format!("again-{name}")).map_err(|error| {
         Failure::usage(format!("{error}; choose another folder with --out DIR"))
     })?;
-    // Nothing but what was unpacked is in it until the campaign begins.
+    // Until the campaign begins, the folder contains only unpacked files.
     let undone = Undone { folder: folder.clone(), out: made_out.then_some(out) };
     let campaign = begun(arguments, path, &folder, &name);
     match campaign {
@@ -61,7 +62,7 @@ fn run(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The campaign of a bundle that was unpacked into this folder; none where only that was asked what it would do.
+/// Returns the campaign of a bundle that was unpacked into this folder; `None` for a dry run.
 fn begun(
     arguments: &Arguments,
     file: &Path,
@@ -94,10 +95,10 @@ fn begun(
     plan::of_bundle(arguments, opened.plan, name, folder.to_path_buf())
 }
 
-/// A folder that goes again unless it is kept.
+/// A folder that is removed on drop unless it is kept.
 struct Undone {
     folder: PathBuf,
-    /// The folder of runs, if it was made too.
+    /// The folder of runs, if it was created too.
     out: Option<PathBuf>,
 }
 
@@ -114,7 +115,7 @@ impl Drop for Undone {
         }
         let _ = fs::remove_dir_all(&self.folder);
         if let Some(out) = &self.out {
-            // Only if nothing else is in it.
+            // Fails if the folder contains anything else.
             let _ = fs::remove_dir(out);
         }
     }

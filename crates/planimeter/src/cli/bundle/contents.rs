@@ -1,7 +1,9 @@
-//! What belongs in a bundle: the run's folder, the plan that repeats it, and every file that this names.
+//! Contents of a bundle: the run's folder, the plan that repeats it, and every file that the plan names.
 //!
-//! Invariants: a file within the folder in which the run was started keeps its name, so that targets are called as they were; any
-//! other gets a name below `outside/`, and the plan says that name; what is secret, and other programs, are named and left out.
+//! Invariants:
+//! - A file within the folder in which the run was started keeps its name, so that targets keep theirs.
+//! - Any other file gets a name below `outside/`, and the plan uses that name.
+//! - Secrets and other programs are listed and left out.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -21,39 +23,39 @@ use crate::cli::{report, run, words};
 use crate::environment;
 use crate::parameter::witness::{CREDENTIALS, CREDENTIALS_VARIABLE};
 
-/// Bytes of a file that a plan names.
+/// Size limit of a file that a plan names, in bytes.
 pub const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// A file that the plan names.
 pub struct Input {
     /// Its name below `files/`.
     pub path: String,
-    /// What the plan called it.
+    /// Its name in the plan.
     given: String,
-    /// What is in it.
+    /// Its content.
     pub bytes: Vec<u8>,
-    /// Whether it has changed since the run began.
+    /// Whether it changed since the run began.
     pub has_changed: bool,
 }
 
-/// What belongs in a bundle.
+/// Contents of a bundle.
 pub struct Contents {
-    /// The name of the folder that is bundled.
+    /// The name of the bundled folder.
     pub name: String,
     /// The folder.
     pub folder: PathBuf,
     /// The folders of the runs in it.
     pub runs: Vec<PathBuf>,
-    /// The plan that repeats it.
+    /// The plan that repeats the run.
     pub plan: String,
     /// The files that the plan names.
     pub files: Vec<Input>,
-    /// What is not in it.
+    /// Items that were left out.
     pub left_out: Vec<String>,
 }
 
 impl Contents {
-    /// What a bundle of this folder holds.
+    /// Collects the contents of a bundle of this folder.
     pub fn of(folder: &Path) -> Result<Contents, Failure> {
         let unreadable = |error| report::unreadable(&error);
         let runs = stored::runs(folder).map_err(unreadable)?;
@@ -68,7 +70,7 @@ impl Contents {
                 (title, false, record.created, vec![step], Vec::new())
             }
         };
-        // A run from a bundle has its files beside it.
+        // The folder of a run from a bundle also contains its files.
         let own = folder.join(FILES_FOLDER);
         let base = if own.is_dir() { own } else { PathBuf::new() };
         let mut gathered =
@@ -95,7 +97,7 @@ impl Contents {
     }
 }
 
-/// A plan's title, whether it is strict, when it began, its steps and gates.
+/// A plan's title, strictness, start time, steps and gates.
 type Said = (String, bool, String, Vec<Step>, Vec<Wanted>);
 
 fn campaign(folder: &Path) -> Result<Said, Failure> {
@@ -112,9 +114,9 @@ fn step(folder: &Path, name: &str, command_line: &str) -> Result<Step, Failure> 
     Ok(Step { name: name.into(), at: 0, arguments })
 }
 
-/// What was found so far.
+/// Files found so far.
 struct Gathered {
-    /// Where paths begin.
+    /// The folder that relative paths refer to.
     base: PathBuf,
     /// When the run began.
     created: String,
@@ -124,7 +126,7 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Takes a file, and what it names itself; its name in the bundle, if that is another.
+    /// Adds a file and the files that it names; returns its name in the bundle if that differs.
     fn take(&mut self, role: Role, given: &str) -> Option<String> {
         match role {
             Role::Secret => {
@@ -167,7 +169,7 @@ impl Gathered {
         }
     }
 
-    /// What a file is called in the bundle: as it is, where that stays within it.
+    /// Returns a file's name in the bundle: unchanged if it stays within the bundle.
     fn path_of(&self, given: &str) -> String {
         let mut parts = Path::new(given).components();
         let is_inside =
@@ -202,7 +204,7 @@ impl Gathered {
         Ok((bytes, environment::rfc3339(changed) > self.created))
     }
 
-    /// Files that a program of our element names, which lie in its folder.
+    /// Adds the files that an element's program names, which are in its folder.
     fn beside(&mut self, given: &str, path: &str, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         let folder = self.base.join(given);
@@ -237,7 +239,7 @@ impl Gathered {
         }
     }
 
-    /// Files that the targets of a topology name.
+    /// Adds the files that the targets of a topology name.
     fn inside(&mut self, bytes: &mut Vec<u8>) {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
         let mut text = text.to_string();
@@ -254,7 +256,7 @@ impl Gathered {
         *bytes = text.into_bytes();
     }
 
-    /// A stored run that is a gate's base: what comparing needs of it.
+    /// Adds a stored run that is a gate's base, as far as the comparison needs it.
     fn base_of(&mut self, gate: &mut Wanted, out: &Path) {
         let Some(base) = &mut gate.base else { return };
         let Some((folder, target)) = plans::run_of(&base.text, out) else { return };
@@ -281,7 +283,7 @@ impl Gathered {
     }
 }
 
-/// A path without the parts that lead nowhere.
+/// Removes `.` and redundant `..` parts from a path.
 pub fn without_dots(path: &str) -> String {
     let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
     parts.collect::<Vec<_>>().join("/")

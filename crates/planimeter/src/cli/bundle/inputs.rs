@@ -1,6 +1,6 @@
-//! The files that a run's arguments name, wherever they do: experiments, targets, links, parameters, topologies.
+//! Files named by a run's arguments: in experiments, targets, links, parameters and topologies.
 //!
-//! Invariant: a word is taken for a file here exactly where the code that reads the word opens it.
+//! Invariant: a word counts as a file exactly where the code that reads the word opens it.
 
 use crate::cli::run::Arguments;
 use crate::parameter::shared::STREAM;
@@ -8,14 +8,14 @@ use crate::parameter::witness::CREDENTIALS;
 use crate::python::script;
 use crate::target::{build, model, network, progfe};
 
-/// What a file is to a run.
+/// Role of a file in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// A script in Python.
+    /// A Python script.
     Script,
     /// A program of our element.
     Program,
-    /// A model of hardware.
+    /// A hardware model.
     Model,
     /// A topology.
     Topology,
@@ -27,7 +27,7 @@ pub enum Role {
     Build,
 }
 
-/// Shows each file that is named; where a word comes back, it is put in its place.
+/// Visits each named file; a word that `see` returns replaces the original.
 pub fn visit(arguments: &mut Arguments, see: &mut dyn FnMut(Role, &str) -> Option<String>) {
     for name in &mut arguments.experiments {
         if script::is_script(name)
@@ -63,7 +63,7 @@ pub fn visit(arguments: &mut Arguments, see: &mut dyn FnMut(Role, &str) -> Optio
     }
 }
 
-/// The file that a target's name holds, if it does.
+/// Visits the file in a target's name, if it contains one.
 pub fn target(name: &mut String, see: &mut dyn FnMut(Role, &str) -> Option<String>) {
     let Some((role, from, to)) = file_of(name) else { return };
     if let Some(other) = see(role, &name[from..to]) {
@@ -71,7 +71,7 @@ pub fn target(name: &mut String, see: &mut dyn FnMut(Role, &str) -> Option<Strin
     }
 }
 
-/// What the file in a target's name is, and where it stands.
+/// Returns the role of the file in a target's name, and its position.
 fn file_of(name: &str) -> Option<(Role, usize, usize)> {
     for (prefix, role) in [(progfe::PREFIX, Role::Program), (network::PREFIX, Role::Topology)] {
         if name.starts_with(prefix) {
@@ -89,7 +89,7 @@ fn file_of(name: &str) -> Option<(Role, usize, usize)> {
     Some((Role::Build, at + build::MARK.len_utf8(), name.len()))
 }
 
-/// Whether a target is a device at interfaces of this machine.
+/// Returns whether a target is a device at interfaces of this machine.
 pub fn is_device(name: &str) -> bool {
     name.starts_with("openflow:") || name.starts_with("device:")
 }

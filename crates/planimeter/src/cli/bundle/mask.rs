@@ -1,9 +1,10 @@
-//! A bundle that says nothing of whose network it was: records, trials, logs and plan with made-up names, the report made anew from
-//! them, captures left out.
+//! Anonymized bundles: records, trials, logs and plan with pseudonyms, a report rebuilt from them, and no captures.
 //!
-//! Invariants: one real word has one made-up word everywhere; what is derived from a record is derived from the masked one, so that
-//! it can hold nothing else; what cannot be masked is left out and named; a masked record is still a record, or there is no
-//! bundle.
+//! Invariants:
+//! - One real name has one pseudonym everywhere.
+//! - Data derived from a record is derived from the anonymized record, so that it can contain nothing else.
+//! - A file that cannot be anonymized is left out and listed.
+//! - An anonymized record is still a valid record; otherwise no bundle is written.
 
 use std::path::{Path, PathBuf};
 
@@ -20,10 +21,10 @@ use crate::cli::failure::Failure;
 use crate::cli::masking::Masking;
 use crate::cli::report as reports;
 
-/// What is in the folder of a run or campaign and is kept as text.
+/// Extensions of text files in the folder of a run or campaign.
 const TEXTS: [&str; 8] = ["jsonl", "json", "log", "txt", "toml", "xml", "md", "csv"];
 
-/// Writes a masked bundle.
+/// Writes an anonymized bundle.
 pub fn packed(contents: &Contents, hide: &[String], out: &Path) -> Result<Bundle, Failure> {
     let masking = Masking::new(hide);
     let mut packing = Packing { masking, entries: Vec::new(), left_out: Vec::new() };
@@ -72,7 +73,7 @@ pub fn packed(contents: &Contents, hide: &[String], out: &Path) -> Result<Bundle
     Ok(facts)
 }
 
-/// What is packed so far.
+/// Progress of packing.
 struct Packing {
     masking: Masking,
     entries: Vec<(String, Vec<u8>)>,
@@ -86,7 +87,7 @@ impl Packing {
         }
     }
 
-    /// The files of a run or campaign that are no record and not derived from one.
+    /// Packs the files of a run or campaign that are neither records nor derived from one.
     fn files(&mut self, contents: &Contents, found: &[String]) -> Result<(), Failure> {
         let mut captures = 0;
         for path in found {
@@ -129,7 +130,7 @@ impl Packing {
         Ok(())
     }
 
-    /// A file of JSON, of one value or of one in each line.
+    /// Anonymizes a JSON file, with one value in total or one per line.
     fn lines(&mut self, at: &Path, text: &str) -> Result<String, Failure> {
         if let Ok(whole) = serde_json::from_str::<Value>(text) {
             let masked = self.masking.json(whole, false);
@@ -151,14 +152,14 @@ impl Packing {
                     }
                     out += &format!("{masked}\n");
                 }
-                // A last line that was cut short, or words.
+                // A truncated last line, or plain text.
                 Err(_) => out += &format!("{}\n", self.masking.text(line)),
             }
         }
         Ok(out)
     }
 
-    /// Masked records, and the reports that follow from them.
+    /// Packs the anonymized records, and the reports made from them.
     fn derived(&mut self, contents: &Contents, runs: &[Run]) {
         for (folder, run) in contents.runs.iter().zip(runs) {
             let inner = folder.strip_prefix(&contents.folder).unwrap_or(Path::new(""));

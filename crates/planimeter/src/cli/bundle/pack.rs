@@ -1,7 +1,9 @@
-//! Entries into a bundle's file, each with nothing but its name and bytes.
+//! Writer of bundle files; each entry consists of its name and bytes only.
 //!
-//! Source: POSIX.1-2024, volume XCU, pax, "ustar Interchange Format". Invariants: owners, rights and times of the machine are in no
-//! entry; a bundle that could not be finished is not left behind; a file that exists is not overwritten.
+//! Source: POSIX.1-2024, volume XCU, pax, "ustar Interchange Format". Invariants:
+//! - No entry contains an owner, permissions or times of the machine.
+//! - An incomplete bundle is removed.
+//! - An existing file is not overwritten.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Write};
@@ -19,14 +21,14 @@ use super::{FACTS_FILE, FILES_FOLDER, RUN_FOLDER, refused};
 use crate::cli::failure::Failure;
 use crate::cli::trust::signature::SIGNATURE_FILE;
 
-/// A bundle that is being written.
+/// Writer of a bundle.
 pub struct Packer {
     out: PathBuf,
     tar: Option<Builder<GzEncoder<BufWriter<File>>>>,
 }
 
 impl Packer {
-    /// A new file.
+    /// Creates the file.
     pub fn create(out: &Path) -> Result<Packer, Failure> {
         let file = File::options().write(true).create_new(true).open(out);
         let file = file.map_err(|error| match error.kind() {
@@ -39,7 +41,7 @@ impl Packer {
         Ok(Packer { out: out.to_path_buf(), tar: Some(Builder::new(packed)) })
     }
 
-    /// One entry.
+    /// Adds an entry.
     pub fn add(&mut self, path: &str, bytes: u64, from: impl Read) -> Result<(), Failure> {
         let mut header = Header::new_ustar();
         let named = header.set_path(path);
@@ -50,16 +52,16 @@ impl Packer {
         header.set_mtime(0);
         header.set_cksum();
         let tar = self.tar.as_mut().expect("a bundle is finished once");
-        // A file that is still being written has as many bytes as were told.
+        // A file that still grows contributes only the announced number of bytes.
         tar.append(&header, from.take(bytes)).map_err(|error| refused(&self.out, error))
     }
 
-    /// One entry from memory.
+    /// Adds an entry from memory.
     pub fn add_bytes(&mut self, path: &str, bytes: &[u8]) -> Result<(), Failure> {
         self.add(path, bytes.len() as u64, bytes)
     }
 
-    /// Writes all that waits.
+    /// Flushes and closes the file.
     pub fn finish(mut self) -> Result<(), Failure> {
         let tar = self.tar.take().expect("a bundle is finished once");
         let written =
@@ -79,7 +81,7 @@ impl Drop for Packer {
     }
 }
 
-/// What a bundle of these contents is.
+/// Describes a bundle of these contents.
 pub fn facts(contents: &Contents) -> Bundle {
     let names = |changed: bool| {
         let files = contents.files.iter().filter(move |it| it.has_changed || !changed);
@@ -97,14 +99,14 @@ pub fn facts(contents: &Contents) -> Bundle {
     }
 }
 
-/// The facts as `bundle.json` has them.
+/// Formats the description for `bundle.json`.
 pub fn facts_text(facts: &Bundle) -> String {
     let mut text = serde_json::to_string_pretty(facts).expect("facts are plain data");
     text.push('\n');
     text
 }
 
-/// Writes a bundle that has everything as it is.
+/// Writes a bundle without anonymization.
 pub fn packed(contents: &Contents, out: &Path) -> Result<Bundle, Failure> {
     let mut facts = facts(contents);
     let (found, strange) = files_below(&contents.folder)?;
@@ -126,7 +128,7 @@ pub fn packed(contents: &Contents, out: &Path) -> Result<Bundle, Failure> {
     Ok(facts)
 }
 
-/// The files below a folder, sorted, and what else is there.
+/// Returns the files below a folder, sorted, and all other entries.
 pub fn files_below(folder: &Path) -> Result<(Vec<String>, Vec<String>), Failure> {
     let (mut files, mut strange) = (Vec::new(), Vec::new());
     let mut folders = vec![String::new()];
@@ -135,7 +137,7 @@ pub fn files_below(folder: &Path) -> Result<(Vec<String>, Vec<String>), Failure>
         for entry in fs::read_dir(&at).map_err(|error| refused(&at, error))? {
             let entry = entry.map_err(|error| refused(&at, error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            // A signature is of this host, and what is not finished is of nobody yet.
+            // A signature is valid on this host only, and an unfinished file is not part of the run.
             if name == SIGNATURE_FILE || name.ends_with(".part") {
                 continue;
             }

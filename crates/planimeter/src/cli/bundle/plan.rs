@@ -1,13 +1,13 @@
-//! Steps and gates in the words of a plan.
+//! Writer of plans: converts steps and gates to the text of a plan.
 //!
-//! Invariant: what is written here and read back gives the same arguments, but for what goes beside a plan.
+//! Invariant: reading the text back gives the same arguments, except for options that are given beside a plan.
 
 use toml::Value;
 
 use crate::cli::plan::{Step, Wanted};
 use crate::cli::run::Arguments;
 
-/// The text of a plan.
+/// Returns the text of a plan.
 pub fn written(name: &str, is_strict: bool, steps: &[Step], gates: &[Wanted]) -> String {
     let mut text = format!("name = {}\n", quoted(name));
     if is_strict {
@@ -56,7 +56,7 @@ fn step(step: &Step) -> String {
     for (place, word) in set.iter().enumerate() {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         let is_last = |later: &String| later.split('=').next() != Some(key);
-        // Of what was said twice the last counts, and a table has each key once.
+        // Of duplicate keys the last one applies, because a table has each key once.
         if set[place + 1..].iter().all(is_last) {
             text += &format!("{} = {}\n", quoted(key), quoted(value));
         }
@@ -74,7 +74,7 @@ fn several(key: &str, words: &[String]) -> String {
     }
 }
 
-/// A text as TOML has it.
+/// Quotes a text for TOML.
 fn quoted(text: &str) -> String {
     Value::String(text.into()).to_string()
 }

@@ -1,8 +1,9 @@
-//! Entries out of a bundle's file, which may come from anybody.
+//! Reader of bundle files, which may come from an untrusted source.
 //!
-//! Invariants: nothing is written outside the folder that was given, over a file that exists, or through a link; an entry is a plain
-//! file with a plain name or the bundle is refused; names, entries and bytes, packed and unpacked, have limits, so that no
-//! archive fills a disk or the memory.
+//! Invariants:
+//! - Nothing is written outside the given folder, over an existing file, or through a link.
+//! - An entry that is not a regular file with a plain name makes the bundle invalid.
+//! - Names, entries and bytes, packed and unpacked, have limits, so that no archive can fill disk or memory.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,66 +18,66 @@ use tar::{Archive, EntryType};
 
 use super::{FACTS_FILE, FILES_FOLDER, RUN_FOLDER};
 
-/// Entries of a bundle.
+/// Limit of entries in a bundle.
 pub const ENTRIES_MAX: usize = 100_000;
 
-/// Folders in folders.
+/// Limit of nested folders.
 pub const DEPTH_MAX: usize = 8;
 
-/// Bytes of a name.
+/// Length limit of a name, in bytes.
 const NAME_BYTES_MAX: usize = 250;
 
-/// Bytes of all entries, unpacked.
+/// Size limit of all unpacked entries, in bytes.
 pub const BYTES_MAX: u64 = 4 << 30;
 
-/// Bytes of what is read into memory: facts and plan.
+/// Size limit of the description and the plan, which are read into memory, in bytes.
 const TEXT_BYTES_MAX: u64 = 1 << 20;
 
-/// Why a file is no bundle, or none that is unpacked.
+/// Why a file is not a valid bundle.
 #[derive(Debug)]
 pub enum Fault {
-    /// It is no tar file packed by gzip, or was cut short.
+    /// Not a tar file compressed with gzip, or truncated.
     Damaged(io::Error),
-    /// It has an entry with this name, which is not one of a bundle.
+    /// An entry's name is not one of a bundle.
     Name(String),
-    /// It has two entries with this name.
+    /// Two entries have this name.
     Twice(String),
-    /// This entry is no file, but this.
+    /// This entry is not a regular file, but of this type.
     Kind(String, &'static str),
-    /// It has more than [`ENTRIES_MAX`] entries.
+    /// More than [`ENTRIES_MAX`] entries.
     Entries,
-    /// It has more than so many bytes when it is unpacked.
+    /// More than this many bytes when unpacked.
     Bytes(u64),
-    /// It has no such entry.
+    /// This entry is missing.
     Missing(&'static str),
-    /// `bundle.json` or the plan is not understood.
+    /// `bundle.json` or the plan is invalid.
     NotUnderstood(&'static str, String),
-    /// This cannot be written.
+    /// This file cannot be written.
     Write(PathBuf, io::Error),
 }
 
-/// What a bundle is, and its plan.
+/// Description and plan of a bundle.
 pub struct Opened {
-    /// What it is.
+    /// The description.
     pub facts: Bundle,
     /// Its plan.
     pub plan: String,
 }
 
-/// Reads what a bundle is, and unpacks its entries below one of its folders (`files`, `run`) into this one, which has to
-/// be there.
+/// Reads a bundle's description and plan, and unpacks the entries below one of its folders (`files`, `run`) into an
+/// existing folder.
 pub fn unpack(file: &Path, folder: &str, into: &Path) -> Result<Opened, Fault> {
     unpack_up_to(BYTES_MAX, file, folder, into)
 }
 
 fn unpack_up_to(most: u64, file: &Path, folder: &str, into: &Path) -> Result<Opened, Fault> {
     let packed = File::open(file).map_err(Fault::Damaged)?;
-    // Headers and padding come to the bytes of entries.
+    // Headers and padding add to the bytes of entries.
     let bytes = GzDecoder::new(packed).take(most.saturating_add(ENTRIES_MAX as u64 * 1024));
     let mut archive = Archive::new(bytes);
     let (mut facts, mut plan) = (None, None);
     let (mut names, mut left) = (BTreeSet::new(), most);
-    // Raw entries: what would be a long name or an attribute of the next entry is refused as an entry of its own.
+    // Raw entries: a header for a long name or an attribute of the next entry is rejected as an entry of its own.
     for entry in archive.entries().map_err(Fault::Damaged)?.raw(true) {
         let mut entry = entry.map_err(Fault::Damaged)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
@@ -102,7 +103,7 @@ fn unpack_up_to(most: u64, file: &Path, folder: &str, into: &Path) -> Result<Ope
             }
         }
     }
-    // Only the end tells whether all of it was as it was packed.
+    // Only the checksum at the end shows whether the data is intact.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(Fault::Damaged)?;
     let facts = facts.ok_or(Fault::Missing(FACTS_FILE))?;
     let facts: Bundle = serde_json::from_str(&facts)
@@ -114,7 +115,7 @@ fn unpack_up_to(most: u64, file: &Path, folder: &str, into: &Path) -> Result<Ope
     Ok(Opened { facts, plan: plan.ok_or(Fault::Missing(PLAN_FILE))? })
 }
 
-/// Whether a name leads into a folder and nowhere else, on any system.
+/// Returns whether a name is a relative path without special parts, on any system.
 pub fn is_plain(name: &str) -> bool {
     let is_part = |part: &str| {
         !matches!(part, "" | "." | "..")
@@ -125,7 +126,7 @@ pub fn is_plain(name: &str) -> bool {
         && name.split('/').all(is_part)
 }
 
-/// Whether a bundle has entries of this name.
+/// Returns whether a bundle may have an entry of this name.
 fn is_known(name: &str) -> bool {
     let is_below = |folder: &str| {
         name.strip_prefix(folder).and_then(|it| it.strip_prefix('/')).is_some_and(is_plain)
@@ -162,7 +163,7 @@ fn write(entry: &mut impl Read, into: &Path, inner: &str) -> Result<(), Fault> {
     let parent = path.parent().expect("a file in a folder has one");
     fs::create_dir_all(parent).map_err(refused)?;
     let mut file = File::options().write(true).create_new(true).open(&path).map_err(refused)?;
-    // What cannot be read is a fault of the bundle, and what cannot be written one of the disk; both end it.
+    // A read error is a fault of the bundle, a write error one of the disk; both end the unpacking.
     io::copy(entry, &mut file).map_err(refused)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a capture came to: in words, as JSON, and its rates meanwhile.
+//! Summary of a capture as text and as JSON, and its rates during the capture.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::since;
 
-/// The whole account in words.
+/// Formats the whole summary.
 pub fn words(frozen: &Frozen, begun: Nanos, entries: &[Entry]) -> String {
     let seconds = since(frozen, begun);
     let mut text = format!(
@@ -83,7 +83,7 @@ fn port_words(number: usize, port: &PortFrozen, seconds: f64) -> String {
     text
 }
 
-/// Ethernet types by name, and those without room together.
+/// Returns EtherTypes by name, and a sum of those beyond the limit.
 fn types(traffic: &Traffic) -> impl Iterator<Item = (String, Count)> {
     let named = |&(number, count): &(u16, Count)| match number {
         0 => ("none".to_string(), count),
@@ -94,7 +94,7 @@ fn types(traffic: &Traffic) -> impl Iterator<Item = (String, Count)> {
     traffic.types().iter().map(named).chain(further)
 }
 
-/// Frames and bits per second, over bytes without frame check sequence.
+/// Returns frames and bits per second, over bytes without frame check sequence.
 fn rate(count: Count, seconds: f64) -> (f64, f64) {
     if seconds <= 0.0 {
         return (0.0, 0.0);
@@ -102,7 +102,7 @@ fn rate(count: Count, seconds: f64) -> (f64, f64) {
     (count.frames as f64 / seconds, count.bytes as f64 * 8.0 / seconds)
 }
 
-/// What arrived between two moments, a line for each port.
+/// Formats the frames received between two times, a line for each port.
 pub fn rates(frozen: &Frozen, before: &Frozen, begun: Nanos) -> String {
     let seconds = frozen.at.since(before.at).as_secs_f64();
     let mut text = String::new();
@@ -121,7 +121,7 @@ pub fn rates(frozen: &Frozen, before: &Frozen, begun: Nanos) -> String {
     text
 }
 
-/// The whole account as JSON: counts in frames and bytes, times in nanoseconds.
+/// Returns the whole summary as JSON: counts in frames and bytes, times in nanoseconds.
 pub fn json(frozen: &Frozen, begun: Nanos, entries: &[Entry]) -> Value {
     let seconds = since(frozen, begun);
     let entries: Vec<Value> = entries

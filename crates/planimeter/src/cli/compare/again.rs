@@ -1,8 +1,9 @@
-//! Two targets measured by turns, and again with more repeats before a gate may fail.
+//! Measures two targets in turns, and again with more repeats before a gate may fail.
 //!
-//! Each measurement is an ordinary run in a folder of its own, with a seed of its own. Invariants: what a first measurement did not
-//! clearly pass is measured again, and only a measurement of many repeats fails a gate; what is clear after the first costs nothing
-//! more.
+//! Each measurement is an ordinary run with its own folder and seed. Invariants:
+//! - A result that the first measurement did not clearly pass is measured again.
+//! - Only a measurement with many repeats can fail a gate.
+//! - A clear result of the first measurement causes no further trials.
 
 use results::contrast::{self, Contrast, REPEATED_BY, Side};
 use results::gate::Gate;
@@ -16,7 +17,7 @@ use crate::cli::{self, run, words};
 use crate::parameter::Effort;
 use crate::python::script::is_script;
 
-/// Repeats of one measurement at most.
+/// Limit of repeats in one measurement.
 const REPEATS_MAX: u32 = 1000;
 
 /// Measures and compares.
@@ -34,8 +35,10 @@ pub(super) fn measured(
     Ok(found)
 }
 
-/// Lets targets be measured again, with more repeats, before a gate may fail: the run that `asked` for the first measurement with
-/// other experiments, repeats and seed is given to `measure` with the number of the round.
+/// Measures targets again, with more repeats, before a gate may fail.
+///
+/// Calls `measure` with the arguments of the first measurement, changed in experiments, repeats and seed, and with
+/// the number of the round.
 pub(in crate::cli) fn confirm(
     found: &mut Contrast,
     first: &Record,
@@ -63,12 +66,13 @@ pub(in crate::cli) fn confirm(
     Ok(())
 }
 
-/// The two targets of a run.
+/// Returns the two targets of a run.
 pub(in crate::cli) fn sides<'a>(names: [&'a str; 2], record: &'a Record) -> [Side<'a>; 2] {
     names.map(|name| Side { name, record, target: Some(name) })
 }
 
-/// What would be measured first, and for about how long; what is not clearly passed is then measured again.
+/// Describes the first measurement and its approximate duration; results that are not clearly passed are measured
+/// again.
 pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
     let dry = run::dry(&run::new_plan(&asked(arguments)?)?);
     let again: Vec<String> = REPEATED_BY.iter().map(|times| format!("{times} times")).collect();
@@ -80,16 +84,16 @@ pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
     ))
 }
 
-/// The parameter by which loads that are shares of each target's own maximum become those of one target.
+/// Parameter that takes relative loads from the maximum of one target instead of each target's own.
 const LOAD_OF: &str = "load_of";
 
-/// The catalogue's rows of these experiments, but for scripts, which would have to be started.
+/// Returns the catalog entries of these experiments, except for scripts, which would have to be started.
 fn entries(experiments: &[String]) -> Vec<&'static catalog::Entry> {
     let names = experiments.iter().filter(|name| !is_script(name));
     names.flat_map(|name| catalog::find(name).unwrap_or_default()).collect()
 }
 
-/// The assignments that some of these experiments take; all where one is a script.
+/// Returns the assignments that some of these experiments accept; all if one is a script.
 fn taken(set: &[String], experiments: &[String]) -> Vec<String> {
     let entries = entries(experiments);
     let is_taken = |text: &&String| {
@@ -100,8 +104,7 @@ fn taken(set: &[String], experiments: &[String]) -> Vec<String> {
     set.iter().filter(|text| has_script || is_taken(text)).cloned().collect()
 }
 
-/// Offers both targets the loads of the baseline: shares of each one's own maximum are other loads, at which latencies do
-/// not compare.
+/// Offers both targets the baseline's loads: latencies at shares of each target's own maximum are not comparable.
 pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
     let is_set = asked.set.iter().any(|it| it.split('=').next() == Some(LOAD_OF));
     let takes = |entry: &&catalog::Entry| entry.takes(LOAD_OF).is_some();
@@ -110,7 +113,7 @@ pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
     }
 }
 
-/// The run that the arguments ask for.
+/// Returns the run for these arguments.
 fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
     if arguments.base == arguments.new {
         return Err(Failure::usage(format!(
@@ -155,7 +158,7 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
     Ok(asked)
 }
 
-/// What measured a stored run, but for its targets.
+/// Returns the arguments of a stored run, without its targets.
 fn like(folder: &std::path::Path, is_trusted: bool) -> Result<run::Arguments, Failure> {
     let record =
         results::store::read_results(folder).map_err(|error| cli::report::unreadable(&error))?;
@@ -166,7 +169,7 @@ fn like(folder: &std::path::Path, is_trusted: bool) -> Result<run::Arguments, Fa
             folder.display()
         ))
     })?;
-    // A link of one of its targets is none of these.
+    // Links of single targets are not among these.
     let targets: Vec<String> = arguments.targets.iter().map(|name| format!("{name}=")).collect();
     arguments.links.retain(|link| !targets.iter().any(|target| link.starts_with(target.as_str())));
     Ok(arguments)
@@ -182,7 +185,7 @@ fn measure(asked: &run::Arguments) -> Result<Record, Failure> {
     Ok(finished.record)
 }
 
-/// How often the run repeated each trial.
+/// Returns the number of repeats of each trial in the run.
 fn repeats_of(record: &Record) -> u32 {
     let said = record.parameters.get("repeats").and_then(serde_json::Value::as_u64);
     said.map_or(Effort::Standard.seconds_and_repeats().1, |repeats| repeats as u32)

@@ -1,7 +1,7 @@
-//! What BASE and NEW name: stored runs, targets of stored runs, or targets that are at hand.
+//! BASE and NEW of a comparison: stored runs, targets of stored runs, or available targets.
 //!
-//! Invariant: what is a folder is a run, whatever else it could be called; a run of which only the cells are needed is read without
-//! its trials.
+//! Invariant: a folder is always a run, even if its name has another meaning. If only the cells of a run are needed,
+//! its trials are not read.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::target::name::TargetKind;
 
 /// Both sides.
 pub(super) enum Sides {
-    /// Runs that were stored.
+    /// Stored runs.
     Stored(Box<Stored>),
     /// Targets that can be measured.
     AtHand,
@@ -29,14 +29,14 @@ pub(super) struct Stored {
     names: [String; 2],
     targets: [Option<String>; 2],
     base: Record,
-    /// None if it is the base's.
+    /// `None` if it is the base's.
     new: Option<Record>,
 }
 
-/// A run's folder, and the target of it that is meant.
+/// A run's folder, and the selected target in it.
 pub(in crate::cli) type Named = (PathBuf, Option<String>);
 
-/// What the arguments name.
+/// Resolves the arguments.
 pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
     let store = team::asked(arguments.store.as_ref())?;
     let mut fetched = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
         *run = match (stored(text), &store) {
             (None, Some(store)) if text.parse::<TargetKind>().is_err() => {
                 let (name, target) = text.split_once(':').unwrap_or((text, ""));
-                // What was brought here stays until it was read.
+                // Downloaded data is kept until it was read.
                 fetched.push(Fetched::of(store, name)?);
                 let folder = fetched.last().map(|it| it.folder().to_path_buf()).unwrap_or_default();
                 Some((folder, Some(target.to_string()).filter(|it| !it.is_empty())))
@@ -88,7 +88,7 @@ fn is_target(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The run that a text names, and the target behind it.
+/// Resolves the run, and the target in it, that a text names.
 pub(in crate::cli) fn stored(text: &str) -> Option<Named> {
     let is_folder = |path: &str| Path::new(path).is_dir();
     if is_folder(text) {
@@ -150,7 +150,7 @@ impl Stored {
     }
 }
 
-/// A run's results; of one that ended early as far as it came.
+/// Reads a run's results, also of one that ended early.
 pub(in crate::cli) fn results_of(folder: &Path) -> Result<Record, Failure> {
     let unreadable = |error| report::unreadable(&error);
     let record = store::read_results(folder).map_err(unreadable)?;

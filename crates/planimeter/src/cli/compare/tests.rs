@@ -1,4 +1,4 @@
-//! What the command line of `compare` is read as.
+//! Tests of the command line of `compare`.
 
 use super::*;
 

@@ -1,7 +1,7 @@
-//! `planimeter doctor --calibrate`: the tester measured by itself over each link that this machine has,
-//! and what that means for results.
+//! `planimeter doctor --calibrate`: measures the tester without a target over each available link, and explains what
+//! this means for results.
 //!
-//! Each link has a thread of its own, since a tester holds its thread on its core for good.
+//! Each link has a separate thread, because a tester pins its thread to its core permanently.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::runner::calibration;
 use crate::target::name::Link;
 use crate::target::{Bench, Surroundings};
 
-/// Every link over which the tester can be looped.
+/// All links that can loop the tester to itself.
 const LINKS: [Link; 4] = [Link::Memory, Link::Memif, Link::Veth, Link::VethXdp];
 
-/// What was found over a link, or why nothing was.
+/// Result for a link, or why there is none.
 pub struct Row {
     link: Link,
     found: Result<Calibration, String>,
@@ -31,7 +31,7 @@ pub struct Row {
 
 /// Measures over one link after the other.
 pub fn all(surroundings: &Surroundings) -> Result<Vec<Row>, Failure> {
-    // Where rights are wanting, the process moves to where it has some, before there are threads.
+    // Without privileges, the process enters a user namespace, before there are threads.
     place::best_link();
     let stop = stop::flag()?;
     let mut rows = Vec::new();
@@ -61,7 +61,7 @@ fn one(
     Ok(Calibration { controller: calibration::controller(link), ..found })
 }
 
-/// The rows for programs.
+/// Returns the rows as JSON.
 pub fn json(rows: &[Row]) -> serde_json::Value {
     let row = |row: &Row| match &row.found {
         Ok(found) => json!({ "link": row.link.name(), "found": found }),
@@ -70,7 +70,7 @@ pub fn json(rows: &[Row]) -> serde_json::Value {
     rows.iter().map(row).collect()
 }
 
-/// The rows for people, and what they mean.
+/// Formats the rows and their meaning as text.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::from(
         "The tester by itself, 64-byte frames looped without a target:\n\n\
@@ -142,7 +142,7 @@ fn cores(found: &Calibration) -> String {
     text
 }
 
-/// What the numbers mean for results.
+/// Explains what the numbers mean for results.
 fn meaning() -> String {
     format!(
         "\nA target that forwards more than what comes back whole here is not measured over that link, but \

@@ -1,4 +1,4 @@
-//! Parts of instances by name: `lpm.IPv4PrefixTable[3]`, `EtherMACIn:2.AdminStatus`, `FEPO.CEID`.
+//! Components of LFB instances by name: `lpm.IPv4PrefixTable[3]`, `EtherMACIn:2.AdminStatus`, `FEPO.CEID`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use forces::{Catalog, DataType, Value};
 use progfe::control::whole;
 use progfe::program::PREFIX;
 
-/// A part of an instance, as it was asked for.
+/// A component of an instance, as the user named it.
 pub struct Part {
-    /// As it was written.
+    /// The user's text.
     pub text: String,
-    /// Where it is.
+    /// Its path.
     pub place: Place,
 }
 
 impl Part {
-    /// A component of the program as a whole.
+    /// Returns a component of the program as a whole.
     pub fn of_program(id: u32) -> Part {
         let place = Place { class: whole::CLASS, instance: 1, path: vec![id] };
         Part { text: format!("Ext-PG-Program.{id}"), place }
     }
 }
 
-/// What names mean.
+/// Resolution of names.
 pub struct Names {
     /// The classes.
     pub catalog: Catalog,
@@ -35,12 +35,12 @@ pub struct Names {
 }
 
 impl Names {
-    /// Classes only.
+    /// Creates names with classes only.
     pub fn new(catalog: Catalog) -> Names {
         Names { catalog, instances: BTreeMap::new() }
     }
 
-    /// Takes over the names of a program's instances.
+    /// Adds the names of a program's instances.
     pub fn learn(&mut self, rows: &Value) {
         let rows = rows.rows().into_iter().flat_map(|rows| rows.values());
         self.instances.extend(rows.filter_map(|row| {
@@ -53,14 +53,14 @@ impl Names {
         self.catalog.class(name).or_else(|| self.catalog.class(&format!("{PREFIX}{name}")))
     }
 
-    /// Whether a part is named by class and number.
+    /// Returns whether a component is named by class and number.
     pub fn is_numbered(&self, text: &str) -> bool {
         let (instance, _) = text.split_once('.').unwrap_or((text, ""));
         let class = instance.split_once(':').map_or(instance, |(class, _)| class);
         self.class(class).is_some()
     }
 
-    /// The part that a text names, or what is wrong with it.
+    /// Resolves a component's name; the error names what is wrong.
     pub fn part(&self, text: &str) -> Result<Part, String> {
         let (instance, path) =
             text.split_once('.').ok_or(format!("{text}: write INSTANCE.COMPONENT"))?;
@@ -82,7 +82,7 @@ impl Names {
         Ok(Part { text: text.to_owned(), place })
     }
 
-    /// The type of a part.
+    /// Returns the type of a component.
     pub fn type_of(&self, part: &Part) -> Result<Arc<DataType>, String> {
         let class = self.catalog.class_by_id(part.place.class);
         match class.map(|class| class.target(&part.place.path)) {
@@ -91,7 +91,7 @@ impl Names {
         }
     }
 
-    /// An instance as a person calls it.
+    /// Returns the name of an instance for messages.
     fn instance(&self, class: u32, number: u32) -> String {
         let named = self.instances.iter().find(|(_, of)| **of == (class, number));
         match (named, self.catalog.class_by_id(class)) {
@@ -101,7 +101,7 @@ impl Names {
         }
     }
 
-    /// Why something could not be done, in a line.
+    /// Formats the reason for a failed operation as a line.
     pub fn failure(&self, place: &Place, code: ResultCode) -> String {
         if place.path.is_empty() {
             return format!("nothing was changed: {code}");
@@ -113,7 +113,7 @@ impl Names {
         }
     }
 
-    /// What a notification tells, a line for each event.
+    /// Formats a notification, a line for each event.
     pub fn notification(&self, selects: &[Select]) -> Vec<String> {
         let mut lines = Vec::new();
         for select in selects {
@@ -135,7 +135,7 @@ impl Names {
     }
 }
 
-/// What an event reports, as text.
+/// Formats the data of an event.
 fn reported(class: &Class, event: &Event, ids: &[u32], said: &Data) -> Vec<String> {
     let mut subscripts = ids.get(2..).unwrap_or_default().to_vec();
     subscripts.resize(event.subscripts().max(subscripts.len()), 0);

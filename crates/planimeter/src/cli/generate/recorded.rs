@@ -1,4 +1,4 @@
-//! What was sent and what came back, as the record's types have it.
+//! Summary of sent and received frames, in the record's types.
 
 use instrument::replay::ReplayReport;
 use instrument::trial::{Pacing, StreamReport, TrialReport};
@@ -9,7 +9,7 @@ use results::record::{
 
 use crate::runner::recording;
 
-/// The account as JSON, in one line.
+/// Formats the summary as JSON, in one line.
 pub fn json(report: &TrialReport, interrupted: bool) -> String {
     let account = &report.account;
     let mut flags = recording::flags(report);
@@ -111,7 +111,7 @@ fn kept(pacing: &Pacing) -> Kept {
     }
 }
 
-/// Ports are counted from 1 in a stream file, and so they are here.
+/// Ports are numbered from 1, as in a stream file.
 fn number(place: usize) -> u32 {
     place as u32 + 1
 }

@@ -1,11 +1,11 @@
-//! What was sent and what came back, in lines: one or two for each stream and replay, one for each port.
+//! Summary of sent and received frames as text: one or two lines for each stream and replay, one for each port.
 
 use instrument::replay::ReplayReport;
 use instrument::trial::{Classes, OFFERED_SHARE_MIN, Pacing, StreamReport, TrialReport};
 
 use crate::cli::out::say;
 
-/// Prints the account.
+/// Prints the summary.
 pub fn print(report: &TrialReport) {
     report.streams.iter().for_each(print_stream);
     report.replays.iter().for_each(print_replay);
@@ -45,7 +45,7 @@ fn print_stream(stream: &StreamReport) {
     }
 }
 
-/// What came back.
+/// Formats the received frames.
 fn back(classes: &Classes) -> String {
     let mut line =
         format!("{} back as they should be, {} elsewhere", classes.correct, classes.elsewhere);
@@ -62,7 +62,7 @@ fn back(classes: &Classes) -> String {
     line
 }
 
-/// Which gaps there were, and how far from those that were intended.
+/// Formats the gaps between frames, and their deviation from the intended ones.
 fn gaps(pacing: &Pacing) -> Option<String> {
     let (gaps, wrong) = (&pacing.gaps, &pacing.gap_error);
     let (least, most) = (gaps.ns_min()?, gaps.ns_max()?);

@@ -1,42 +1,43 @@
-//! Made-up words for real ones: the same for the same, everywhere in one bundle.
+//! Pseudonyms for real names, consistent within a bundle.
 //!
-//! Source: made-up addresses are of the ranges that stand for none: RFC 5737, RFC 2544 (IPv4), RFC 3849 (IPv6), locally administered MAC
-//! addresses (IEEE 802). Invariants: what says nothing of anybody stays (loopback, all zeros, all ones); a word is looked for
-//! where it stands by itself, one that was asked to be hidden anywhere; upper and lower case are one word, except in names of
-//! interfaces, which the system tells apart by case.
+//! Source: replacement addresses are from ranges reserved for documentation and tests: RFC 5737, RFC 2544 (IPv4), RFC
+//! 3849 (IPv6), locally administered MAC addresses (IEEE 802). Invariants:
+//! - Values that identify no one stay (loopback, all zeros, all ones).
+//! - Names are replaced as whole words, words of the user's choice anywhere.
+//! - Case is ignored, except in interface names, which are case-sensitive.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Letters of an address at most.
+/// Length limit of an address, in characters.
 const ADDRESS_LETTERS_MAX: usize = 45;
 
-/// What a made-up word stands for.
+/// Category of a pseudonym.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sort {
-    /// A host's name.
+    /// A host name.
     Host,
-    /// An interface's.
+    /// An interface name.
     Interface,
-    /// A user's.
+    /// A user name.
     User,
-    /// A serial number, or what a switch calls itself.
+    /// A serial number, or a switch's name for itself.
     Serial,
-    /// What was asked to be hidden.
+    /// A word of the user's choice.
     Hidden,
 }
 
-/// Made-up words that were given out so far.
+/// Pseudonyms in use.
 #[derive(Debug, Default)]
 pub struct Words {
-    /// Words to be replaced, the longest first, each with its sort.
+    /// Words to replace, the longest first, each with its category.
     known: Vec<(String, Sort)>,
     given: HashMap<(u8, String), String>,
     counts: HashMap<u8, u32>,
 }
 
 impl Words {
-    /// One more word that is to be replaced.
+    /// Adds a word to replace.
     pub fn learn(&mut self, sort: Sort, word: &str) {
         let word = word.trim();
         let is_plain =
@@ -48,7 +49,7 @@ impl Words {
             return;
         }
         let is_number = word.parse::<f64>().is_ok() && sort != Sort::Hidden && word.len() < 6;
-        // What is an address is replaced as one.
+        // An address is replaced as an address.
         if is_number || word.parse::<Ipv4Addr>().is_ok() || word.parse::<Ipv6Addr>().is_ok() {
             return;
         }
@@ -56,7 +57,7 @@ impl Words {
         self.known.sort_by_key(|(word, _)| std::cmp::Reverse(word.len()));
     }
 
-    /// The text with every real word replaced.
+    /// Replaces every real name in the text.
     pub fn masked(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let (mut at, mut before) = (0, None);
@@ -80,7 +81,7 @@ impl Words {
         out
     }
 
-    /// The known word at the beginning of a text, with what takes its place.
+    /// Returns the known word at the beginning of a text, with its replacement.
     fn word(&mut self, rest: &str, before: Option<char>) -> Option<(usize, String)> {
         const HOME: &str = "/home/";
         if let Some(behind) = rest.strip_prefix(HOME) {
@@ -129,14 +130,14 @@ impl Words {
         made_up
     }
 
-    /// The address or datapath id at the beginning of a text, with what takes its place.
+    /// Returns the address or datapath ID at the beginning of a text, with its replacement.
     fn address(&mut self, rest: &str, before: Option<char>) -> Option<(usize, String)> {
         let first = rest.as_bytes()[0];
         let is_inside = |letter: char| is_of_word(letter) || letter == ':';
         if !(first.is_ascii_hexdigit() || first == b':') {
             return None;
         }
-        // `tcp:192.0.2.1` has a colon before, `1@aa:bb..` has not.
+        // `tcp:192.0.2.1` has a colon before the address, `1@aa:bb..` has not.
         let stands_alone = !before.is_some_and(is_inside);
         if stands_alone && let Some(found) = self.octets(rest) {
             return Some(found);
@@ -150,7 +151,7 @@ impl Words {
         self.octets(rest).or_else(|| self.ipv4(rest)).or_else(|| self.datapath(rest))
     }
 
-    /// Six octets of a MAC address, eight of a datapath id, with colons or hyphens.
+    /// Parses six octets of a MAC address or eight of a datapath ID, with colons or hyphens.
     fn octets(&mut self, rest: &str) -> Option<(usize, String)> {
         let bytes = rest.as_bytes();
         let sign = *bytes.get(2).filter(|sign| matches!(**sign, b':' | b'-'))?;
@@ -217,14 +218,14 @@ impl Words {
             let (block, host) = ((number - 1) / 254, (number - 1) % 254 + 1);
             match blocks.get(block as usize) {
                 Some(block) => format!("{block}.{host}"),
-                // Of the range for measurements of networks.
+                // In the range for network benchmarks.
                 None => Ipv4Addr::from(0xc612_0000 | (number & 0x1_ffff)).to_string(),
             }
         });
         Some((text.len(), made_up))
     }
 
-    /// Sixteen hexadecimal digits, perhaps behind `0x`.
+    /// Parses sixteen hexadecimal digits, optionally after `0x`.
     fn datapath(&mut self, rest: &str) -> Option<(usize, String)> {
         let prefix = if rest.starts_with("0x") { 2 } else { 0 };
         let digits = rest[prefix..].bytes().take(17).take_while(u8::is_ascii_hexdigit).count();
@@ -249,17 +250,18 @@ fn octets(value: u64, count: usize) -> String {
     octets.join(":")
 }
 
-/// A letter without its case: upper case first, because some lower case letters have one upper case in common.
+/// Folds the case of a letter: via upper case, because several lower-case letters may share one.
 fn without_case(letter: char) -> impl Iterator<Item = char> {
     letter.to_uppercase().flat_map(char::to_lowercase)
 }
 
-/// A word without its case.
+/// Folds the case of a word.
 fn folded(word: &str) -> String {
     word.chars().flat_map(without_case).collect()
 }
 
-/// Where a word ends that a text begins with, in whatever case. A blank of the word is also what takes its place in names of files.
+/// Returns the length of a word at the beginning of a text, ignoring case. A space in the word also matches its
+/// replacement in file names.
 fn folded_prefix(text: &str, word: &str) -> Option<usize> {
     let mut wanted = word.chars().flat_map(without_case).peekable();
     for (at, letter) in text.char_indices() {
@@ -271,7 +273,7 @@ fn folded_prefix(text: &str, word: &str) -> Option<usize> {
             continue;
         }
         for own in without_case(letter) {
-            // A letter that reaches beyond the word's end belongs to it.
+            // A letter that extends beyond the word's end belongs to it.
             if wanted.next().is_some_and(|wanted| wanted != own) {
                 return None;
             }

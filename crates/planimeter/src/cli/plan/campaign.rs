@@ -1,7 +1,9 @@
-//! The runs of a plan, one after the other, each in a folder of its own below the campaign's.
+//! Sequence of a plan's runs, each in a folder of its own below the campaign's.
 //!
-//! Invariants: a run that is complete is never measured again; one that has begun goes on at its next trial, by its own record; what
-//! a campaign still has to do is found out from its folder alone.
+//! Invariants:
+//! - A complete run is never measured again.
+//! - A started run resumes at its next trial, from its own record.
+//! - The remaining work of a campaign follows from its folder alone.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,12 +35,12 @@ pub struct Campaign {
     folder: PathBuf,
     facts: record::Campaign,
     is_trusted: bool,
-    /// No other process goes on with it meanwhile; none where it is only looked at.
+    /// Lock against other processes; `None` for read-only access.
     _lock: Option<Locked>,
 }
 
 impl Campaign {
-    /// A new folder for a plan.
+    /// Creates a new folder for a plan.
     pub fn begin(plan: Plan, beside: Beside) -> Result<Campaign, Failure> {
         let created = crate::environment::wall_clock();
         let day = created.split('T').next().unwrap_or_default();
@@ -49,7 +51,7 @@ impl Campaign {
         Campaign::begin_in(folder, plan, beside)
     }
 
-    /// This folder, which was made for a plan.
+    /// Uses this folder, which was created for a plan.
     pub fn begin_in(folder: PathBuf, plan: Plan, beside: Beside) -> Result<Campaign, Failure> {
         let steps = plan.steps.iter().enumerate().map(|(number, (step, plan))| CampaignStep {
             name: step.name.clone(),
@@ -70,11 +72,11 @@ impl Campaign {
         stored::write(&folder, &facts, &plan.text).map_err(refused)?;
         let lock = Locked::take(&folder).map_err(refused)?;
         trust::sign_plan(&folder, &plan.text);
-        // What comes from somebody else was trusted before.
+        // Code of other users was checked before.
         Ok(Campaign { plan, folder, facts, is_trusted: true, _lock: lock })
     }
 
-    /// The campaign of a folder, to go on with it.
+    /// Opens the campaign of a folder to resume it.
     pub fn resume(folder: &Path, arguments: &Arguments) -> Result<Campaign, Failure> {
         let refused = |error: store::StoreError| Failure::usage(error.to_string());
         let lock = match arguments.dry_run {
@@ -101,7 +103,7 @@ impl Campaign {
         Ok(Campaign { plan, folder, facts, is_trusted: arguments.trust, _lock: lock })
     }
 
-    /// Measures what is not measured yet, judges the gates, and tells what came of it.
+    /// Runs the remaining measurements, judges the gates, and prints the results.
     pub fn carry_out(self, arguments: &Arguments) -> Result<ExitCode, Failure> {
         if arguments.dry_run {
             to_stdout(format_args!("{}", self.plan.dry()));
@@ -167,7 +169,7 @@ impl Campaign {
         written.map_err(|error| Failure::usage(error.to_string()))
     }
 
-    /// Keeps what came of the gates, in the campaign's folder and where it was asked for.
+    /// Stores the gate results, in the campaign's folder and in the requested files.
     fn kept(&self, arguments: &Arguments, judged: &[Judged]) -> Result<(), Failure> {
         let asked = [
             (&arguments.junit, gates::junit(judged)),
@@ -207,19 +209,19 @@ impl Campaign {
         told_folder(&self.folder);
     }
 
-    /// A failure, with how the campaign goes on.
+    /// Adds a hint to a failure: how to resume the campaign.
     fn can_go_on(&self, failure: Failure) -> Failure {
         let on = format!("go on with `planimeter run --resume {}`", self.folder.display());
         Failure { line: format!("{}; {on}", failure.line), ..failure }
     }
 }
 
-/// The folder of a step in the campaign's.
+/// Returns the name of a step's folder.
 pub fn folder_of(number: usize, name: &str) -> String {
     format!("{}-{name}", number + 1)
 }
 
-/// The run in a folder, measured as far as it is not yet: as it is planned, or as arguments say.
+/// Runs the remaining measurements of the run in a folder, as planned, or with these arguments.
 fn measured(
     (folder, is_trusted, is_strict): (&Path, bool, bool),
     plan: Option<&runner::Plan>,

@@ -1,4 +1,4 @@
-//! What a plan says: what is measured in each step, and what has to come of it.
+//! Format of a plan: the measurements of each step, and the gates on their results.
 //!
 //! ```toml
 //! on = ["ours", "bridge"]          # for all steps, as everything up here
@@ -21,8 +21,8 @@
 //! base = "ours"
 //! ```
 //!
-//! A plan with one step needs no `[[step]]`. Invariant: a step's keys are those of `planimeter run`, mean the same, and take the place
-//! of those that stand for all.
+//! A plan with one step needs no `[[step]]`. Invariant: a step's keys are those of `planimeter run` with the same
+//! meaning, and override those of the plan.
 
 use results::gate::{Gate, GateError};
 use toml::Spanned;
@@ -32,13 +32,13 @@ use super::text::{self, Faults, Word};
 use crate::cli::run::EffortArgument;
 use crate::nearest;
 
-/// Bytes of a plan.
+/// Size limit of a plan, in bytes.
 pub const BYTES_MAX: u64 = 1 << 20;
 
-/// Steps of a plan.
+/// Limit of steps in a plan.
 pub const STEPS_MAX: usize = 100;
 
-/// Gates of a plan.
+/// Limit of gates in a plan.
 pub const GATES_MAX: usize = 100;
 
 /// Keys of a step, and of a plan for all of its steps.
@@ -46,33 +46,33 @@ const STEP_KEYS: [&str; 11] = [
     "name", "run", "on", "link", "topology", "effort", "seed", "set", "before", "between", "after",
 ];
 
-/// Keys of a plan that no step has.
+/// Keys of a plan only.
 const PLAN_KEYS: [&str; 4] = ["out", "strict", "step", "gate"];
 
 /// Keys of a gate.
 const GATE_KEYS: [&str; 5] = ["metric", "ratio", "base", "new", "step"];
 
-/// A plan as it is written.
+/// A parsed plan.
 #[derive(Debug, Default)]
 pub struct Written {
-    /// What stands for all steps.
+    /// Settings of all steps.
     pub all: Settings,
-    /// The steps; none where the plan is one itself.
+    /// The steps; empty if the plan itself is the step.
     pub steps: Vec<Settings>,
-    /// What has to come of them.
+    /// Gates on the results.
     pub gates: Vec<Wanted>,
-    /// Folder in which the plan's own is made.
+    /// Folder in which the plan's own folder is created.
     pub out: Option<String>,
-    /// Whether what is irregular is no success.
+    /// Whether irregular results count as failures.
     pub strict: bool,
 }
 
-/// What is measured, as it is written.
+/// Settings of a measurement.
 #[derive(Debug, Default)]
 pub struct Settings {
-    /// Where it begins.
+    /// Its position.
     pub at: usize,
-    /// What it is called.
+    /// Its name.
     pub name: Option<Word>,
     /// Experiments.
     pub run: Vec<Word>,
@@ -82,13 +82,13 @@ pub struct Settings {
     pub link: Vec<Word>,
     /// Topology files.
     pub topology: Vec<Word>,
-    /// How much.
+    /// Measurement effort.
     pub effort: Option<EffortArgument>,
     /// Seed.
     pub seed: Option<u64>,
     /// Parameters, each as `KEY=VALUE`.
     pub set: Vec<Word>,
-    /// A command before a target is met.
+    /// A command before a target is opened.
     pub before: Option<Word>,
     /// A command between experiments.
     pub between: Option<Word>,
@@ -96,22 +96,22 @@ pub struct Settings {
     pub after: Option<Word>,
 }
 
-/// A gate as it is written.
+/// A parsed gate.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// Where it begins.
+    /// Its position.
     pub at: usize,
     /// The gate.
     pub gate: Gate,
-    /// What is compared with; the first target where nothing is said.
+    /// The baseline; the first target by default.
     pub base: Option<Word>,
-    /// The target that is compared; every other where nothing is said.
+    /// The compared target; every other one by default.
     pub new: Option<Word>,
-    /// Steps; all where nothing is said.
+    /// Steps; all by default.
     pub steps: Vec<Word>,
 }
 
-/// Reads a plan; what is wrong is added to the faults.
+/// Parses a plan; errors are added to `faults`.
 pub fn read(text: &str, faults: &mut Faults) -> Written {
     let table = text::parsed(text, faults);
     let mut written = Written::default();
@@ -186,7 +186,7 @@ fn effort(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<EffortArg
     }
 }
 
-/// Parameters in the order in which they stand.
+/// Parses parameters in their order.
 fn set(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Vec<Word> {
     let DeValue::Table(table) = value.get_ref() else {
         let why = "write [set], and below it KEY = VALUE, or set = { KEY = VALUE }";
@@ -224,7 +224,7 @@ fn gate(at: usize, table: &DeTable<'_>, faults: &mut Faults) -> Option<Wanted> {
     let (metric, ratio) = (metric?, ratio?);
     let read = match ratio.text.starts_with(['>', '<']) {
         true => format!("{}{}", metric.text, ratio.text).parse::<Gate>(),
-        // Which side is meant follows from what is better.
+        // The better direction of the metric determines the side.
         false => match format!("{}>={}", metric.text, ratio.text).parse::<Gate>() {
             Err(GateError::WrongSide(_, meant)) => meant.parse(),
             read => read,
@@ -241,7 +241,7 @@ fn gate(at: usize, table: &DeTable<'_>, faults: &mut Faults) -> Option<Wanted> {
     }
 }
 
-/// A bound on a ratio: a number, or a text such as `>=0.97`.
+/// Parses a bound on a ratio: a number, or a text such as `>=0.97`.
 fn bound(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Word> {
     let at = value.span().start;
     match value.get_ref() {

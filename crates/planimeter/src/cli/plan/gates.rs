@@ -1,8 +1,8 @@
-//! A plan's gates: what is compared with what, judged as `planimeter compare` does.
+//! Gates of a plan: comparisons, judged as `planimeter compare` does.
 //!
-//! A base is a target of the same step, measured by turns and again before a gate may fail, or a stored run, which is compared as it
-//! is. Invariants: every gate has something to compare in at least one step, or the plan is wrong; one that finds no result of its
-//! metric in any step is an error, never passed.
+//! A baseline is a target of the same step or a stored run. Targets are measured in turns, and again before a gate
+//! may fail; a stored run is compared directly. Invariants: a plan is invalid unless every gate has a comparison in
+//! at least one step. A gate without a result of its metric in any step is an error, never passed.
 
 use std::path::{Path, PathBuf};
 
@@ -24,12 +24,12 @@ use crate::nearest;
 use crate::runner;
 use crate::target::name::TargetKind;
 
-/// What a step is compared with.
+/// Baseline of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Base {
-    /// This target of its own.
+    /// This target of the step.
     Target(String),
-    /// A stored run, as it was named, and perhaps one target of it.
+    /// A stored run by name, optionally with one of its targets.
     Stored(String, PathBuf, Option<String>),
 }
 
@@ -39,22 +39,22 @@ pub struct Task {
     /// The step, from 0.
     step: usize,
     base: Base,
-    /// The target that is compared; all of the step's where none is named.
+    /// The compared target; all targets of the step if `None`.
     new: Option<String>,
-    /// The gates, each by its number among the plan's.
+    /// The gates, by their numbers in the plan.
     gates: Vec<usize>,
 }
 
-/// A comparison and what came of it.
+/// A comparison and its result.
 #[derive(Debug, Serialize)]
 pub struct Judged {
     /// The step's name.
     step: String,
-    /// What was found.
+    /// The result.
     contrast: Contrast,
 }
 
-/// Lets targets that are compared with each other take turns backwards in every second round, at the same loads.
+/// Makes compared targets take turns in reverse order in every second round, at the same loads.
 pub fn by_turns(steps: &mut [Step], wanted: &[Wanted], out: &Path) {
     let is_inside = |gate: &Wanted| match &gate.base {
         None => true,
@@ -82,7 +82,7 @@ pub fn by_turns(steps: &mut [Step], wanted: &[Wanted], out: &Path) {
     }
 }
 
-/// The comparisons that the gates ask for; gates with none are faults.
+/// Returns the comparisons for the gates; a gate without one is an error.
 pub fn tasks(
     steps: &[(Step, runner::Plan)],
     wanted: &[Wanted],
@@ -122,7 +122,7 @@ pub fn tasks(
     tasks
 }
 
-/// A fault where no step in which a gate compares something can tell of its metric, as far as that is known before.
+/// Adds an error if no compared step yields the gate's metric, as far as this is known in advance.
 fn unyielding(
     number: usize,
     gate: &Wanted,
@@ -149,7 +149,7 @@ fn unyielding(
     faults.add(gate.at, why);
 }
 
-/// What a gate compares in a step.
+/// Returns what a gate compares in a step.
 fn sides(
     gate: &Wanted,
     step: &Step,
@@ -179,12 +179,12 @@ fn sides(
     found.map(|base| (base, new.map(String::from))).into_iter().collect()
 }
 
-/// The name that a target has in records.
+/// Returns a target's name in records.
 fn own_name(text: &str) -> Option<&'static str> {
     text.parse::<TargetKind>().ok().map(TargetKind::name)
 }
 
-/// The stored run or campaign that a text names, by its folder or its name in the folder of runs, and the target behind it.
+/// Resolves a stored run or campaign, by its folder or its name in the folder of runs, and its target.
 pub fn run_of(text: &str, out: &Path) -> Option<(PathBuf, Option<String>)> {
     if text.parse::<TargetKind>().is_ok() {
         return None;
@@ -192,7 +192,7 @@ pub fn run_of(text: &str, out: &Path) -> Option<(PathBuf, Option<String>)> {
     side::stored(text).or_else(|| side::stored(&out.join(text).to_string_lossy()))
 }
 
-/// The run of a step in a stored campaign; a stored run is that of every step.
+/// Returns the run of a step in a stored campaign; a stored run serves every step.
 fn run_of_step(folder: &Path, step: &str) -> Option<PathBuf> {
     if !stored::is_campaign(folder) {
         return Some(folder.to_path_buf());
@@ -202,7 +202,7 @@ fn run_of_step(folder: &Path, step: &str) -> Option<PathBuf> {
     Some(folder.join(&own.folder))
 }
 
-/// A gate that has nothing to compare.
+/// Adds the error for a gate without a comparison.
 fn nothing(gate: &Wanted, steps: &[(Step, runner::Plan)], out: &Path, faults: &mut Faults) {
     let known: Vec<&str> =
         steps.iter().flat_map(|(_, plan)| &plan.kinds).map(|kind| kind.name()).collect();
@@ -232,7 +232,7 @@ fn nothing(gate: &Wanted, steps: &[(Step, runner::Plan)], out: &Path, faults: &m
 }
 
 impl Task {
-    /// What is compared, in a line.
+    /// Formats the comparison as a line.
     pub fn told(&self, steps: &[(Step, runner::Plan)]) -> String {
         let base = match &self.base {
             Base::Target(name) | Base::Stored(name, ..) => name,
@@ -244,7 +244,8 @@ impl Task {
     }
 }
 
-/// Judges all gates; what is not clearly passed and can be measured again is, by `measure`, into a folder of that name.
+/// Judges all gates. Results that are not clearly passed are measured again by `measure`, if possible, into a folder
+/// of that name.
 pub fn judged(
     plan: &Plan,
     records: &[Record],
@@ -313,7 +314,7 @@ fn against_stored(
     (step, record): (&Step, &Record),
     gates: &[Gate],
 ) -> Result<Contrast, Failure> {
-    // A target of the base is compared with the one of its name unless another is named.
+    // A baseline target is compared with the target of the same name unless another is given.
     let same = target.filter(|name| record.target(name).is_some());
     let new = task.new.as_deref().or(same);
     let old = target.or_else(|| new.filter(|name| base.target(name).is_some()));
@@ -329,7 +330,7 @@ fn against_stored(
     })
 }
 
-/// A step with two of its targets only.
+/// Returns a step with two of its targets only.
 fn only(arguments: &Arguments, names: [&str; 2]) -> Arguments {
     let mut asked = arguments.clone();
     asked.targets = names.map(String::from).to_vec();
@@ -341,13 +342,13 @@ fn only(arguments: &Arguments, names: [&str; 2]) -> Arguments {
     asked
 }
 
-/// All comparisons as text.
+/// Formats all comparisons as text.
 pub fn text(judged: &[Judged]) -> String {
     let one = |it: &Judged| format!("\nstep {}: {}", it.step, contrast::text(&it.contrast));
     judged.iter().map(one).collect()
 }
 
-/// All comparisons as Markdown.
+/// Formats all comparisons as Markdown.
 pub fn markdown(judged: &[Judged]) -> String {
     let one = |it: &Judged| {
         let text = contrast::markdown(&it.contrast);
@@ -359,14 +360,14 @@ pub fn markdown(judged: &[Judged]) -> String {
     judged.iter().map(one).collect()
 }
 
-/// All comparisons as JUnit XML.
+/// Formats all comparisons as JUnit XML.
 pub fn junit(judged: &[Judged]) -> String {
     let all: Vec<(&str, &Contrast)> =
         judged.iter().map(|it| (it.step.as_str(), &it.contrast)).collect();
     contrast::junit_of("planimeter run", &all)
 }
 
-/// The exit code of the worst that came of any gate.
+/// Returns the exit code of the worst gate outcome.
 pub fn exit_code(judged: &[Judged], is_strict: bool) -> u8 {
     let outcomes = judged.iter().filter_map(|it| it.contrast.outcome());
     let worst: Option<Outcome> = outcomes.min_by_key(|outcome| *outcome as u8);

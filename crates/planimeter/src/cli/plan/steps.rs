@@ -1,8 +1,9 @@
-//! What a plan says, as the very arguments that `planimeter run` takes for each of its steps.
+//! Conversion of a plan's steps to the arguments of `planimeter run`.
 //!
-//! Invariants: a word is checked by the code that reads it on the command line, and told with its place in the file; what stands for
-//! all steps is a step's where that says nothing of its own; a parameter that stands for all reaches the steps whose experiments
-//! know it.
+//! Invariants:
+//! - The command-line code checks each word, and errors have the word's position in the file.
+//! - A setting of all steps applies to a step that does not set it.
+//! - A parameter of all steps applies to the steps whose experiments support it.
 
 use super::file::{Settings, Written};
 use super::text::{Faults, Word};
@@ -12,21 +13,21 @@ use crate::cli::run;
 use crate::parameter::{self, Parameters};
 use crate::target::name::TargetKind;
 
-/// Letters of a step's name.
+/// Length limit of a step's name, in characters.
 const NAME_LETTERS_MAX: usize = 64;
 
 /// One step.
 #[derive(Clone)]
 pub struct Step {
-    /// Its name, which no other step of the plan has.
+    /// Its name, which is unique in the plan.
     pub name: String,
-    /// Where it stands in the plan, in bytes.
+    /// Its position in the plan, in bytes.
     pub at: usize,
-    /// What it is on the command line.
+    /// Its command-line arguments.
     pub arguments: run::Arguments,
 }
 
-/// What stands beside a plan on the command line, in place of what it says.
+/// Command-line options that override a plan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Beside {
     /// `--effort`.
@@ -35,7 +36,7 @@ pub struct Beside {
     pub seed: Option<u64>,
 }
 
-/// The steps of a plan.
+/// Returns the steps of a plan.
 pub fn of(written: &Written, beside: Beside, faults: &mut Faults) -> Vec<Step> {
     let all = &written.all;
     let whole = [all];
@@ -76,7 +77,7 @@ fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static catalog::En
     found
 }
 
-/// Targets, links and parameters, word by word.
+/// Checks targets, links and parameters, word by word.
 fn check(settings: &Settings, entries: &[&'static catalog::Entry], faults: &mut Faults) {
     let topologies = settings.topology.iter().map(|word| Word {
         at: word.at,
@@ -92,7 +93,7 @@ fn check(settings: &Settings, entries: &[&'static catalog::Entry], faults: &mut 
             faults.add(word.at, failure.line);
         }
     }
-    // Where it is not known what is measured, a parameter of any experiment will do.
+    // If the experiment is unknown, a parameter of any experiment is accepted.
     let all: Vec<&'static catalog::Entry> = catalog::entries().collect();
     let entries = if entries.is_empty() { &all[..] } else { entries };
     for word in &settings.set {
@@ -174,7 +175,7 @@ fn arguments(
     }
 }
 
-/// What stands in a step, nothing of it looked at.
+/// Returns the arguments of a step, unchecked.
 pub fn as_written(settings: &Settings) -> run::Arguments {
     let nothing = Settings::default();
     let mut arguments = arguments(&nothing, settings, &[], Beside::default());
@@ -182,7 +183,7 @@ pub fn as_written(settings: &Settings) -> run::Arguments {
     arguments
 }
 
-/// The parameters of a step: its own, and of those for all steps the others that its experiments know.
+/// Returns the parameters of a step: its own, and those of all steps that its experiments support.
 fn set(all: &Settings, own: &Settings, entries: &[&'static catalog::Entry]) -> Vec<String> {
     let key = |word: &Word| word.text.split('=').next().unwrap_or_default().to_string();
     let is_own = |word: &Word| own.set.iter().any(|it| key(it) == key(word));

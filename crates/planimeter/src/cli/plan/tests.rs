@@ -1,4 +1,4 @@
-//! Plans in words: what they become, and what is said of wrong ones.
+//! Tests of plans and of their error messages.
 
 use super::file;
 use super::steps::{self, Beside, Step};
@@ -102,7 +102,7 @@ fn a_gate_needs_only_the_number_and_knows_its_side() {
     assert_eq!(gates, ["latency_ns_p99<=1.1", "throughput_pps>=0.97"]);
 }
 
-/// Whatever stands in a plan, reading it ends, and faults stand inside it.
+/// Checks that the parser ends on any plan, and that errors have positions inside the text.
 #[test]
 fn damaged_plans_are_faults_and_nothing_else() {
     let whole = "on = [\"ours\"]\n[set]\nframe = [64]\n[[step]]\nrun = \"latency\"\n[[gate]]\nmetric = \"é\"\nratio = 1\n";

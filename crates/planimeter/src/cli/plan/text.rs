@@ -1,44 +1,44 @@
-//! A plan's text as tables whose values know where they stand, and every fault in it with its place.
+//! TOML tables with the positions of their values, and errors with positions.
 //!
-//! Source: TOML 1.0. Invariant: a fault ends nothing: what can be read is read, so that all faults are told at once.
+//! Source: TOML 1.0. Invariant: parsing continues after an error, so that all errors are reported together.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::nearest;
 
-/// Faults that are told.
+/// Limit of reported errors.
 const FAULTS_MAX: usize = 50;
 
-/// What is wrong, and at which byte of the text.
+/// An error, and its byte position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Where.
+    /// The position.
     pub at: usize,
-    /// What, and how to mend it.
+    /// What is wrong, and a hint.
     pub why: String,
 }
 
-/// A word and where it stands.
+/// A word and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word {
-    /// The byte of the text at which it begins.
+    /// The byte position of its beginning.
     pub at: usize,
     /// The word.
     pub text: String,
 }
 
-/// All faults of a text.
+/// All errors of a text.
 #[derive(Debug, Default)]
 pub struct Faults(Vec<Fault>);
 
-/// A table of the text: its keys in the order in which they stand.
+/// A table of the text, with its keys in their order.
 pub type Rows<'a> = Vec<(Word, &'a Spanned<DeValue<'a>>)>;
 
 impl Faults {
-    /// One more.
+    /// Adds an error.
     pub fn add(&mut self, at: usize, why: impl Into<String>) {
-        // A line of a terminal each: what a plan holds must not write others.
+        // One line per error: a plan must not inject further lines into the output.
         let why = why.into().replace(|letter: char| letter.is_control(), " ");
         let fault = Fault { at, why };
         if !self.0.contains(&fault) {
@@ -46,12 +46,12 @@ impl Faults {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no error.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// A line for each, by place: `plan.toml:3:7: what is wrong`.
+    /// Formats the errors as lines, sorted by position: `plan.toml:3:7: what is wrong`.
     pub fn lines(mut self, file: &str, text: &str) -> Vec<String> {
         self.0.sort_by_key(|fault| fault.at);
         let line = |fault: &Fault| format!("{}: {}", place(file, text, fault.at), fault.why);
@@ -63,7 +63,7 @@ impl Faults {
     }
 }
 
-/// A byte of a text as file, line and column, both from 1; columns count letters.
+/// Converts a byte position to file, line and column, both from 1; columns count characters.
 pub fn place(file: &str, text: &str, at: usize) -> String {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -75,7 +75,7 @@ pub fn place(file: &str, text: &str, at: usize) -> String {
     format!("{file}:{line}:{column}")
 }
 
-/// The whole text as a table, with the faults of its syntax.
+/// Parses the whole text as a table, and adds its syntax errors.
 pub fn parsed<'a>(text: &'a str, faults: &mut Faults) -> Spanned<DeTable<'a>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -84,7 +84,7 @@ pub fn parsed<'a>(text: &'a str, faults: &mut Faults) -> Spanned<DeTable<'a>> {
     table
 }
 
-/// The keys of a table that are known; each other is a fault with the known one that is most like it.
+/// Returns the known keys of a table; an unknown key is an error that suggests the most similar known one.
 pub fn rows<'a>(
     table: &'a DeTable<'a>,
     known: &[&str],
@@ -107,7 +107,7 @@ pub fn rows<'a>(
     rows
 }
 
-/// A text.
+/// Parses a string.
 pub fn word(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Word> {
     let at = value.span().start;
     match value.get_ref() {
@@ -119,7 +119,7 @@ pub fn word(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Opt
     }
 }
 
-/// A text, or several in brackets.
+/// Parses a string, or an array of strings.
 pub fn words(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Vec<Word> {
     match value.get_ref() {
         DeValue::Array(several) => {
@@ -134,7 +134,7 @@ pub fn words(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Ve
     }
 }
 
-/// Yes or no.
+/// Parses a boolean.
 pub fn truth(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<bool> {
     let found = value.get_ref().as_bool();
     if found.is_none() {
@@ -144,7 +144,7 @@ pub fn truth(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Op
     found
 }
 
-/// A whole number that is not negative.
+/// Parses a non-negative integer.
 pub fn count(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<u64> {
     let found = match value.get_ref() {
         DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
@@ -157,7 +157,7 @@ pub fn count(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Op
     found
 }
 
-/// A value as `--set` takes it: text, number, true or false, or several of these in brackets, which get commas.
+/// Parses a value for `--set`: string, number, boolean, or an array of these, which is joined with commas.
 pub fn setting(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<String> {
     match value.get_ref() {
         DeValue::String(text) => Some(text.to_string()),
@@ -182,7 +182,7 @@ pub fn setting(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> 
     }
 }
 
-/// A table's tables: `[[step]]` and the like.
+/// Parses an array of tables, such as `[[step]]`.
 pub fn tables<'a>(
     key: &str,
     value: &'a Spanned<DeValue<'a>>,
@@ -208,7 +208,7 @@ pub fn tables<'a>(
     }
 }
 
-/// What a value is, in words.
+/// Returns the name of a value's type.
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",

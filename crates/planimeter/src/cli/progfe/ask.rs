@@ -1,4 +1,4 @@
-//! `planimeter progfe ask` and `events`: agents of a running element, by its control socket.
+//! `planimeter progfe ask` and `events`: requests to the agents of a running element, over its control socket.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use crate::cli::failure::Failure;
 use crate::cli::out::say;
 
-/// Time between two looks at a measurement that is under way.
+/// Interval between polls of a measurement in progress.
 const PAUSE: Nanos = Nanos::from_millis(20);
 
 /// Arguments of `ask`.
@@ -31,7 +31,7 @@ pub struct Arguments {
     with: Vec<String>,
 }
 
-/// A running element's control socket.
+/// Connection to a running element's control socket.
 pub(super) struct Asking(BufReader<UnixStream>);
 
 impl Asking {
@@ -54,7 +54,7 @@ impl Asking {
         }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request, and waits for the reply.
     pub(super) fn ask(&mut self, request: &Value) -> Result<Value, Failure> {
         let sent = writeln!(self.0.get_mut(), "{request}");
         sent.map_err(|error| Failure::usage(format!("the element takes nothing: {error}")))?;
@@ -65,7 +65,7 @@ impl Asking {
         }
     }
 
-    /// The program that it runs.
+    /// Returns the element's current program.
     pub(super) fn program(&mut self) -> Result<Program, Failure> {
         let said = self.ask(&json!({ "get": "program" }))?;
         let source = Source::new("the running program", said["text"].as_str().unwrap_or_default());
@@ -74,7 +74,7 @@ impl Asking {
     }
 }
 
-/// Asks, and waits for what is measured.
+/// Sends a request, and waits for the measurement's result.
 pub fn ask(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut with = Map::new();
     for text in &arguments.with {
@@ -86,7 +86,7 @@ pub fn ask(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut asking = Asking::open(&arguments.control)?;
     let request = |what: &str, with: &Value| json!({ "ask_agent": { "agent": arguments.agent, "what": what, "with": with } });
     let mut said = asking.ask(&request(&arguments.what, &Value::Object(with)))?;
-    // What is measured has a number, by which it is asked for until it is done.
+    // A measurement has a number, which is polled until the measurement is complete.
     let begun = said.clone();
     if arguments.what != "result" && begun.get("id").is_some() {
         while said["done"] != true {

@@ -1,8 +1,8 @@
-//! A running element over some time: what went over its links, what its blocks let go no further, and what a frame
-//! costs in each of them.
+//! Observation of a running element over time: traffic on its links, drops in its blocks, and the cost of a frame in
+//! each block.
 //!
-//! Counters are read at both ends of the time, so rates are of all frames. Costs are of some frames, which go block
-//! by block meanwhile (see `progfe::observe`); the element says nothing of them if somebody else measures.
+//! Counters are read at both ends of the time, so rates include all frames. Costs are of sampled frames, which pass
+//! block by block (see `progfe::observe`). The element does not report costs while another client measures them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,56 +16,56 @@ use super::ask::Asking;
 use crate::cli::failure::Failure;
 use crate::cli::out::remark;
 
-/// A running element over some time.
+/// Observation of a running element.
 pub struct Live {
-    /// The program that runs.
+    /// The running program.
     pub program: Program,
-    /// Which of those of the element.
+    /// Its generation in the element.
     pub generation: u64,
-    /// How long it was looked at.
+    /// Duration of the observation.
     pub seconds: f64,
-    /// Of each link.
+    /// Flow on each link.
     pub links: Vec<Flow>,
-    /// Frames that blocks let go no further: of each block by reason.
+    /// Frames dropped by each block, by reason.
     pub drops: Vec<BTreeMap<String, Flow>>,
-    /// Of the whole element: names as its counters have them.
+    /// Flows of the whole element, by counter name.
     pub account: Vec<(&'static str, Flow)>,
-    /// Cycles of the loop that moves frames, for each frame; none without frames.
+    /// Cycles of the forwarding loop per frame; `None` without frames.
     pub cycles_per_frame: Option<f64>,
-    /// What blocks cost.
+    /// Costs of blocks.
     pub costs: Option<Costs>,
 }
 
-/// Frames that were counted.
+/// A flow of frames.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Flow {
-    /// Since the counter began.
+    /// Total since the counter began.
     pub frames: u64,
-    /// Bytes, where they are counted.
+    /// Total bytes, if they are counted.
     pub bytes: u64,
-    /// A second.
+    /// Frames per second.
     pub frames_per_s: f64,
-    /// Bits a second.
+    /// Bits per second.
     pub bits_per_s: f64,
 }
 
-/// What blocks cost.
+/// Costs of blocks.
 pub struct Costs {
-    /// The unit of the element's counter.
+    /// Unit of the element's cycle counter.
     pub unit: String,
-    /// Nanoseconds of one.
+    /// Nanoseconds per unit.
     pub ns: f64,
-    /// Frames that went block by block, and one of how many.
+    /// Number of sampled frames.
     pub frames: u64,
-    /// One of how many did, behind the first ones.
+    /// Sampling interval, after the first frames.
     pub every: u64,
-    /// What reading the counter takes, which is left out.
+    /// Cost of reading the counter, which is subtracted.
     pub reading: u64,
-    /// Of each block: visits, their median, their mean; none where no frame came.
+    /// For each block: visits, median and mean; `None` without frames.
     pub blocks: Vec<Option<(u64, u64, f64)>>,
 }
 
-/// What counted frames at both ends of the time.
+/// Counters at both ends of the time, and its length.
 struct Span<'v>([&'v Value; 2], f64);
 
 impl Span<'_> {
@@ -81,7 +81,7 @@ impl Span<'_> {
     }
 }
 
-/// Looks at an element for some time, with one frame of `every` block by block.
+/// Observes an element for some time, with one frame in `every` sampled.
 pub fn look(control: &Path, for_ms: u64, every: u64) -> Result<Live, Failure> {
     let mut asking = Asking::open(control)?;
     let program = asking.program()?;
@@ -171,7 +171,7 @@ impl Flow {
 }
 
 impl Costs {
-    /// How they were measured, in a sentence.
+    /// Describes the sampling in a sentence.
     pub fn method(&self) -> String {
         format!(
             "cost of a block: median of what {} frames took there that went block by block (the first {}, then one of {}), \
@@ -186,7 +186,7 @@ impl Costs {
 }
 
 impl Live {
-    /// What is known of the element as a whole, a line each.
+    /// Formats the values of the element as a whole, a line each.
     pub fn summary(&self) -> Vec<String> {
         let rate = |(name, flow): &(&str, Flow)| format!("{name} {}/s", short(flow.frames_per_s));
         let rates = self.account.iter().filter(|(_, flow)| flow.frames > 0).map(rate);
@@ -208,7 +208,7 @@ impl Live {
         lines
     }
 
-    /// All of it.
+    /// Returns all values as JSON.
     pub fn json(&self) -> Value {
         let program = &self.program;
         let links = program.links.iter().zip(&self.links).map(|(link, flow)| {
@@ -262,7 +262,7 @@ impl Live {
     }
 }
 
-/// A number in few letters: 1.23M.
+/// Formats a number briefly: 1.23M.
 pub fn short(number: f64) -> String {
     let (number, unit) = match number {
         n if n >= 1e9 => (n / 1e9, "G"),

@@ -1,5 +1,5 @@
-//! `planimeter progfe plan`: what would change if a program took the place of another, or of the one that a
-//! running element has, and what that would keep of what it learnt and counted.
+//! `planimeter progfe plan`: shows what changes if a program replaces another, or that of a running element, and
+//! which learned state and counters survive.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Says what would change.
+/// Runs the command.
 pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let told = match (&arguments.control, &arguments.programs[..]) {
         (None, [old, new]) => {
@@ -33,7 +33,7 @@ pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {
             json!({ "differences": all.iter().map(ToString::to_string).collect::<Vec<_>>() })
         }
         (Some(control), [new]) => {
-            // Files that it names are beside it, not beside the element.
+            // Files that it names are in its folder here, not in the element's.
             let text = load(new)?.to_xml();
             let name = new.display().to_string();
             Asking::open(control)?.ask(&json!({ "plan": { "name": name, "text": text } }))?

@@ -1,4 +1,4 @@
-//! `planimeter progfe send`: a program to an element that takes programs by Ethernet.
+//! `planimeter progfe send`: sends a program to an element that accepts programs over Ethernet.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,14 +30,14 @@ fn mac(text: &str) -> Result<Mac, String> {
     ethernet::mac_from_text(text).ok_or_else(|| "write it as 02:00:00:00:01:01".to_owned())
 }
 
-/// Sends, and says what became of it.
+/// Sends the program, and prints the result.
 pub fn send(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let program = crate::cli::element::read(&arguments.file)?;
     let opened = ports::open::open(&arguments.port, &Options::monitor());
     let mut port = opened.map_err(|error| Failure::usage(error.to_string()))?;
     let own = switch::forward::mac_of(1, port.as_ref());
     let to = arguments.to.unwrap_or(ethernet::BROADCAST);
-    // Told apart from what this host sent before.
+    // Distinguishes it from earlier sessions of this host.
     let session = clock::since_1970().0 as u32 ^ std::process::id().rotate_left(16);
     let sender = Sender::new(own, to, session, program.as_bytes(), clock::now());
     let mut sender = sender.ok_or_else(|| Failure::usage("the program is too long".to_owned()))?;
@@ -51,7 +51,7 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode, Failure> {
         {
             batch.push_bytes(&frame);
         }
-        // What the port does not take now is sent again like what is lost.
+        // Frames that the port does not accept now are sent again, like lost ones.
         port.transmit(&mut batch, now).map_err(broken)?;
         batch.clear();
         if port.receive(&mut batch, now).map_err(broken)? == 0 {

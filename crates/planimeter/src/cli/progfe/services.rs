@@ -1,4 +1,4 @@
-//! What reaches an element beside its ports and its control socket: flags of `planimeter progfe --program`.
+//! Options of `planimeter progfe --program` for services besides ports and control socket.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::cli::connections;
 use crate::cli::element::read;
 use crate::cli::failure::Failure;
 
-/// Characters of a token.
+/// Minimum length of a token, in characters.
 const TOKEN_BYTES_MIN: usize = 16;
 
 /// The flags.
@@ -37,7 +37,7 @@ pub struct Services {
 }
 
 impl Services {
-    /// Tells an element.
+    /// Adds the services to an element's configuration.
     pub fn tell(&self, config: &mut ProGfeConfig, is_insecure: bool) -> Result<(), Failure> {
         config.agents.clone_from(&self.agents);
         config.http = self.http(is_insecure)?;
@@ -45,7 +45,7 @@ impl Services {
         Ok(())
     }
 
-    /// A port alone is one of this host.
+    /// A port without an address means this host.
     fn http(&self, is_insecure: bool) -> Result<Option<HttpConfig>, Failure> {
         let Some(text) = &self.http else { return Ok(None) };
         let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));

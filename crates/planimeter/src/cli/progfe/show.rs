@@ -1,5 +1,5 @@
-//! `planimeter progfe show`: a program's graph drawn, and a running element's with rates on its links, what its
-//! blocks let go no further, and what a frame costs in each of them.
+//! `planimeter progfe show`: draws a program's graph; for a running element also rates on links, drops in blocks, and
+//! the cost of a frame in each block.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -73,7 +73,7 @@ pub fn show(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A program's blocks and links.
+/// Returns a program's blocks and links.
 fn graph(program: &progfe::program::Program) -> Value {
     let links = program.links.iter();
     let links = links
@@ -105,7 +105,7 @@ fn cost(costs: &Costs, at: usize) -> Option<String> {
     })
 }
 
-/// What stands in the picture.
+/// Returns the labels of the drawing.
 fn notes(live: &Live) -> Notes {
     let most = live.links.iter().map(|flow| flow.frames_per_s).fold(0.0, f64::max);
     let link = |(at, flow): (usize, &super::live::Flow)| LinkNote {
@@ -135,10 +135,10 @@ fn notes(live: &Live) -> Notes {
     }
 }
 
-/// Letters of a line below a picture's title.
+/// Length limit of a line below the title, in characters.
 const LINE_LETTERS: usize = 130;
 
-/// A text in lines that are not too long.
+/// Wraps a text to this length.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -155,7 +155,7 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// All of it for a terminal.
+/// Formats all values for a terminal.
 fn text(live: &Live) -> String {
     let program = &live.program;
     let mut lines = vec![format!("{}, revision {}", program.name, program.revision)];
@@ -199,7 +199,7 @@ fn text(live: &Live) -> String {
     lines.join("\n")
 }
 
-/// Rows with their columns below each other: the first to the left, the others to the right.
+/// Formats rows in columns: the first left-aligned, the others right-aligned.
 fn table(head: [&str; 4], rows: &[[String; 4]]) -> Vec<String> {
     let width = |at: usize| {
         let words = rows.iter().map(|row| row[at].chars().count());

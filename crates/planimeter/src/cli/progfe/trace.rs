@@ -1,7 +1,7 @@
-//! `planimeter progfe trace`: what happens to a frame block by block, in a program of a file or in a running element.
+//! `planimeter progfe trace`: follows a frame block by block, in a program file or in a running element.
 //!
-//! Frames of a running element are the next ones that match; they go on as they would. As a capture file each
-//! is there as it came, and again for each port that it left by at once, with what happened to it as a remark.
+//! In a running element these are the next matching frames, which are forwarded as usual. A capture file contains
+//! each frame as received, and again for each port that sent it immediately, with the trace as a comment.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -28,7 +28,7 @@ use crate::cli::failure::Failure;
 use crate::cli::out::{remark, say};
 use crate::cli::stop;
 
-/// Time between two looks at a running element.
+/// Interval between polls of a running element.
 const PAUSE: Nanos = Nanos::from_millis(20);
 
 /// Arguments of `trace`.
@@ -66,7 +66,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Says what happens to frames.
+/// Runs the command.
 pub fn trace(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(control) = &arguments.control {
         return running(control, arguments);
@@ -94,7 +94,7 @@ pub fn trace(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The frames of a capture file.
+/// Reads the frames of a capture file.
 fn frames_of(file: &Path) -> Result<Vec<Vec<u8>>, Failure> {
     let spec = format!("pcap:{}", file.display());
     let opened = ports::open::open(&spec, &ports::afpacket::Options::monitor());
@@ -111,14 +111,14 @@ fn frames_of(file: &Path) -> Result<Vec<Vec<u8>>, Failure> {
     }
 }
 
-/// The next frames that come to a running element.
+/// Traces the next frames of a running element.
 fn running(control: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { count, seconds, when, port, .. } = arguments;
     let for_ms = super::milliseconds("--seconds", *seconds)?;
     let stop = stop::flag()?;
     let mut asking = Asking::open(control)?;
     let asked = json!({ "count": count, "for_ms": for_ms, "port": port, "when": when });
-    // Before anything is asked for: a file that cannot be written leaves the element alone.
+    // Before any request: if the file cannot be written, the element is not touched.
     let file = arguments.write.as_deref().map(|file| Recording::begin(file, &mut asking));
     let mut file = file.transpose()?;
     let id = asking.ask(&json!({ "trace_next": asked }))?["id"].take();
@@ -169,7 +169,7 @@ fn tell(frame: &Value, as_json: bool) {
     }
 }
 
-/// What happened to a frame, a line for each block.
+/// Formats the trace of a frame, a line for each block.
 fn text(frame: &Value) -> String {
     let mut text = String::new();
     for step in frame["steps"].as_array().into_iter().flatten() {
@@ -199,13 +199,13 @@ fn octets(hex: &Value) -> Vec<u8> {
     digits.chunks(2).filter_map(pair).collect()
 }
 
-/// Frames as they came and as they left, in a file.
+/// Writer of frames as received and as sent.
 struct Recording {
     writer: CaptureWriter<File>,
     name: String,
     /// The ports, in the order of interfaces.
     ports: Vec<PortNo>,
-    /// Nanoseconds since 1970 at the beginning of the element's clock.
+    /// Start of the element's clock, in nanoseconds since 1970.
     epoch: u64,
 }
 
@@ -257,7 +257,7 @@ impl Recording {
     }
 }
 
-/// A port as an interface of a capture file.
+/// Describes a port as an interface of a capture file.
 fn described(program: &Program, port: PortNo) -> CaptureOptions {
     let declared = program.ports.iter().find(|it| it.number == port);
     let device = declared.map(|it| it.device.as_str()).filter(|it| !it.is_empty());

@@ -1,4 +1,4 @@
-//! What passed, as a table for people.
+//! Summary of the forwarded messages as a table.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use instrument::trial::Histogram;
 use super::added_words;
 use crate::proxied::{Proxied, median, word};
 
-/// The summary.
+/// Formats the summary.
 pub fn words(done: &Proxied) -> String {
     let mut text = String::new();
     for (name, tally) in &done.tallies {

@@ -1,6 +1,7 @@
-//! What a run's screen shows, as a function of the run's picture and of the time.
+//! Drawing of a run's screen, as a function of the run's state and the time.
 //!
-//! Invariant: without colours it says the same; where there is little room, what is least needed goes first.
+//! Invariant: the screen has the same content without colors. If space is short, the least important parts are
+//! omitted first.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -10,19 +11,19 @@ use ratatui::widgets::{Block, Borders, LineGauge, Paragraph, Sparkline};
 
 use crate::live::picture::{Picture, PortRates, Search, SearchStep};
 
-/// How it looks.
+/// Style of the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
-    /// Without colours.
+    /// Without colors.
     pub plain: bool,
 }
 
-/// Searches, ports and warnings that are shown.
+/// Limits of shown searches, ports and warnings.
 const SEARCHES_MAX: usize = 6;
 const PORTS_MAX: usize = 8;
 const WARNINGS_MAX: usize = 3;
 
-/// Letters of a target's name beside its search.
+/// Length limit of a target's name next to its search, in characters.
 const NAME_MAX: usize = 18;
 
 impl Look {
@@ -35,7 +36,7 @@ impl Look {
     }
 }
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub fn all(frame: &mut Frame<'_>, picture: &Picture, now_ms: u64, look: Look) {
     let ports = picture.ports.len().min(PORTS_MAX);
     let searches = picture.searches.len().min(SEARCHES_MAX);
@@ -164,7 +165,8 @@ fn draw_ports(
     }
 }
 
-/// A row for each search: what met the goal, what is not known, what missed it, and what is tried.
+/// Draws a row for each search: the range that met the goal, the unknown range, the range that missed it, and the
+/// current value.
 fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: Look) {
     let is_one = searches.iter().all(|it| it.sought == searches[0].sought);
     let named = |search: &Search| match is_one {
@@ -207,12 +209,12 @@ fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: L
     titled(frame, area, &title, searches.iter().map(line).collect(), look);
 }
 
-/// Text that a terminal takes as text: it obeys control characters, and names come from outside.
+/// Replaces control characters, which the terminal would interpret, with spaces: names come from outside.
 fn tame(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
-/// A rate, three digits and a letter for thousands or millions.
+/// Formats a rate with three digits and a letter for thousands or millions.
 fn number(value: f64) -> String {
     let (value, unit) = match value {
         _ if value >= 999_500.0 => (value / 1e6, " M"),
@@ -223,7 +225,7 @@ fn number(value: f64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// How long something takes, about.
+/// Formats an approximate duration.
 pub fn span(seconds: f64) -> String {
     match seconds {
         _ if seconds < 90.0 => format!("about {seconds:.0} s"),

@@ -1,11 +1,11 @@
-//! The signature of a stored run: this user began it on this host, so that what it names may run again.
+//! Signature of a stored run: proves that this user began it on this host, so that its external code may run again.
 //!
-//! Whoever unpacks an archive owns its files, so an owner proves nothing. Invariants:
-//!
-//! - The key is made on this host and is in the user's state folder, where only the user can read it. No archive carries it.
-//! - A signature covers the text that says what runs, this machine and the file that it lies beside. A copy of a folder, and one that
-//!   was edited, has no valid signature.
-//! - Where no key can be kept, nothing is signed, and `--trust` has to be given.
+//! The user who unpacks an archive owns its files, so ownership proves nothing. Invariants:
+//! - The key is created on this host and is in the user's state folder, readable by the user only. No archive
+//!   contains it.
+//! - A signature covers the text of the run, this machine and the file next to it. A copied or edited folder has no
+//!   valid signature.
+//! - If no key can be stored, nothing is signed, and `--trust` is required.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
@@ -19,16 +19,16 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::cli::place;
 
-/// The file in a run's folder, or a campaign's. A bundle does not carry it.
+/// The file in a run's or a campaign's folder. A bundle does not contain it.
 pub const SIGNATURE_FILE: &str = "signature";
 
 /// The key's file below the user's state folder.
 const KEY_FILE: &str = "planimeter/key";
 
-/// Bytes of the key.
+/// Length of the key, in bytes.
 const KEY_BYTES: usize = 32;
 
-/// Signs what a folder says is to be run. Where that is not possible, the folder stays without signature.
+/// Signs the text of a folder's run. If that is not possible, the folder stays unsigned.
 pub fn sign(folder: &Path, text: &str) {
     let signature = key(true).and_then(|key| Some(hmac::sign(&key, &message(folder, text)?)));
     if let Some(signature) = signature {
@@ -39,7 +39,7 @@ pub fn sign(folder: &Path, text: &str) {
     }
 }
 
-/// Whether this user signed this text in this folder on this host.
+/// Returns whether this user signed this text in this folder on this host.
 pub fn is_own(folder: &Path, text: &str) -> bool {
     let valid = || {
         let mut hex = String::new();
@@ -53,10 +53,10 @@ pub fn is_own(folder: &Path, text: &str) -> bool {
     valid().is_some()
 }
 
-/// What is signed: each part with its length, so that no two lists of parts are one message.
+/// Returns the signed message: each part with its length, so that different lists of parts give different messages.
 fn message(folder: &Path, text: &str) -> Option<Vec<u8>> {
     let files = [CAMPAIGN_FILE, TRIALS_FILE].map(|name| folder.join(name));
-    // Neither file is ever replaced, so that the number stays; nobody chooses it.
+    // Neither file is ever replaced, so the inode stays the same; it cannot be chosen.
     let inode = files.iter().find_map(|path| fs::metadata(path).ok())?.ino().to_string();
     let machine = fs::read_to_string("/etc/machine-id").unwrap_or_default();
     let mut message = Vec::new();
@@ -67,7 +67,7 @@ fn message(folder: &Path, text: &str) -> Option<Vec<u8>> {
     Some(message)
 }
 
-/// The user's key; made where it is missing and asked for.
+/// Returns the user's key; creates a missing one if `is_made` is set.
 fn key(is_made: bool) -> Option<hmac::Key> {
     let path = state_folder()?.join(KEY_FILE);
     let bytes = match stored_key(&path) {
@@ -80,7 +80,7 @@ fn key(is_made: bool) -> Option<hmac::Key> {
     Some(hmac::Key::new(hmac::HMAC_SHA256, &bytes?))
 }
 
-/// The key as it is stored, unless others could have read it or written it.
+/// Reads the stored key, unless other users could have read or written it.
 fn stored_key(path: &Path) -> Option<[u8; KEY_BYTES]> {
     let mut file = File::open(path).ok()?;
     let facts = file.metadata().ok()?;
@@ -92,7 +92,7 @@ fn stored_key(path: &Path) -> Option<[u8; KEY_BYTES]> {
     Some(bytes)
 }
 
-/// Makes a key, unless another process has made one meanwhile.
+/// Creates a key, unless another process has just created one.
 fn make_key(path: &Path) -> Option<()> {
     let mut bytes = [0; KEY_BYTES];
     SystemRandom::new().fill(&mut bytes).ok()?;
@@ -109,7 +109,7 @@ fn make_key(path: &Path) -> Option<()> {
     }
 }
 
-/// Where programs keep state of this user (XDG Base Directory Specification 0.8).
+/// Returns the folder for state of this user (XDG Base Directory Specification 0.8).
 fn state_folder() -> Option<PathBuf> {
     let absolute = |name| place::variable(name).map(PathBuf::from).filter(|it| it.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))

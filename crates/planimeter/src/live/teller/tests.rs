@@ -1,4 +1,4 @@
-//! What is told is followed, whatever happens to the file meanwhile.
+//! Tests that followers see all written events, whatever happens to the file.
 
 use std::fs::OpenOptions;
 
@@ -7,7 +7,7 @@ use crate::live::event::Rates;
 use crate::live::follow::{Follower, LINE_BYTES_MAX, Looked};
 use crate::live::picture::tests::{events, picture as made_up};
 
-/// A gauge on which nothing is shown.
+/// A gauge without readings.
 static EMPTY: Gauge = Gauge::new();
 
 struct Folder(PathBuf);
@@ -32,7 +32,7 @@ impl Drop for Folder {
     }
 }
 
-/// Follows until this is so.
+/// Follows until the condition holds.
 fn until(follower: &mut Follower, is: impl Fn(&Picture) -> bool) {
     while !is(follower.picture()) {
         if follower.look() == Looked::Nothing {
@@ -132,16 +132,17 @@ fn nonsense_in_the_file_costs_little_and_hides_nothing_else() {
     assert!(Follower::open(&elsewhere.0).is_none(), "a link is not followed");
 }
 
-/// Processor time that this thread has had, nanoseconds.
+/// Returns the CPU time of this thread, in nanoseconds.
 #[allow(clippy::disallowed_methods)]
 fn processor_ns() -> u64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// What writing takes of a core, measured alone: the writer's own work for as many looks, of sixteen ports and all steps of latency, with a
-/// trial of a search beginning and ending at every eighth (`cargo test -p planimeter --lib writing_alone -- --ignored --nocapture`; the
-/// number stands in decision 35).
+/// Measures the writer's share of a core alone: its work for as many polls, of sixteen ports and all latency steps,
+/// with a trial of a search that begins and ends at every eighth poll.
+///
+/// Run: `cargo test -p planimeter --lib writing_alone -- --ignored --nocapture`. Decision 35 states the result.
 #[test]
 #[ignore = "a measurement: it wants a thread that is not disturbed"]
 fn writing_alone_takes_a_small_part_of_a_core() {

@@ -18,7 +18,7 @@ pub const COMMANDS: &Words<BundleCommand> = &[
     ("discard", BundleCommand::Discard),
 ];
 
-/// A bundle control message.
+/// Parses a bundle control message.
 pub fn control(keys: &mut Keys<'_>) -> Result<BundleControl, String> {
     Ok(BundleControl {
         id: keys.number("bundle", 0)?,
@@ -29,7 +29,7 @@ pub fn control(keys: &mut Keys<'_>) -> Result<BundleControl, String> {
     })
 }
 
-/// A bundle add message; the message in it is an object as any other.
+/// Parses a bundle add message; the message in it is an object like any other.
 pub fn add(keys: &mut Keys<'_>, names: &Names, now: Nanos) -> Result<BundleAddMessage, String> {
     let message = keys.take("message").ok_or("it has no message")?;
     Ok(BundleAddMessage {
@@ -46,7 +46,7 @@ fn properties(keys: &mut Keys<'_>) -> Result<Vec<BundleProperty>, String> {
     Ok(all)
 }
 
-/// A bundle control message as [`control`] reads it.
+/// Writes a bundle control message as [`control`] reads it.
 pub fn control_json(it: &BundleControl) -> Value {
     let mut value = json!({
         "bundle": it.id,
@@ -58,7 +58,7 @@ pub fn control_json(it: &BundleControl) -> Value {
     value
 }
 
-/// A bundle add message as [`add`] reads it.
+/// Writes a bundle add message as [`add`] reads it.
 pub fn add_json(it: &BundleAddMessage) -> Value {
     let message = super::typed(&it.message);
     let mut value = json!({ "bundle": it.id, "flags": it.flags.names(), "message": message });
@@ -77,7 +77,7 @@ fn properties_json(value: &mut Value, properties: &[BundleProperty]) {
     value["experimenters"] = others.into();
 }
 
-/// A request for the limits of scheduled bundles.
+/// Parses a request for the limits of scheduled bundles.
 pub fn features_request(keys: &mut Keys<'_>) -> Result<BundleFeaturesRequest, String> {
     let limits = |keys: &mut Keys<'_>| {
         let mut of = |key: &str| Ok::<_, String>(keys.object(key, time)?.unwrap_or_default());
@@ -93,7 +93,7 @@ pub fn features_request(keys: &mut Keys<'_>) -> Result<BundleFeaturesRequest, St
     Ok(BundleFeaturesRequest { flags: keys.bits("flags")?, properties })
 }
 
-/// Limits of scheduled bundles.
+/// Writes the limits of scheduled bundles.
 pub fn features_json(properties: &[BundleFeatureProperty]) -> Value {
     let one = |it: &BundleFeatureProperty| match it {
         BundleFeatureProperty::Time { accuracy, future_max, past_max, timestamp } => {

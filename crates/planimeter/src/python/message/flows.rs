@@ -20,13 +20,13 @@ pub const COMMANDS: &Words<FlowModCommand> = &[
     ("delete_strict", FlowModCommand::DeleteStrict),
 ];
 
-/// Tables with a name.
+/// Named table numbers.
 pub const TABLES: &Words<u8> = &[("all", TABLE_ALL)];
 
-/// Groups that stand for several, as filters.
+/// Named group numbers in filters.
 pub const GROUPS_ANY: &Words<u32> = &[("any", GROUP_ANY)];
 
-/// A flow-mod; its instructions may be given as the actions to apply.
+/// Parses a flow-mod; its instructions may be given as actions to apply.
 pub fn flow_mod(keys: &mut Keys<'_>) -> Result<FlowMod, String> {
     let plain = FlowMod::default();
     let applied = keys.take("actions").as_ref().map(flow::actions).transpose()?;
@@ -53,7 +53,7 @@ pub fn flow_mod(keys: &mut Keys<'_>) -> Result<FlowMod, String> {
     })
 }
 
-/// A match; any where the key is absent.
+/// Parses a match; without the key it matches everything.
 pub fn matching(keys: &mut Keys<'_>, key: &str) -> Result<Match, String> {
     Ok(keys.take(key).as_ref().map(flow::matching).transpose()?.unwrap_or_default())
 }
@@ -63,7 +63,8 @@ fn buffer(keys: &mut Keys<'_>) -> Result<Option<BufferId>, String> {
     Ok(Some(buffer).filter(|&buffer| buffer != BufferId::MAX))
 }
 
-/// A packet-out. Its frame is given by its bytes, or as a frame of a stream that is ready: `{"stream": 1, "number": 7}`.
+/// Parses a packet-out. Its frame is given as bytes, or as a frame of a prepared stream: `{"stream": 1, "number":
+/// 7}`.
 pub fn packet_out(keys: &mut Keys<'_>, names: &Names, now: Nanos) -> Result<PacketOut, String> {
     let data = match keys.look("data") {
         Some(Value::Object(frame)) => {
@@ -85,7 +86,7 @@ pub fn packet_out(keys: &mut Keys<'_>, names: &Names, now: Nanos) -> Result<Pack
     })
 }
 
-/// Which flow entries a request is about.
+/// Parses the filter of a request for flow entries.
 pub fn which(keys: &mut Keys<'_>) -> Result<FlowStatsRequest, String> {
     let plain = FlowStatsRequest::default();
     Ok(FlowStatsRequest {

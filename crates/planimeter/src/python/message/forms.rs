@@ -4,7 +4,7 @@
 
 use openflow::version::{ActionKind, End, InstructionKind, MessageKind, MultipartKind};
 
-/// An example of a message that a controller sends; none for what only a switch sends.
+/// Returns an example of a message that a controller sends; `None` for messages that only a switch sends.
 pub fn message(kind: MessageKind) -> Option<&'static str> {
     Some(match kind {
         MessageKind::Hello => r#"{"type": "hello", "versions": 16}"#,
@@ -64,7 +64,7 @@ pub fn message(kind: MessageKind) -> Option<&'static str> {
     })
 }
 
-/// An example of an action.
+/// Returns an example of an action.
 pub fn action(kind: ActionKind) -> &'static str {
     match kind {
         ActionKind::Output => r#"{"output": {"port": "controller", "max_len": 128}}"#,
@@ -106,7 +106,7 @@ pub fn action(kind: ActionKind) -> &'static str {
     }
 }
 
-/// An example of an instruction.
+/// Returns an example of an instruction.
 pub fn instruction(kind: InstructionKind) -> &'static str {
     match kind {
         InstructionKind::GotoTable => r#"{"goto_table": 1}"#,
@@ -124,7 +124,7 @@ pub fn instruction(kind: InstructionKind) -> &'static str {
     }
 }
 
-/// An example of a multipart request.
+/// Returns an example of a multipart request.
 pub fn multipart(kind: MultipartKind) -> &'static str {
     match kind {
         MultipartKind::Desc => r#"{"type": "multipart_request", "of": "desc"}"#,

@@ -35,19 +35,19 @@ pub const METER_COMMANDS: &Words<MeterModCommand> = &[
     ("delete", MeterModCommand::Delete),
 ];
 
-/// Groups with a name.
+/// Named group numbers.
 pub const GROUPS: &Words<u32> = &[("all", GROUP_ALL)];
 
-/// Meters with a name.
+/// Named meter numbers.
 pub const METERS: &Words<u32> =
     &[("all", METER_ALL), ("slowpath", METER_SLOWPATH), ("controller", METER_CONTROLLER)];
 
 const BUCKETS: &Words<u32> = &[("first", BUCKET_FIRST), ("last", BUCKET_LAST), ("all", BUCKET_ALL)];
 
-/// The names of a band's types, and of what an experimenter defines.
+/// Names of band types, including experimenter bands.
 const BANDS: [&str; 3] = ["drop", "dscp_remark", "experimenter"];
 
-/// A group-mod.
+/// Parses a group-mod.
 pub fn group_mod(keys: &mut Keys<'_>) -> Result<GroupMod, String> {
     let plain = GroupMod::default();
     Ok(GroupMod {
@@ -72,7 +72,7 @@ fn bucket(keys: &mut Keys<'_>) -> Result<Bucket, String> {
     })
 }
 
-/// A group-mod as [`group_mod`] reads it.
+/// Writes a group-mod as [`group_mod`] reads it.
 pub fn group_mod_json(it: &GroupMod) -> Value {
     let mut value = group_json(it.group, it.kind, &it.buckets);
     value["command"] = word(GROUP_COMMANDS, &it.command).into();
@@ -81,7 +81,7 @@ pub fn group_mod_json(it: &GroupMod) -> Value {
     value
 }
 
-/// A group: its number, type and buckets.
+/// Writes a group: its number, type and buckets.
 pub fn group_json(group: u32, kind: GroupKind, buckets: &[Bucket]) -> Value {
     json!({
         "group": group,
@@ -101,7 +101,7 @@ fn bucket_json(it: &Bucket) -> Value {
     })
 }
 
-/// A meter-mod.
+/// Parses a meter-mod.
 pub fn meter_mod(keys: &mut Keys<'_>) -> Result<MeterMod, String> {
     Ok(MeterMod {
         command: keys.word("command", MeterModCommand::Add, METER_COMMANDS)?,
@@ -123,14 +123,14 @@ fn band(keys: &mut Keys<'_>) -> Result<MeterBand, String> {
     Ok(MeterBand { rate: keys.number("rate", 0)?, burst: keys.number("burst", 0)?, kind })
 }
 
-/// A meter-mod as [`meter_mod`] reads it.
+/// Writes a meter-mod as [`meter_mod`] reads it.
 pub fn meter_mod_json(it: &MeterMod) -> Value {
     let mut value = meter_json(it.meter, &it.flags.names(), &it.bands);
     value["command"] = word(METER_COMMANDS, &it.command).into();
     value
 }
 
-/// A meter: its number, flags and bands.
+/// Writes a meter: its number, flags and bands.
 pub fn meter_json(meter: u32, flags: &[&str], bands: &[MeterBand]) -> Value {
     let band = |it: &MeterBand| {
         let mut value = json!({ "rate": it.rate, "burst": it.burst });

@@ -1,4 +1,4 @@
-//! Reads the keys of a JSON object, each once.
+//! Reader of a JSON object's keys, each of which is taken once.
 //!
 //! Invariant: a key that the reader does not take is an error.
 
@@ -9,7 +9,7 @@ use super::super::flow;
 
 /// A set of named bits, such as [`openflow::model::FlowModFlags`].
 pub trait Bits: Copy + Default + std::ops::BitOrAssign {
-    /// The bit with this name.
+    /// Returns the bit with this name.
     fn named(name: &str) -> Option<Self>;
 }
 
@@ -41,7 +41,7 @@ bits!(
 /// Names of the values of an enumeration.
 pub type Words<T> = [(&'static str, T)];
 
-/// The name of a value; the table has all values of its type.
+/// Returns the name of a value; the table has all values of its type.
 pub fn word<T: PartialEq>(words: &Words<T>, value: &T) -> &'static str {
     words.iter().find(|(_, it)| it == value).map_or("", |(name, _)| name)
 }
@@ -50,23 +50,23 @@ pub fn word<T: PartialEq>(words: &Words<T>, value: &T) -> &'static str {
 pub struct Keys<'a>(Map<String, Value>, &'a str);
 
 impl<'a> Keys<'a> {
-    /// The keys of an object, which errors call `what`.
+    /// Reads the keys of an object, which errors call `what`.
     pub fn of(value: &Value, what: &'a str) -> Result<Keys<'a>, String> {
         let object = value.as_object().ok_or_else(|| format!("{what} is no object: {value}"))?;
         Ok(Keys(object.clone(), what))
     }
 
-    /// The value of a key; null is none.
+    /// Takes the value of a key; null counts as missing.
     pub fn take(&mut self, key: &str) -> Option<Value> {
         self.0.remove(key).filter(|value| !value.is_null())
     }
 
-    /// The value of a key that stays.
+    /// Returns the value of a key without taking it.
     pub fn look(&self, key: &str) -> Option<&Value> {
         self.0.get(key)
     }
 
-    /// A number that its type holds.
+    /// Takes a number in the range of its type.
     pub fn number<T: TryFrom<i128>>(&mut self, key: &str, default: T) -> Result<T, String> {
         let Some(value) = self.take(key) else { return Ok(default) };
         let whole = value.as_u64().map(i128::from).or_else(|| value.as_i64().map(i128::from));
@@ -74,7 +74,7 @@ impl<'a> Keys<'a> {
         number.ok_or_else(|| format!("{key} is no number that fits: {value}"))
     }
 
-    /// A number, or a name for one.
+    /// Takes a number or a named number.
     pub fn number_or<T: TryFrom<i128> + Copy>(
         &mut self,
         key: &str,
@@ -87,13 +87,13 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// True or false.
+    /// Takes a boolean.
     pub fn is(&mut self, key: &str) -> Result<bool, String> {
         let Some(value) = self.take(key) else { return Ok(false) };
         value.as_bool().ok_or_else(|| format!("{key} is neither true nor false: {value}"))
     }
 
-    /// One of these names.
+    /// Takes one of these names.
     pub fn word<T: Copy>(&mut self, key: &str, default: T, words: &Words<T>) -> Result<T, String> {
         let Some(value) = self.take(key) else { return Ok(default) };
         let text = value.as_str();
@@ -104,7 +104,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// A list of names of bits.
+    /// Takes a list of bit names.
     pub fn bits<T: Bits>(&mut self, key: &str) -> Result<T, String> {
         let mut all = T::default();
         for name in self.values(key)? {
@@ -114,19 +114,19 @@ impl<'a> Keys<'a> {
         Ok(all)
     }
 
-    /// A port, by its number or name.
+    /// Takes a port by number or name.
     pub fn port(&mut self, key: &str, default: u32) -> Result<u32, String> {
         self.take(key).map_or(Ok(default), |value| flow::port(&value))
     }
 
-    /// Bytes, as hexadecimal digits.
+    /// Takes bytes as hexadecimal digits.
     pub fn data(&mut self, key: &str) -> Result<Vec<u8>, String> {
         let Some(value) = self.take(key) else { return Ok(Vec::new()) };
         let bytes = value.as_str().and_then(super::bytes);
         bytes.ok_or_else(|| format!("{key} is not hexadecimal"))
     }
 
-    /// An Ethernet address.
+    /// Takes a MAC address.
     pub fn mac(&mut self, key: &str) -> Result<[u8; 6], String> {
         let Some(value) = self.take(key) else { return Ok([0; 6]) };
         let digits = value.as_str().map(|text| text.replace(':', ""));
@@ -136,7 +136,7 @@ impl<'a> Keys<'a> {
             .ok_or_else(|| format!("{key} is no Ethernet address: {value}"))
     }
 
-    /// The elements of a list; none where the key is absent.
+    /// Takes the elements of a list; empty if the key is missing.
     pub fn values(&mut self, key: &str) -> Result<Vec<Value>, String> {
         match self.take(key) {
             None => Ok(Vec::new()),
@@ -145,7 +145,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// The elements of a list of objects.
+    /// Takes the elements of a list of objects.
     pub fn rows<T>(
         &mut self,
         key: &str,
@@ -160,12 +160,12 @@ impl<'a> Keys<'a> {
         self.values(key)?.iter().map(row).collect()
     }
 
-    /// What experimenters define, a list.
+    /// Takes a list of experimenter data.
     pub fn experimenters(&mut self) -> Result<Vec<Experimenter>, String> {
         self.rows("experimenters", experimenter)
     }
 
-    /// The object of a key, if there is one.
+    /// Takes the object of a key, if there is one.
     pub fn object<T>(
         &mut self,
         key: &str,
@@ -178,7 +178,7 @@ impl<'a> Keys<'a> {
         Ok(Some(found))
     }
 
-    /// Refuses keys that were not taken.
+    /// Rejects keys that were not taken.
     pub fn all_taken(self) -> Result<(), String> {
         match self.0.keys().next() {
             Some(key) => Err(format!("{} has no {key:?} here", self.1)),
@@ -187,17 +187,17 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// What an experimenter defines.
+/// Parses experimenter data.
 pub fn experimenter(keys: &mut Keys<'_>) -> Result<Experimenter, String> {
     Ok(Experimenter { experimenter: keys.number("experimenter", 0)?, body: keys.data("body")? })
 }
 
-/// The same as [`experimenter`] reads it.
+/// Writes experimenter data as [`experimenter`] reads it.
 pub fn experimenter_json(it: &Experimenter) -> Value {
     json!({ "experimenter": it.experimenter, "body": super::hex(&it.body) })
 }
 
-/// Several of them.
+/// Writes a list of experimenter data.
 pub fn experimenters_json(all: &[Experimenter]) -> Value {
     all.iter().map(experimenter_json).collect()
 }

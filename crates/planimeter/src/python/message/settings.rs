@@ -1,4 +1,4 @@
-//! Settings of the switch, its ports and tables, roles and asynchronous messages as JSON.
+//! Configuration of the switch, its ports and tables, roles and asynchronous messages as JSON.
 
 use openflow::model::{
     AsyncConfig, AsyncExperimenter, FragmentHandling, OpticalMod, PortMod, PortModProperty, Role,
@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 use super::flows::TABLES;
 use super::keys::{Keys, Words, experimenter, experimenter_json, word};
 
-/// What happens to IP fragments.
+/// Handling of IP fragments.
 pub const FRAGMENTS: &Words<FragmentHandling> = &[
     ("normal", FragmentHandling::Normal),
     ("drop", FragmentHandling::Drop),
     ("reassemble", FragmentHandling::Reassemble),
 ];
 
-/// What becomes of a table miss (1.1 and 1.2).
+/// Handling of a table miss (1.1 and 1.2).
 pub const MISSES: &Words<TableMiss> = &[
     ("controller", TableMiss::Controller),
     ("continue", TableMiss::Continue),
@@ -32,7 +32,7 @@ pub const ROLES: &Words<Role> = &[
     ("slave", Role::Slave),
 ];
 
-/// Settings of the switch.
+/// Parses the switch configuration.
 pub fn set_config(keys: &mut Keys<'_>) -> Result<SwitchConfig, String> {
     let plain = SwitchConfig::default();
     Ok(SwitchConfig {
@@ -42,7 +42,7 @@ pub fn set_config(keys: &mut Keys<'_>) -> Result<SwitchConfig, String> {
     })
 }
 
-/// The same as [`set_config`] reads it.
+/// Writes it as [`set_config`] reads it.
 pub fn set_config_json(it: &SwitchConfig) -> Value {
     json!({
         "fragments": word(FRAGMENTS, &it.fragments),
@@ -51,7 +51,7 @@ pub fn set_config_json(it: &SwitchConfig) -> Value {
     })
 }
 
-/// How a port behaves.
+/// Parses a port-mod.
 pub fn port_mod(keys: &mut Keys<'_>) -> Result<PortMod, String> {
     let optical = |keys: &mut Keys<'_>| {
         Ok(PortModProperty::Optical(OpticalMod {
@@ -74,7 +74,7 @@ pub fn port_mod(keys: &mut Keys<'_>) -> Result<PortMod, String> {
     })
 }
 
-/// How a table behaves, of which [`table_config`] is a part.
+/// Parses a table-mod, which includes [`table_config`].
 pub fn table_mod(keys: &mut Keys<'_>) -> Result<TableMod, String> {
     let vacancy = |keys: &mut Keys<'_>| {
         Ok(TableModProperty::Vacancy {
@@ -96,7 +96,7 @@ pub fn table_mod(keys: &mut Keys<'_>) -> Result<TableMod, String> {
     })
 }
 
-/// How a table behaves without its properties.
+/// Parses a table's configuration without its properties.
 pub fn table_config(keys: &mut Keys<'_>) -> Result<TableConfig, String> {
     Ok(TableConfig {
         miss: keys.word("miss", TableMiss::default(), MISSES)?,
@@ -105,7 +105,7 @@ pub fn table_config(keys: &mut Keys<'_>) -> Result<TableConfig, String> {
     })
 }
 
-/// The same as [`table_mod`] reads it.
+/// Writes it as [`table_mod`] reads it.
 pub fn table_mod_json(it: &TableMod) -> Value {
     let mut value = table_config_json(&it.config);
     value["table"] = it.table.into();
@@ -123,7 +123,7 @@ pub fn table_mod_json(it: &TableMod) -> Value {
     value
 }
 
-/// The same as [`table_config`] reads it.
+/// Writes it as [`table_config`] reads it.
 pub fn table_config_json(it: &TableConfig) -> Value {
     json!({
         "miss": word(MISSES, &it.miss),
@@ -132,7 +132,7 @@ pub fn table_config_json(it: &TableConfig) -> Value {
     })
 }
 
-/// A request for a role.
+/// Parses a role request.
 pub fn role_request(keys: &mut Keys<'_>) -> Result<RoleRequest, String> {
     Ok(RoleRequest {
         role: keys.word("role", Role::NoChange, ROLES)?,
@@ -141,7 +141,7 @@ pub fn role_request(keys: &mut Keys<'_>) -> Result<RoleRequest, String> {
     })
 }
 
-/// The same as [`role_request`] reads it.
+/// Writes it as [`role_request`] reads it.
 pub fn role_request_json(it: &RoleRequest) -> Value {
     json!({
         "role": word(ROLES, &it.role),
@@ -150,7 +150,7 @@ pub fn role_request_json(it: &RoleRequest) -> Value {
     })
 }
 
-/// Which asynchronous messages are sent: sets of reasons by message, for masters and equals, and for slaves.
+/// Parses the asynchronous configuration: sets of reasons by message, for masters and equals, and for slaves.
 pub fn async_config(keys: &mut Keys<'_>) -> Result<AsyncConfig, String> {
     let mut config = AsyncConfig::default();
     for (key, slave) in [("master", false), ("slave", true)] {
@@ -173,7 +173,7 @@ pub fn async_config(keys: &mut Keys<'_>) -> Result<AsyncConfig, String> {
     Ok(config)
 }
 
-/// A set of reasons: a list of their numbers.
+/// Takes a set of reasons as a list of their numbers.
 fn reasons(keys: &mut Keys<'_>, key: &str) -> Result<u32, String> {
     let bit = |value: Value| {
         let number = value.as_u64().filter(|number| *number < 32);
@@ -182,7 +182,7 @@ fn reasons(keys: &mut Keys<'_>, key: &str) -> Result<u32, String> {
     keys.values(key)?.into_iter().try_fold(0, |all, value| Ok(all | bit(value)?))
 }
 
-/// The same as [`async_config`] reads it.
+/// Writes it as [`async_config`] reads it.
 pub fn async_config_json(it: &AsyncConfig) -> Value {
     let of = |slave: bool| -> Map<String, Value> {
         let own = it.masks.iter().filter(|mask| mask.slave == slave);

@@ -19,7 +19,7 @@ const MONITOR_COMMANDS: &Words<FlowMonitorCommand> = &[
 
 const QUEUES: &Words<u32> = &[("all", QUEUE_ALL)];
 
-/// A multipart request; `of` names its type.
+/// Parses a multipart request; `of` names its type.
 pub fn request(keys: &mut Keys<'_>) -> Result<MultipartRequest, String> {
     let of = keys.take("of").ok_or("it does not say of what")?;
     let named = |kind: &&MultipartKind| of.as_str() == Some(kind.name());

@@ -1,4 +1,4 @@
-//! Features of tables as JSON.
+//! Table features as JSON.
 
 use openflow::model::{
     ActionId, Experimenter, Field, FieldId, InstructionId, TableFeatures, TableFeaturesCommand,
@@ -20,10 +20,10 @@ const COMMANDS: &Words<TableFeaturesCommand> = &[
 
 const WHENS: &Words<When> = &[("write", When::Write), ("apply", When::Apply)];
 
-/// The end of a field's name that has a mask.
+/// Suffix of a field's name that has a mask.
 const MASKED: &str = "/mask";
 
-/// What one table can do.
+/// Parses the features of one table.
 pub fn features(keys: &mut Keys<'_>) -> Result<TableFeatures, String> {
     let name = keys.take("name");
     Ok(TableFeatures {
@@ -119,7 +119,7 @@ fn field_id(value: &Value) -> Result<FieldId, String> {
     Ok(found)
 }
 
-/// What one table can do, as [`features`] reads it.
+/// Writes the features of one table as [`features`] reads them.
 pub fn features_json(it: &TableFeatures) -> Value {
     let mut value = table_config_json(&it.capabilities);
     value["table"] = it.table.into();
@@ -170,13 +170,13 @@ fn property_json(it: &TableProperty) -> Value {
         TableProperty::Experimenter { miss, body } => {
             let mut value = experimenter_json(body);
             (value["property"], value["miss"]) = ("experimenter".into(), (*miss).into());
-            // The number stands under the same key as in any other experimenter's object.
+            // The number has the same key as in any other experimenter object.
             value
         }
     }
 }
 
-/// A field by its name, as tables and ports list it.
+/// Returns the name of a field, as tables and ports list it.
 pub fn field_json(id: &FieldId) -> Value {
     match id {
         FieldId::Known { field, masked: false } => field.name().into(),

@@ -1,6 +1,7 @@
-//! What a script receives of a message, beside its kind.
+//! Content of the messages that a script receives, without their kind.
 //!
-//! Invariants: every kind of message has an object here; what a script may also send has the form in which it sends it.
+//! Invariants: every kind of message has an object here. A message that a script may also send has the form in which
+//! it sends it.
 
 use openflow::model::message::Message;
 use openflow::model::{
@@ -18,7 +19,7 @@ use super::settings::{
 use super::tables::{features_json, field_json};
 use super::{bundles, groups, hex, typed};
 
-/// What a script receives of a message beside its kind.
+/// Writes the content of a message, without its kind.
 pub fn told(message: &Message) -> Value {
     match message {
         Message::Hello(it) => json!({ "versions": it.versions }),
@@ -121,7 +122,7 @@ fn removed(it: &FlowRemoved) -> Value {
     })
 }
 
-/// The rows of a multipart reply.
+/// Writes the rows of a multipart reply.
 fn rows(body: &MultipartReplyBody) -> Value {
     match body {
         MultipartReplyBody::Desc(it) => json!([{
@@ -249,7 +250,7 @@ fn flow_row(it: &FlowStats) -> Value {
     })
 }
 
-/// Counters where they are given, as the instruction `stat_trigger` has them too.
+/// Writes the counters that are present; the instruction `stat_trigger` uses the same form.
 pub fn counters(it: &Counters) -> Value {
     let ns = |span: Option<packet::time::Nanos>| span.map(|span| span.0);
     json!({

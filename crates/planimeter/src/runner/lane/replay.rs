@@ -1,7 +1,9 @@
-//! The replay of a lane from the trials that an earlier attempt stored.
+//! Replay of a lane from the trials that an earlier attempt stored.
 //!
-//! Invariants: a stored trial counts where the method asks for it and nowhere else; where some are missing, each is looked for by what
-//! it was for and what it sent; what is not stored is measured.
+//! Invariants:
+//! - A stored trial counts only where the method requests it.
+//! - If some are missing, each trial is found by its purpose and its load.
+//! - A trial that is not stored is measured.
 
 use std::collections::VecDeque;
 
@@ -16,12 +18,13 @@ use super::{Lane, Next};
 use crate::runner::recording;
 
 impl Lane {
-    /// Takes the trials of this lane that an earlier attempt stored, in order.
+    /// Takes this lane's trials of an earlier attempt, in order.
     pub fn take_stored(&mut self, stored: VecDeque<record::Trial>, has_gaps: bool) {
         (self.stored, self.has_gaps) = (stored, has_gaps);
     }
 
-    /// Replays stored trials as long as the method asks for one of them; these. One that was cut short is to be run again.
+    /// Replays stored trials while the method requests one of them, and returns them. A trial that was interrupted
+    /// runs again.
     pub fn catch_up(&mut self) -> Vec<record::Trial> {
         let mut used = Vec::new();
         while let Some(first) = self.stored.front() {
@@ -53,7 +56,7 @@ impl Lane {
         used
     }
 
-    /// Where the trial that is to be done next stands among those that are stored.
+    /// Returns the index of the next trial among the stored ones.
     fn stored_as(&self, next: &Next) -> Option<usize> {
         if !self.has_gaps {
             return Some(0);
@@ -71,7 +74,7 @@ impl Lane {
         })
     }
 
-    /// Goes on as if the next trial had been run, and this had come of it.
+    /// Advances as if the next trial had run with the stored result.
     fn replay(&mut self, next: Next, stored: &record::Trial) {
         match next {
             Next::Trial(point, trial) => {
@@ -91,9 +94,9 @@ impl Lane {
     }
 }
 
-/// Whether a stored trial sent what this one is to send: steps of a search differ in nothing else.
+/// Returns whether a stored trial sent the load of this one; steps of a search differ only in their load.
 fn has_load_of(stored: &record::Trial, trial: &Trial) -> bool {
-    /// Frames by which rounding can differ, for each stream and each capture file.
+    /// Frames of rounding difference for each stream and each capture file.
     const FRAMES_ROUNDED: f64 = 2.0;
     let frames = |(place, stream): (usize, &Stream)| {
         stream.rate_pps() * trial.window(place).span().as_secs_f64()
@@ -104,7 +107,7 @@ fn has_load_of(stored: &record::Trial, trial: &Trial) -> bool {
     stored.duration_ns_intended == trial.duration.0 && (is_near || !trial.replays.is_empty())
 }
 
-/// What was said of a stored trial.
+/// Returns the verdict on a stored trial.
 fn said(stored: &record::Trial) -> Verdict {
     if stored.flags.contains(&record::Flag::Repeated) {
         Verdict::Again
@@ -115,8 +118,8 @@ fn said(stored: &record::Trial) -> Verdict {
     }
 }
 
-/// A report with what a method digests of it; what it does not, histograms for one, is empty. The
-/// whole of it is in the record already.
+/// Restores the parts of a report that a method uses; others, such as histograms, are empty. The record already holds
+/// the whole report.
 fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
     let total = Load {
         intended: stored.frames_intended,
@@ -125,7 +128,7 @@ fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
         duration_offered: Nanos(stored.duration_ns_effective),
         duration_forwarded: Nanos(stored.duration_ns_receiving.unwrap_or(0)),
     };
-    // Its flag says so too where frames were lost in the tester's own rings.
+    // The trial's flag also reports frames lost in the tester's own rings.
     let share = total.offered_share();
     let mut report = TrialReport::unmeasured(trial, Nanos::ZERO, total);
     report.classes.duplicate = stored.classes.duplicate;
@@ -139,7 +142,7 @@ fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
     report
 }
 
-/// What a method digests of a stream.
+/// Restores the parts of a stream's report that a method uses.
 fn restored_stream(
     trial: &Trial,
 ) -> impl Fn(((&record::StreamCount, &Stream), usize)) -> StreamReport + use<'_> {

@@ -1,8 +1,8 @@
-//! A module's report as a line of the record, and back as far as a method needs it.
+//! Conversion of a module's report to a line of the record, and back as far as a method needs it.
 //!
-//! The account is that of every trial: frames that left = frames that came back + drops by place and
-//! reason + unexplained, where a frame that came back inside a message came back too. Where hosts sent frames of
-//! their own as well, what was lost may be theirs: it stands among the counters and is in no account.
+//! The balance is that of every trial: frames sent = frames received + drops by place and reason + unexplained. A
+//! frame that returns inside a message counts as received. Where hosts also sent frames, lost frames may be theirs:
+//! the losses are recorded as counters and stay out of the balance.
 
 use instrument::account::Account;
 use instrument::module::{
@@ -18,7 +18,7 @@ use serde_json::{Map, json};
 
 use super::{Around, Facts};
 
-/// The line for a module of this name.
+/// Returns the line for a module of this name.
 pub fn trial(
     facts: &Facts<'_>,
     name: &str,
@@ -28,7 +28,7 @@ pub fn trial(
     let sum = |pick: fn(&StreamAccount) -> u64| report.streams.iter().map(pick).sum::<u64>();
     let (sent, expected) = (sum(|it| it.sent), sum(|it| it.expected));
     let unsent = sum(|it| it.unsent_late + it.unsent_refused);
-    // Those that only a packet-out sent are in no account of what left.
+    // Frames sent only by a packet-out do not count as sent by the tester.
     let received = sum(|it| (it.arrived + it.late + it.only_told).min(it.sent));
     let span = report.ended_at.since(report.started_at);
     let (drops, beside) = whose(report, [own_drops(report), super::drops_around(around)].concat());
@@ -81,7 +81,7 @@ pub fn trial(
     }
 }
 
-/// What was lost of the tester's frames, and what stands beside as counters because hosts sent frames too.
+/// Separates losses of the tester's frames from losses that become mere counters because hosts also sent frames.
 fn whose(
     report: &StageReport,
     drops: Vec<record::Drop>,
@@ -97,7 +97,7 @@ fn whose(
     (Vec::new(), drops.into_iter().map(counter).collect())
 }
 
-/// What the tester's ports lost.
+/// Returns the losses in the tester's ports.
 fn own_drops(report: &StageReport) -> Vec<record::Drop> {
     let mut account = Account::default();
     for &(reason, frames) in report.ports.iter().flat_map(|port| &port.counters.drops) {
@@ -201,7 +201,7 @@ fn run(name: &str, report: &StageReport, span: Nanos) -> ModuleRun {
     }
 }
 
-/// What was seen of all connections on the wire.
+/// Summarizes the captures of all connections on the wire.
 fn wire(report: &StageReport) -> Option<record::Wire> {
     let seen: Vec<_> = report.connections.iter().filter_map(|it| it.wire.as_ref()).collect();
     let stamps = seen.iter().find_map(|wire| wire.stamps);
@@ -225,13 +225,13 @@ fn wire(report: &StageReport) -> Option<record::Wire> {
     })
 }
 
-/// Why nothing was seen on the wire, although it was asked for.
+/// Explains why nothing was captured on the wire although it was requested.
 pub fn unseen(report: &StageReport) -> record::Wire {
     let peer = report.connections.first().map_or("", |it| it.peer.as_str());
     record::Wire { why: Some(hidden(peer).into()), ..record::Wire::default() }
 }
 
-/// Why what passes to this peer cannot be seen.
+/// Explains why traffic with this peer cannot be captured.
 fn hidden(peer: &str) -> &'static str {
     match peer.split_once(':').map(|(kind, _)| kind) {
         Some("ssl") => "TLS hides which message passes when",
@@ -260,7 +260,7 @@ fn kept(measured: &Measured) -> Option<record::Measured> {
     })
 }
 
-/// A row of points, evenly thinned to as many as a record holds.
+/// Converts a series, evenly thinned to the record's limit.
 fn series(series: &Series) -> record::Series {
     let step = series.points.len().div_ceil(SERIES_POINTS_MAX).max(1);
     record::Series {
@@ -270,7 +270,7 @@ fn series(series: &Series) -> record::Series {
     }
 }
 
-/// A line of a module's log.
+/// Formats a line of a module's log.
 pub fn line(entry: &LogEntry) -> String {
     let mut values = Map::new();
     for (name, value) in &entry.values {
@@ -286,7 +286,7 @@ pub fn line(entry: &LogEntry) -> String {
     json!({ "at_ns": entry.at.0, "name": entry.name, "values": values }).to_string()
 }
 
-/// What a method digests of a module that an earlier attempt carried out.
+/// Restores the parts of a report that a method uses, from a module that an earlier attempt ran.
 pub fn restored(stored: &record::Trial) -> StageReport {
     let module = stored.module.as_ref();
     let measured = |found: &record::Measured| Measured {

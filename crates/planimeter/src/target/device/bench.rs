@@ -1,10 +1,12 @@
-//! A device of the user's own, joined to the instrument by interfaces of this host.
+//! User devices, connected to the tester by interfaces of this host.
 //!
-//! Nothing is started and nothing is made: interfaces are taken and given back, a switch is reached, asked
-//! what it is, and programmed by our controller; a bridge is only taught addresses by frames, and a router's neighbours are
-//! played. What a device
-//! loses it does not tell us, so that only what the tester's own interfaces lost is told. Invariant: what a
-//! switch held when it was met it holds again in the end, unless it cannot be reached any more; and that is said.
+//! The bench starts and creates nothing:
+//! - It takes interfaces and releases them at the end.
+//! - It connects to a switch, reads its description, and programs it with the tester's controller.
+//! - It teaches a bridge addresses by frames, and plays a router's neighbors.
+//!
+//! A device does not report its losses, so only losses of the tester's own interfaces are known. Invariant: at the
+//! end a switch holds again the entries that it held at the start. If it is no longer reachable, this is reported.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -46,54 +48,54 @@ use crate::target::{
 };
 use crate::workload::{Addresses, FIRST_NETWORK, NEXT_HOP, PORTS_MAX, Setup};
 
-/// Frames a second by which entries are seen to act: at first, and when some of them did not come back.
+/// Rates of the frames that verify entries, in frames per second: the first attempt, and the minimum after losses.
 const PROOF_PPS: [f64; 2] = [10_000.0, 1_000.0];
 
-/// The most of such frames at once: of larger tables these are drawn at random.
+/// Limit of such frames in one attempt; for larger tables they are a random sample.
 const PROOF_FRAMES: u64 = 2_000;
 
-/// The shortest time for such frames, in seconds.
+/// Shortest duration of such an attempt, in seconds.
 const PROOF_S_MIN: f64 = 0.02;
 
-/// How long such frames are waited for.
+/// Wait for such frames after the last one is sent.
 const PROOF_DRAIN: Nanos = Nanos::from_millis(50);
 
-/// Where devices of the user's own stand.
+/// Creates targets from user devices.
 pub struct DeviceBench {
     link: Link,
     cores: Cores,
     parameters: Parameters,
     stop: Arc<AtomicBool>,
-    /// Those that are open, since one may be measured by two ports and by three.
+    /// Open devices, since one may be measured with two ports and with three.
     met: Vec<(Device, Arc<Met>)>,
 }
 
-/// A device that has been met: what is known of it, and the way to it.
+/// An open device: its description, and the connection to it.
 struct Met {
-    /// Of a router. It is let go before the interfaces are.
+    /// Of a router. Dropped before the interfaces are.
     neighbours: Option<Neighbours>,
     taken: Taken,
     state: Mutex<State>,
     told: Told,
-    /// What it held.
+    /// The flow entries that it held at the start.
     found: Vec<FlowStats>,
     remarks: Vec<String>,
 }
 
-/// What changes of it, whichever of its targets has its turn: it has one table, and may make one connection.
+/// State shared by all targets of a device: it has one table, and may open only one connection.
 #[derive(Default)]
 struct State {
-    /// The way to a switch.
+    /// The way to connect to a switch.
     way: Option<Reach>,
-    /// A connection that is held.
+    /// A connection that is kept open.
     kept: Option<Kept>,
-    /// Where its control channel is captured, and whether a file is wanted.
+    /// The interface on which its control channel is captured, and whether a file is requested.
     captured: Option<(String, bool)>,
-    /// What it was told to hold.
+    /// The installed setup.
     holds: Option<Setup>,
 }
 
-/// A device with the instrument's ports at its sides.
+/// A device with the tester's ports on both sides.
 pub struct DeviceTarget {
     kind: TargetKind,
     met: Arc<Met>,
@@ -105,7 +107,7 @@ pub struct DeviceTarget {
 }
 
 impl DeviceBench {
-    /// A bench on the interfaces of this host.
+    /// Opens a bench on the interfaces of this host.
     pub fn open(
         link: Link,
         parameters: &Parameters,
@@ -116,22 +118,22 @@ impl DeviceBench {
         Ok(DeviceBench { link, cores, parameters, stop, met: Vec::new() })
     }
 
-    /// Which link it is.
+    /// Returns the link.
     pub fn link(&self) -> Link {
         self.link
     }
 
-    /// Who runs where.
+    /// Returns the core assignment.
     pub fn cores(&self) -> &Cores {
         &self.cores
     }
 
-    /// Settings of the bench, for the record.
+    /// Returns the settings of the bench, for the record.
     pub fn settings(&self) -> Vec<(String, String)> {
         vec![("cores_instrument".into(), format!("{:?}", self.cores.instrument))]
     }
 
-    /// Takes the interfaces to a device and meets it, unless that was done before.
+    /// Takes the interfaces to a device and opens it, unless it is open.
     pub fn target(&mut self, kind: TargetKind, inputs: u8) -> Result<DeviceTarget, TargetError> {
         let TargetKind::Device(device) = kind else {
             let what = format!("{} is no device of your own: give --link veth", kind.name());
@@ -175,7 +177,7 @@ impl DeviceBench {
         opened.map_err(|error| TargetError::failed("opening the tester's ports", error))
     }
 
-    /// Takes interfaces, reaches the device, and looks at its cables.
+    /// Takes interfaces, connects to the device, and checks its cables.
     fn meet(&self, said: &Said) -> Result<(Met, Option<Controller>), TargetError> {
         let settings = &self.parameters.device;
         let names = names(said);
@@ -227,7 +229,7 @@ impl DeviceBench {
             .map_err(|error| TargetError::failed("deleting flows", error))
             .and_then(|()| self.look_after_cables(said, Some(&mut controller)));
         if let Err(error) = prepared {
-            // It is left as it was met; if that fails too, the first error says more.
+            // Restores the switch; if that fails too, the first error is more useful.
             let _ = switch::put_back(&mut controller, &met.found);
             return Err(error);
         }
@@ -270,7 +272,7 @@ fn names(said: &Said) -> Vec<&str> {
 }
 
 impl State {
-    /// Gives up the connection that is held.
+    /// Closes the connection that is kept open.
     fn hang_up(&mut self) {
         drop(self.kept.take().and_then(Kept::take));
     }
@@ -283,7 +285,7 @@ impl Met {
 }
 
 impl DeviceTarget {
-    /// The connection that is held, or a new one.
+    /// Returns the open connection, or a new one.
     fn controller(&mut self) -> Result<Controller, ControlError> {
         let mut state = self.met.state();
         if let Some(controller) = state.kept.take().and_then(Kept::take) {
@@ -297,7 +299,7 @@ impl DeviceTarget {
         self.kind.technology() == Technology::OpenFlow
     }
 
-    /// Has a switch hold the setup's entries, and looks whether they act.
+    /// Installs the setup's entries in a switch, and verifies that they are active.
     fn program(&mut self, setup: &Setup) -> Result<(), TargetError> {
         let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
         let mut controller = self.controller().map_err(failed)?;
@@ -309,7 +311,8 @@ impl DeviceTarget {
         self.see_acting(setup)
     }
 
-    /// Sends a frame for each entry, or for some of many, until all come back: a barrier's answer is not believed.
+    /// Sends a frame for each entry, or for a sample of many, until all come back. A barrier reply is no proof that
+    /// entries are active.
     fn see_acting(&mut self, setup: &Setup) -> Result<(), TargetError> {
         if matches!(setup.table, Table::Empty | Table::Mesh | Table::Learned) {
             return Ok(());
@@ -329,7 +332,7 @@ impl DeviceTarget {
         let mut pps = PROOF_PPS[0];
         loop {
             let trial = trial(pps);
-            // What is lost for want of speed comes back more slowly.
+            // Frames lost for lack of speed return at a lower rate.
             pps = (pps / 2.0).max(PROOF_PPS[1]);
             let report = match self.rig.trial(&trial) {
                 Err(RigError::Interrupted) => return Ok(()),
@@ -359,7 +362,7 @@ impl DeviceTarget {
         }
     }
 
-    /// Lets a bridge learn where the frames of the setup are to go.
+    /// Teaches a bridge where the frames of the setup go.
     fn teach(&mut self, setup: &Setup) -> Result<(), TargetError> {
         if self.kind.technology() == Technology::Routing {
             return Ok(());
@@ -375,7 +378,7 @@ impl DeviceTarget {
         })
     }
 
-    /// Leaves a switch with what it held when it was met.
+    /// Restores the entries that a switch held at the start.
     fn restore(&mut self) -> Result<(), TargetError> {
         if !self.is_switch() {
             return Ok(());
@@ -463,7 +466,8 @@ impl Target for DeviceTarget {
         if trial.orders.is_none() {
             return orders::trial(&mut self.rig, trial, &self.stop, |_| unreachable!("no orders"));
         }
-        // Who gives the orders has a connection of its own, and a switch that calls makes one only.
+        // The thread that sends commands needs its own connection, and a switch that connects to the tester opens
+        // only one.
         self.met.state().hang_up();
         let (met, stop) = (Arc::clone(&self.met), Arc::clone(&self.stop));
         orders::trial(&mut self.rig, trial, &stop, |script| {
@@ -485,8 +489,8 @@ impl Target for DeviceTarget {
         let failed = |error: ControlError| TargetError::failed("connecting to the device", error);
         let way = state.way.as_mut().expect("only a switch that was reached is programmed");
         if way.is_called() {
-            // The first call is waited for before the module's time begins.
-            // One that does not call is told by the module's end.
+            // The first connection is awaited before the module's time begins. If the switch does not connect, the
+            // module's result reports it.
             let mut first = way.channel().ok();
             return Ok(self.rig.stage(module, &scene, &mut |_, _| match first.take() {
                 Some(channel) => Ok(Some(channel)),

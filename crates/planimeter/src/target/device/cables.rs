@@ -1,10 +1,11 @@
-//! Which cable leads where: told by frames that a switch is asked to send, and by frames that pass a device.
+//! Cable check: uses frames that a switch sends on request, and frames that pass through a device.
 //!
-//! A switch sends a frame like those of LLDP (IEEE 802.1AB) out of each of its ports, and each has to come up
-//! at the interface that the port is said to be cabled to. Then a frame is sent into the first port and has to
-//! come up at the second, which shows that the device forwards. Each frame says what it is for, so that no
-//! other can be taken for it. Source of the Ethernet types: IEEE 802 (0x88b5, local experiments).
-//! Invariant: frames are tried again for as long as the device may take, and nobody is believed.
+//! A switch sends a frame like those of LLDP (IEEE 802.1AB) out of each of its ports. Each frame must arrive at the
+//! interface that is declared for the port. Then a frame is sent into the first port and must arrive at the second,
+//! which shows that the device forwards. Each frame carries its purpose, so that no other frame can be mistaken for
+//! it. Source of the EtherTypes: IEEE 802 (0x88b5, local experiments).
+//!
+//! Invariant: frames are retried for as long as the device may take; messages of the device are no proof.
 
 use instrument::controller::Controller;
 use openflow::model::message::Message;
@@ -20,38 +21,38 @@ use ports::port::{Port, PortError};
 use super::switch;
 use crate::target::TargetError;
 
-/// How long one frame is waited for.
+/// Wait for one frame.
 const WINDOW: Nanos = Nanos::from_millis(200);
 
-/// Bytes of such a frame, frame check sequence not counted.
+/// Bytes of such a frame, without frame check sequence.
 const FRAME_BYTES: usize = 60;
 
-/// Where LLDP's frames go; no bridge passes them on.
+/// Destination of LLDP frames; no bridge forwards it.
 const LLDP_MAC: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
 
-/// LLDP's Ethernet type.
+/// EtherType of LLDP.
 const LLDP: [u8; 2] = [0x88, 0xcc];
 
-/// The Ethernet type of local experiments.
+/// EtherType of local experiments.
 const LOCAL: [u8; 2] = [0x88, 0xb5];
 
-/// A station that nobody is.
+/// A MAC address that no station has.
 const STRANGER: [u8; 6] = [0x02, 0x53, 0x50, 0x4c, 0x41, 0x4e];
 
-/// The tester's ports, the device's numbers of theirs, and what people call them.
+/// The tester's ports, with their device port numbers and interface names.
 pub struct Cables<'a> {
-    /// The tester's.
+    /// The tester's ports.
     pub ports: &'a mut [Box<dyn Port>],
-    /// Numbers in the device, in the same order, for people.
+    /// Port numbers in the device, in the same order, for messages.
     pub numbers: &'a [u32],
-    /// Names of interfaces, in the same order.
+    /// Interface names, in the same order.
     pub names: &'a [&'a str],
-    /// How long the device may take.
+    /// Time limit for the device.
     pub patience: Nanos,
 }
 
 impl Cables<'_> {
-    /// Has a switch send a frame out of each port and looks where it comes up.
+    /// Requests a frame from each port of a switch, and checks where it arrives.
     pub fn check_each(&mut self, controller: &mut Controller) -> Result<(), TargetError> {
         for at in 0..self.numbers.len() {
             let number = self.numbers[at];
@@ -93,7 +94,7 @@ impl Cables<'_> {
         Ok(())
     }
 
-    /// Sends a frame into the first port, has a rule lead it to the second, and looks whether it comes up there.
+    /// Sends a frame into the first port, with a flow entry to the second, and checks that it arrives there.
     pub fn check_rule(&mut self, controller: &mut Controller) -> Result<(), TargetError> {
         let failed = |error| TargetError::failed("installing a rule by OpenFlow", error);
         let matching = Match::ANY.with(Field::InPort, called(0));
@@ -108,7 +109,7 @@ impl Cables<'_> {
         checked
     }
 
-    /// Sends a frame into the first port and looks whether it comes up at the second.
+    /// Sends a frame into the first port and checks that it arrives at the second.
     pub fn check_through(&mut self, hint: &str) -> Result<(), TargetError> {
         let frame = local(self.numbers[0], clock::now());
         let seen = self.watch(&frame, |ports| {
@@ -132,7 +133,7 @@ impl Cables<'_> {
         }
     }
 
-    /// Has a frame sent again and again until it comes up somewhere; where.
+    /// Sends a frame repeatedly until it arrives somewhere; returns where.
     fn watch(
         &mut self,
         frame: &[u8],
@@ -160,7 +161,7 @@ impl Cables<'_> {
     }
 }
 
-/// What the port of this cable is called in messages, whatever number it has in the device.
+/// Returns the port number that messages use for this cable, independent of the device's numbering.
 fn called(at: usize) -> u32 {
     at as u32 + 1
 }
@@ -173,7 +174,7 @@ fn port_failed(error: PortError) -> TargetError {
     TargetError::failed("looking after cables", error)
 }
 
-/// A frame like LLDP's: who we are, which port it is for, for how long that holds, and the end.
+/// Returns a frame like LLDP's: chassis ID, port ID, TTL, and end.
 fn lldp(number: u32, now: Nanos) -> Vec<u8> {
     let value = |kind: u8, subtype: Option<u8>, bytes: &[u8]| {
         let length = bytes.len() + subtype.iter().len();
@@ -183,7 +184,7 @@ fn lldp(number: u32, now: Nanos) -> Vec<u8> {
         whole
     };
     let mut frame = [&LLDP_MAC[..], &STRANGER, &LLDP].concat();
-    // Subtype 7: assigned by whoever sends.
+    // Subtype 7: locally assigned.
     frame.extend(value(1, Some(7), b"planimeter"));
     let port = [&number.to_be_bytes()[..], &now.0.to_be_bytes()].concat();
     frame.extend(value(2, Some(7), &port));
@@ -193,7 +194,7 @@ fn lldp(number: u32, now: Nanos) -> Vec<u8> {
     frame
 }
 
-/// A frame between two stations that nobody is.
+/// Returns a frame between two MAC addresses that no station has.
 fn local(number: u32, now: Nanos) -> Vec<u8> {
     let mut from = STRANGER;
     from[1] = b'T';

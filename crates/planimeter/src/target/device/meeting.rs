@@ -1,5 +1,4 @@
-//! What a device is met with: its interfaces, its control channel, its ports; and what can be done where one of them is
-//! not as it was said.
+//! Opening of a device: its interfaces, its control channel and its ports, with a hint for each error.
 //!
 //! Invariant: every error names the place and the remedy.
 
@@ -39,7 +38,7 @@ pub fn take(names: &[&str], settings: &device::Device) -> Result<Taken, TargetEr
     })
 }
 
-/// Why a switch is not reached, with what can be done.
+/// Returns the error for a switch that is not reachable, with a hint.
 pub fn not_reached(error: &ControlError, said: &Said) -> TargetError {
     let is_called = said.url.as_ref().is_some_and(ports::channel::Url::is_passive);
     let remedy = match error {
@@ -70,7 +69,7 @@ pub fn not_reached(error: &ControlError, said: &Said) -> TargetError {
     TargetError::CannotHold(format!("{error}: {remedy}"))
 }
 
-/// The interface of this host by which the control channel leads to a switch.
+/// Returns the interface of this host on the route to a switch's control channel.
 pub fn interface_to(url: &Url) -> Result<String, TargetError> {
     let Url::Tcp(address) = url else {
         return Err(TargetError::CannotHold(format!(
@@ -101,7 +100,7 @@ pub fn interface_to(url: &Url) -> Result<String, TargetError> {
     })
 }
 
-/// The device has the ports that it is said to have.
+/// Verifies that the device has the declared ports.
 pub fn known_ports(told: &Told, said: &Said, way: &Reach) -> Result<(), TargetError> {
     let mut known: Vec<u32> = told.ports.iter().map(|here| way.there(*here)).collect();
     known.sort_unstable();
@@ -118,7 +117,7 @@ pub fn known_ports(told: &Told, said: &Said, way: &Reach) -> Result<(), TargetEr
     }
 }
 
-/// An entry in a few words, with the switch's own number of its port.
+/// Formats an entry briefly, with the switch's own port number.
 pub fn shown(entry: &FlowStats, way: &Reach) -> String {
     let matching = match entry.matching.value(Field::InPort) {
         Some(here) => entry.matching.clone().with(Field::InPort, way.there(here as u32)),

@@ -1,9 +1,10 @@
-//! What a router of the user's own has to know of its neighbours, and what the tester has to know of the router.
+//! ARP with a user's router: the tester plays its neighbors, and finds its MAC addresses.
 //!
-//! The tester asks each port of the router for the hardware address of the address that it ought to have, and
-//! answers for the sender and for the next hop, as long as the device is held: a thread on sockets that get frames of ARP
-//! alone, so that those of a measurement cost it nothing. Source: RFC 826.
-//! Invariant: nobody but the router is asked, and nothing is answered for but the tester's own addresses.
+//! The tester requests the MAC address of each router port, and replies for the sender and for the next hop while the
+//! device is open. A thread on sockets that receive only ARP frames does this, so that frames of a measurement cost
+//! it no time. Source: RFC 826.
+//!
+//! Invariant: requests go to the router only, and replies cover the tester's own addresses only.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -23,26 +24,26 @@ use crate::target::TargetError;
 use crate::workload::parts::{ROUTER_IN_SECOND, SENDER_SECOND};
 use crate::workload::{NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER};
 
-/// What each port of a router is to have, and who is behind it.
+/// Address of each router port, and of the neighbor behind it.
 const NETWORKS: [(Ipv4Addr, Ipv4Addr); 3] =
     [(ROUTER_IN, SENDER), (ROUTER_OUT, NEXT_HOP), (ROUTER_IN_SECOND, SENDER_SECOND)];
 
-/// How often a router is asked, and how often what came is looked at.
+/// Interval between requests to a router, and between polls of the sockets.
 const ASK: Nanos = Nanos::from_millis(200);
 const LOOK: Nanos = Nanos::from_millis(5);
 
-/// Bytes of ARP that may wait.
+/// Receive buffer for ARP, in bytes.
 const RING_BYTES: usize = 64 << 10;
 
-/// The tester's stations as a router's neighbours.
+/// The tester's stations as a router's neighbors.
 pub struct Neighbours {
-    /// The hardware addresses of the router's ports.
+    /// The MAC addresses of the router's ports.
     pub macs: Vec<Mac>,
     end: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A port, and who is behind it.
+/// A port, and its neighbor.
 struct Side {
     port: AfPacketPort,
     name: String,
@@ -52,8 +53,8 @@ struct Side {
 }
 
 impl Neighbours {
-    /// Asks the router by these interfaces, unless its hardware addresses are given, and answers from now on as
-    /// these stations.
+    /// Resolves the router's MAC addresses on these interfaces unless they are given, and replies as these stations
+    /// from now on.
     pub fn meet(
         interfaces: &[(&str, Mac)],
         given: &[Mac],
@@ -82,7 +83,7 @@ impl Neighbours {
         let thread = std::thread::spawn(move || {
             while !wanted.load(Ordering::Relaxed) {
                 for side in &mut sides {
-                    // A port that is gone is told by the measurement that needs it.
+                    // The measurement that needs a missing port reports it.
                     let _ = side.turn();
                 }
                 clock::sleep_until(clock::now().saturating_add(LOOK));
@@ -102,7 +103,7 @@ impl Drop for Neighbours {
 }
 
 impl Side {
-    /// The hardware address of the router's port.
+    /// Resolves the MAC address of the router's port.
     fn ask(&mut self, patience: Nanos) -> Result<Mac, TargetError> {
         let failed = |error: PortError| TargetError::failed("asking the router by ARP", error);
         let deadline = clock::now().saturating_add(patience);
@@ -132,7 +133,7 @@ impl Side {
         )))
     }
 
-    /// Answers what was asked; the router's hardware address, if it told that.
+    /// Replies to requests; returns the router's MAC address if a reply contained it.
     fn turn(&mut self) -> Result<Option<Mac>, PortError> {
         let mut batch = Batch::new(64);
         self.port.receive(&mut batch, clock::now())?;
@@ -163,7 +164,7 @@ impl Side {
     }
 }
 
-/// ARP about IPv4 on Ethernet in an untagged frame.
+/// Parses ARP for IPv4 over Ethernet in an untagged frame.
 fn message_of(frame: &[u8]) -> Option<arp::Header> {
     let frame = ethernet::View::new(frame)?;
     if frame.type_or_length() != ethernet::TYPE_ARP {

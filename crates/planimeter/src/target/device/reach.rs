@@ -1,9 +1,10 @@
-//! How a switch that somebody else started is reached: at its address, or when it calls.
+//! Connections to a switch that the user started: to its address, or by waiting for its connection.
 //!
-//! Whoever speaks to it calls its ports 1, 2, 3 in the order of their cables, whatever numbers they have.
-//! A switch that calls has one connection at a time. Whoever wants one to begin anew gives the last one up
-//! and waits for the next call; calls that came meanwhile may be dead by then and are not answered.
-//! Invariant: every wait has an end, and Ctrl-C ends it too.
+//! Callers number its ports 1, 2, 3 in the order of their cables, whatever numbers they have in the switch. A switch
+//! that connects to the tester has one connection at a time. To start a new one, the caller closes the last one and
+//! waits for the next; connections that arrived in the meantime may be dead and are discarded.
+//!
+//! Invariant: every wait has a time limit, and Ctrl-C ends it too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,31 +20,31 @@ use ports::clock;
 use super::Said;
 use super::renumbered::Numbering;
 
-/// How long a switch may take for some progress with what it was told.
+/// Time limit for progress with a switch's requests.
 const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
 
-/// One attempt to connect.
+/// Time limit of one connection attempt.
 const ATTEMPT: Nanos = Nanos::from_secs(5);
 
-/// Time between attempts, and between looks for a call.
+/// Interval between attempts, and between checks for a new connection.
 const PAUSE: Nanos = Nanos::from_millis(50);
 
-/// How often a connection that is held is looked after.
+/// Interval at which an open connection is served.
 const KEEP_INTERVAL: Nanos = Nanos::from_millis(250);
 
-/// The way to a switch.
+/// The way to connect to a switch.
 pub struct Reach {
     url: Url,
     tls: Option<Tls>,
     listener: Option<Listener>,
-    /// What the switch's ports are called, where that is not what it calls them.
+    /// Numbering of the switch's ports, where it differs from 1, 2, 3.
     numbering: Option<Arc<Numbering>>,
     patience: Nanos,
     stop: Arc<AtomicBool>,
 }
 
 impl Reach {
-    /// A way that is ready to be gone; where the switch calls, it is listened from now on.
+    /// Prepares connections; if the switch connects to the tester, it listens from now on.
     pub fn open(
         said: &Said,
         patience: Nanos,
@@ -60,27 +61,27 @@ impl Reach {
         Ok(Some(Reach { url, tls, listener, numbering, patience, stop }))
     }
 
-    /// As the user wrote it.
+    /// Returns the address as the user wrote it.
     pub fn url(&self) -> &Url {
         &self.url
     }
 
-    /// What connections over TLS are made from.
+    /// Returns the TLS settings of its connections.
     pub fn tls(&self) -> Option<&Tls> {
         self.tls.as_ref()
     }
 
-    /// Whether the switch connects to us.
+    /// Returns whether the switch connects to the tester.
     pub fn is_called(&self) -> bool {
         self.listener.is_some()
     }
 
-    /// The switch's number of a port that is called so here.
+    /// Returns the switch's number of a port, from its number here.
     pub fn there(&self, here: u32) -> u32 {
         self.numbering.as_ref().map_or(here, |numbering| numbering.there(here))
     }
 
-    /// A channel on which the switch's ports are called 1, 2, 3 in the order of their cables.
+    /// Wraps a channel so that the switch's ports are 1, 2, 3 in the order of their cables.
     pub fn around(&self, channel: Box<dyn Channel>) -> Box<dyn Channel> {
         match &self.numbering {
             Some(numbering) => numbering.around(channel),
@@ -88,16 +89,16 @@ impl Reach {
         }
     }
 
-    /// The next call, without waiting; none where the switch is to be called.
+    /// Accepts the next connection without waiting; `None` if the tester connects to the switch.
     pub fn accept(&mut self) -> Result<Option<Box<dyn Channel>>, ChannelError> {
         let called = self.listener.as_mut().map_or(Ok(None), Listener::accept)?;
         Ok(called.map(|channel| self.around(channel)))
     }
 
-    /// A new connection, waited for.
+    /// Waits for a new connection.
     pub fn channel(&mut self) -> Result<Box<dyn Channel>, ControlError> {
         let deadline = clock::now().saturating_add(self.patience);
-        // What called while nobody answered may have hung up.
+        // Connections that arrived earlier may be closed by now.
         while self.accept()?.is_some() {}
         self.channel_until(deadline)
     }
@@ -126,8 +127,8 @@ impl Reach {
         }
     }
 
-    /// A controller on a new connection that offers these versions. A connection that is lost while the two
-    /// greet each other is made again, as long as there is time.
+    /// Opens a controller on a new connection that offers these versions. If the connection is lost during the
+    /// handshake, it retries as long as there is time.
     pub fn controller(&mut self, versions: &[Version]) -> Result<Controller, ControlError> {
         let deadline = clock::now().saturating_add(self.patience);
         while self.accept()?.is_some() {}
@@ -147,7 +148,7 @@ impl Reach {
     }
 }
 
-/// How a controller talks to a switch of which nothing is known.
+/// Returns the controller settings for an unknown switch.
 fn settings(versions: &[Version]) -> Settings {
     let mut session = session::Settings::new(End::Controller);
     session.versions = versions.to_vec();
@@ -155,15 +156,15 @@ fn settings(versions: &[Version]) -> Settings {
     Settings { session, reply_timeout: REPLY_TIMEOUT, ..Settings::new() }
 }
 
-/// A connection that is held while frames are sent, so that the switch does not take its controller for
-/// lost and go on by itself.
+/// A connection that is served while frames are sent, so that the switch does not enter fail-secure or standalone
+/// mode.
 pub struct Kept {
     thread: JoinHandle<Option<Controller>>,
     end: Arc<AtomicBool>,
 }
 
 impl Kept {
-    /// Has a thread answer what the switch asks.
+    /// Starts a thread that replies to the switch's requests.
     pub fn keep(mut controller: Controller) -> Kept {
         let end = Arc::new(AtomicBool::new(false));
         let wanted = Arc::clone(&end);
@@ -178,7 +179,7 @@ impl Kept {
         Kept { thread, end }
     }
 
-    /// The connection, if it still stands.
+    /// Returns the connection if it is still open.
     pub fn take(self) -> Option<Controller> {
         self.end.store(true, Ordering::Relaxed);
         self.thread.join().expect("a thread that answers echoes does not panic")

@@ -1,12 +1,14 @@
-//! A control channel to a switch whose data ports have other numbers than 1, 2, 3: in between they are called so.
+//! Control channel to a switch whose data ports have other numbers than 1, 2, 3; it translates port numbers.
 //!
-//! Experiments and modules call the ports that they use 1, 2, 3 in the order of the cables. Numbers are exchanged in
-//! the bytes of messages as they pass ([`openflow::renumber`]), so that whoever speaks, with bytes made before or
-//! not, needs to know nothing of it, and the wire's stamps stay where they are, since no message changes its length. Ports
-//! of the switch that have such a number without being cabled get the numbers that have become free.
+//! Experiments and modules number their ports 1, 2, 3 in the order of the cables. The channel swaps numbers in the
+//! bytes of messages ([`openflow::renumber`]), so that senders of prepared bytes need not know the switch's numbers.
+//! Messages keep their length, so timestamps from the wire stay valid. Switch ports that use such a number without a
+//! cable get the numbers that became free.
 //!
-//! Invariants: numbers are exchanged and never two made one, so that what was read of a switch can be put back by the
-//! same channel; bytes that are no messages pass as they are; at most one message and what one read brings is held back.
+//! Invariants:
+//! - The translation is one-to-one, so that state read from a switch can be restored over the same channel.
+//! - Bytes that are not messages pass unchanged.
+//! - At most one message and the data of one read are buffered.
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -17,23 +19,23 @@ use packet::time::Stamp;
 use ports::channel::wire::{Direction, Remarks, Unseen};
 use ports::channel::{Channel, ChannelError, Progress, Source};
 
-/// Bytes of messages that are looked at before some of them are handed on; a message may be longer.
+/// Bytes translated in one piece; a message may be longer.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Which numbers are exchanged.
+/// Translation of port numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Numbering {
-    /// The switch's, and what they are called here.
+    /// The switch's numbers, and their numbers here.
     pairs: Vec<(u32, u32)>,
 }
 
 impl Numbering {
-    /// These ports of a switch are called 1, 2, 3 in this order; none where they have these numbers already.
+    /// Returns the translation for these ports of a switch; `None` if they already are 1, 2, 3 in this order.
     pub fn of(ports: &[u32]) -> Option<Arc<Numbering>> {
         let here = |place: usize| place as u32 + 1;
         let named = ports.iter().enumerate().map(|(place, number)| (*number, here(place)));
         let mut pairs: Vec<(u32, u32)> = named.collect();
-        // Others that have one of our numbers get one that has become free.
+        // Other ports that use one of our numbers get one that became free.
         let taken = (1..=here(ports.len()) - 1).filter(|number| !ports.contains(number));
         let free = ports.iter().copied().filter(|number| *number as usize > ports.len());
         pairs.extend(taken.zip(free).collect::<Vec<_>>());
@@ -41,17 +43,17 @@ impl Numbering {
         (!pairs.is_empty()).then(|| Arc::new(Numbering { pairs }))
     }
 
-    /// What a port of the switch is called here.
+    /// Returns the number here of a port of the switch.
     pub fn here(&self, there: u32) -> u32 {
         self.pairs.iter().find(|pair| pair.0 == there).map_or(there, |pair| pair.1)
     }
 
-    /// The switch's number of a port that is called so here.
+    /// Returns the switch's number of a port, from its number here.
     pub fn there(&self, here: u32) -> u32 {
         self.pairs.iter().find(|pair| pair.1 == here).map_or(here, |pair| pair.0)
     }
 
-    /// The channel, with the numbers exchanged.
+    /// Wraps a channel with the translation.
     pub fn around(self: &Arc<Self>, channel: Box<dyn Channel>) -> Box<dyn Channel> {
         Box::new(Renumbered {
             channel,
@@ -62,7 +64,7 @@ impl Numbering {
     }
 }
 
-/// A channel whose ports have other names.
+/// A channel with translated port numbers.
 struct Renumbered {
     channel: Box<dyn Channel>,
     numbering: Arc<Numbering>,
@@ -70,31 +72,31 @@ struct Renumbered {
     coming: Coming,
 }
 
-/// What is handed to the channel.
+/// Bytes on their way to the channel.
 #[derive(Default)]
 struct Leaving {
-    /// Messages with the switch's numbers, of which the channel has not taken the rest yet. Whoever speaks still has them
-    /// too, in front of what it hands over next.
+    /// Messages with the switch's numbers that the channel has not fully taken yet. The caller still holds their
+    /// bytes at the front of its next write.
     ready: Vec<u8>,
-    /// Bytes that are no message of their own, and pass as they are.
+    /// Bytes that do not form a message, and pass unchanged.
     raw: usize,
-    /// Whether nothing tells messages apart any more.
+    /// Whether message boundaries are lost.
     is_lost: bool,
 }
 
-/// What has come by the channel.
+/// Bytes received from the channel.
 #[derive(Default)]
 struct Coming {
     bytes: Vec<u8>,
-    /// Up to where they have been handed over, and up to where they can be.
+    /// End of the delivered bytes, and end of the deliverable bytes.
     taken: usize,
     ready: usize,
     is_lost: bool,
-    /// How the channel ended, told when everything has been handed over.
+    /// How the channel ended; reported after all bytes were delivered.
     ended: Option<ChannelError>,
 }
 
-/// How long the message in front is: none if that is not known yet; an error where nothing tells.
+/// Returns the length of the first message; `None` if it is not known yet, an error if the bytes are not a message.
 fn length(bytes: &[u8]) -> Result<Option<usize>, ()> {
     if bytes.len() < HEADER_BYTES {
         return Ok(None);
@@ -103,7 +105,7 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, ()> {
 }
 
 impl Leaving {
-    /// Makes more of the bytes ready, unless some are.
+    /// Translates more of the bytes, unless some are ready.
     fn prepare(&mut self, bytes: &[u8], numbering: &Numbering) {
         if !self.ready.is_empty() {
             return;
@@ -114,9 +116,9 @@ impl Leaving {
         while at < bytes.len().min(PIECE_BYTES) && !self.is_lost {
             match length(&bytes[at..]) {
                 Ok(Some(length)) if at + length <= bytes.len() => at += length,
-                // The rest of it comes with the next piece, if more stands in front of it.
+                // If bytes precede it, the rest follows with the next piece.
                 Ok(_) if at > 0 => break,
-                // Half a message is said as it is, and so is its other half.
+                // A partial message passes unchanged, and so does the rest of it.
                 Ok(length) => {
                     self.raw = length.map_or(0, |length| length - bytes.len());
                     self.is_lost = length.is_none();
@@ -134,7 +136,7 @@ impl Leaving {
     }
 }
 
-/// Exchanges the numbers in every whole message.
+/// Translates the numbers in every whole message.
 fn exchange(mut bytes: &mut [u8], to: impl Fn(u32) -> u32) {
     while let Ok(Some(length)) = length(bytes)
         && length <= bytes.len()
@@ -146,7 +148,7 @@ fn exchange(mut bytes: &mut [u8], to: impl Fn(u32) -> u32) {
 }
 
 impl Coming {
-    /// Takes what was read.
+    /// Adds received bytes.
     fn read(&mut self, bytes: &[u8], numbering: &Numbering) {
         if self.taken == self.ready {
             self.bytes.drain(..self.taken);
@@ -191,7 +193,7 @@ impl Channel for Renumbered {
             Ok(0) => return Ok(0),
             Ok(count) => self.coming.read(&buffer[..count], &self.numbering),
             Err(error) => {
-                // Half a message was the last that came.
+                // The channel ended within a message.
                 self.coming.ready = self.coming.bytes.len();
                 self.coming.ended = Some(error);
             }
@@ -204,7 +206,7 @@ impl Channel for Renumbered {
 
     fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError> {
         self.leaving.prepare(bytes, &self.numbering);
-        // Who asks only that what a channel holds back should go on hands over nothing.
+        // An empty write only flushes the channel's buffer.
         let most = bytes.len().min(self.leaving.ready.len());
         let count = self.channel.transmit(&self.leaving.ready[..most])?;
         self.leaving.ready.drain(..count);
@@ -294,7 +296,7 @@ mod tests {
     fn messages_pass_in_pieces_of_any_size_with_the_other_numbers() {
         let numbering = Numbering::of(&[5, 17]).unwrap();
         let messages = |ports: [u32; 3]| ports.map(bytes_of).concat();
-        // Which pieces the channel takes, and in which it gives.
+        // Piece sizes in which the channel takes and delivers bytes.
         for room in [1, 7, 100, 10_000] {
             let (near, mut far) = memory::pair(room, "switch");
             let mut near = numbering.around(Box::new(near));

@@ -1,7 +1,7 @@
-//! What a switch says of itself, what it held when it was met, and how that is put back.
+//! Description and flow entries of a switch, and how its entries are restored.
 //!
-//! Source: OpenFlow 1.0.0, 5.3.1 and 5.3.5; 1.3.1, 7.3.5.1 (description) and 7.3.5.7 (ports).
-//! Invariant: what a switch does not tell is absent.
+//! Source: OpenFlow 1.0.0, 5.3.1 and 5.3.5; 1.3.1, 7.3.5.1 (description) and 7.3.5.7 (ports). Invariant: values that
+//! a switch does not report are absent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,19 +19,19 @@ use openflow::version::Version;
 
 use crate::target::Description;
 
-/// The highest number of a port that stands for one (`OFPP_MAX` of 1.0 is below that of later versions).
+/// The highest number of a physical port (`OFPP_MAX` of 1.0 is below that of later versions).
 const PHYSICAL_MAX: u32 = 0xffff_ff00;
 
-/// What a switch says of itself.
+/// Description of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Told {
     /// For the record.
     pub description: Description,
-    /// The numbers of its ports.
+    /// Its port numbers.
     pub ports: BTreeSet<u32>,
 }
 
-/// Asks a switch what it is; statistics that it refuses are absent.
+/// Reads a switch's description; statistics that it rejects are absent.
 pub fn ask(controller: &mut Controller) -> Result<Told, ControlError> {
     let mut settings: BTreeMap<String, String> = BTreeMap::new();
     let features = controller.features().clone();
@@ -63,7 +63,7 @@ pub fn ask(controller: &mut Controller) -> Result<Told, ControlError> {
     Ok(Told { description: Description { version, settings }, ports })
 }
 
-/// Before 1.3 a switch's features name its ports, later a description of their own does.
+/// Reads the ports: from the features reply before 1.3, later from the port description multipart.
 fn port_descriptions(
     controller: &mut Controller,
     told: Vec<PortDescription>,
@@ -83,19 +83,19 @@ fn port_descriptions(
     Ok(ports)
 }
 
-/// A text that is one.
+/// Converts a text; `None` if it is empty or "None".
 fn words(text: &Text) -> Option<String> {
     let words = text.to_string();
     let words = words.trim();
     (!words.is_empty() && words != "None").then(|| words.to_owned())
 }
 
-/// The entries of a switch.
+/// Reads the flow entries of a switch.
 pub fn flows(controller: &mut Controller) -> Result<Vec<FlowStats>, ControlError> {
     controller.flow_stats(FlowStatsRequest::default(), &mut RealTime::default())
 }
 
-/// Deletes every entry of every table, and waits until the switch says so.
+/// Deletes every entry of every table, and waits for the switch's confirmation.
 pub fn clear(controller: &mut Controller) -> Result<(), ControlError> {
     if controller.version() == Version::V1_0 {
         return controller.delete_all(&mut RealTime::default()).map(drop);
@@ -104,7 +104,7 @@ pub fn clear(controller: &mut Controller) -> Result<(), ControlError> {
     controller.install(all, &mut RealTime::default()).map(drop)
 }
 
-/// Deletes every entry and puts these back; how many of them the switch refused.
+/// Deletes every entry and restores these; returns how many of them the switch rejected.
 pub fn put_back(controller: &mut Controller, found: &[FlowStats]) -> Result<usize, ControlError> {
     clear(controller)?;
     let flows = found.iter().map(as_added);
@@ -112,7 +112,7 @@ pub fn put_back(controller: &mut Controller, found: &[FlowStats]) -> Result<usiz
     Ok(installed.refused.len())
 }
 
-/// What adds an entry again; its counters and its age begin anew.
+/// Returns the flow-mod that adds an entry again; its counters and its age restart.
 fn as_added(entry: &FlowStats) -> FlowMod {
     FlowMod {
         table: entry.table,

@@ -1,11 +1,13 @@
-//! When the caches of a switch that remembers decisions are filled.
+//! Decides when the caches of a switch are filled.
 //!
-//! Frames that touch every flow pass at a low rate, again and again, until a pass is found wholly in
-//! the switch's caches: an upcall is a frame that was not. Open vSwitch lets its datapath hold 10,000
-//! flows at first and 1,000 more each half second, so that 128K take a minute. Where upcalls go
-//! on although none is lost and the flows have stopped growing, that is how the switch is
-//! (it may hold fewer flows than there are). Where they are still growing, or upcalls are lost,
-//! when patience ends, nothing measured afterwards is this switch at work.
+//! Low-rate passes over every flow repeat until the switch's caches serve a whole pass: an upcall is a frame that
+//! missed them. Open vSwitch first limits its datapath to 10,000 flows and adds 1,000 every half second, so that 128K
+//! take a minute.
+//!
+//! - If upcalls continue without loss and the number of flows is stable, this is the steady state. The switch may
+//!   hold fewer flows than there are.
+//! - If flows still grow, or upcalls are lost, when patience ends, later measurements do not show the switch's steady
+//!   state.
 //!
 //! Invariant: pure; the time is an argument.
 
@@ -15,43 +17,43 @@ use packet::time::Nanos;
 
 use crate::target::{DATAPATH_DROPS, Warmed};
 
-/// The rate of the frames: a decision takes Open vSwitch about 20 microseconds.
+/// Rate of the frames: a decision takes Open vSwitch about 20 microseconds.
 pub const RATE_PPS: f64 = 25_000.0;
 
-/// How long is waited after each pass for frames under way.
+/// Wait after each pass for frames in flight.
 pub const DRAIN: Nanos = Nanos::from_millis(50);
 
-/// Shortest pass: what comes up seldom is met too.
+/// Shortest pass, in seconds, so that rare events occur in it too.
 const PASS_SECONDS_MIN: f64 = 0.25;
 
-/// Upcalls in this many frames do not matter.
+/// One upcall in this many frames is tolerated.
 const FRAMES_PER_UPCALL: u64 = 1000;
 
-/// How long flows must not have grown to count as settled.
+/// Time without growth after which the number of flows counts as stable.
 const STILL: Nanos = Nanos::from_secs(5);
 
-/// How long a pass over so many flows takes.
+/// Returns the duration of a pass over this many flows.
 pub fn pass_duration(flows: u64) -> Nanos {
     Nanos::from_secs_f64((flows as f64 / RATE_PPS).max(PASS_SECONDS_MIN))
 }
 
-/// What one pass did.
+/// Result of one pass.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pass {
     /// Frames sent.
     pub frames: u64,
-    /// Frames found in no cache.
+    /// Frames that missed all caches.
     pub upcalls: u64,
-    /// Of those, dropped; others that fail find no room for a flow, and are forwarded.
+    /// Of these, dropped; other failed upcalls find no room for a flow, and the frame is forwarded.
     pub upcalls_lost: u64,
     /// Flows in the datapath after it.
     pub flows: u64,
-    /// How many there may be.
+    /// Limit of flows.
     pub flow_limit: u64,
 }
 
 impl Pass {
-    /// The pass between two readings of Open vSwitch's counters.
+    /// Returns the pass between two readings of Open vSwitch's counters.
     pub fn between(
         frames: u64,
         before: &BTreeMap<String, u64>,
@@ -75,27 +77,28 @@ impl Pass {
     }
 }
 
-/// Passes so far.
+/// Progress of the passes.
 #[derive(Debug)]
 pub struct Warming {
     patience: Nanos,
     passes: u64,
     frames: u64,
-    /// The most flows, or room for them, that there have been, and since when.
+    /// The highest number of flows, or flow limit, so far, and since when.
     most: (u64, Nanos),
 }
 
 impl Warming {
-    /// Nothing has passed yet; it ends after `patience` at the latest.
+    /// Creates the state before the first pass; it ends after `patience` at the latest.
     pub fn new(patience: Nanos) -> Warming {
         Warming { patience, passes: 0, frames: 0, most: (0, Nanos::ZERO) }
     }
 
-    /// What came of it, if it is over after this pass, which ended so long after the beginning.
+    /// Adds a pass; returns the result if the caches are filled or time is over. `elapsed` is the time since the
+    /// beginning.
     pub fn after(&mut self, pass: Pass, elapsed: Nanos) -> Option<Warmed> {
         self.passes += 1;
         self.frames += pass.frames;
-        // Short of flows the limit's growth counts too: flows will follow it.
+        // Near the limit, growth of the limit counts too: flows will follow it.
         let is_full = pass.flows * 10 >= pass.flow_limit * 9;
         let grown = pass.flows + if is_full { pass.flow_limit } else { 0 };
         if grown > self.most.0 + self.most.0 / 100 {
@@ -127,7 +130,7 @@ mod tests {
         Pass { frames: 100_000, upcalls, upcalls_lost, flows, flow_limit }
     }
 
-    /// Whether it is over after each of the passes, five seconds each; if so, whether it is steady.
+    /// Checks after each pass of five seconds whether the warming is over, and if so, whether it is steady.
     fn check(passes: &[Pass], wanted: &[Option<bool>]) {
         let mut warming = Warming::new(PATIENCE);
         let over = |(number, pass): (usize, &Pass)| {

@@ -1,7 +1,7 @@
-//! Several switches in this process, joined to each other and to the instrument by rings of frames.
+//! Several switches in this process, connected to each other and to the tester by in-memory rings of frames.
 //!
-//! In virtual time every link serialises, those between switches too, and every switch takes its own time
-//! for a frame; live, one thread on the target's core serves them in turn while a trial runs.
+//! In virtual time every link serializes, those between switches too, and every switch has its own service time. In
+//! real time, one thread on the target's core serves the switches in turn during a trial.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ struct NetworkInMemory {
     network: &'static Network,
     rig: AnyRig,
     cores: Cores,
-    /// Connections that stay, as a controller's do.
+    /// Connections that stay open, as a controller's do.
     controllers: Vec<Controller>,
     holds: Option<Setup>,
     busy_ns: u64,
@@ -55,7 +55,7 @@ enum AnyRig {
 struct Switches(Vec<Simulated>);
 
 impl MemoryBench {
-    /// Makes the switches of a network and joins them.
+    /// Creates the switches of a network and connects them.
     pub(super) fn network(&self, target: NetworkTarget) -> Result<Box<dyn Target>, TargetError> {
         let network = target.network();
         if let Some(switch) = target.hindered_by(self.link) {
@@ -96,7 +96,7 @@ impl MemoryBench {
                 .zip(services)
                 .map(|(node, (service, time))| Simulated::new(Some(Box::new(node)), service, time));
             let switches = Switches(each.collect());
-            // In virtual time no device can be asked either.
+            // In virtual time, devices are not available either.
             witness::of_network(&self.parameters.witness)?;
             witness::simulated(&self.parameters.witness)?;
             let mut rig = SimRig::new(near, switches, key_of(kind));
@@ -154,7 +154,7 @@ impl Target for NetworkInMemory {
                     let node = rig.device.node(hop.switch);
                     let (made, span) = installed(node, setup, hop, at, &self.stop)?;
                     self.controllers.push(made);
-                    // What a model was given acts later than it was given.
+                    // A model activates entries later than it accepts them.
                     let passed = rig.idle(span);
                     passed.map_err(|error| TargetError::failed("letting time pass", error))?;
                 }
@@ -175,7 +175,7 @@ impl Target for NetworkInMemory {
         let (done, cores) = (AtomicBool::new(false), &self.cores.target);
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
-                // Where the system does not let us choose, the scheduler does.
+                // If pinning is not permitted, the scheduler chooses the core.
                 let _ = pin::pin(0, cores);
                 drive(nodes, |_, _| done.load(Ordering::Acquire))
             });
@@ -203,7 +203,7 @@ impl Target for NetworkInMemory {
                 let (done, cores) = (&done, &self.cores.target);
                 let (report, busy) = std::thread::scope(|scope| {
                     let worker = scope.spawn(move || {
-                        // Where the system does not let us choose, the scheduler does.
+                        // If pinning is not permitted, the scheduler chooses the core.
                         let _ = pin::pin(0, cores);
                         drive(nodes, |nodes, now| {
                             let adopt = |(switch, theirs): (usize, _)| {
@@ -264,7 +264,7 @@ impl Target for NetworkInMemory {
     }
 }
 
-/// Whether there is the switch that a connection is to lead to.
+/// Verifies that the switch of a connection exists.
 fn is_there(wanted: Wanted, count: usize) -> Result<(), ChannelError> {
     match wanted.switch < count {
         true => Ok(()),
@@ -272,7 +272,7 @@ fn is_there(wanted: Wanted, count: usize) -> Result<(), ChannelError> {
     }
 }
 
-/// Runs switches in turn until told to end; how long they ran.
+/// Runs switches in turn until `ends` returns true; returns how long they ran.
 fn drive(nodes: &mut [Node], mut ends: impl FnMut(&mut [Node], Nanos) -> bool) -> Nanos {
     let begun = clock::now();
     let mut serve_at = Nanos::ZERO;
@@ -303,7 +303,7 @@ impl Switches {
 
 impl Device for Switches {
     fn step(&mut self, now: Nanos) -> Option<Nanos> {
-        // What one hands out at this moment another takes, whichever comes first in the file.
+        // A frame that one switch sends at this time reaches the next one in any order of the file.
         self.0.iter_mut().for_each(|switch| {
             switch.step(now);
         });

@@ -1,9 +1,8 @@
-//! The service time of a simulated target: a frame leaves when the target has spent its time on it.
+//! Service time of a simulated target: a frame leaves when the target has spent its service time on it.
 //!
-//! The target is a single server. Frames that one turn of the forward loop takes are served one after the other, so the last of k
-//! frames leaves k service times after the turn began.
-//!
-//! Invariant: frames of at most one turn are held, since the next turn begins when the last of them has left.
+//! The target is a single server. It serves the frames of one turn of the forward loop in sequence, so the last of k
+//! frames leaves k service times after the turn began. Invariant: at most the frames of one turn are buffered, since
+//! the next turn begins when the last of them has left.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -16,11 +15,11 @@ use ports::port::{Port, PortCounters, PortError, PortFacts};
 /// Frames that are passed to the link in one call.
 const BATCH_FRAMES: usize = 64;
 
-/// The service of the frames of one target, shared by its ports.
+/// Service of one target's frames, shared by its ports.
 #[derive(Clone, Default)]
 pub(super) struct FrameService(Arc<Mutex<Turn>>);
 
-/// The frames that the current turn of the forward loop took.
+/// Frames of the current turn of the forward loop.
 #[derive(Default)]
 struct Turn {
     /// Whether frames that are transmitted now belong to the turn.
@@ -33,7 +32,7 @@ struct Turn {
 }
 
 impl FrameService {
-    /// Begins a turn: frames transmitted from now on are held for their service time.
+    /// Begins a turn: frames transmitted from now on wait for their service time.
     pub(super) fn begin(&self, now: Nanos) {
         *self.turn() = Turn { is_open: true, began: now, span: Nanos::ZERO, transmitted: 0 };
     }
@@ -44,7 +43,7 @@ impl FrameService {
         (turn.is_open, turn.span) = (false, span);
     }
 
-    /// The same port, which holds the frames of a turn for their service time.
+    /// Wraps a port so that the frames of a turn wait for their service time.
     pub(super) fn port(&self, inner: Box<dyn Port>) -> Box<dyn Port> {
         let (service, held) = (self.clone(), VecDeque::new());
         Box::new(ServedPort { inner, service, held, leaving: Batch::new(BATCH_FRAMES) })
@@ -56,7 +55,8 @@ impl FrameService {
 }
 
 impl Turn {
-    /// When the frame of this place, from 1, leaves. Frames that are flooded or dropped share the time of the whole turn.
+    /// Returns when the frame at this place, from 1, leaves. Flooded and dropped frames share the time of the whole
+    /// turn.
     fn due(&self, place: u64) -> Nanos {
         let after =
             u128::from(self.span.0) * u128::from(place) / u128::from(self.transmitted.max(1));
@@ -74,7 +74,7 @@ struct ServedPort {
 }
 
 impl ServedPort {
-    /// Passes on the frames whose service has ended. Within a turn, nobody knows yet how long its frames take.
+    /// Passes on the frames whose service has ended. Within a turn, the service time is not known yet.
     fn release(&mut self, now: Nanos) -> Result<(), PortError> {
         while !self.held.is_empty() {
             let turn = self.service.turn();
@@ -91,7 +91,7 @@ impl ServedPort {
             if self.leaving.is_empty() {
                 break;
             }
-            // A link of a simulation takes every frame and counts those that it loses.
+            // A simulated link takes every frame and counts those that it loses.
             self.inner.transmit(&mut self.leaving, now)?;
             self.leaving.clear();
         }
@@ -109,7 +109,7 @@ impl Port for ServedPort {
         self.inner.receive(batch, now)
     }
 
-    /// Takes every frame. Those of a turn wait for their service time; those that the control channel sends do not.
+    /// Takes every frame. Frames of a turn wait for their service time; frames of the control channel do not.
     fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         let mut turn = self.service.turn();
         if !turn.is_open {

@@ -1,4 +1,4 @@
-//! A node in virtual time: it takes turns with the tester, and a fixed time for each frame before the frame leaves.
+//! A node in virtual time: it alternates with the tester, and spends a fixed service time on each frame.
 
 use instrument::controller::play::{self, Play, Turn};
 use instrument::controller::{ControlError, Controller};
@@ -15,31 +15,31 @@ use super::service::FrameService;
 use super::turns::{Turns, patient};
 use crate::target::{orders, witness};
 
-/// In virtual time a controller that gives orders looks for answers so often.
+/// Interval at which a controller polls for replies in virtual time.
 const ORDERS_TURN: Nanos = Nanos::from_micros(20);
 
-/// A node in virtual time, which takes a fixed time for each frame.
+/// A node in virtual time with a fixed service time per frame.
 pub(super) struct Simulated {
     pub(super) node: Option<Box<Node>>,
-    /// Time for each frame.
+    /// Service time of a frame.
     pub(super) service_time: Nanos,
-    /// Holds the frames of a turn for that time.
+    /// Holds the frames of a turn for their service time.
     pub(super) service: FrameService,
-    /// When the service of the last turn's frames ends.
+    /// End of the service of the last turn's frames.
     pub(super) busy_until: Option<Nanos>,
-    /// How long it has been busy in all.
+    /// Total busy time.
     pub(super) busy: Nanos,
-    /// An SNMP agent that says what the node has counted.
+    /// SNMP agent that reports the node's counters.
     pub(super) agent: Option<witness::Simulated>,
-    /// When the program that it runs is put in place anew, the first at last.
+    /// Times of program swaps, the first one last.
     pub(super) swaps: Vec<Nanos>,
-    /// Orders that a controller gives it, and what has come of them.
+    /// Commands of a controller, and their results.
     pub(super) play: Option<Play>,
     pub(super) played: Option<Result<play::Played, ControlError>>,
 }
 
 impl Simulated {
-    /// A node that is idle.
+    /// Creates an idle node.
     pub(super) fn new(node: Option<Box<Node>>, service: FrameService, service_time: Nanos) -> Self {
         let (busy_until, busy, agent) = (None, Nanos::ZERO, None);
         let (swaps, play, played) = (Vec::new(), None, None);
@@ -47,7 +47,7 @@ impl Simulated {
     }
 }
 
-/// A trial in virtual time, with its orders over this channel.
+/// Runs a trial in virtual time, with its controller commands over this channel.
 pub(super) fn simulated(
     rig: &mut SimRig<Simulated>,
     trial: &Trial,
@@ -121,19 +121,19 @@ impl Device for Simulated {
     }
 }
 
-/// Passes on the frames of a busy node whose time has come; returns when the next one leaves.
+/// Passes on the frames of a busy node that are due; returns when the next one leaves.
 fn release(node: &mut Node, now: Nanos) -> Option<Nanos> {
     let mut nothing = Batch::new(0);
     let lanes = node.forward.lanes.iter_mut();
     let leaving = lanes.filter_map(|lane| {
-        // A port whose link is gone reports it in the next turn.
+        // A port with a lost link reports it in the next turn.
         let _ = lane.port.receive(&mut nothing, now);
         lane.port.next_event()
     });
     leaving.min()
 }
 
-/// Gives an element the program that it runs again.
+/// Loads an element's own program again.
 pub(super) fn swap(node: &mut Node, now: Nanos) {
     let program = node.answer(Request::Get(What::Program), now);
     let text = program.ok().and_then(|it| it["text"].as_str().map(str::to_owned));

@@ -1,4 +1,4 @@
-//! A controller in this process: while it waits, the node takes its turns.
+//! A controller in this process; the node runs while the controller waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,11 +14,11 @@ use crate::target::network::Hop;
 use crate::target::{ADDRESSES, TargetError, program};
 use crate::workload::Setup;
 
-/// In virtual time control takes so long a turn, so that time-outs can pass.
+/// Duration of a control turn in virtual time, so that timeouts can expire.
 const CONTROL_TURN: Nanos = Nanos::from_micros(1);
 
-/// Has a switch hold a setup's entries and no others, for its place on the way of frames: the connection,
-/// and how long it took.
+/// Installs a setup's entries in a switch, for its hop on the path, and removes all others; returns the connection
+/// and the duration.
 pub(super) fn installed(
     node: &mut Node,
     setup: &Setup,
@@ -43,13 +43,13 @@ fn failed(error: ControlError) -> TargetError {
     TargetError::failed("installing flows by OpenFlow", error)
 }
 
-/// Between trials nobody answers the keep-alive.
+/// Disables the keep-alive, which nothing serves between trials.
 pub(super) fn patient(mut settings: controller::Settings) -> controller::Settings {
     settings.session.echo_idle = None;
     settings
 }
 
-/// A controller's waiting: the node takes a turn.
+/// Waiting of a controller: the node takes a turn.
 pub(super) struct Turns<'a> {
     pub(super) node: &'a mut Node,
     pub(super) now: Nanos,
@@ -57,7 +57,7 @@ pub(super) struct Turns<'a> {
 }
 
 impl Turns<'_> {
-    /// Waits until what was installed acts, where the target behaves like a model.
+    /// Waits until the installed entries are active, where the target emulates a model.
     pub(super) fn settle(&mut self, stop: &AtomicBool) -> Result<(), TargetError> {
         let until = self.now().saturating_add(SETTLE_MAX);
         while self.node.forward.forwarder.behaviour().is_some_and(|model| !model.is_settled()) {
@@ -86,7 +86,7 @@ impl Meanwhile for Turns<'_> {
         self.node.events.clear();
         if !self.is_live {
             let soon = now.saturating_add(CONTROL_TURN);
-            // A model's work may take minutes, in which nothing else happens.
+            // A model may work for minutes, in which nothing else happens.
             let behaviour = self.node.forward.forwarder.behaviour();
             let next = behaviour.and_then(|_| self.node.next_event(now));
             self.now = deadline.min(next.map_or(soon, |next| next.max(soon)));

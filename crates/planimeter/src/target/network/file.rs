@@ -1,4 +1,4 @@
-//! What a topology file says: switches, links between their ports, and the instrument's ports.
+//! Format of a topology file: switches, links between their ports, and the tester's ports.
 //!
 //! ```toml
 //! instrument = ["first:1", "second:2"]
@@ -15,8 +15,11 @@
 //! between = ["first:2", "second:1"]
 //! ```
 //!
-//! Invariant: what is read makes sense as a whole: every port is joined once, every switch can be reached,
-//! there is a way from the instrument's first port to its second, and no loop unless the file says so.
+//! Invariants:
+//! - Every port has one link.
+//! - Every switch is reachable.
+//! - There is a path from the tester's first port to its second.
+//! - There is no loop unless the file permits loops.
 
 use std::fmt;
 use std::fs::File;
@@ -28,56 +31,56 @@ use toml::Spanned;
 use super::{End, Network, Switch};
 use crate::target::name::{Link, NameError, TargetKind, Technology};
 
-/// Bytes of a topology file.
+/// Size limit of a topology file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 16;
 
-/// Switches of a topology.
+/// Limit of switches in a topology.
 pub const SWITCHES_MAX: usize = 16;
 
-/// Ports of a switch of a topology.
+/// Limit of ports of a switch.
 pub const PORTS_MAX: u32 = 16;
 
-/// Ports of the instrument.
+/// Limit of the tester's ports.
 pub const INSTRUMENT_MAX: usize = 8;
 
-/// What is wrong with a topology file, with the line where it stands, from 1.
+/// Error in a topology file, with its line number from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// It cannot be read, and why.
     Unreadable(String),
     /// It has more than [`FILE_BYTES_MAX`] bytes.
     TooLong,
-    /// So many files are kept already.
+    /// The limit of files is reached.
     TooManyFiles(usize),
-    /// It is no TOML with these keys.
+    /// It is not TOML with these keys.
     Text(usize, String),
     /// It has no switch, or more than [`SWITCHES_MAX`].
     Switches(usize),
     /// Two switches have this name.
     NameTwice(usize, String),
-    /// A name has other letters than it may.
+    /// A name contains invalid characters.
     BadName(usize, String),
-    /// A switch is no known target: its name, and what is wrong.
+    /// A switch's target is invalid: the switch's name, and the error.
     Target(usize, String, NameError),
     /// A switch has no controller, or is itself a topology: its name, and that of its target.
     NoSwitch(usize, String, String),
-    /// No link of a topology carries a switch: its name, and that of its target.
+    /// No link of a topology supports a switch: its name, and that of its target.
     NoLink(usize, String, String),
-    /// This is no `SWITCH:PORT`.
+    /// Not of the form `SWITCH:PORT`.
     BadEnd(usize, String),
-    /// There is no switch of this name; those that there are.
+    /// Unknown switch, with the existing names.
     UnknownSwitch(usize, String, Vec<String>),
-    /// A port is joined twice; the line where it was first.
+    /// A port has two links; the line of the first one.
     PortTwice(usize, String, usize),
-    /// A link joins a switch to itself.
+    /// A link connects a switch to itself.
     LinkToItself(usize, String),
-    /// A switch's ports have a gap: its name, the first that is joined to nothing, the last.
+    /// A switch's port numbers have a gap: its name, the first port without a link, the last port.
     Gap(usize, String, u32, u32),
     /// A link closes a loop.
     Loop(usize, String),
-    /// A switch cannot be reached from the instrument's first port: its name.
+    /// A switch cannot be reached from the tester's first port: its name.
     Unreachable(usize, String),
-    /// The instrument has too few ports or too many.
+    /// The tester has too few ports or too many.
     Instrument(usize, usize),
 }
 
@@ -106,7 +109,7 @@ struct LinkWritten {
     between: [Spanned<String>; 2],
 }
 
-/// The network in a file.
+/// Loads the network from a file.
 pub fn load(path: &str) -> Result<Network, Fault> {
     let unreadable = |error: std::io::Error| Fault::Unreadable(error.to_string());
     let mut text = String::new();
@@ -118,7 +121,7 @@ pub fn load(path: &str) -> Result<Network, Fault> {
     read(&text)
 }
 
-/// The network that a text describes.
+/// Parses a network.
 pub fn read(text: &str) -> Result<Network, Fault> {
     let written: Written = toml::from_str(text).map_err(|error| {
         let line = line_of(text, error.span().map_or(0, |span| span.start));
@@ -137,7 +140,7 @@ pub fn read(text: &str) -> Result<Network, Fault> {
         return Err(Fault::Instrument(at, ports.len()));
     }
     let instrument = ports.iter().map(|port| reading.end(port)).collect::<Result<_, _>>()?;
-    // Which switches hang together so far: each has the number of one of them.
+    // Connected components so far: each switch has the number of one member.
     let mut together: Vec<usize> = (0..reading.switches.len()).collect();
     let mut links = Vec::new();
     for link in &written.link {
@@ -158,13 +161,13 @@ pub fn read(text: &str) -> Result<Network, Fault> {
     reading.network(instrument, links)
 }
 
-/// A file that is being read.
+/// Parser of a topology file.
 struct Reading<'a> {
     text: &'a str,
     switches: Vec<Switch>,
-    /// Where each switch stands.
+    /// Line of each switch.
     lines: Vec<usize>,
-    /// Ports that are joined, and where that is said.
+    /// Ports with a link, and the line of the link.
     joined: Vec<(End, usize)>,
 }
 
@@ -195,7 +198,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// A port that is joined to something.
+    /// Parses a port and marks it as linked.
     fn end(&mut self, written: &Spanned<String>) -> Result<End, Fault> {
         let (line, text) = (line_of(self.text, written.span().start), written.get_ref());
         let bad = || Fault::BadEnd(line, text.clone());
@@ -230,7 +233,7 @@ impl Reading<'_> {
         let (from, to) = (instrument[0], instrument[1]);
         let mut network = Network { switches: self.switches, links, instrument, path: Vec::new() };
         for (switch, it) in network.switches.iter().enumerate() {
-            // Whatever port it has, the way to it ends at that switch.
+            // Any port will do, because the path to it ends at that switch.
             if it.ports == 0 || network.way(from, End { switch, port: 1 }).is_none() {
                 return Err(Fault::Unreachable(self.lines[switch], it.name.clone()));
             }

@@ -1,8 +1,8 @@
-//! What a setup asks of a program, tried in this process before it is measured.
+//! Check of a setup on a program in this process, before a measurement.
 //!
-//! A program says by its classes what it can be asked to be, but not that frames of port 1 leave by port 2 as the setup
-//! has them. So a frame of each kind goes through it first: what the monitor would not take for right ends the
-//! run with one line and not with a report of losses.
+//! A program's classes state its role, but not whether frames of port 1 leave by port 2 as the setup expects. So one
+//! frame of each kind passes through it first. A frame that the analyzer would reject ends the run with a one-line
+//! error, instead of a report of losses.
 
 use dataplane::forwarder::{Forwarder, Outputs};
 use instrument::generate::templates::Templates;
@@ -20,20 +20,20 @@ use crate::target::name::{TargetKind, Technology};
 use crate::target::{TargetError, veth};
 use crate::workload::{Addresses, Setup};
 
-/// The size of the frames, frame check sequence included.
+/// Frame size, frame check sequence included.
 const FRAME_BYTES: u16 = 128;
 
-/// Frames that are tried at most: one of each rule that tags, and a few of other kinds of entries.
+/// Limit of frames: one for each tagging rule, and a few for other kinds of entries.
 const FRAMES_MAX: u64 = 16;
 
 impl ProGfeTarget {
-    /// Tries a setup on the program.
+    /// Checks a setup on the program.
     pub fn rehearse(self, setup: &Setup, addresses: &Addresses) -> Result<(), TargetError> {
         let refused = |why: String| {
             TargetError::CannotHold(format!("its program does not do what is asked for: {why}"))
         };
         let technology = TargetKind::ProGfe(self).technology();
-        // A bridge learns, and floods what it has not learnt.
+        // A bridge learns, and floods unknown addresses.
         if self.role() == Role::Bridge {
             return Ok(());
         }
@@ -52,7 +52,7 @@ impl ProGfeTarget {
             streams.push(few.stream_back(technology, addresses, FRAME_BYTES, rate));
         }
         for stream in streams {
-            // The rig's ports count from 0.
+            // The rig numbers its ports from 0.
             let [from, to] = [stream.from, stream.to].map(|port| port as PortNo + 1);
             let (sent, wanted) = frames(&stream);
             for (number, (bytes, wanted)) in sent.iter().zip(&wanted).enumerate() {
@@ -78,7 +78,7 @@ impl ProGfeTarget {
     }
 }
 
-/// Tells a program that routes what a router is told.
+/// Configures a program that routes as a router is configured.
 fn tell(
     element: &mut Element,
     setup: &Setup,
@@ -113,7 +113,7 @@ fn tell(
     change(element, &changes)
 }
 
-/// The first frames of a stream, as they leave and as they are to arrive.
+/// Returns the first frames of a stream, as they are sent and as they must arrive.
 fn frames(stream: &Stream) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let made = |templates: &Templates, number: u64| {
         let (mut indices, template) = (Vec::new(), templates.of(number));
@@ -134,7 +134,7 @@ fn taken((port, queue): &mut (PortNo, Batch)) -> Vec<(PortNo, Vec<u8>)> {
     frames
 }
 
-/// In words, what became of a frame that was to leave by a port like this.
+/// Describes what happened to a frame that should leave by this port.
 fn became(bytes: &[u8], wanted: (PortNo, &[u8]), left: &[(PortNo, Vec<u8>)]) -> String {
     match left {
         [] => "leaves by no port".to_owned(),
@@ -150,7 +150,7 @@ fn became(bytes: &[u8], wanted: (PortNo, &[u8]), left: &[(PortNo, Vec<u8>)]) -> 
     }
 }
 
-/// The first bytes in hexadecimal.
+/// Formats the first bytes in hexadecimal.
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -179,7 +179,7 @@ mod tests {
             "{said}"
         );
         assert!(!said.contains('\n'), "{said}");
-        // A tagger tags, whatever else is asked for: the rule for every frame is what it has in common.
+        // A tagger tags with every table: all setups have the rule for every frame.
         assert_eq!(rehearsed("vlan.fe.xml", Table::Exact, 1), Ok(()));
     }
 }

@@ -1,7 +1,7 @@
 //! Rules of a VLAN tagger as OpenFlow entries (1.3: push_vlan, set_field, output).
 //!
-//! A rule with several DSCPs becomes an entry for each, as a match has the field wholly. On the way back there
-//! is an entry for each VLAN.
+//! A rule with several DSCPs becomes an entry for each, because a match needs the exact field value. The reverse
+//! direction has an entry for each VLAN.
 
 use openflow::model::{Action, Field, FlowMod, Match};
 use packet::header::ethernet::TYPE_VLAN;
@@ -11,7 +11,7 @@ use crate::workload::Setup;
 use crate::workload::tags::rules;
 use lab::peer::TagRule;
 
-/// The entries that a tagging setup asks for.
+/// Returns the entries of a tagging setup.
 pub(super) fn flows(setup: &Setup) -> Vec<FlowMod> {
     let rules = rules(setup.entries);
     let tag = |(place, rule): (usize, &TagRule)| {
@@ -21,7 +21,7 @@ pub(super) fn flows(setup: &Setup) -> Vec<FlowMod> {
             Action::set(Field::VlanPcp, rule.priority),
             Action::output(PORT_OUT.into()),
         ];
-        // Of several that hold the first counts.
+        // Of several matching rules the first one applies.
         let priority = u16::MAX - 1 - place as u16;
         matches(rule).into_iter().map(move |it| FlowMod::add(it, priority, actions.clone()))
     };
@@ -36,7 +36,7 @@ pub(super) fn flows(setup: &Setup) -> Vec<FlowMod> {
     there.into_iter().chain(vlans.into_iter().map(untag)).collect()
 }
 
-/// The matches that together ask for what a rule does.
+/// Returns the matches that together cover a rule.
 fn matches(rule: &TagRule) -> Vec<Match> {
     let plain = Match::ANY.with(Field::InPort, PORT_IN).untagged();
     let is_ip = rule.dscp.is_some() || rule.udp_destination.is_some();

@@ -1,7 +1,7 @@
-//! Several switches in namespaces of their own, joined to each other and to the instrument by veth pairs.
+//! Several switches in namespaces, connected to each other and to the tester by veth pairs.
 //!
-//! Each switch is started as if it were alone; what is installed end to end is given to every switch on the
-//! path, each by its own channel.
+//! Each switch is started as if it were alone. An end-to-end setup is installed in every switch on the path, each
+//! over its own channel.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,14 +42,14 @@ struct NetworkOnVeth {
 /// A switch at its site.
 struct Member {
     switch: &'static Switch,
-    // Before the site: it ends before its namespace does.
+    // Before the site: it must stop before its namespace is removed.
     peer: Box<dyn Peer>,
     channel: String,
     site: Site,
 }
 
 impl VethBench {
-    /// Starts the switches of a network and opens the instrument's ports to it.
+    /// Starts the switches of a network and opens the tester's ports to it.
     pub(in crate::target) fn network(
         &self,
         target: NetworkTarget,
@@ -93,7 +93,7 @@ impl VethBench {
     }
 }
 
-/// The instrument's end of the cable to a port.
+/// Returns the tester's end of the cable to a port.
 fn end_at(members: &[Member], end: End) -> &Interface {
     let site = &members[end.switch].site;
     let name = format!("{}-{}", site.name, end.port);
@@ -173,7 +173,7 @@ impl Target for NetworkOnVeth {
         let mut processes = Vec::new();
         for Member { switch, peer, site, .. } in &mut self.members {
             peer.check().map_err(lab_error)?;
-            // What the tester's ends refuse on sending, its ports say themselves.
+            // The tester's ports report frames that they fail to send.
             for end in &site.instrument {
                 if let Some(link) = here.links.get(&end.name) {
                     let key = (LossPlace::Kernel, end.name.clone(), "receive_dropped".to_string());
@@ -201,7 +201,7 @@ impl Target for NetworkOnVeth {
                 }
             }
         }
-        // The kernel counts at packet sockets what their owners tell too: once is enough.
+        // The kernel also counts losses at packet sockets that their owners report; each loss is counted once.
         snapshot.drops.retain(|(_, _, reason), _| reason != "socket_dropped");
         snapshot.add_memory(&processes);
         self.overdue.note(&snapshot);

@@ -1,14 +1,14 @@
-//! Ranges of ports as values and masks: the fewest prefixes that hold just these ports.
+//! Port ranges as values and masks: the fewest prefixes that cover exactly these ports.
 //!
-//! Source: V. Srinivasan et al., "Fast and scalable layer four switching" (SIGCOMM 1998), section 7:
-//! a range of 16 bits becomes at most 30 prefixes.
+//! Source: V. Srinivasan et al., "Fast and scalable layer four switching" (SIGCOMM 1998), section 7: a range of 16
+//! bits becomes at most 30 prefixes.
 
-/// Value and mask of each prefix of the range from `first` to `last`; one of no bits for all ports.
+/// Returns value and mask of each prefix of the range from `first` to `last`; one of zero bits for all ports.
 pub fn masks((first, last): (u16, u16)) -> Vec<(u16, u16)> {
     let mut found = Vec::new();
     let (mut from, end) = (u32::from(first), u32::from(last) + 1);
     while from < end {
-        // The largest block that begins here and does not pass the end.
+        // The largest block that begins here and does not exceed the end.
         let aligned = if from == 0 { 16 } else { from.trailing_zeros() };
         let bits = aligned.min((end - from).ilog2());
         found.push((from as u16, (u32::MAX << bits) as u16));

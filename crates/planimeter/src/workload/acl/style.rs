@@ -1,40 +1,40 @@
-//! What each style of access list is like, as shares in a hundred, and a rule drawn from them.
+//! Styles of access lists as shares in percent, and rules drawn from them.
 
 use super::{ALL_PORTS, Rule};
 use crate::parameter::Style;
 use crate::workload::mixed;
 use crate::workload::prefixes::mask;
 
-/// Alternatives, each with its share in a hundred.
+/// Alternatives, each with its share in percent.
 type Shares<T> = &'static [(u32, T)];
 
-/// What a range of ports is like.
+/// Kind of a port range.
 #[derive(Debug, Clone, Copy)]
 enum Ports {
     /// All.
     Any,
-    /// One of those that are often named.
+    /// A well-known one.
     One,
     /// 1024 and up.
     High,
     /// Below 1024.
     Low,
-    /// From somewhere to somewhere.
+    /// A random range.
     Range,
 }
 
 use Ports::{Any, High, Low, One, Range};
 
-/// One style.
+/// Parameters of a style.
 struct Shape {
-    /// Lengths of the prefixes of source and destination: least and most of each.
+    /// Prefix lengths of source and destination: minimum and maximum of each.
     lengths: Shares<([u8; 2], [u8; 2])>,
     protocols: Shares<Option<u8>>,
     /// Of source and destination.
     ports: Shares<(Ports, Ports)>,
-    /// Of a hundred nodes of the tree of addresses, how many have two children, by eighth of the depth.
+    /// Percentage of nodes in the address tree with two children, by eighth of the depth.
     branching: [u64; 4],
-    /// Of a hundred walks past such a node, how many go to the child that more go to.
+    /// Percentage of walks that take the more frequent child of such a node.
     skew: u64,
 }
 
@@ -117,13 +117,13 @@ const IPC: Shape = Shape {
     skew: 65,
 };
 
-/// Ports that lists often name.
+/// Ports that lists often contain.
 const NAMED: [u16; 20] = [
     80, 443, 53, 25, 22, 21, 23, 110, 143, 161, 123, 389, 445, 135, 139, 1433, 1521, 3306, 3389,
     8080,
 ];
 
-/// One rule of a style; drawn again it may come again.
+/// Draws one rule of a style; repeated draws may give the same rule.
 pub(super) fn draw(style: Style, seed: u64, draw: u64) -> Rule {
     let shape = match style {
         Style::Acl => &ACL,
@@ -163,9 +163,9 @@ fn pick<T>(shares: Shares<T>, bits: u64) -> &'static T {
     unreachable!("what is left is less than all shares")
 }
 
-/// An address: 32 steps down the tree, where each node is as it is for all who pass it.
+/// Returns an address: 32 steps down the tree, in which each node is the same for all walks.
 fn walk(shape: &Shape, tree: u64, draw: u64) -> u32 {
-    // The first bits are such that the address is one that hosts have.
+    // The first bits give an address that a host can have.
     let mut address = 0u32;
     for depth in 0..32u32 {
         let node = mixed(tree ^ u64::from(address) << 6 ^ u64::from(depth));
@@ -183,7 +183,7 @@ fn range(ports: Ports, bits: u64) -> (u16, u16) {
         High => (1024, u16::MAX),
         Low => (0, 1023),
         One => {
-            // Half of them are of the few that everybody names.
+            // Half of them are of the few that most lists contain.
             let named = NAMED[(bits >> 8) as usize % NAMED.len()];
             let port = if bits & 1 == 0 { named } else { 1 + (bits >> 8) as u16 % 20_000 };
             (port, port)

@@ -1,9 +1,10 @@
-//! Switches that are drawn from a seed: what goes by hardware and what by software, and by what that shows.
+//! Switches drawn from a seed: which matches use hardware or software, and which property reveals that.
 //!
-//! What is drawn is not a copy of one of the study's: base delays, tails, what bytes, rewrites and entries cost, how much
-//! fits, and which types of match a processor treats are all drawn by themselves. Hardware is quick and calm, and nothing costs it much;
-//! a processor gives itself away by one thing at least (a [`Sign`]), and may be as quick and as calm as hardware in all
-//! others. Where no sign can be seen by what is measured, none is drawn: nobody could tell.
+//! A draw is not a copy of one of the study's switches. Base delays, tails, the cost of bytes, rewrites and entries,
+//! capacity, and the types of match that a processor handles are drawn independently. Hardware is fast and steady,
+//! and nothing costs it much. A processor has at least one revealing property (a [`Sign`]), and may be as fast and
+//! steady as hardware in all others. No sign is drawn that the measurements cannot show, since the path would be
+//! undecidable.
 
 use std::fmt::Write;
 
@@ -13,22 +14,22 @@ use super::super::common::Folder;
 use super::super::models::modelled;
 use planimeter::target::name::TargetKind;
 
-/// The first draw of tests. How ways are told (`results/src/table/costa2017/paths.rs`) was tuned with the draws from 0 to
-/// 999 only (`PATH_FIRST=0 PATH_CASES=1000`), and may never be with these.
+/// The first draw of tests. The path decision (`results/src/table/costa2017/paths.rs`) was tuned with draws from 0 to
+/// 999 only (`PATH_FIRST=0 PATH_CASES=1000`), and must never be tuned with these.
 pub const FRESH: u64 = 1_000_000;
 
-/// By what a processor gives itself away.
+/// Property that reveals a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// Its frames take long.
+    /// Its frames have a long delay.
     Slow,
-    /// Some frames take much longer than most.
+    /// Some frames have a much longer delay than most.
     Tail,
-    /// Frames take more or less time.
+    /// Delays vary.
     Wavering,
-    /// Changing a frame takes time.
+    /// Rewriting a frame takes time.
     Rewrites,
-    /// Entries are gone through one by one.
+    /// Entries are searched linearly.
     Entries,
     /// The same device forwards faster without OpenFlow.
     Legacy,
@@ -37,32 +38,32 @@ pub enum Sign {
 const SIGNS: [Sign; 6] =
     [Sign::Slow, Sign::Tail, Sign::Wavering, Sign::Rewrites, Sign::Entries, Sign::Legacy];
 
-/// Who treats what.
+/// Path of each type of match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// All by hardware.
+    /// All in hardware.
     Hardware,
-    /// All by a processor.
+    /// All in software.
     Software,
-    /// Exact matches by hardware, the others by a processor.
+    /// Exact matches in hardware, the others in software.
     Exact,
-    /// Ports and MAC addresses by hardware.
+    /// Ports and MAC addresses in hardware.
     Layer2,
-    /// What looks above layer 2 by hardware.
+    /// Matches above layer 2 in hardware.
     Layer3,
 }
 
-/// A switch of which everything is known.
+/// A switch with known properties.
 pub struct Drawn {
     /// Its name on the command line.
     pub kind: TargetKind,
-    /// Who treats what.
+    /// Path of each type of match.
     pub layout: Layout,
-    /// By what its processor gives itself away.
+    /// The signs of its processor.
     pub signs: Vec<Sign>,
 }
 
-/// Numbers from a small generator of its own.
+/// A small pseudorandom number generator.
 struct Chance(u64);
 
 impl Chance {
@@ -72,7 +73,7 @@ impl Chance {
         chance
     }
 
-    /// From 0 to 1.
+    /// Returns a number from 0 to 1.
     fn part(&mut self) -> f64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -83,7 +84,7 @@ impl Chance {
         from + (to - from) * self.part()
     }
 
-    /// As often between 1 and 2 as between 10 and 20.
+    /// Returns a number uniformly by order of magnitude.
     fn scaled(&mut self, from: f64, to: f64) -> f64 {
         from * (to / from).powf(self.part())
     }
@@ -104,7 +105,7 @@ impl Layout {
         }
     }
 
-    /// The word of a model for it, where there are two ways.
+    /// Returns the model's word for the layout, if there are two paths.
     fn word(self) -> Option<&'static str> {
         match self {
             Layout::Hardware | Layout::Software => None,
@@ -114,7 +115,7 @@ impl Layout {
         }
     }
 
-    /// The way of a type of match.
+    /// Returns the path of a type of match.
     pub fn way(self, word: &str) -> Way {
         let is_layer_2 = matches!(word, "port" | "MAC");
         let by_hardware = match self {
@@ -127,8 +128,8 @@ impl Layout {
         if by_hardware { Way::Hardware } else { Way::Software }
     }
 
-    /// Whether a sign can be seen: rewrites and entries are tried with rules for addresses, which hardware treats here,
-    /// and legacy mode is compared with what all types take.
+    /// Returns whether a sign is measurable: rewrites and entries use rules for addresses, which hardware handles
+    /// here, and legacy mode is compared with the delay of all types.
     fn shows(self, sign: Sign) -> bool {
         match sign {
             Sign::Rewrites | Sign::Entries => self != Layout::Layer3,
@@ -138,7 +139,7 @@ impl Layout {
     }
 }
 
-/// A switch with this layout and these signs.
+/// Draws a switch with this layout and these signs.
 pub fn with(folder: &Folder, seed: u64, layout: Layout, signs: &[Sign]) -> Drawn {
     let chance = &mut Chance::new(seed);
     let has = |sign: Sign| signs.contains(&sign) && layout != Layout::Hardware;
@@ -189,7 +190,7 @@ pub fn with(folder: &Folder, seed: u64, layout: Layout, signs: &[Sign]) -> Drawn
     Drawn { kind: modelled(folder, &keys.0), layout, signs: signs.to_vec() }
 }
 
-/// A switch with whatever comes of the seed.
+/// Returns the switch of a seed.
 pub fn draw(folder: &Folder, seed: u64) -> Drawn {
     let chance = &mut Chance::new(!seed);
     let layout = Layout::draw(chance);
@@ -201,7 +202,7 @@ pub fn draw(folder: &Folder, seed: u64) -> Drawn {
     with(folder, seed, layout, &signs)
 }
 
-/// A path that gives nothing away: it wavers little, its slow frames are few and little slower, and nothing costs much.
+/// Returns a path without signs: small variation, few slow frames that are only a little slower, and low costs.
 fn calm(chance: &mut Chance, latency_ns: f64, rules: f64) -> Vec<(&'static str, f64)> {
     let has_slow = chance.happens(0.3);
     let mut some = |most: f64| if chance.happens(0.6) { chance.between(0.0, most) } else { 0.0 };
@@ -216,7 +217,7 @@ fn calm(chance: &mut Chance, latency_ns: f64, rules: f64) -> Vec<(&'static str, 
     ]
 }
 
-/// Lines of a model's file.
+/// Lines of a model file.
 #[derive(Default)]
 struct Keys(String);
 

@@ -1,4 +1,4 @@
-//! How many messages switches take whose limit is known, and what is said of those that do wrong near it.
+//! Tests of message rates of switches with known limits, and of the verdicts on faulty switches near these limits.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;
@@ -32,7 +32,7 @@ fn bears(record: &Record, kind: TargetKind) -> Vec<Vec<String>> {
 fn as_many_messages_are_found_as_a_model_takes_and_it_bears_nearly_as_many() {
     let [stable, small] = [Folder::new(), Folder::new()];
     let kind = modelled(&stable, AGENT);
-    // Half of the rules that are added are refused, at any rate.
+    // In any case, half of the added rules are rejected.
     let full = format!("{AGENT}capacity.rules = {{ value = 50, source = \"assumed\" }}\n");
     let refusing = modelled(&small, &full);
     let items = ["costa2017/table3", "costa2017/messages", "costa2017/discussion"];
@@ -46,7 +46,7 @@ fn as_many_messages_are_found_as_a_model_takes_and_it_bears_nearly_as_many() {
     for (word, truth) in [("flow_mod", RULES_PER_S), ("port_stats", STATISTICS_PER_S)] {
         let told = |what: &str| of(kind, &format!("{word}_{what}"));
         let taken = told("taken_per_s");
-        // Those that are under way at the end are counted neither way.
+        // Messages in flight at the end do not count.
         assert!((taken / truth - 1.0).abs() < 64.0 / (0.2 * truth), "{word}: {taken} of {truth}");
         assert_eq!(told("near_answered_ratio"), 1.0, "{word}");
         assert_eq!((told("near_errors_count"), told("lost_count")), (0.0, 0.0), "{word}");
@@ -61,7 +61,7 @@ fn as_many_messages_are_found_as_a_model_takes_and_it_bears_nearly_as_many() {
     assert_eq!(shown(refusing), ["stable", "unstable near its limit", "stable"]);
 }
 
-/// What is said of a switch with this vice, whose agent is the one above.
+/// Returns the report on a switch with this fault, whose agent is the one above.
 fn near_its_limit(vice: Vice) -> StageReport {
     let mut model = Model::default();
     model.agent.flow_mod_ns = 150_000;
@@ -77,7 +77,7 @@ fn near_its_limit(vice: Vice) -> StageReport {
 #[test]
 fn a_switch_that_fails_near_its_limit_is_said_to() {
     let value = |report: &StageReport, name: &str| said(report, name).map(|it| it.value);
-    // Some 0.2 s are for the limit, the next two seconds are near it.
+    // About 0.2 s are for the limit, the next two seconds are near it.
     let silent = near_its_limit(Vice::FallsSilent(Nanos::from_millis(1200)));
     assert_eq!(silent.ended, Ended::Said);
     let near = value(&silent, "near_answered_ratio").unwrap();

@@ -1,4 +1,4 @@
-//! By hardware or by software: what is said of targets of which that is known.
+//! Tests of the decision between hardware and software path, on targets whose path is known.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Record, Verdict};
@@ -8,7 +8,7 @@ use super::super::common::Folder;
 use super::super::{claims_with_rates, measure, plan};
 use super::drawn::{Drawn, FRESH, Layout, Sign, draw, with};
 
-/// The study's switches, and what it says of their matches: of all, and of exact ones.
+/// The study's switches, and their known paths: of all matches, and of exact ones.
 const NINE: [(&str, Way, Way); 9] = [
     ("extreme-x460", Way::Hardware, Way::Hardware),
     ("extreme-x440", Way::Hardware, Way::Hardware),
@@ -25,7 +25,7 @@ fn known(name: &str) -> TargetKind {
     format!("ours:model={name}").parse().unwrap()
 }
 
-/// The items by which a way is told, but for the delays by type of match.
+/// The items that decide the path, except the delays by type of match.
 const ITEMS: [&str; 4] =
     ["costa2017/table3", "costa2017/table5", "costa2017/table6", "costa2017/discussion"];
 
@@ -38,7 +38,7 @@ fn judged(record: &Record, kind: TargetKind) -> Vec<Judged> {
 fn the_way_of_every_match_is_told_of_the_nine_switches() {
     let kinds: Vec<TargetKind> = NINE.iter().map(|(name, ..)| known(name)).collect();
     let types = "match_types=port,mac,ip,udp_port,exact";
-    // More than fit into the HP's hardware, where the last rule is then not.
+    // More than the HP's hardware holds, so that the last rule is not in hardware.
     let filling = ["rules_bound=2500", "wildcard_entries_max=5000", "rewrites=published"];
     let set = [&["packets=100", "open_pps=0", types, "repeats=2"], &filling[..]].concat();
     let few = measure(&plan(&["costa2017/table3", "costa2017/discussion"], &kinds, &set[..4], 1));
@@ -62,20 +62,20 @@ fn the_way_of_every_match_is_told_of_the_nine_switches() {
     assert!(spoken.contains("some did not fit"), "{spoken}");
 }
 
-/// Everything by which a way is told, of all of these.
+/// Runs all measurements that decide the path, on all of these switches.
 fn examined(drawn: &[Drawn]) -> Record {
     let mut kinds: Vec<TargetKind> = drawn.iter().map(|it| it.kind).collect();
     for it in drawn.iter().filter(|it| it.signs.contains(&Sign::Legacy)) {
         kinds.push(format!("{},mode=legacy", it.kind.name()).parse().unwrap());
     }
     let types = "match_types=port,mac,ip,udp_port,exact";
-    // Of fewer packets nobody knows the 99th percentile.
+    // With fewer packets there is no 99th percentile.
     let set = ["packets=1000", "open_pps=0", types, "repeats=3", "wait=0.05"];
     let filling = ["rules_bound=400", "wildcard_entries_max=5000", "rewrites=published"];
     measure(&plan(&ITEMS, &kinds, &[&set[..], &filling].concat(), 1))
 }
 
-/// The types of a switch of which something else is said than what is true.
+/// Returns the types of a switch whose decision differs from its true path.
 fn wrong(record: &Record, drawn: &Drawn) -> Vec<Judged> {
     let judged = judged(record, drawn.kind);
     assert_eq!(judged.len(), 5, "every type was measured");
@@ -89,7 +89,7 @@ fn of_switches_that_were_never_seen_nine_in_ten_are_told_right() {
     let first = number("PATH_FIRST").unwrap_or(FRESH);
     let seeds = first..first + cases;
     let (mut faults, mut right) = (Vec::new(), 0);
-    // So many at a time, as a record of them all is long.
+    // In chunks, because a record of all switches is long.
     for some in seeds.clone().collect::<Vec<_>>().chunks(20) {
         let folders: Vec<Folder> = some.iter().map(|_| Folder::new()).collect();
         let drawn: Vec<Drawn> =

@@ -1,4 +1,4 @@
-//! Bundles that were made to do harm, and damaged ones.
+//! Tests with malicious and damaged bundles.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use tar::{Builder, Header};
 
 use super::*;
 
-/// A folder of its own, removed at the end.
+/// A temporary folder, removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -24,13 +24,13 @@ impl Folder {
         self.0.join("inner/into")
     }
 
-    /// Every file below, but the bundle.
+    /// Returns every file below, except the bundle.
     fn files(&self) -> Vec<String> {
         let (files, _) = crate::cli::bundle::pack::files_below(&self.0).unwrap();
         files.into_iter().filter(|it| it != "b.tar.gz").collect()
     }
 
-    /// Writes a bundle with these entries, sound ones before and behind, and unpacks it.
+    /// Writes a bundle with these entries between valid ones, and unpacks it.
     fn unpacked(&self, entries: &[(EntryType, &str, &[u8])]) -> Result<Opened, Fault> {
         let facts = serde_json::json!({
             "schema": SCHEMA, "tool": { "name": "planimeter", "version": "0" }, "created": "", "run": "a",
@@ -54,7 +54,7 @@ impl Drop for Folder {
     }
 }
 
-/// A tar file whose names are written as they are, whatever they are.
+/// Returns a tar file with names written unchanged.
 fn packed(entries: &[(EntryType, &str, &[u8])]) -> Vec<u8> {
     let mut tar = Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (kind, name, bytes) in entries {
@@ -135,7 +135,7 @@ fn the_same_name_twice_and_too_much_are_refused() {
     let entries =
         [(EntryType::Regular, "files/x", &zeros[..]), (EntryType::Regular, "run/y", &zeros[..])];
     assert!(matches!(large.unpacked(&entries), Err(Fault::Bytes(10_000))));
-    // A size in a header that is not true takes no memory and no disk.
+    // A wrong size in a header allocates no memory and no disk space.
     let mut bytes = Vec::new();
     let mut header = Header::new_ustar();
     header.as_mut_bytes()[..7].copy_from_slice(b"files/x");
