@@ -93,9 +93,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         if let Some(hypervisor) = &environment.virtualised {
             say!("         a virtual machine ({hypervisor}): neighbours may disturb it");
         }
-        let quiet =
-            "few stalls of the tester's cores: they disturb less than a tenth of the trials";
-        say!("noise    {}", noise.as_deref().unwrap_or(quiet));
+        say!("noise    {}", noise.as_deref().unwrap_or("the noise check has no warning"));
         say!("");
         for finding in &findings {
             say!("{}", line(finding));

@@ -34,7 +34,7 @@ use resources::{Source, Walk};
 /// Estimated bytes of one part, so that it stays below the 64 KiB of a message.
 const PART_BYTES: usize = 40 << 10;
 
-/// Maximum bytes of a flow entry without its actions: forty fields of sixteen bytes.
+/// Estimated bytes of a flow entry without its actions.
 const FLOW_BYTES: usize = 400;
 
 /// Maximum bytes of one action, with a masked field of sixteen bytes.
@@ -268,7 +268,7 @@ fn initial(
     part(rows, MultipartReplyBody::FlowMonitor, monitors.is_empty())
 }
 
-/// Returns the maximum encoded size of a flow entry.
+/// Returns the estimated encoded size of a flow entry.
 fn size(row: &FlowStats) -> usize {
     let actions = row.instructions.iter().map(|instruction| match instruction {
         Instruction::ApplyActions(actions) | Instruction::WriteActions(actions) => actions.len(),
