@@ -5,6 +5,8 @@
 
 /// Style checks.
 mod tidy;
+/// Checks of documents.
+mod prose;
 /// All checks in order.
 mod ci;
 /// Dependency checks.
@@ -13,7 +15,7 @@ mod deny;
 mod fuzz;
 /// The second architecture.
 mod cross;
-/// All tests, in two parallel rows.
+/// All tests, in two parallel queues.
 mod tests;
 /// Seeds for fuzzing.
 mod seeds;
@@ -41,12 +43,12 @@ fn main() -> ExitCode {
         ["bless"] => ci::bless(),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy         layers, wiring, module docs, unsafe and clocks\n       \
-                 cargo xtask ci [--full]  everything that must hold; --full adds what is slow\n       \
-                 cargo xtask model        orders in which two threads can meet in a table\n       \
-                 cargo xtask cross        whether it compiles for arm64, and tests there, emulated\n       \
+                "usage: cargo xtask tidy         layers, module docs, unsafe, clocks, documents\n       \
+                 cargo xtask ci [--full]  all checks of CI; --full adds the slow ones\n       \
+                 cargo xtask model        interleavings of threads that share a table (loom)\n       \
+                 cargo xtask cross        build for arm64, and tests there in an emulator\n       \
                  cargo xtask fuzz [SECONDS] [TARGET...]  fuzz targets, 60 seconds each\n       \
-                 cargo xtask bless        rewrite expected test outputs, then read the diff"
+                 cargo xtask bless        rewrite the expected outputs of tests"
             );
             ExitCode::from(2)
         }
@@ -56,5 +58,5 @@ fn main() -> ExitCode {
 /// The workspace's root folder.
 fn root() -> std::path::PathBuf {
     let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().expect("xtask lies in the workspace").to_path_buf()
+    manifest.parent().expect("xtask is in the workspace").to_path_buf()
 }
