@@ -131,7 +131,7 @@ fn not_taken(entries: &[&'static Entry], key: &str, assignment: &str) -> Paramet
     let is_anywhere = super::entries().any(|entry| entry.takes(key).is_some());
     if !is_anywhere {
         let hint = match meant.is_empty() {
-            true => "'planimeter list parameters' shows what there is".into(),
+            true => "run 'planimeter list parameters'".into(),
             false => meant.trim_end().into(),
         };
         return ParameterError::UnknownKey { key: key.into(), hint };
@@ -149,8 +149,8 @@ fn not_taken(entries: &[&'static Entry], key: &str, assignment: &str) -> Paramet
     let more = if keys.len() > NAMED_MAX { ", ..." } else { "" };
     keys.truncate(NAMED_MAX);
     let hint = match keys.is_empty() {
-        true => format!("{meant}'planimeter list parameters' shows what every run takes"),
-        false => format!("{meant}it takes {}{more}", keys.join(", ")),
+        true => format!("{meant}run 'planimeter list parameters' for those of every run"),
+        false => format!("{meant}use one of {}{more}", keys.join(", ")),
     };
     let (assignment, key) = (assignment.into(), key.into());
     ParameterError::NotTaken { assignment, key, experiments, hint }
