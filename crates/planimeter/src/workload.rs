@@ -421,7 +421,7 @@ pub fn mac_of(entry: u32) -> [u8; 6] {
 }
 
 fn mac(value: u64) -> [u8; 6] {
-    value.to_be_bytes()[2..].try_into().expect("six of eight bytes")
+    value.to_be_bytes()[2..].try_into().expect("the slice has six bytes")
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub const SHOWS: &[Show] = &[
     Show {
         is_logarithmic: true,
         ..Show::series(
-            "Round trips of the largest packets: ports and sockets",
+            "Round-trip times of the largest packets: ports and sockets",
             &["exact_share", "exact_sockets_share", "legacy_share", "legacy_sockets_share"],
         )
     },

@@ -23,7 +23,7 @@ use super::spread::Spread;
 use super::statistics;
 
 /// Name of the limit set by the patience of a module.
-pub const PATIENCE_LIMIT: &str = "patience for answers, counters and the end of rules";
+pub const PATIENCE_LIMIT: &str = "timeout for replies, counters and expiring entries";
 
 /// Size at which a reply is given up; a dump of a million entries has a tenth of it.
 const ANSWER_BYTES_MAX: u64 = 1 << 30;

@@ -121,7 +121,7 @@ impl Highest {
     /// Returns the progress of the search; `None` if it is over.
     pub fn bracket(&self, what: &'static str, unit: &'static str) -> Option<Bracket> {
         Some(Bracket {
-            sought: Sought::new(what, "all done in time", unit),
+            sought: Sought::new(what, "all completed in time", unit),
             tried: self.next()?,
             met: self.kept.map(|(rate, _)| rate),
             missed: self.missed,
@@ -207,9 +207,11 @@ impl Highest {
         let rates = self.steps.iter().map(Step::done_per_s);
         let Some(peak) = rates.max_by(f64::total_cmp) else { return };
         let limited = |found: Measured| match (self.missed, self.is_short) {
-            (None, _) => found.at_least(BoundCause::SearchLimit, "more was not asked for"),
+            (None, _) => {
+                found.at_least(BoundCause::SearchLimit, "the search did not request a higher rate")
+            }
             (_, true) => {
-                let note = "the tester could not ask for more, or the link took no more";
+                let note = "the tester or the link was the limit";
                 found.at_least(BoundCause::TesterLimit, note)
             }
             _ => found,
