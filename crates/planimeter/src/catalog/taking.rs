@@ -178,7 +178,7 @@ mod tests {
 
     /// U2: an unsupported parameter is an error that names the experiment, the key and a fix.
     #[test]
-    fn a_parameter_that_does_not_apply_is_an_error_with_the_nearest_that_does() {
+    fn an_unsupported_parameter_is_an_error_with_the_nearest_valid_one() {
         for (id, assignment, words) in [
             ("throughput", "load=50", &["throughput does not take load", "capacity"][..]),
             ("throughput", "flows=100", &["throughput does not take flows", "\"entries\""]),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_for_one_experiment_does_not_reach_another() {
+    fn a_value_for_one_experiment_does_not_apply_to_another() {
         let both =
             [entry("forwarding-rate"), entry("rule-activation"), entry("flow-mod-rate")].concat();
         let mut parameters = Parameters::at(Effort::Quick);

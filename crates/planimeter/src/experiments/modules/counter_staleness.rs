@@ -401,7 +401,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_became_visible_between_two_questions() {
+    fn frames_appear_between_two_requests() {
         let reading = |asked_at, read_at, frames| Reading {
             asked_at: Nanos(asked_at),
             read_at: Nanos(read_at),

@@ -444,7 +444,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_deed_has_a_name_of_its_own_that_a_record_can_keep() {
+    fn action_names_are_unique_and_valid_in_a_record() {
         let deeds = all();
         let names: BTreeSet<&str> = deeds.iter().map(|deed| deed.name).collect();
         assert_eq!(names.len(), deeds.len());

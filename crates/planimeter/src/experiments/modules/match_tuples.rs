@@ -638,7 +638,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_combination_has_what_its_fields_need() {
+    fn a_combination_includes_its_prerequisites() {
         let with = |fields: &[Field]| fields.iter().map(|it| bit(*it)).sum::<Fields>();
         let udp = with(&[Field::UdpSrc, Field::IpProto, Field::EthType]);
         assert_eq!(closed(bit(Field::UdpSrc)), udp);
@@ -647,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn every_combination_comes_once() {
+    fn every_combination_is_listed_once() {
         let all = combinations(13);
         assert!(all.iter().all(|fields| closed(*fields) == *fields));
         let pairs = combinations(2);

@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_as_long_as_frames_are_treated_neither_as_before_nor_as_after() {
+    fn the_window_is_the_time_of_inconsistent_forwarding() {
         let window = |seen: &[u8]| {
             let mut treated = Treated::default();
             for (at, &seen) in (1..).zip(seen) {
@@ -323,12 +323,12 @@ mod tests {
         assert_eq!(window(&[BACK, BACK, ON, ON]), Some(0.0));
         assert_eq!(window(&[BACK, 0, 0, ON]), Some(2.0), "lost");
         assert_eq!(window(&[BACK, ON | BACK, ON]), Some(1.0), "both");
-        assert_eq!(window(&[ON, BACK, BACK, ON]), Some(3.0), "there and back");
+        assert_eq!(window(&[ON, BACK, BACK, ON]), Some(3.0), "new, old, new");
         assert_eq!(window(&[BACK, BACK]), None);
     }
 
     #[test]
-    fn frames_count_by_how_they_were_treated() {
+    fn frames_are_counted_by_applied_entry() {
         let mut counts = Counts::default();
         for seen in [ON, ON | AGAIN, BACK, 0, ON | BACK] {
             counts.note(&Frame { sent_at: Nanos(1), seen });
