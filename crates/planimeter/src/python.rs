@@ -3,7 +3,7 @@
 //! A script runs in a process of its own and exchanges lines of JSON over pipes (`python/planimeter/conversation.py`
 //! is the other end): events go to the process in batches, and commands come back. In real time the event loop
 //! continues while Python computes; in virtual time it waits, so that runs are repeatable. For the reason for a
-//! process, see `docs/decisions/0012-python-in-a-process.md`.
+//! process, see `docs/decisions/0012-python-modules-run-in-a-separate-process.md`.
 //!
 //! Invariant: whatever a script does (raise, block, print, allocate, exit), the event loop continues, data so far is
 //! kept, and nothing of the process remains.

@@ -156,7 +156,7 @@ const WRONG: &[Row] = &[
     (
         &["run", "forwarding-rate", "--on", "ours", "--set", "frame=64,512", "--set", "load=10,50"],
         2,
-        &["several values of frame or of load", "hint: "],
+        &["either frame or load takes several values", "hint: "],
     ),
     (&["run", "latency", "--set", "seconds"], 2, &["seconds", "KEY=VALUE"]),
     (&["run", "latency", "--set", "seconds=0"], 2, &["seconds=0", "0.01"]),

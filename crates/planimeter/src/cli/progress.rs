@@ -1,8 +1,9 @@
 //! Progress on stderr: a screen for long runs on a terminal, otherwise one line per trial; both show the remaining
 //! time.
 //!
-//! Invariant: the measurement never waits for it (docs/decisions/0035-who-watches-holds-nothing-back.md). Remarks
-//! printed while a screen is open are printed on the terminal afterwards.
+//! Invariant: the measurement never waits for it
+//! (docs/decisions/0035-live-views-never-delay-a-measurement.md). Remarks printed while a screen is
+//! open are printed on the terminal afterwards.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

@@ -74,7 +74,7 @@ pub fn other_links_have_no_hosts() {
     let place = Place::new();
     let said = place.planimeter(&["run", "costa2017/sockets", "--on", "ours", "--link", "memory"]);
     assert_eq!(said.code, Some(2), "{}", said.errors);
-    assert!(said.errors.contains("give --link veth"), "{}", said.errors);
+    assert!(said.errors.contains("use --link veth"), "{}", said.errors);
 }
 
 /// Tests that iperf3 reports its load, both at a rate and at full speed, and ends with the run.

@@ -156,7 +156,7 @@ fn what_does_not_come_back_ends_the_run_and_is_told() {
     let record = study("costa2017/table3", &[kind], &set);
     let [(_, run)] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("one run") };
     assert!(
-        matches!(&run.ended, Ended::Limit(name) if name.contains("come back")),
+        matches!(&run.ended, Ended::Limit(name) if name.contains("first packets to return")),
         "{:?}",
         run.ended
     );
@@ -447,7 +447,7 @@ fn a_switch_that_hangs_near_full_is_waited_for_and_emptied_and_the_next_experime
     assert_eq!(hung.len(), 2);
     for (_, run) in hung {
         let note = |words: &str| run.notes.iter().any(|note| note.contains(words));
-        assert!(note("a batch was not answered within the patience"), "{:?}", run.notes);
+        assert!(note("no barrier reply for a batch before the timeout"), "{:?}", run.notes);
         assert!(note("afterwards the switch answered on a new connection"), "{:?}", run.notes);
         let taken = run.measured.iter().find(|it| it.metric.name().ends_with("accepted_rules"));
         // Whole batches with replies, without the one in which it fell silent.

@@ -41,7 +41,7 @@ fn every_item_of_the_study_has_its_numbers_and_an_answer_to_each_claim() {
     let told =
         |text: &str| record.claims.iter().find(|line| line.claim.claim.contains(text)).unwrap();
     // There is no hardware, and the study's claims about hardware do not apply to software.
-    for text in ["barrier reply comes before", "faster by almost", "order that looks random"] {
+    for text in ["barrier reply arrives before", "faster by almost", "order that looks random"] {
         let line = told(text);
         assert!(line.targets.is_empty(), "{text}: {:?}", line.targets);
         assert!(matches!(line.verdict, Verdict::CannotTell(_)), "{text}");

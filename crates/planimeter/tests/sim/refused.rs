@@ -70,7 +70,7 @@ fn an_element_is_left_out_where_more_ports_are_needed_than_its_program_declares(
     };
     assert_eq!(met(element.name()), ["bianco2010/fig9"]);
     assert_eq!(met("bridge"), ["bianco2010/fig9", "bianco2010/fig10"]);
-    let why = "its program declares fewer ports than that needs".to_string();
+    let why = "its program declares too few ports for the experiment".to_string();
     assert_eq!(left_out(&record), [(format!("bianco2010/fig10 on {}", element.name()), why)]);
 }
 
