@@ -44,21 +44,29 @@ pub const RUN_FOLDER: &str = "run";
 
 /// Arguments of `planimeter bundle`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The folder of a run, or of a plan's runs
+    /// Folder of a run or campaign
     #[arg(value_name = "RUN")]
-    pub run: PathBuf,
-    /// The file; RUN's name with .bundle.tar.gz, in the folder in which you are, unless said
+    pub(crate) run: PathBuf,
+    /// Output file [default: RUN.bundle.tar.gz in the current folder]
     #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// Put made-up names in place of hosts, interfaces, addresses, datapath ids, serial numbers and users, the same for the same
-    /// everywhere, and leave out captures
+    pub(crate) out: Option<PathBuf>,
+    /// Anonymize hosts, interfaces, addresses, datapath ids, serial numbers and users consistently,
+    /// and leave out captures
     #[arg(long)]
-    pub mask: bool,
-    /// A further word to be masked, such as the name of a customer
+    pub(crate) mask: bool,
+    /// Anonymize this word too, such as the name of a customer
     #[arg(long, value_name = "WORD", requires = "mask")]
-    pub hide: Vec<String>,
+    pub(crate) hide: Vec<String>,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter bundle runs/RUN
+  planimeter bundle runs/RUN --out public.tar.gz --mask
+  planimeter run RUN.bundle.tar.gz --trust";
 
 /// Creates a bundle and prints its path.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

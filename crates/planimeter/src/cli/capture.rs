@@ -42,44 +42,52 @@ const ROUNDS: u32 = 16;
 
 /// Arguments of `planimeter capture`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A port, such as afpacket:eth1, xdp:eth1,stamps=kernel or pcap:FILE
+    /// Port, such as afpacket:eth1, xdp:eth1,stamps=kernel or pcap:FILE
     #[arg(long = "port", value_name = "SPEC", required = true)]
     ports: Vec<String>,
-    /// What to capture: words such as src=10.0.0.0/8,proto=udp,dport=53; the first that matches decides
+    /// Filter entry such as src=10.0.0.0/8,proto=udp,dport=53; the first entry that matches decides
     #[arg(long = "filter", value_name = "ENTRY")]
     filters: Vec<String>,
-    /// A file of such entries, one a line, behind those that --filter gives
+    /// File with filter entries, one per line, that follow those of --filter
     #[arg(long, value_name = "FILE")]
     filter_file: Option<PathBuf>,
-    /// Write the frames to this file: pcapng, or pcap with nanoseconds where its name ends in .pcap
+    /// Write frames to this file: nanosecond pcap if its name ends in .pcap, otherwise pcapng
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Keep so many bytes of each frame; pcapng has a sum of the others
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=CAPTURED_BYTES_MAX as i64))]
-    snap: Option<u32>,
-    /// Leave out the sum of what --snap cuts off
-    #[arg(long, requires = "snap")]
-    no_sum: bool,
-    /// End after this time
+    /// Stop after this time
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<f64>,
-    /// End after so many captured frames
+    /// Stop after this number of captured frames
     #[arg(long, value_name = "N")]
     frames: Option<u64>,
-    /// End when the file has this size
+    /// Stop when the file has this size
     #[arg(long, value_name = "BYTES", requires = "write")]
     file_bytes: Option<u64>,
-    /// A remark about the whole file, in pcapng
+    /// Store at most this many bytes of each frame; pcapng has a checksum of the rest
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=CAPTURED_BYTES_MAX as i64))]
+    snap: Option<u32>,
+    /// Leave out the checksum of the bytes that --snap cuts off
+    #[arg(long, requires = "snap")]
+    no_sum: bool,
+    /// Comment for the whole file (pcapng)
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
-    /// Tell rates on stderr as often as this
+    /// Print rates on stderr at this interval
     #[arg(long, value_name = "SECONDS")]
     every: Option<f64>,
-    /// The account as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter capture --port afpacket:eth1 --write frames.pcapng --seconds 10
+  planimeter capture --port afpacket:eth1 --filter proto=udp,dport=53 --every 1
+  planimeter capture --port pcap:frames.pcapng --json";
 
 /// Captures, and prints the summary.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

@@ -19,18 +19,26 @@ use crate::target::veth::lab_error;
 
 /// Arguments of `planimeter doctor`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Measure the tester without a target over each link: its ceiling, its own latency and how well that
-    /// is known, its pacing, what it loses, how long it is away (about half a minute)
+    /// Measure the tester itself over each link, without a target: maximum rate, latency, pacing,
+    /// loss and stalls (about half a minute)
     #[arg(long)]
-    pub calibrate: bool,
-    /// Remove what dead runs left behind, and only that
+    pub(crate) calibrate: bool,
+    /// Remove leftover resources of runs that were killed, and exit
     #[arg(long)]
-    pub clean: bool,
-    /// As JSON, for programs
+    pub(crate) clean: bool,
+    /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter doctor
+  planimeter doctor --calibrate
+  planimeter doctor --clean";
 
 /// Room for the names of findings.
 const NAME_WIDTH: usize = 28;

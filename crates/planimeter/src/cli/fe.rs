@@ -30,79 +30,97 @@ use names::{Names, Part};
 
 /// Arguments of `planimeter fe`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Dial an element that waits there: tcp:IP[:PORT], ssl:IP[:PORT] or unix:FILE
+    /// Connect to an element: tcp:IP[:PORT], ssl:IP[:PORT] or unix:FILE
     #[arg(long, value_name = "URL", required_unless_present = "listen")]
     connect: Option<String>,
-    /// Wait for an element that dials: ptcp:[PORT][:IP], pssl:[PORT][:IP] or punix:FILE
+    /// Listen for an element: ptcp:[PORT][:IP], pssl:[PORT][:IP] or punix:FILE
     #[arg(long, value_name = "URL", conflicts_with = "connect")]
     listen: Option<String>,
-    /// The id of this control element, as the element knows it
+    /// Id of this control element
     #[arg(long, value_name = "ID", default_value = "0x40000001")]
     id: String,
-    /// Seconds for the association to be made, and for each answer
+    /// Timeout of the association and of each reply
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
-    /// A class library beside those that ship
+    /// Class library in addition to the built-in ones
     #[arg(long, value_name = "FILE")]
     library: Vec<PathBuf>,
-    /// The private key of --certificate, in PEM
+    /// Private key of --certificate, PEM
     #[arg(long, value_name = "FILE")]
     private_key: Option<PathBuf>,
-    /// The certificate that ssl: and pssl: show to the element, in PEM
+    /// Certificate of this control element for ssl: and pssl:, PEM
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// The certificate of the CA that vouches for elements, in PEM
+    /// CA certificate that verifies elements, PEM
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
-    /// Let other hosts connect to --listen although nothing authenticates them
+    /// Let other hosts connect to --listen without authentication
     #[arg(long)]
     insecure: bool,
     #[command(subcommand)]
     order: Order,
 }
 
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter fe --connect tcp:127.0.0.1 get lpm.IPv4PrefixTable fdb.AgeSeconds
+  planimeter fe --connect tcp:127.0.0.1 set fdb.AgeSeconds=60
+  planimeter fe --listen ptcp:6704 watch fdb.EntryLearned --count 10";
+
 /// What is wanted of an element.
 #[derive(clap::Subcommand)]
 enum Order {
-    /// Print what parts of instances hold
+    /// Print the values of components
+    #[command(after_help = "Examples:\n  planimeter fe --connect tcp:127.0.0.1 get FEPO.CEID")]
     Get {
-        /// Such as lpm.IPv4PrefixTable[3], FEPO.CEID or EtherMACIn:1.AdminStatus
+        /// Component, such as lpm.IPv4PrefixTable[3], FEPO.CEID or EtherMACIn:1.AdminStatus
         #[arg(required = true)]
         parts: Vec<String>,
     },
-    /// Change parts of instances, all of them or none
+    /// Change components in one transaction
+    #[command(
+        after_help = "Examples:\n  planimeter fe --connect tcp:127.0.0.1 set fdb.AgeSeconds=60"
+    )]
     Set {
-        /// Such as fdb.AgeSeconds=60; a part without = is a row or optional field that is taken away
+        /// Assignment such as fdb.AgeSeconds=60; a name without = deletes a row or optional field
         #[arg(required_unless_present = "rows")]
         changes: Vec<String>,
-        /// Rows of a table from a file, a line each: an index and the row's value
+        /// File with rows of a table, one per line: an index and the row's value
         #[arg(long, value_name = "TABLE=FILE")]
         rows: Vec<String>,
     },
-    /// Print events as they are told
+    /// Print events as they arrive
+    #[command(
+        after_help = "Examples:\n  planimeter fe --connect tcp:127.0.0.1 watch fdb.EntryLearned"
+    )]
     Watch {
-        /// Such as fdb.EntryLearned
+        /// Event, such as fdb.EntryLearned
         #[arg(required = true)]
         events: Vec<String>,
-        /// Stop after so many
+        /// Stop after this number of events
         #[arg(long, value_name = "N")]
         count: Option<u64>,
         #[command(flatten)]
         filters: Filters,
     },
-    /// Have a frame go through the program, and print what happened to it
+    /// Send a frame through the program, and print each step
+    #[command(after_help = "Examples:\n  planimeter fe --connect tcp:127.0.0.1 \
+                            trace --frame ffffffffffff0200000000010800")]
     Trace {
-        /// Its bytes in hexadecimal, without frame check sequence
+        /// Frame in hexadecimal, without frame check sequence
         #[arg(long, value_name = "HEX")]
         frame: String,
-        /// The port that it comes in on
+        /// Input port
         #[arg(long, value_name = "N", default_value_t = 1)]
         port: u32,
     },
-    /// Put another program in place of the one that runs
+    /// Replace the running program
+    #[command(after_help = "Examples:\n  planimeter fe --connect tcp:127.0.0.1 load bridge.fe.xml")]
     Load {
-        /// The program
+        /// Program file
         file: PathBuf,
     },
 }
@@ -110,16 +128,16 @@ enum Order {
 /// Which events are told (RFC 5812 section 4.8.5).
 #[derive(clap::Args)]
 struct Filters {
-    /// Only the first of every N; with --interval, what either lets pass
+    /// Report one of every N events; with --interval, an event that either option allows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     every: Option<u32>,
-    /// Only one in so many milliseconds
+    /// Report at most one event in this interval
     #[arg(long, value_name = "MS")]
     interval: Option<u32>,
-    /// The value that is to be passed, of events that have one
+    /// Report when the event's value crosses this threshold
     #[arg(long, value_name = "N")]
     threshold: Option<u32>,
-    /// How far it has to be passed by, and fallen below between
+    /// Distance by which the value must cross the threshold, and fall below it in between
     #[arg(long, value_name = "N")]
     hysteresis: Option<u32>,
 }

@@ -21,26 +21,34 @@ use switch::behaviour::model::{self, Model, known};
 
 /// Arguments of `planimeter list`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// One kind of thing only (experiments, targets, links, models, metrics, parameters), an experiment or a
-    /// Python script: the parameters that it takes, or stored runs (runs)
+    /// experiments, targets, links, models, metrics, parameters or runs; or an experiment, study or
+    /// script, to list its parameters
     #[arg(value_parser = wanted, value_name = "WHAT|EXPERIMENT|SCRIPT.py")]
-    pub what: Option<Wanted>,
-    /// The folder in which stored runs lie (runs)
+    pub(crate) what: Option<Wanted>,
+    /// Folder of stored runs, for 'list runs' [default: runs]
     #[arg(value_name = "DIR")]
-    pub folder: Option<PathBuf>,
-    /// Of stored runs those that are so: experiment=, target=, link=, metric= (and how it went), since=, until=, effort=,
-    /// version=, partial=, doubtful=
+    pub(crate) folder: Option<PathBuf>,
+    /// List only stored runs that match: experiment=, target=, link=, metric= (adds its trend),
+    /// since=, until=, effort=, version=, partial=, doubtful=
     #[arg(long = "filter", value_name = "KEY=VALUE")]
-    pub filters: Vec<String>,
-    /// Stored runs of all who use this store for teams, to which those of DIR are sent first:
-    /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said (runs)
-    #[arg(long, value_name = "URL")]
-    pub store: Option<String>,
-    /// As JSON, for programs
+    pub(crate) filters: Vec<String>,
+    /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
+    /// List the runs of a team store, after those of DIR are sent to it:
+    /// postgres://USER@HOST:PORT/DATABASE [env: PLANIMETER_STORE]
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<String>,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter list experiments
+  planimeter list bianco2010/fig2
+  planimeter list runs --filter target=ovs --filter metric=throughput_pps";
 
 /// What to list.
 #[derive(Clone, PartialEq, Eq)]
@@ -65,19 +73,19 @@ fn wanted(text: &str) -> Result<Wanted, String> {
 /// Kinds of things that can be listed.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum What {
-    /// What can be run
+    /// Experiments of studies and standards
     Experiments,
-    /// What can be measured
+    /// Targets that can be measured
     Targets,
-    /// How tester and target can be joined
+    /// Links between tester and target
     Links,
     /// Models of hardware switches
     Models,
-    /// What comes out
+    /// Metrics of results
     Metrics,
-    /// What --set can change
+    /// Parameters of --set
     Parameters,
-    /// What was measured and stored
+    /// Stored runs
     Runs,
 }
 

@@ -13,16 +13,18 @@ use super::out::{say, to_stdout};
 
 /// Arguments of `planimeter man`.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  planimeter man man1")]
 pub struct ManArguments {
-    /// Where the pages are written, one for each command; made if it is not there
+    /// Folder for the pages, one per command; created if missing
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }
 
 /// Arguments of `planimeter completions`.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  planimeter completions bash > planimeter.bash")]
 pub struct CompletionsArguments {
-    /// The shell that is to complete what is typed
+    /// Shell to generate the script for
     #[arg(value_name = "SHELL")]
     pub shell: Shell,
 }

@@ -26,32 +26,40 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Derive a model file from stored runs of a measured switch
+    /// Derive a model file from stored runs
     Fit(FitArguments),
 }
 
 /// Arguments of `planimeter model fit`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 struct FitArguments {
-    /// Folders of runs in which the switch was measured by modules: rule-activation and others
+    /// Folders of runs with results of measurement modules, such as rule-activation
     #[arg(required_unless_present = "what", value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// Say which runs tell everything that can be fitted
+    /// Print the runs that a complete fit needs, and exit
     #[arg(long)]
     what: bool,
-    /// Which of the runs' targets, if there are several
+    /// Target to fit; required if the runs have several
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
-    /// The model's name
+    /// Name of the model [default: from the target]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Write the model to this file, which must not be there yet
+    /// Write the model to this new file [default: print it]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// What was found and what was assumed, as JSON on stdout
+    /// Print fitted and assumed values as JSON
     #[arg(long)]
     json: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter model fit --what
+  planimeter model fit runs/FIRST runs/SECOND --out my-switch.toml
+  planimeter run rule-activation --on ours:model=./my-switch.toml";
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

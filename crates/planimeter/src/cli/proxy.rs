@@ -39,37 +39,44 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Arguments of `planimeter proxy`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Where the side comes to that is not named: ptcp:PORT[:IP], pssl:PORT[:IP] or punix:FILE
+    /// Listen for the side that has no option here: ptcp:PORT[:IP], pssl:PORT[:IP] or punix:FILE
     #[arg(long, value_name = "URL")]
     listen: Option<String>,
-    /// The switch's side: an address to connect to, or one where switches come
+    /// Switch side: address to connect to, or to listen on
     #[arg(long, value_name = "URL")]
     switch: Option<String>,
-    /// The controller's side: an address to connect to, or one where a controller comes
+    /// Controller side: address to connect to, or to listen on
     #[arg(long, value_name = "URL")]
     controller: Option<String>,
-    /// The private key of --certificate, in PEM
+    /// Stop after this time [default: at Ctrl-C]
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
+    /// Folder in which the run creates its own folder
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    out: PathBuf,
+    /// Print a line of JSON for each reply, error and connection, and the summary as the last line
+    #[arg(long)]
+    json: bool,
+    /// Private key of --certificate, PEM
     #[arg(long, value_name = "FILE")]
     private_key: Option<PathBuf>,
-    /// The certificate that ssl: and pssl: show to both sides, in PEM
+    /// Certificate for ssl: and pssl: on both sides, PEM
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// The certificate of the CA that vouches for both sides, in PEM
+    /// CA certificate that verifies both sides, PEM
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
     #[command(flatten)]
     connections: connections::ConnectionArguments,
-    /// End after this time; otherwise Ctrl-C ends it
-    #[arg(long, value_name = "SECONDS")]
-    seconds: Option<f64>,
-    /// Folder in which the run's own folder is made
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    out: PathBuf,
-    /// Print a line of JSON for each answer, error and connection as it comes, and the summary as the last one
-    #[arg(long)]
-    json: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter proxy --listen ptcp:6653 --controller tcp:127.0.0.1:6654
+  planimeter proxy --listen ptcp:6653 --switch tcp:192.0.2.1:6653 --seconds 60";
 
 /// Forwards until it is stopped, then prints the measured times.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

@@ -19,25 +19,31 @@ use crate::papers;
 
 /// Arguments of `planimeter report`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Folders of runs, or of campaigns, whose runs go into one report; with a store for teams also runs of it, by their id or name
+    /// Folders of runs or campaigns for one report; with --store also ids or names of stored runs
     #[arg(required = true, value_name = "RUN")]
-    pub runs: Vec<PathBuf>,
-    /// Where the report goes; the run's own folder if there is one run, otherwise this is needed
+    pub(crate) runs: Vec<PathBuf>,
+    /// Output folder; required for several runs [default: the folder of the run]
     #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Put made-up names in place of hosts, interfaces, addresses, datapath ids, serial numbers and users, the same for the same
-    /// everywhere; needs a folder of its own: --out DIR
+    pub(crate) out: Option<PathBuf>,
+    /// Anonymize hosts, interfaces, addresses, datapath ids, serial numbers and users consistently
     #[arg(long, requires = "out")]
-    pub mask: bool,
-    /// A further word to be masked, such as the name of a customer
+    pub(crate) mask: bool,
+    /// Anonymize this word too, such as the name of a customer
     #[arg(long, value_name = "WORD", requires = "mask")]
-    pub hide: Vec<String>,
-    /// A store for teams, in which runs are that have no folder here: postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless
-    /// said
+    pub(crate) hide: Vec<String>,
+    /// Team store: postgres://USER@HOST:PORT/DATABASE [env: PLANIMETER_STORE]
     #[arg(long, value_name = "URL")]
-    pub store: Option<String>,
+    pub(crate) store: Option<String>,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter report runs/RUN
+  planimeter report runs/FIRST runs/SECOND --out report
+  planimeter report runs/RUN --out public --mask --hide example.net";
 
 /// Runs of one report.
 struct Gathered {

@@ -62,79 +62,85 @@ const RFC9971: &str = "rfc9971";
 
 /// Arguments of `planimeter run`.
 #[derive(Clone, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Experiments: a study's figure (bianco2010/fig2), a whole study (bianco2010), a workload
-    /// (forwarding-rate, throughput, latency), or a Python script (my_module.py); `planimeter list` shows
-    /// them. Or a plan (PLAN.toml), in which experiments, targets, parameters and gates are written down, or a bundle
-    /// (FILE.tar.gz), whose run is repeated
+    /// Experiments, studies or Python scripts (FILE.py), one plan (FILE.toml), or one bundle
+    /// (FILE.tar.gz); see 'planimeter list experiments'
     #[arg(required_unless_present = "resume", value_name = "EXPERIMENT")]
-    pub experiments: Vec<String>,
-    /// What to measure, first the one that ratios refer to; without any, all that can run here
+    pub(crate) experiments: Vec<String>,
+    /// Target to measure; repeat for more, ratios refer to the first [default: all that can run
+    /// here]
     #[arg(long = "on", value_name = "TARGET")]
-    pub targets: Vec<String>,
-    /// Measure the switches of a topology file end to end, after the targets that are named: short for
-    /// --on topology:FILE
-    #[arg(long = "topology", value_name = "FILE")]
-    pub topologies: Vec<String>,
-    /// How tester and targets are joined: veth, veth:xdp, memif, memory or replay; TARGET=LINK is for that
-    /// target only. Without it, the best link that is allowed and carries all; where none does, each target
-    /// has the one that is most like the others'
+    pub(crate) targets: Vec<String>,
+    /// Link between tester and targets, see 'planimeter list links' [default: the best one that all
+    /// targets support, otherwise one for each target]
     #[arg(long = "link", value_name = "[TARGET=]LINK")]
-    pub links: Vec<String>,
-    /// Measurement effort: length of trials and repeats; quick unless set, a first look. Publish at standard or full
-    #[arg(long, value_enum)]
-    pub effort: Option<EffortArgument>,
-    /// Change a parameter; `planimeter list parameters` shows them
+    pub(crate) links: Vec<String>,
+    /// Repeats and trial length: quick (5 x 0.2 s), standard (5 x 2 s), full (3 x 60 s) [default:
+    /// quick]
+    #[arg(long, value_enum, hide_possible_values = true)]
+    pub(crate) effort: Option<EffortArgument>,
+    /// Set a parameter, see 'planimeter list parameters'
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Run a command before a target is met, such as one that puts your device into a mode
-    #[arg(long, value_name = "CMD")]
-    pub before: Option<String>,
-    /// Run a command before each further experiment on a target, and when its switch does not answer any more, such as
-    /// one that restarts your device
-    #[arg(long, value_name = "CMD")]
-    pub between: Option<String>,
-    /// Run a command after a target's last trial, whatever came of it
-    #[arg(long, value_name = "CMD")]
-    pub after: Option<String>,
-    /// Seed of everything random; 1 unless said
+    pub(crate) set: Vec<String>,
+    /// Seed of all random choices [default: 1]
     #[arg(long)]
-    pub seed: Option<u64>,
-    /// Folder in which the run's own folder is made; runs unless said
+    pub(crate) seed: Option<u64>,
+    /// Folder in which the run creates its own folder [default: runs]
     #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Go on with an interrupted run, or with that of a plan, at its next trial
+    pub(crate) out: Option<PathBuf>,
+    /// Continue an interrupted run or campaign at its next trial
     #[arg(
         long,
         value_name = "RUN",
         conflicts_with_all = ["experiments", "targets", "topologies", "links", "effort", "set", "before", "between", "after", "seed", "out"]
     )]
-    pub resume: Option<PathBuf>,
-    /// Refuse a noisy machine (exit 4), and exit 3 if a result is irregular or limited by the tester, or the run is not
-    /// usable
+    pub(crate) resume: Option<PathBuf>,
+    /// Print what would be measured and the estimated duration, and exit
     #[arg(long)]
-    pub strict: bool,
-    /// Say what would be done and how long it would take, and do nothing
+    pub(crate) dry_run: bool,
+    /// Exit with 4 if the machine is noisy, and with 3 if a result is irregular or tester-limited
     #[arg(long)]
-    pub dry_run: bool,
-    /// Print the run's record on stdout
+    pub(crate) strict: bool,
+    /// Print the record as JSON on stdout
     #[arg(long)]
-    pub json: bool,
-    /// Write the gates of a plan as JUnit XML
+    pub(crate) json: bool,
+    /// Write the gates of a plan to this file as JUnit XML
     #[arg(long, value_name = "FILE")]
-    pub junit: Option<PathBuf>,
-    /// Write the gates of a plan as Markdown, fit for a comment on a pull request
+    pub(crate) junit: Option<PathBuf>,
+    /// Write the gates of a plan to this file as Markdown
     #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
-    /// Send the run to a store for teams as it goes, and what lies beside it and is not there yet:
-    /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said
+    pub(crate) markdown: Option<PathBuf>,
+    /// Measure a topology file as one target, like --on topology:FILE
+    #[arg(long = "topology", value_name = "FILE")]
+    pub(crate) topologies: Vec<String>,
+    /// Command to run before the first experiment on a target
+    #[arg(long, value_name = "CMD")]
+    pub(crate) before: Option<String>,
+    /// Command to run before each further experiment on a target, and when its switch stops
+    /// replying
+    #[arg(long, value_name = "CMD")]
+    pub(crate) between: Option<String>,
+    /// Command to run after the last trial on a target, even if trials failed
+    #[arg(long, value_name = "CMD")]
+    pub(crate) after: Option<String>,
+    /// Team store: postgres://USER@HOST:PORT/DATABASE [env: PLANIMETER_STORE]
     #[arg(long, value_name = "URL")]
-    pub store: Option<String>,
-    /// Let a bundle, or a stored run that you did not begin on this host, run the commands, scripts and programs that it names,
-    /// and use interfaces of this host
+    pub(crate) store: Option<String>,
+    /// Let a bundle or another user's run execute its commands, scripts and programs, and use
+    /// interfaces of this host
     #[arg(long)]
-    pub trust: bool,
+    pub(crate) trust: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter run throughput --on ours --on ovs --link veth
+  planimeter run bianco2010/fig2 --effort standard --out results
+  planimeter run latency --on bridge --set frame=64,1518 --set load=50 --dry-run
+  planimeter run plan.toml --junit gates.xml
+  planimeter run --resume runs/RUN";
 
 /// Where runs' folders are made unless it is said.
 const OUT: &str = "runs";
@@ -145,11 +151,11 @@ const SEED: u64 = 1;
 /// The words that `--effort` takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum EffortArgument {
-    /// Five repeats of a fifth of a second
+    /// 5 repeats of 0.2 s
     Quick,
-    /// Five repeats of two seconds
+    /// 5 repeats of 2 s
     Standard,
-    /// Three runs of 60 seconds, as published
+    /// 3 repeats of 60 s, as in the studies
     Full,
 }
 

@@ -20,16 +20,22 @@ const PAUSE: Nanos = Nanos::from_millis(20);
 
 /// Arguments of `ask`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The element's control socket
+    /// Control socket of the element
     control: PathBuf,
-    /// The agent's name in the program
+    /// Name of the agent in the program
     agent: String,
-    /// What it is to do; of an agent for OAM: loopback, linktrace, delay, ccm
+    /// Request; OAM agents support loopback, linktrace, delay and ccm
     what: String,
-    /// With what: NAME=VALUE
+    /// Argument of the request: NAME=VALUE
     with: Vec<String>,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter progfe ask element.sock cfm loopback to=02:00:00:00:00:01";
 
 /// Connection to a running element's control socket.
 pub(super) struct Asking(BufReader<UnixStream>);

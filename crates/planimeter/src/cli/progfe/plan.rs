@@ -13,17 +13,24 @@ use crate::cli::out::{remark, say};
 
 /// Arguments of `plan`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The program that runs and the one that is to run; with --control the latter alone
+    /// The current and the new program; with --control only the new one
     #[arg(value_name = "PROGRAM", required = true, num_args = 1..=2)]
     programs: Vec<PathBuf>,
-    /// The control socket of the element that is to run it
+    /// Control socket of the element that runs the current program
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter progfe plan old.fe.xml new.fe.xml
+  planimeter progfe plan new.fe.xml --control element.sock";
 
 /// Runs the command.
 pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {

@@ -17,23 +17,23 @@ const TOKEN_BYTES_MIN: usize = 16;
 /// The flags.
 #[derive(clap::Args)]
 pub struct Services {
-    /// Take programs in frames of EtherType 0x88b6 that come in on this port
-    #[arg(long, value_name = "N")]
-    ethernet: Option<PortNo>,
-    /// Agents of type "process" have their sockets in this folder, as NAME.sock
-    #[arg(long, value_name = "FOLDER")]
-    agents: Option<PathBuf>,
-    /// Take programs by HTTP at this address and port, such as 127.0.0.1:8080
+    /// Accept programs by HTTP, such as at 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS")]
     http: Option<String>,
     /// File with the bearer token that HTTP clients must send
     #[arg(long, value_name = "FILE", requires = "http")]
     http_token: Option<PathBuf>,
-    /// Answer HTTP requests that call the element by this name, besides its addresses and localhost
+    /// Accept HTTP requests for this host name too
     #[arg(long = "server-name", value_name = "NAME", requires = "http")]
     names: Vec<String>,
     #[command(flatten)]
     connections: connections::ConnectionArguments,
+    /// Accept programs in frames of EtherType 0x88b6 at this port
+    #[arg(long, value_name = "N")]
+    ethernet: Option<PortNo>,
+    /// Folder of the sockets (NAME.sock) of agents of type "process"
+    #[arg(long, value_name = "FOLDER")]
+    agents: Option<PathBuf>,
 }
 
 impl Services {

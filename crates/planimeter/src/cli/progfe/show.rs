@@ -15,24 +15,30 @@ use crate::cli::out::say;
 
 /// Arguments of `show`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The program
+    /// Program file
     #[arg(required_unless_present = "control", conflicts_with = "control")]
     file: Option<PathBuf>,
-    /// The control socket of a running element
+    /// Control socket of a running element
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
-    /// How: text (of a running element), a picture, the language of Graphviz, or JSON; a running element is told
-    /// as text and a program in dot unless this says otherwise
+    /// Output format; text needs --control [default: text with --control, otherwise dot]
     #[arg(long = "as", value_name = "FORM")]
     form: Option<Form>,
-    /// How long a running element is looked at
+    /// Observation time of a running element
     #[arg(long, value_name = "SECONDS", requires = "control", default_value_t = 1.0)]
     seconds: f64,
-    /// One frame of how many goes block by block meanwhile, to find what blocks cost
+    /// Measure the costs of blocks with one of every N frames
     #[arg(long, value_name = "N", requires = "control", default_value_t = switch::control::request::EVERY)]
     sample: u64,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter progfe show bridge.fe.xml --as svg
+  planimeter progfe show --control element.sock --seconds 5";
 
 /// In which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

@@ -33,38 +33,45 @@ const PAUSE: Nanos = Nanos::from_millis(20);
 
 /// Arguments of `trace`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The program
+    /// Program file
     #[arg(required_unless_present = "control", conflicts_with = "control")]
     file: Option<PathBuf>,
-    /// The frame's bytes in hexadecimal, without frame check sequence
+    /// Frame in hexadecimal, without frame check sequence
     #[arg(long, value_name = "HEX", required_unless_present_any = ["pcap", "control"])]
     frame: Option<String>,
-    /// The frames of a capture file, one after the other
+    /// Trace each frame of a capture file
     #[arg(long, value_name = "FILE", conflicts_with = "frame")]
     pcap: Option<PathBuf>,
-    /// The control socket of a running element: the next frames that come there
+    /// Control socket of a running element whose next frames are traced
     #[arg(long, value_name = "SOCKET", conflicts_with_all = ["frame", "pcap"])]
     control: Option<PathBuf>,
-    /// Only frames for which this holds, as rules of Match have it, such as: IPv4.proto = 17 and not Vlan
-    #[arg(long, value_name = "CONDITION", requires = "control", default_value = "")]
-    when: String,
-    /// End after so many frames
-    #[arg(long, value_name = "N", requires = "control", default_value_t = 1)]
-    count: u64,
-    /// End after so many seconds
-    #[arg(long, value_name = "SECONDS", requires = "control", default_value_t = 10.0)]
-    seconds: f64,
-    /// Write the frames as they came and as they left to this file too, in pcapng
-    #[arg(long, value_name = "FILE", requires = "control")]
-    write: Option<PathBuf>,
-    /// The port that they come in on; of a file's program 1, of a running element any
+    /// Input port [default: 1; any with --control]
     #[arg(long, value_name = "N")]
     port: Option<PortNo>,
-    /// Print JSON, one frame a line
+    /// Condition for frames, as in rules of Match, such as: IPv4.proto = 17 and not Vlan
+    #[arg(long, value_name = "CONDITION", requires = "control", default_value = "")]
+    when: String,
+    /// Stop after this number of frames
+    #[arg(long, value_name = "N", requires = "control", default_value_t = 1)]
+    count: u64,
+    /// Stop after this time
+    #[arg(long, value_name = "SECONDS", requires = "control", default_value_t = 10.0)]
+    seconds: f64,
+    /// Write the received and sent frames to this file too (pcapng)
+    #[arg(long, value_name = "FILE", requires = "control")]
+    write: Option<PathBuf>,
+    /// Print JSON, one line per frame
     #[arg(long)]
     json: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter progfe trace bridge.fe.xml --pcap frames.pcapng
+  planimeter progfe trace --control element.sock --count 5 --when 'IPv4.proto = 17'";
 
 /// Runs the command.
 pub fn trace(arguments: &Arguments) -> Result<ExitCode, Failure> {
