@@ -278,7 +278,7 @@ fn what_is_wrong_is_told() {
             "filter entry 2 (capture,dport=53) never decides: entry 1 (capture,any)",
         ),
         (["src=10.0.0.0/8", "drop,dport=53"], "decide differently"),
-        (["drop,sport=1", "drop,any"], "no filter entry captures anything"),
+        (["drop,sport=1", "drop,any"], "no filter entry captures frames"),
     ] {
         let all = [&port[..], &["--filter", filters[0], "--filter", filters[1]]].concat();
         let said = planimeter(&folder.0, &all);

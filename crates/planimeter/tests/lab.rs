@@ -985,7 +985,9 @@ fn a_capture_file_is_sent() {
     let said: Said = namespace.run(|| command.output()).unwrap().unwrap().into();
     assert_eq!(said.code, Some(0), "{}", said.errors);
     let lines: Vec<&str> = said.output.lines().collect();
-    for words in ["replay 1: 1998 frames", "2 passes, whole, 2 too long, 2 padded, 2 filled up"] {
+    for words in
+        ["replay 1: 1998 frames", "2 passes, whole, 2 too long, 2 padded, 2 truncated and filled"]
+    {
         assert!(lines[0].contains(words), "{words:?} is missing in: {}", lines[0]);
     }
     // Further frames of the kernel on a new link add to the count.

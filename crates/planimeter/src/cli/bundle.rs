@@ -90,10 +90,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         remark!("left out: {line}");
     }
     for file in &facts.changed {
-        remark!("{file} has changed since the run began: the bundle has it as it is now");
+        remark!(
+            "warning: {file} changed after the run started; the bundle contains the current version"
+        );
     }
     say!("{}", out.display());
-    say!("to repeat it: planimeter run {}", out.display());
+    say!("repeat the run with: planimeter run {}", out.display());
     Ok(ExitCode::SUCCESS)
 }
 

@@ -17,7 +17,7 @@ use ports::capture::{CaptureError, Format};
 use ports::clock::{self, Wait};
 use ports::port::Port;
 
-use super::element::port_refused;
+use super::element::{port_refused, read};
 use super::failure::Failure;
 use super::out::{remark, say, to_stderr, to_stdout};
 
@@ -96,15 +96,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         remark!("{}", overlap.describe(&entries));
     }
     if entries.iter().all(|entry| entry.verdict == Verdict::Drop) {
-        remark!("no filter entry captures anything: end with --filter any to capture the rest");
+        remark!(
+            "warning: no filter entry captures frames (hint: add --filter any as the last entry)"
+        );
     }
     let stop = super::stop::flag()?;
     let ports = open_ports(arguments)?;
     let mut capture = open(arguments, ports)?;
     let loaded = capture.load(&entries);
-    loaded.map_err(|error| Failure::usage(format!("filter: {error}")))?;
+    loaded.map_err(|error| Failure::usage(format!("cannot load the filter: {error}")))?;
     let begun = clock::now();
-    remark!("capturing from {}; Ctrl-C ends it", arguments.ports.join(", "));
+    remark!("capturing from {}; stop with Ctrl-C", arguments.ports.join(", "));
     let driven = drive(&mut capture, arguments, begun, &stop).and_then(|()| drain(&mut capture));
     let is_dead = capture.working().next().is_none();
     let (frozen, ended) = capture.finish(clock::now());
@@ -116,14 +118,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     driven.and(ended).map_err(|error| file_failure(arguments, &error))?;
     for (place, port) in frozen.ports.iter().enumerate() {
         if let Some(why) = &port.failure {
-            remark!("port {}: {why}; what was captured before is kept", place + 1);
+            remark!("port {} failed: {why}; earlier frames are kept", place + 1);
         }
     }
     let is_file = frozen.ports.iter().any(|port| port.failure.is_some() && port.kind == "pcap");
     match is_dead {
         false => Ok(ExitCode::SUCCESS),
-        true if is_file => Err(Failure::usage("the file can be read no further")),
-        true => Err(Failure::need("no port works any more")),
+        true if is_file => Err(Failure::usage("cannot read the rest of the capture file")),
+        true => Err(Failure::need("all ports failed")),
     }
 }
 
@@ -135,9 +137,7 @@ fn entries(arguments: &Arguments) -> Result<Vec<Entry>, Failure> {
     }
     if let Some(file) = &arguments.filter_file {
         let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-        let words = std::fs::read_to_string(file)
-            .map_err(|error| usage(format!("cannot read: {error}")))?;
-        entries.extend(text::file(&words).map_err(|error| usage(error.to_string()))?);
+        entries.extend(text::file(&read(file)?).map_err(|error| usage(error.to_string()))?);
     } else if entries.is_empty() {
         entries.push(Entry::any(Verdict::Capture));
     }

@@ -119,7 +119,7 @@ fn dry(arguments: &Arguments, (gates, _): &(Vec<Gate>, bool)) -> Result<ExitCode
     let gates: Vec<String> = gates.iter().map(ToString::to_string).collect();
     let text = match side::read(arguments)? {
         Sides::Stored(_) => format!(
-            "{} and {} are stored runs: nothing is measured\n",
+            "{} and {} are stored runs: nothing to measure\n",
             arguments.base, arguments.new
         ),
         Sides::AtHand => again::dry(arguments)?,
@@ -175,12 +175,13 @@ pub(super) fn exit_of(outcome: Option<Outcome>, is_strict: bool) -> u8 {
     match outcome {
         Some(Outcome::Failed) => failure::EXIT_GATE,
         Some(Outcome::Doubtful) => {
-            remark!("a gate rests on a result that is missing, irregular or limited by the tester");
+            remark!("a gate depends on a result that is missing, irregular or tester-limited");
             failure::EXIT_IRREGULAR
         }
         Some(Outcome::Inconclusive) => {
             remark!(
-                "a gate is inconclusive: it neither failed nor was shown to hold (hint: measure more repeats)"
+                "a gate is inconclusive: it neither passed nor failed (hint: increase --set \
+                 repeats)"
             );
             if is_strict { failure::EXIT_GATE } else { failure::EXIT_INCONCLUSIVE }
         }

@@ -205,7 +205,9 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
     }
     if let Some(text) = &arguments.datapath_id {
         let id = datapath_id(text).ok_or_else(|| {
-            Failure::usage(format!("--datapath-id {text}: takes up to 16 hexadecimal digits"))
+            Failure::usage(format!(
+                "--datapath-id {text}: invalid datapath id (hint: use up to 16 hexadecimal digits)"
+            ))
         })?;
         config.datapath_id = Some(id);
     }
@@ -230,7 +232,11 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
 
 fn frame_threads(words: &[String]) -> Result<FrameThreads, Failure> {
     let core = |word: &String| {
-        let why = || format!("--frames-core {word}: write numbers of cores such as 1,2, or none");
+        let why = || {
+            format!(
+                "--frames-core {word}: invalid core (hint: use core numbers such as 1,2, or none)"
+            )
+        };
         word.parse().map_err(|_| Failure::usage(why()))
     };
     match words {
@@ -243,7 +249,10 @@ fn frame_threads(words: &[String]) -> Result<FrameThreads, Failure> {
 fn versions(text: &str) -> Result<Vec<Version>, Failure> {
     versions_from_text(text).map_err(|word| {
         let known: Vec<_> = Version::SPOKEN.iter().map(Version::to_string).collect();
-        Failure::usage(format!("--openflow {word}: known are {}", known.join(", ")))
+        Failure::usage(format!(
+            "--openflow {word}: unsupported version (hint: use {})",
+            known.join(", ")
+        ))
     })
 }
 
@@ -311,7 +320,9 @@ pub(super) fn run(config: &Config) -> Result<ExitCode, Failure> {
 
 fn port(text: &str) -> Result<PortConfig, Failure> {
     let wrong = || {
-        Failure::usage(format!("--port {text}: write NUMBER=SPEC, such as --port 1=afpacket:eth1"))
+        Failure::usage(format!(
+            "--port {text}: invalid port (hint: use NUMBER=SPEC, such as --port 1=afpacket:eth1)"
+        ))
     };
     let (number, spec) = text.split_once('=').ok_or_else(wrong)?;
     Ok(PortConfig { number: number.parse().map_err(|_| wrong())?, spec: spec.to_string() })
@@ -326,15 +337,18 @@ pub(super) fn read(file: &Path) -> Result<String, Failure> {
 pub(super) fn port_refused(number: u64, error: &PortError) -> Failure {
     match error {
         PortError::NotPermitted(what) => Failure::need(format!(
-            "port {number}: not permitted: {what}; run as root or with CAP_NET_RAW"
+            "cannot open port {number}: not permitted: {what} (hint: run as root or with \
+             CAP_NET_RAW)"
         )),
         PortError::NoSuchInterface(name) => Failure::usage(format!(
-            "port {number}: there is no interface {name} here; `ip link` lists those that are"
+            "cannot open port {number}: no such interface: {name} (hint: run 'ip link' to list \
+             interfaces)"
         )),
         PortError::InterfaceDown(name) => Failure::usage(format!(
-            "port {number}: interface {name} is down; `ip link set {name} up` raises it"
+            "cannot open port {number}: interface {name} is down (hint: run 'ip link set {name} \
+             up')"
         )),
-        other => Failure::usage(format!("port {number}: {other}")),
+        other => Failure::usage(format!("cannot open port {number}: {other}")),
     }
 }
 
@@ -347,7 +361,8 @@ fn explained(error: OpenError) -> Failure {
         }
         OpenError::Port(number, error) => port_refused(u64::from(number), &error),
         OpenError::Channel(ChannelError::AddressInUse(url)) => Failure::usage(format!(
-            "{url} is in use; choose another address or stop who listens there"
+            "cannot listen on {url}: address in use (hint: choose another address, or stop the \
+             process that uses it)"
         )),
         other => Failure::usage(other.to_string()),
     }

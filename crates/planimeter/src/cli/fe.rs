@@ -187,13 +187,17 @@ fn associate(arguments: &Arguments) -> Result<ControlElement, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
     let url = Url::with_default_port(text, Channel::High.port()).map_err(|error| usage(&error))?;
     if url.is_passive() != arguments.listen.is_some() {
-        let hint = "--connect takes tcp:, ssl: and unix:, --listen takes ptcp:, pssl: and punix:";
+        let hint = "wrong kind of address (hint: use tcp:, ssl: or unix: for --connect, and ptcp:, \
+                    pssl: or punix: for --listen)";
         return Err(Failure::usage(format!("{url}: {hint}")));
     }
     let digits = arguments.id.trim_start_matches("0x");
     let id = u32::from_str_radix(digits, 16).ok().map(Id).filter(|id| id.is_ce());
     let id = id.ok_or_else(|| {
-        Failure::usage(format!("--id {}: from 0x40000000 to 0x7fffffff", arguments.id))
+        Failure::usage(format!(
+            "--id {}: invalid id (hint: use 0x40000000 to 0x7fffffff)",
+            arguments.id
+        ))
     })?;
     let files = Files {
         private_key: arguments.private_key.clone(),
@@ -242,8 +246,7 @@ impl Work {
         let values = answer.values(&self.names.catalog);
         let values = values.map_err(|fault| Failure::usage(format!("{}: {fault}", part.text)))?;
         let value = values.into_values().next();
-        value
-            .ok_or_else(|| Failure::usage(format!("{}: the element says nothing of it", part.text)))
+        value.ok_or_else(|| Failure::usage(format!("{}: the element returned no value", part.text)))
     }
 
     fn whole(&mut self, id: u32) -> Result<Value, Failure> {
@@ -309,13 +312,14 @@ impl Work {
     fn rows(&mut self, text: &str) -> Result<Vec<Vec<Select>>, Failure> {
         let (name, file) = text.split_once('=').ok_or_else(|| {
             Failure::usage(format!(
-                "--rows {text}: write TABLE=FILE, such as lpm.IPv4PrefixTable=routes.txt"
+                "--rows {text}: invalid value (hint: use TABLE=FILE, such as \
+                 lpm.IPv4PrefixTable=routes.txt)"
             ))
         })?;
         let part = self.part(name)?;
         let table = self.names.type_of(&part).map_err(Failure::usage)?;
         let array = table.array();
-        let array = array.ok_or_else(|| Failure::usage(format!("{name} is no table")))?;
+        let array = array.ok_or_else(|| Failure::usage(format!("{name} is not a table")))?;
         let mut rows = Rows::new();
         for (at, line) in read(file.as_ref())?.lines().enumerate() {
             let wrong = |what: String| Failure::usage(format!("{file}:{}: {what}", at + 1));
@@ -323,7 +327,9 @@ impl Work {
                 continue;
             }
             let (index, row) = line.trim().split_once(char::is_whitespace).unwrap_or((line, ""));
-            let index = index.parse().map_err(|_| wrong("a line is an index and a row".into()))?;
+            let index = index
+                .parse()
+                .map_err(|_| wrong("invalid line (hint: write an index and a row)".into()))?;
             let row = array.element.parse(row).map_err(|fault| wrong(fault.to_string()))?;
             rows.insert(index, row);
         }
@@ -442,7 +448,7 @@ impl Work {
         self.transact(all.into_iter().map(|select| vec![select]).collect())?;
         let [name, generation] = [self.whole(component::NAME)?, self.whole(component::GENERATION)?];
         let name = name.text().unwrap_or_default();
-        say!("{name} runs, program number {}", generation.unsigned().unwrap_or(0));
+        say!("running {name}, program number {}", generation.unsigned().unwrap_or(0));
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use packet::time::Nanos;
 use ports::afpacket::Options;
 use ports::port::Port;
 
-use super::element::port_refused;
+use super::element::{port_refused, read};
 use super::failure::{Failure, FailureKind};
 use super::out::say;
 
@@ -139,9 +139,7 @@ fn contents(arguments: &Arguments) -> Result<Contents, Failure> {
     let ports = arguments.ports.len();
     if let Some(file) = &arguments.stream {
         let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| usage(format!("cannot read: {error}")))?;
-        return read_all(&text, ports).map_err(|error| usage(error.to_string()));
+        return read_all(&read(file)?, ports).map_err(|error| usage(error.to_string()));
     }
     let file = arguments.pcap.as_deref().unwrap_or(Path::new(""));
     let replay = Replay {

@@ -32,12 +32,15 @@ pub struct CompletionsArguments {
 /// Writes a page for each command.
 pub fn man(arguments: &ManArguments) -> Result<ExitCode, Failure> {
     let folder = &arguments.folder;
-    let failed = |error| {
-        Failure::usage(format!("{}: pages cannot be written here: {error}", folder.display()))
-    };
+    let failed =
+        |error| Failure::usage(format!("cannot write man pages to {}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(failed)?;
     clap_mangen::generate_to(super::Arguments::command(), folder).map_err(failed)?;
-    say!("man pages in {}: man {}", folder.display(), folder.join("planimeter.1").display());
+    say!(
+        "man pages are in {} (hint: run 'man {}')",
+        folder.display(),
+        folder.join("planimeter.1").display()
+    );
     Ok(ExitCode::SUCCESS)
 }
 

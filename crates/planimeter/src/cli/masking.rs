@@ -132,7 +132,10 @@ impl Masking {
         let value = serde_json::to_value(record).map_err(|error| error.to_string())?;
         let masked = self.json(value, false);
         serde_json::from_value(masked).map_err(|error| {
-            format!("masked, it is no record ({error}): a name in it is a word of records; call that otherwise")
+            format!(
+                "cannot anonymize the record: {error} (hint: rename targets or hosts that have the \
+                 name of a record field)"
+            )
         })
     }
 }

@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = fitted.model.to_text();
     file::read(&text).map_err(|faults| {
         let first = faults.first().map(ToString::to_string).unwrap_or_default();
-        Failure::usage(format!("the model {name:?} would be no model: {first}"))
+        Failure::usage(format!("cannot build the model {name:?}: {first}"))
     })?;
     if let Some(file) = &arguments.out {
         write(file, &text)?;
@@ -103,16 +103,17 @@ fn target(runs: &[Run], asked: Option<&str>) -> Result<String, Failure> {
     let listed = || known.join(", ");
     match (asked, known.as_slice()) {
         (_, []) => Err(Failure::usage(
-            "no module measured anything in these runs; `planimeter model fit --what` says what to run",
+            "no results of measurement modules in these runs (hint: run 'planimeter model fit \
+             --what' to list useful runs)",
         )),
         (Some(asked), _) if known.contains(&asked) => Ok(asked.into()),
         (Some(asked), _) => Err(Failure::usage(format!(
-            "--target {asked}: not in these runs; there are: {}",
+            "--target {asked}: not in these runs (hint: use one of {})",
             listed()
         ))),
         (None, [only]) => Ok((*only).into()),
         (None, _) => Err(Failure::usage(format!(
-            "these runs measured several targets; choose one with --target: {}",
+            "these runs measured several targets (hint: add --target with one of {})",
             listed()
         ))),
     }
@@ -144,18 +145,20 @@ fn json(fitted: &Fit, target: &str) -> serde_json::Value {
 /// Prints how many values were found, and which runs would add the rest.
 fn tell(fitted: &Fit, target: &str, file: Option<&Path>) {
     let (found, assumed) = (fitted.found.len(), fitted.assumed.len());
-    remark!("{target}: {found} values found, {assumed} assumed; each says why as its source");
+    remark!(
+        "{target}: {found} values fitted, {assumed} assumed; the model states the source of each"
+    );
     let (mut told, wanted) = (Vec::new(), "not measured; run ");
     for (key, why) in fitted.assumed.iter().filter(|(_, why)| why.starts_with(wanted)) {
         let remedy = &why[wanted.len()..];
         if !told.contains(&remedy) {
             told.push(remedy);
-            remark!("  {key} is assumed: run {remedy}");
+            remark!("  {key} is assumed (hint: run {remedy})");
         }
     }
     if let Some(file) = file {
         let path = file.display();
         let place = if file.components().count() > 1 { "" } else { "./" };
-        remark!("measure it again with --on ours:model={place}{path}");
+        remark!("measure the model with --on ours:model={place}{path}");
     }
 }

@@ -56,7 +56,7 @@ pub fn ended() -> Result<(), Failure> {
     }
     match FAULT.get() {
         Some(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::usage(format!("stdout: {error}")))
+            Err(Failure::usage(format!("cannot write to stdout: {error}")))
         }
         _ => Ok(()),
     }

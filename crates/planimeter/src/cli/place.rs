@@ -30,7 +30,7 @@ pub fn set_program(program: PathBuf) {
 pub fn surroundings() -> Result<Surroundings, Failure> {
     let own = || {
         std::env::current_exe().map_err(|error| {
-            Failure::need(format!("the path of this program cannot be found: {error}"))
+            Failure::need(format!("cannot find the path of this program: {error}"))
         })
     };
     let program = PROGRAM.get().cloned().map_or_else(own, Ok)?;
@@ -102,7 +102,9 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
                 let ends = [Device::MemifServer("p1".into())];
                 Testpmd::needs(&ends).err().map(|need| need.to_string())
             }
-            _ if !kind.runs_on(link) => Some("needs the link veth: root or user namespaces".into()),
+            _ if !kind.runs_on(link) => {
+                Some("requires link veth (hint: run as root, or allow user namespaces)".into())
+            }
             TargetKind::Ovs => need::tool("ovs-vswitchd", "openvswitch-switch")
                 .and_then(|_| need::tool("ovs-vsctl", "openvswitch-common"))
                 .err()
@@ -114,7 +116,7 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
         };
         match lacks {
             None => kinds.push(kind),
-            Some(why) => missing.push(format!("{} is left out: {why}", kind.name())),
+            Some(why) => missing.push(format!("skipped target {}: {why}", kind.name())),
         }
     }
     (kinds, missing)

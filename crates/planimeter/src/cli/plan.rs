@@ -76,8 +76,8 @@ pub fn asked(arguments: &Arguments) -> Option<Result<ExitCode, Failure>> {
     let stray = [("--junit", &arguments.junit), ("--markdown", &arguments.markdown)];
     let (flag, _) = stray.iter().find(|(_, file)| file.is_some())?;
     Some(Err(Failure::usage(format!(
-        "{flag} tells of gates, which a plan has: `planimeter run PLAN.toml {flag} FILE`; or compare runs with \
-         `planimeter compare`"
+        "{flag} needs a plan with gates (hint: run 'planimeter run PLAN.toml {flag} FILE' or \
+         'planimeter compare')"
     ))))
 }
 
@@ -103,7 +103,8 @@ fn writable(arguments: &Arguments) -> Result<(), Failure> {
 pub fn refuse(arguments: &Arguments, file: &str) -> Result<(), Failure> {
     if arguments.experiments.len() > 1 {
         return Err(Failure::usage(format!(
-            "{file} goes by itself: give the other experiments to a [[step]] of a plan"
+            "{file} cannot be combined with other experiments (hint: add a [[step]] for them to a \
+             plan)"
         )));
     }
     let given = |texts: &[String]| !texts.is_empty();
@@ -118,8 +119,8 @@ pub fn refuse(arguments: &Arguments, file: &str) -> Result<(), Failure> {
     ];
     match stray.iter().find(|(.., is_given)| *is_given) {
         Some((flag, key, _)) => Err(Failure::usage(format!(
-            "{flag} beside the plan {file} could mean any of its steps: write {key} in it; beside a plan go --effort, \
-             --seed, --out, --strict, --dry-run, --json, --junit and --markdown"
+            "{flag} cannot be combined with {file} (hint: write {key} in the plan; --effort, \
+             --seed, --out, --strict, --dry-run, --json, --junit and --markdown are allowed)"
         ))),
         None => Ok(()),
     }
@@ -161,7 +162,7 @@ pub fn text_of(file: &Path) -> Result<String, String> {
     let read = opened.take(file::BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;
     if bytes.len() as u64 > file::BYTES_MAX {
-        return Err(format!("a plan has at most {} bytes", file::BYTES_MAX));
+        return Err(format!("the file is too large: a plan has at most {} bytes", file::BYTES_MAX));
     }
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
@@ -207,7 +208,7 @@ impl Plan {
     /// Reads the plan of a file, with the options given beside it.
     fn read(file: &Path, beside: Beside, arguments: &Arguments) -> Result<Plan, Failure> {
         let shown = file.display().to_string();
-        let unreadable = |why: String| Failure::usage(format!("{shown}: cannot read: {why}"));
+        let unreadable = |why: String| Failure::usage(format!("cannot read {shown}: {why}"));
         let text = text_of(file).map_err(unreadable)?;
         let stem = file.file_stem().map_or("plan".into(), |stem| stem.to_string_lossy());
         Plan::understood((&shown, &stem), text, beside, arguments)
@@ -273,7 +274,7 @@ impl Plan {
             seconds += dry.seconds;
         }
         if !self.tasks.is_empty() {
-            text += "\ngates, which may have targets measured again\n";
+            text += "\ngates (targets may be measured again)\n";
             self.tasks.iter().for_each(|task| text += &format!("  {}\n", task.told(&self.steps)));
         }
         text + &format!("\n{}\n", run::estimate(trials, seconds))
@@ -289,7 +290,7 @@ fn told(faults: Faults, file: &str, text: &str) -> Failure {
     }
     let count = match lines.len() {
         0 => String::new(),
-        more => format!(" ({} faults in all; nothing was measured)", more + 1),
+        more => format!(" ({} errors in total; nothing was measured)", more + 1),
     };
     Failure::usage(format!("{last}{count}"))
 }

@@ -154,7 +154,7 @@ fn check(file: &Path) -> Result<ExitCode, Failure> {
     if problems.refuses() {
         return Ok(ExitCode::from(super::failure::EXIT_USAGE));
     }
-    say!("{}: can be run", file.display());
+    say!("{}: valid", file.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -188,13 +188,19 @@ fn milliseconds(flag: &str, seconds: f64) -> Result<u64, Failure> {
         return Ok(ms as u64);
     }
     let most = OBSERVED_MS_MAX / 1000;
-    Err(Failure::usage(format!("{flag} {seconds}: from 0.001 to {most} seconds")))
+    Err(Failure::usage(format!(
+        "{flag} {seconds}: out of range (hint: use 0.001 to {most} seconds)"
+    )))
 }
 
 /// Parses hexadecimal digits.
 pub(super) fn bytes_of(hex: &str) -> Result<Vec<u8>, Failure> {
     let digits: Vec<u8> = hex.bytes().filter(|byte| !b" :.".contains(byte)).collect();
-    let wrong = || Failure::usage(format!("--frame {hex}: write pairs of hexadecimal digits"));
+    let wrong = || {
+        Failure::usage(format!(
+            "--frame {hex}: invalid frame (hint: use pairs of hexadecimal digits)"
+        ))
+    };
     let pairs = digits.chunks(2).map(|pair| {
         let text = std::str::from_utf8(pair).ok().filter(|text| text.len() == 2)?;
         u8::from_str_radix(text, 16).ok()

@@ -61,17 +61,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         (None, [only]) if only.exists() || store.is_none() => only,
         (None, [_]) => {
             return Err(Failure::usage(
-                "a run of a store for teams has no folder here: give one for its report with --out DIR",
+                "a run of a team store has no local folder (hint: add --out DIR)",
             ));
         }
         (None, _) => {
-            return Err(Failure::usage("a report over several runs needs a folder: --out DIR"));
+            return Err(Failure::usage(
+                "a report of several runs needs an output folder (hint: add --out DIR)",
+            ));
         }
     };
     let _lock = locked(out)?;
     let mut gathered = Gathered::of(&arguments.runs, store.as_ref())?;
     if gathered.runs.is_empty() {
-        return Err(Failure::usage(format!("no run of {} has begun", arguments.runs[0].display())));
+        return Err(Failure::usage(format!(
+            "no run of {} has started",
+            arguments.runs[0].display()
+        )));
     }
     let mut beside = Vec::new();
     if arguments.mask {
@@ -145,7 +150,7 @@ fn locked(out: &Path) -> Result<Option<Locked>, Failure> {
     Locked::take(out).map_err(|error| {
         let more = match &error {
             StoreError::Locked { .. } => {
-                "; a report of what is measured so far goes to a folder of its own: --out DIR"
+                " (hint: write the report of partial results to another folder with --out DIR)"
             }
             _ => "",
         };
@@ -159,7 +164,8 @@ fn apart<'a>(out: &Path, mut own: impl Iterator<Item = &'a PathBuf>) -> Result<(
     match own.any(|folder| real(out).starts_with(real(folder))) {
         false => Ok(()),
         true => Err(Failure::usage(format!(
-            "--out {} is in the folder of the run, where real names are: a masked report goes to a folder of its own",
+            "--out {} is inside the folder of the run, which is not anonymized (hint: use a folder \
+             outside it)",
             out.display()
         ))),
     }
@@ -172,7 +178,7 @@ pub fn written(runs: &[Run], out: &Path) -> Result<PathBuf, Failure> {
 
 fn kept(outputs: &[Output], out: &Path) -> Result<PathBuf, Failure> {
     std::fs::create_dir_all(out)
-        .map_err(|error| Failure::usage(format!("cannot make {}: {error}", out.display())))?;
+        .map_err(|error| Failure::usage(format!("cannot create {}: {error}", out.display())))?;
     store::write_outputs(out, outputs).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(out.join("report.html"))
 }
@@ -197,5 +203,7 @@ pub fn results_of(folder: &Path) -> Result<Record, Failure> {
 /// Returns the error for a folder that holds no run.
 pub fn unreadable(error: &store::StoreError) -> Failure {
     let example = "runs/2026-01-31-latency-1";
-    Failure::usage(format!("{error}; give a run's folder, which holds record.json: {example}"))
+    Failure::usage(format!(
+        "{error} (hint: use the folder of a run with record.json, such as {example})"
+    ))
 }

@@ -46,7 +46,7 @@ fn plan_of(folder: &Path, line: &str) -> Result<Plan, Failure> {
     match run::parsed(&words::split(line)) {
         Some(arguments) => run::new_plan(&arguments),
         None => Err(Failure::usage(format!(
-            "{}: its command line cannot be repeated by this version",
+            "{}: this version cannot parse the command line of the run",
             folder.display()
         ))),
     }
@@ -62,12 +62,12 @@ pub(super) fn complete(folder: &Path, is_dry: bool) -> Option<Result<ExitCode, F
     let written = if is_dry { Ok(false) } else { reported(folder) };
     Some(written.and_then(|is_new| match is_new {
         true => {
-            remark!("{} is complete; its report was missing and is written", folder.display());
+            remark!("{} is complete; wrote its missing report", folder.display());
             say!("\n{}", folder.join(REPORT_FILE).display());
             Ok(ExitCode::SUCCESS)
         }
         false => Err(Failure::usage(format!(
-            "{} is complete: there is nothing to resume (hint: `{}` writes its report again)",
+            "{} is complete: nothing to resume (hint: run '{}' to rebuild its report)",
             folder.display(),
             report_command(folder)
         ))),

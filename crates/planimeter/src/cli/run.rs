@@ -13,6 +13,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use snmp::Credentials;
 
 use super::bundle;
+use super::element::read;
 use super::failure::{self, Failure, FailureKind};
 use super::joining::{self, Asked};
 use super::noise::Check;
@@ -231,7 +232,7 @@ pub(super) fn carried_out(
     let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
         .map_err(place::failure)?;
     if let Some(noise) = noise(plan, &mut benches, is_strict)? {
-        remark!("{noise}");
+        remark!("warning: {noise}");
     }
     let mut progress = Progress::new(&plan.command_line, store);
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut progress);
@@ -298,7 +299,7 @@ fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
     let Finished { record, folder } = finished;
     if record.partial {
         let again = resume::resume_command(folder);
-        remark!("interrupted: what was measured is kept; go on with `{again}`");
+        remark!("interrupted: partial results are kept (hint: continue with '{again}')");
         return failure::EXIT_INTERRUPTED.into();
     }
     if failed::has_failed(record) || failed::has_failed_module(record) {
@@ -306,7 +307,7 @@ fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
         return failure::EXIT_IRREGULAR.into();
     }
     if arguments.strict && record.is_doubtful() {
-        remark!("a result is irregular or limited by the tester, and --strict was given");
+        remark!("a result is irregular or tester-limited (--strict)");
         return failure::EXIT_IRREGULAR.into();
     }
     ExitCode::SUCCESS
@@ -452,7 +453,7 @@ fn measurable(
         if !kinds.iter().any(|kind| entry.applies(*kind)) {
             let about: Vec<&str> = entry.technologies.iter().map(|it| it.plural()).collect();
             let about = about.join(", ");
-            why.push(format!("{} is about {about}, of which none is to be measured", entry.id));
+            why.push(format!("{} is for {about}, and no target is one", entry.id));
             continue;
         }
         let concerned = kinds.iter().filter(|kind| entry.applies(**kind));
@@ -468,38 +469,34 @@ fn measurable(
     if !can_any {
         return Err(Failure::usage(why.join("; ")));
     }
-    why.iter().for_each(|line| remark!("left out: {line}"));
+    why.iter().for_each(|line| remark!("skipped: {line}"));
     Ok(kept)
 }
 
 /// Credentials for an SNMP agent, of a file.
 fn credentials(file: &Path) -> Result<Credentials, Failure> {
     let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-    let text =
-        std::fs::read_to_string(file).map_err(|error| usage(format!("cannot read: {error}")))?;
-    witness::credentials(&text).map_err(usage)
+    witness::credentials(&read(file)?).map_err(usage)
 }
 
 /// The streams of a file; the rig has a port on each side of the target.
 fn streams(file: &Path) -> Result<Vec<Stream>, Failure> {
     let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-    let text =
-        std::fs::read_to_string(file).map_err(|error| usage(format!("cannot read: {error}")))?;
-    instrument::stream::file::read(&text, 2).map_err(|error| usage(error.to_string()))
+    instrument::stream::file::read(&read(file)?, 2).map_err(|error| usage(error.to_string()))
 }
 
 /// What cannot be measured together is refused before anything is started.
 fn checked(plan: &Plan) -> Result<(), Failure> {
     for (place, kind) in plan.kinds.iter().enumerate() {
         if plan.kinds[..place].contains(kind) {
-            return Err(Failure::usage(format!("--on {} was given twice", kind.name())));
+            return Err(Failure::usage(format!("--on {} is given twice", kind.name())));
         }
     }
     let learned = plan.parameters.table == Some(Table::Learned);
     if let Some(kind) = plan.kinds.iter().find(|kind| learned && !kind.learns()) {
         return Err(Failure::usage(format!(
-            "--set table=learned: {} is no bridge that learns addresses and keeps them: measure bridge, \
-             linux-bridge or Open vSwitch",
+            "--set table=learned: {} does not learn and keep addresses (hint: use bridge, \
+             linux-bridge or Open vSwitch)",
             kind.name()
         )));
     }
@@ -507,14 +504,14 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
     let others = [Technology::Bridging, Technology::Routing];
     if let Some(kind) = plan.kinds.iter().find(|it| tags && others.contains(&it.technology())) {
         return Err(Failure::usage(format!(
-            "--set table=tags: {} puts no tags on: measure tagger, linux-tagger, OpenFlow switches or a program \
-             that tags",
+            "--set table=tags: {} does not tag frames (hint: use tagger, linux-tagger, an OpenFlow \
+             switch or a tagging program)",
             kind.name()
         )));
     }
     if tags && plan.parameters.entries > RULES_MAX {
         return Err(Failure::usage(format!(
-            "--set table=tags has 1 to {RULES_MAX} rules: give --set entries=N"
+            "--set table=tags: too many entries (hint: use --set entries=N with 1 to {RULES_MAX})"
         )));
     }
     let used = plan.links_used();
@@ -522,13 +519,15 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
     if is_replayed {
         if let Some(entry) = plan.entries.iter().find(|it| !REPLAYED.contains(&it.id)) {
             return Err(Failure::usage(format!(
-                "--link replay goes with {}: {} looks at the frames that come back",
+                "--link replay supports only {}: {} checks the received frames",
                 REPLAYED.join(" and "),
                 entry.id
             )));
         }
         if !plan.parameters.streams.is_empty() {
-            return Err(Failure::usage("--set stream=FILE: --link replay tells no streams apart"));
+            return Err(Failure::usage(
+                "--set stream=FILE: --link replay does not support streams",
+            ));
         }
     }
     if let Some(entry) = plan.entries.iter().find(|entry| entry.id == FORWARDING_RATE) {
@@ -540,7 +539,7 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         && let Some(kind) = plan.kinds.iter().find(|it| it.technology() != Technology::OpenFlow)
     {
         return Err(Failure::usage(format!(
-            "{} is about flows that a controller adds, which {} has none of",
+            "{} needs a controller, which {} does not support",
             entry.id,
             kind.name()
         )));
@@ -549,7 +548,8 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         && is_replayed
     {
         return Err(Failure::usage(format!(
-            "{} needs a controller beside the frames: give --link memif, veth or memory",
+            "{} needs a controller, which --link replay does not support (hint: use --link memif, \
+             veth or memory)",
             entry.id
         )));
     }
@@ -557,7 +557,9 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         && !plan.kinds.contains(&leader)
     {
         let name = leader.name();
-        return Err(Failure::usage(format!("--set load_of={name} needs --on {name}")));
+        return Err(Failure::usage(format!(
+            "--set load_of={name}: not a target of the run (hint: add --on {name})"
+        )));
     }
     if let (Some(entry), Capacity::BitsPerSecond(bits)) =
         (plan.entries.iter().find(|entry| entry.id == RFC9971), plan.parameters.capacity)
@@ -566,11 +568,11 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         checked.map_err(|why| Failure::usage(format!("{}: {why}", entry.id)))?;
     }
     if plan.parameters.simulated && used != [Link::Memory] {
-        return Err(Failure::usage("--set rig=sim goes with --link memory"));
+        return Err(Failure::usage("--set rig=sim needs --link memory"));
     }
     if plan.parameters.simulated && plan.parameters.capacity == Capacity::Auto {
         return Err(Failure::usage(
-            "--set capacity=auto measures real time; with rig=sim give bit/s",
+            "--set capacity=auto needs real time (hint: with rig=sim, set capacity in bit/s)",
         ));
     }
     Ok(())
@@ -617,7 +619,7 @@ pub(super) fn dry(plan: &Plan) -> Dry {
         let names: Vec<&str> = estimate.costs.iter().map(|(kind, _)| kind.name()).collect();
         let (id, names, whole) = (estimate.entry.id, names.join(", "), estimate.whole());
         let time = span(whole.seconds);
-        text += &format!("  {id}: {} trials on {names}, {time} in all\n", whole.trials);
+        text += &format!("  {id}: {} trials on {names}, {time} in total\n", whole.trials);
         trials += whole.trials;
         seconds += whole.seconds;
     }
@@ -628,8 +630,8 @@ pub(super) fn dry(plan: &Plan) -> Dry {
 pub(super) fn estimate(trials: u64, seconds: f64) -> String {
     let time = span(seconds);
     format!(
-        "about {trials} trials, {time}: an estimate; starting targets and filling large tables take longer, and a search \
-         may need more trials or fewer"
+        "estimate: {trials} trials, {time}; starting targets and filling large tables take longer, \
+         and a search may need more or fewer trials"
     )
 }
 
@@ -649,18 +651,19 @@ fn explained(error: RunError) -> Failure {
             let failure = place::failure(error);
             Failure { line: format!("{}: {}", kind.name(), failure.line), ..failure }
         }
-        RunError::Trial(..) => Failure::need(format!("{error}; what was measured is kept")),
-        RunError::Hook(error) => Failure::need(format!("{error}; what was measured is kept")),
+        RunError::Trial(..) => Failure::need(format!("{error}; partial results are kept")),
+        RunError::Hook(error) => Failure::need(format!("{error}; partial results are kept")),
         RunError::Store(error) => {
-            Failure::usage(format!("{error}; choose another folder with --out DIR"))
+            Failure::usage(format!("{error} (hint: choose another folder with --out DIR)"))
         }
         RunError::Unwritten(error, folder) => Failure::usage(format!(
-            "{error}; what was measured is kept (hint: make it possible to write there, then go on with `{}`)",
+            "{error}; partial results are kept (hint: make the folder writable, then continue with \
+             '{}')",
             resume::resume_command(&folder)
         )),
         RunError::Unreported(error, folder) => Failure::usage(format!(
-            "{error}; everything is measured and kept, and the report is not written (hint: make it possible to write there, \
-             then write it with `{}`)",
+            "{error}; all results are kept, but the report is not written (hint: make the folder \
+             writable, then run '{}')",
             resume::report_command(&folder)
         )),
         RunError::Claims(why) => Failure::need(why),

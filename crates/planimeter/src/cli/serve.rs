@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !folder.is_dir() {
         std::fs::create_dir(folder).map_err(|error| {
             Failure::usage(format!(
-                "{}: {error}; name the folder in which runs lie",
+                "cannot create {}: {error} (hint: give the folder of runs)",
                 folder.display()
             ))
         })?;
@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(file) => Token::of_file(file)
             .map_err(|error| Failure::usage(format!("--token {}: {error}", file.display())))?,
         None => Token::random()
-            .map_err(|error| Failure::need(format!("random numbers for a token: {error}")))?,
+            .map_err(|error| Failure::need(format!("cannot create a token: {error}")))?,
     };
     let stop = stop::flag()?;
     let program = place::surroundings()?.program;
@@ -71,22 +71,26 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let wanted = Wanted { folder: folder.clone(), token, program, store, names, limits };
     let server = Server::open(arguments.listen, wanted).map_err(|error| {
         Failure::usage(format!(
-            "--listen {}: {error}; choose another, such as --listen 127.0.0.1:0",
+            "cannot listen on {}: {error} (hint: choose another address, such as --listen \
+             127.0.0.1:0)",
             arguments.listen
         ))
     })?;
     let address = server.address();
     if !address.ip().is_loopback() {
         remark!(
-            "planimeter: --listen {address}: whoever can reach it and sees the token pass can start runs as this user; \
-             nothing is encrypted"
+            "planimeter: warning: --listen {address} is not encrypted; other hosts that learn the \
+             token can start runs as this user (hint: listen on 127.0.0.1)"
         );
     }
     say!("http://{address}/?token={text}");
-    remark!("runs in {}{both}; Ctrl-C ends", folder.display());
-    let left = server.run(&stop).map_err(|error| Failure::need(format!("serving: {error}")))?;
+    remark!("serving runs in {}{both}; stop with Ctrl-C", folder.display());
+    let left =
+        server.run(&stop).map_err(|error| Failure::need(format!("cannot serve: {error}")))?;
     if let Some(process) = left {
-        remark!("the run that was begun here goes on: kill -INT {process} ends it");
+        remark!(
+            "a run that was started here continues (hint: run 'kill -INT {process}' to stop it)"
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

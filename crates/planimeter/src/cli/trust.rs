@@ -78,7 +78,7 @@ impl Foreign {
 
     fn device(&mut self, name: &str) {
         if inputs::is_device(name) {
-            note(&mut self.host, format!("a device at interfaces of this host ({})", shown(name)));
+            note(&mut self.host, format!("a device on interfaces of this host ({})", shown(name)));
         }
     }
 
@@ -86,7 +86,7 @@ impl Foreign {
     fn settings(&mut self, set: &[String]) {
         let asked = set.iter().filter_map(|word| word.strip_prefix("snmp="));
         for agent in asked.filter(|agent| *agent != "lab") {
-            note(&mut self.host, format!("questions to an SNMP agent ({})", shown(agent)));
+            note(&mut self.host, format!("requests to an SNMP agent ({})", shown(agent)));
         }
     }
 
@@ -111,7 +111,7 @@ impl Foreign {
     /// Checks the switches of a topology.
     fn switches(&mut self, file: &str, files: &Path) {
         let Some(names) = switches_of(&files.join(file)) else {
-            note(&mut self.code, format!("a topology that cannot be read ({})", shown(file)));
+            note(&mut self.code, format!("an unreadable topology ({})", shown(file)));
             return;
         };
         for mut name in names {
@@ -142,8 +142,8 @@ fn allow(folder: &Path, found: &Foreign, text: &str, is_trusted: bool) -> Result
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "{} comes with {found}, and it is not known that you began it on this host (hint: give --trust to let it do \
-         that here)",
+        "{} contains {found}, and was not started by you on this host (hint: add --trust to allow \
+         this)",
         folder.display()
     )))
 }

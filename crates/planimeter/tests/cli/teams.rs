@@ -295,8 +295,8 @@ fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
         "SELECT count(DISTINCT run) = 2 AND count(*) > 10 FROM planimeter.trial",
     );
     server.stop();
-    running.until("runs stay in their folder and are sent as soon as it answers");
-    other.until("runs stay in their folder and are sent as soon as it answers");
+    running.until("runs stay in their folder; they are sent when the store replies");
+    other.until("runs stay in their folder; they are sent when the store replies");
     server.start_again();
     running.until("it answers again");
     let sent = server.sql("away", "SELECT max(id) FROM planimeter.trial");

@@ -154,7 +154,7 @@ fn no_bundle_carries_a_signature() {
     let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
     assert!(listed.contains("run/start.json") && !listed.contains("signature"), "{listed}");
     let line = planimeter(&folder.0, &["run", "latency", "--trust"]).errors;
-    assert!(line.contains("--trust goes with a bundle or a stored run"), "{line}");
+    assert!(line.contains("--trust needs a bundle or a stored run"), "{line}");
 }
 
 #[test]

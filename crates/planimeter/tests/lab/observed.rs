@@ -170,7 +170,7 @@ fn recorded(file: &Path) {
 /// Tests the effect of another program.
 fn plans(place: &Place, bridge: &str) {
     let (text, _) = told(place, &["progfe", "plan", bridge, "--control", "control"]);
-    assert!(text.starts_with("nothing would change in bridge\n"), "{text}");
+    assert!(text.starts_with("no changes to bridge\n"), "{text}");
     assert!(text.contains("= fdb: kept: Entries "), "{text}");
     let other = fs::read_to_string(bridge).unwrap();
     let other = other.replace("<set name=\"AgeSeconds\">300<", "<set name=\"AgeSeconds\">60<");

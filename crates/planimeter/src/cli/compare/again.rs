@@ -53,7 +53,7 @@ pub(in crate::cli) fn confirm(
         }
         let repeats = repeats_of(first).saturating_mul(times).min(REPEATS_MAX);
         remark!(
-            "not clearly passed: {}; measured again with {repeats} repeats before any gate fails",
+            "not clearly passed: {}; measuring again with {repeats} repeats",
             experiments.join(", ")
         );
         let mut set = taken(&asked.set, &experiments);
@@ -77,7 +77,7 @@ pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
     let dry = run::dry(&run::new_plan(&asked(arguments)?)?);
     let again: Vec<String> = REPEATED_BY.iter().map(|times| format!("{times} times")).collect();
     Ok(format!(
-        "{}{}\ngates that do not clearly pass are measured again with {} the repeats\n",
+        "{}{}\nresults whose gates do not clearly pass are measured again with {} the repeats\n",
         dry.text,
         run::estimate(dry.trials, dry.seconds),
         again.join(", then ")
@@ -117,7 +117,7 @@ pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
 fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
     if arguments.base == arguments.new {
         return Err(Failure::usage(format!(
-            "{} is on both sides: {0}@PROGRAM is the same of another build, and of this one too",
+            "cannot compare {} with itself (hint: name another build as {0}@PROGRAM)",
             arguments.base
         )));
     }
@@ -125,8 +125,8 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
         Some(folder) => like(folder, arguments.trust)?,
         None if arguments.experiments.is_empty() => {
             return Err(Failure::usage(
-                "two targets have to be measured: say what with --run EXPERIMENT (such as --run throughput), or as a stored \
-                 run was with --like RUN",
+                "no experiment for the two targets (hint: add --run EXPERIMENT, such as --run \
+                 throughput, or --like RUN)",
             ));
         }
         None => run::Arguments {
@@ -165,7 +165,7 @@ fn like(folder: &std::path::Path, is_trusted: bool) -> Result<run::Arguments, Fa
     cli::trust::allow_line(folder, &record.command_line, is_trusted)?;
     let mut arguments = run::parsed(&words::split(&record.command_line)).ok_or_else(|| {
         Failure::usage(format!(
-            "{}: its command line cannot be repeated by this version",
+            "{}: this version cannot parse the command line of the run",
             folder.display()
         ))
     })?;
@@ -179,7 +179,7 @@ fn measure(asked: &run::Arguments) -> Result<Record, Failure> {
     let finished = run::measure(asked)?;
     remark!("{}", finished.folder.join("report.html").display());
     if finished.record.partial {
-        let line = "interrupted: what was measured is kept, and nothing is compared".into();
+        let line = "interrupted: partial results are kept, nothing is compared".into();
         return Err(Failure { kind: FailureKind::Interrupted, line });
     }
     Ok(finished.record)

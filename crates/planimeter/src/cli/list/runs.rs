@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         shown(metric, &trend);
     }
     if runs.is_empty() {
-        remark!("no run in {place} is so");
+        remark!("no matching run in {place}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -63,7 +63,7 @@ fn of_folder(folder: &Path, filter: &Filter) -> Result<Found, Failure> {
     let (mut index, refreshed) = Index::open(folder).map_err(|error| no_runs(&error))?;
     refreshed.remark.iter().for_each(|line| remark!("{line}"));
     for (name, why) in &refreshed.unreadable {
-        remark!("left out: {name}: {why}");
+        remark!("skipped {name}: {why}");
     }
     let runs = index.runs(filter).map_err(usage)?;
     let trend = match filter.metric() {
@@ -96,7 +96,9 @@ fn of_team(
 }
 
 fn no_runs(error: &StoreError) -> Failure {
-    Failure::usage(format!("{error}; name the folder in which runs lie: planimeter list runs DIR"))
+    Failure::usage(format!(
+        "{error} (hint: run 'planimeter list runs DIR' with the folder of runs)"
+    ))
 }
 
 /// A run in one line; names come from outside.

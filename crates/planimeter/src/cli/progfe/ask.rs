@@ -45,7 +45,10 @@ impl Asking {
     pub(super) fn open(control: &Path) -> Result<Asking, Failure> {
         let stream = UnixStream::connect(control);
         let stream = stream.map_err(|error| {
-            Failure::usage(format!("{}: no element answers there: {error}", control.display()))
+            Failure::usage(format!(
+                "cannot connect to the element at {}: {error}",
+                control.display()
+            ))
         })?;
         Ok(Asking(BufReader::new(stream)))
     }
@@ -54,16 +57,16 @@ impl Asking {
         let mut line = String::new();
         match self.0.read_line(&mut line) {
             Ok(1..) => serde_json::from_str(&line)
-                .map_err(|error| Failure::usage(format!("the element's answer is none: {error}"))),
-            Ok(0) => Err(Failure::usage("the element has ended".to_owned())),
-            Err(error) => Err(Failure::usage(format!("the element does not answer: {error}"))),
+                .map_err(|error| Failure::usage(format!("invalid reply of the element: {error}"))),
+            Ok(0) => Err(Failure::usage("the element has stopped".to_owned())),
+            Err(error) => Err(Failure::usage(format!("no reply of the element: {error}"))),
         }
     }
 
     /// Sends a request, and waits for the reply.
     pub(super) fn ask(&mut self, request: &Value) -> Result<Value, Failure> {
         let sent = writeln!(self.0.get_mut(), "{request}");
-        sent.map_err(|error| Failure::usage(format!("the element takes nothing: {error}")))?;
+        sent.map_err(|error| Failure::usage(format!("cannot send to the element: {error}")))?;
         let mut said = self.line()?;
         match said["error"].as_str() {
             Some(why) => Err(Failure::usage(why.to_owned())),
@@ -85,7 +88,7 @@ pub fn ask(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut with = Map::new();
     for text in &arguments.with {
         let Some((name, value)) = text.split_once('=') else {
-            return Err(Failure::usage(format!("{text}: write NAME=VALUE")));
+            return Err(Failure::usage(format!("{text}: invalid argument (hint: use NAME=VALUE)")));
         };
         with.insert(name.to_owned(), value.into());
     }

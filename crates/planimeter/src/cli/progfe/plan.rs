@@ -46,11 +46,12 @@ pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Asking::open(control)?.ask(&json!({ "plan": { "name": name, "text": text } }))?
         }
         (None, _) => {
-            let what = "name the program that runs and the one that is to run, or the latter and --control SOCKET";
+            let what = "a program is missing (hint: give the current and the new program, or the \
+                        new one and --control SOCKET)";
             return Err(Failure::usage(what.to_owned()));
         }
         (Some(_), _) => {
-            let what = "--control: the running program is asked for there; name the one that is to run alone";
+            let what = "--control: too many programs (hint: give the new program only)";
             return Err(Failure::usage(what.to_owned()));
         }
     };
@@ -73,7 +74,7 @@ fn say_plan(told: &Value, is_running: bool) {
         return;
     }
     if list("differences").is_empty() {
-        say!("nothing would change in {}", told["runs"].as_str().unwrap_or_default());
+        say!("no changes to {}", told["runs"].as_str().unwrap_or_default());
     }
     for block in list("state") {
         let name = block["instance"].as_str().unwrap_or_default();
@@ -90,6 +91,6 @@ fn say_plan(told: &Value, is_running: bool) {
         say!("= {name}: {}: {}", block["fate"].as_str().unwrap_or_default(), all.join(", "));
     }
     if let Some(links @ 1..) = told["links_lost"].as_u64() {
-        say!("= counters of {links} links that frames went over: lost");
+        say!("= counters of {links} used links: lost");
     }
 }

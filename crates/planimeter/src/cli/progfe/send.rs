@@ -33,7 +33,8 @@ Examples:
   planimeter progfe send bridge.fe.xml --port afpacket:eth1";
 
 fn mac(text: &str) -> Result<Mac, String> {
-    ethernet::mac_from_text(text).ok_or_else(|| "write it as 02:00:00:00:01:01".to_owned())
+    ethernet::mac_from_text(text)
+        .ok_or_else(|| "invalid MAC address (hint: use the form 02:00:00:00:01:01)".to_owned())
 }
 
 /// Sends the program, and prints the result.
@@ -84,11 +85,12 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode, Failure> {
             say!("{}", problems.trim_end());
             Ok(ExitCode::from(EXIT_USAGE))
         }
-        Outcome::Busy => {
-            Err(Failure::usage("the element takes other programs now; try again later".to_owned()))
-        }
+        Outcome::Busy => Err(Failure::usage(
+            "the element is receiving another program (hint: try again later)".to_owned(),
+        )),
         Outcome::Silent => Err(Failure::usage(format!(
-            "no element answers on {}; start it with --ethernet N for the port that leads here",
+            "no reply of an element on {} (hint: start it with --ethernet N, where N is its port \
+             to this host)",
             arguments.port
         ))),
     }

@@ -50,12 +50,17 @@ impl Services {
         let Some(text) = &self.http else { return Ok(None) };
         let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
         let address: SocketAddr = port.or_else(|_| text.parse()).map_err(|_| {
-            Failure::usage(format!("--http {text}: write ADDRESS:PORT, such as 127.0.0.1:8080"))
+            Failure::usage(format!(
+                "--http {text}: invalid address (hint: use ADDRESS:PORT, such as 127.0.0.1:8080)"
+            ))
         })?;
         let token = self.http_token.as_deref().map(read).transpose()?;
         let token = token.map(|token| token.trim().to_owned());
         if token.as_deref().is_some_and(|token| token.len() < TOKEN_BYTES_MIN) {
-            let what = format!("--http-token: a token has at least {TOKEN_BYTES_MIN} characters");
+            let what = format!(
+                "--http-token: the token is too short (hint: use at least {TOKEN_BYTES_MIN} \
+                 characters)"
+            );
             return Err(Failure::usage(what));
         }
         let (names, limits) = (self.names.clone(), self.connections.limits(CONNECTIONS));

@@ -69,7 +69,7 @@ pub fn show(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 Form::Dot => dot(&program, &|_| None),
                 Form::Json => graph(&program).to_string(),
                 Form::Text => {
-                    let what = "--as text: is of a running element, named by --control";
+                    let what = "--as text needs a running element (hint: add --control SOCKET)";
                     return Err(Failure::usage(what.to_owned()));
                 }
             }
@@ -133,7 +133,7 @@ fn notes(live: &Live) -> Notes {
         }
     };
     let mut lines: Vec<String> = live.summary().iter().flat_map(|line| wrapped(line)).collect();
-    lines.push("at each output: frames a second, and frames so far".to_owned());
+    lines.push("at each output: frames per second, and total frames".to_owned());
     Notes {
         lines,
         links: live.links.iter().enumerate().map(link).collect(),
@@ -186,7 +186,7 @@ fn text(live: &Live) -> String {
     }
     if !rows.is_empty() {
         lines.push(String::new());
-        lines.extend(table(["goes no further", "frames/s", "", "frames"], &rows));
+        lines.extend(table(["dropped", "frames/s", "", "frames"], &rows));
     }
     if let Some(costs) = &live.costs {
         let mut rows = Vec::new();

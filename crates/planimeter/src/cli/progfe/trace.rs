@@ -87,7 +87,9 @@ pub fn trace(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let port = arguments.port.unwrap_or(1);
     let ports: Vec<PortNo> = program.ports.iter().map(|port| port.number).collect();
     if !ports.contains(&port) {
-        return Err(Failure::usage(format!("--port {port}: the program declares {ports:?}")));
+        return Err(Failure::usage(format!(
+            "--port {port}: not a port of the program (hint: use one of {ports:?})"
+        )));
     }
     let element: Result<Element, Problems> = Element::start(program.clone(), 0);
     let mut element = element.map_err(|all| Failure::usage(all.to_string()))?;
@@ -137,7 +139,7 @@ fn running(control: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
             told += 1;
             if !arguments.json {
                 say!(
-                    "frame {told}, by port {}, {} bytes",
+                    "frame {told}, port {}, {} bytes",
                     frame["port"],
                     octets(&frame["came"]).len()
                 );
@@ -158,13 +160,13 @@ fn running(control: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
         file.end()?;
     }
     match ended.as_str() {
-        "time" => remark!("{told} of {count} frames came in {seconds} s"),
-        "program" => remark!("another program runs now: {told} of {count} frames came before that"),
+        "time" => remark!("timeout: {told} of {count} frames in {seconds} s"),
+        "program" => remark!("the program was replaced after {told} of {count} frames"),
         "stop" => remark!("stopped after {told} of {count} frames"),
         _ => {}
     }
     if missed > 0 {
-        remark!("{missed} more frames matched, came faster than they were taken and are not told");
+        remark!("warning: {missed} matching frames arrived too fast and are not traced");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -195,7 +197,7 @@ fn text(frame: &Value) -> String {
         }
     }
     if let Some(more @ 1..) = frame["left_out"].as_u64() {
-        let _ = writeln!(text, "and {more} more steps");
+        let _ = writeln!(text, "{more} more steps");
     }
     text
 }
@@ -269,9 +271,10 @@ fn described(program: &Program, port: PortNo) -> CaptureOptions {
     let declared = program.ports.iter().find(|it| it.number == port);
     let device = declared.map(|it| it.device.as_str()).filter(|it| !it.is_empty());
     CaptureOptions {
-        interface_comment: device.map(|device| format!("{} calls it {device}", program.name)),
+        interface_comment: device
+            .map(|device| format!("device {device} in program {}", program.name)),
         comment: Some(format!(
-            "frames as they came to {} and as they left; what happened to each is said where it came",
+            "frames received and sent by {}; the trace is the comment of the received frame",
             program.name
         )),
         ..CaptureOptions::pcapng(&format!("port {port}"))

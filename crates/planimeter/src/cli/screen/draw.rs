@@ -105,7 +105,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, picture: &Picture, now_ms: u64, look:
 
 fn now(frame: &mut Frame<'_>, area: Rect, picture: &Picture, look: Look) {
     let lines = match &picture.trial {
-        None => vec![Line::raw("targets are got ready")],
+        None => vec![Line::raw("preparing targets")],
         Some(trial) => {
             let rate = trial.rate_pps.map(|pps| format!(", {} frames/s offered", number(pps)));
             let seconds = trial.seconds.map(|s| format!(", {s:.2} s"));
@@ -202,7 +202,7 @@ fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: L
         false => format!("several goals ({})", first.sought.unit),
     };
     let width = match first.width {
-        Some(width) => format!(" until {} apart", number(width)),
+        Some(width) => format!(", resolution {}", number(width)),
         None => String::new(),
     };
     let title = tame(&format!(" search: {sought}{width}, {} ", first.place));
@@ -272,7 +272,7 @@ frame_bytes=64, repeat 1, 500 k frames/s offered, 2.00 s
  frames/s by port ────────────────────────────────────────────────────────────────────────
 port 1 out 500 k     █▇▄                          in 0
 port 2 out 0                                      in 450 k     ▇▆▄
- search: throughput (nothing lost; frames/s) until 10.0 k apart, throughput frame_bytes=64
+ search: throughput (nothing lost; frames/s), resolution 10.0 k, throughput frame_bytes=64
 ours [                           |                          ] met none yet, missed 1.00 M
 ovs  [                                                   |] met none yet, missed none yet
  1 warning ───────────────────────────────────────────────────────────────────────────────
