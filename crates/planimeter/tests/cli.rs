@@ -72,9 +72,9 @@ const WRONG: &[Row] = &[
     (
         &["run", "latency", "--on", "ours", "bridge"],
         2,
-        &["no experiment \"bridge\"", "--on bridge"],
+        &["unknown experiment \"bridge\"", "--on bridge"],
     ),
-    (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "there is no experiment"]),
+    (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "unknown experiment"]),
     (&["run", "plan.toml"], 2, &["plan.toml", "cannot read"]),
     (
         &["run", "bianco2010/fig6", "--on", "bridge", "--link", "memory"],
@@ -126,7 +126,7 @@ const WRONG: &[Row] = &[
     (
         &["run", "latency", "--on", "device:ports=1@eth1+2@eth2", "--link", "veth"],
         2,
-        &["cannot be joined by veth:afpacket", "--link nic"],
+        &["does not support link veth:afpacket", "--link nic"],
     ),
     (&["run", "latency", "--on", "openflow:tcp:192.0.2.7"], 2, &["add ports=1@eth1+2@eth2"]),
     (&["run", "latency", "--on", "ovs", "--link", "memory"], 2, &["ovs", "memory", "veth"]),
@@ -233,7 +233,7 @@ const WRONG: &[Row] = &[
     (&["switch", "--port", "1=tap:a", "--openflow", "1.0,1.9"], 2, &["1.9", "1.0"]),
     (&["switch", "--port", "1=tap:a", "--datapath-id", "xyz"], 2, &["xyz", "hexadecimal"]),
     (&["switch", "--port", "1=tap:a", "--fail-mode", "open"], 2, &["open", "standalone"]),
-    (&["switch", "--port", "1=tap:a", "--model", "pica8"], 2, &["pica8", "there are: honest"]),
+    (&["switch", "--port", "1=tap:a", "--model", "pica8"], 2, &["pica8", "use one of honest"]),
     (&["switch", "--port", "1=tap:a", "--config", "nowhere"], 2, &["nowhere"]),
     (&["switch", "--port", "1=tap:a", "--config", "unknown.toml"], 2, &["line 2", "colour"]),
     (&["switch", "--port", "1=tap:a", "--listen", "pssl:0"], 2, &["certificate", "pssl:0"]),

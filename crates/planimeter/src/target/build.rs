@@ -91,7 +91,7 @@ impl BuildTarget {
             check_prefix(&found)
                 .map_err(|missing| BuildError::NoPrefix(program.into(), missing))?;
         } else if !found.is_file() {
-            return Err(refused("it is no file".into()));
+            return Err(refused("not a file".into()));
         }
         let place = kept.len() as u16;
         kept.push(Box::leak(Box::new(Kept {
@@ -99,7 +99,7 @@ impl BuildTarget {
             kind,
             program: found,
             site: format!("build{place}").leak(),
-            about: format!("{}, as {program} has it", kind.about()).leak(),
+            about: format!("{}, from {program}", kind.about()).leak(),
         })));
         Ok(BuildTarget(place))
     }
@@ -140,21 +140,24 @@ impl fmt::Display for BuildError {
         match self {
             BuildError::NotOurs(kind) => {
                 let known = KINDS.map(TargetKind::name).join(", ");
-                write!(f, "{kind:?} cannot be of another build, which can be: {known}")
+                write!(f, "{kind:?} does not support other builds (hint: use one of {known})")
             }
             BuildError::NoPrefix(prefix, missing) => write!(
                 f,
-                "{prefix} is no prefix of Open vSwitch: {} is missing (hint: install it with `./configure --prefix={prefix} && \
-                 make install`)",
+                "{prefix} is not a prefix of Open vSwitch: {} is missing (hint: run './configure \
+                 --prefix={prefix} && make install')",
                 missing.display()
             ),
             BuildError::NoProgram(program, why) => {
                 write!(
                     f,
-                    "{program}: {why}; name a planimeter to be run, such as ours@./before/planimeter"
+                    "cannot use the program {program}: {why} (hint: name a planimeter program, \
+                     such as ours@./before/planimeter)"
                 )
             }
-            BuildError::TooMany => write!(f, "more than {TARGETS_MAX} targets of other builds"),
+            BuildError::TooMany => {
+                write!(f, "too many targets of other builds: at most {TARGETS_MAX} are supported")
+            }
         }
     }
 }

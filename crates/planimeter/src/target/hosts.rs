@@ -187,7 +187,7 @@ fn transferred(
         }
         if stop.load(Ordering::Relaxed) {
             // The partial output of a stopped program is not a result.
-            return Ok(Done::Failed("it was ended before its time".into()));
+            return Ok(Done::Failed("stopped before the end".into()));
         }
         clock::sleep_until(clock::now().saturating_add(LOOK));
     };
@@ -217,9 +217,8 @@ impl Untagged {
             return Ok(Untagged(None));
         }
         let refused = |error| LabError::System {
-            what: "load a program that takes tags off",
-            subject: "the kernel (it takes such programs from root, or CAP_BPF and CAP_NET_ADMIN)"
-                .into(),
+            what: "load an untagging program",
+            subject: "requires root, or CAP_BPF and CAP_NET_ADMIN".into(),
             error,
         };
         let program = Tagging::taking_off_here(vlans).map_err(refused)?;

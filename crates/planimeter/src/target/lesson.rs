@@ -46,8 +46,7 @@ pub fn teach(
     }
     let entries = setup.entries;
     Err(TargetError::CannotHold(format!(
-        "it learned {known} of {entries} addresses, however often it heard them; --set entries={known} \
-         may be as many as it holds"
+        "the bridge learned only {known} of {entries} addresses (hint: use --set entries={known})"
     )))
 }
 
@@ -55,7 +54,7 @@ pub fn teach(
 pub fn failed(error: RigError) -> Result<(), TargetError> {
     match error {
         RigError::Interrupted => Ok(()),
-        error => Err(TargetError::failed("letting it learn addresses", error)),
+        error => Err(TargetError::failed("cannot send frames for address learning", error)),
     }
 }
 

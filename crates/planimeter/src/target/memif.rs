@@ -196,7 +196,7 @@ impl MemifBench {
             TargetKind::Direct => Box::new(Direct::default()),
             kind if kind.is_dpdk() => Box::new(OvsDpdk::new(Ports::Memif, tuning(kind))),
             other => {
-                let what = format!("{} cannot be joined by memif", other.name());
+                let what = format!("{} does not support link memif", other.name());
                 return Err(TargetError::CannotHold(what));
             }
         })
@@ -259,7 +259,7 @@ fn ports_of(kind: TargetKind, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetE
         let socket = site.socket(number);
         let spec = format!("memif:{},role={role},rx={rings},tx=1", socket.display());
         let port = ports::open::open(&spec, &Options::monitor())
-            .map_err(|error| TargetError::failed("opening the tester's ports", error))?;
+            .map_err(|error| TargetError::failed("cannot open the tester's ports", error))?;
         Ok(Box::new(TailDrop::new(port)) as Box<dyn Port>)
     };
     ends.into_iter().map(open).collect()
@@ -272,12 +272,12 @@ fn connect(ports: &mut [Box<dyn Port>], peer: &mut dyn Peer) -> Result<(), Targe
     while !ports.iter().all(|port| port.has_link()) {
         for port in ports.iter_mut() {
             port.receive(&mut nothing, clock::now())
-                .map_err(|error| TargetError::failed("joining the tester's ports", error))?;
+                .map_err(|error| TargetError::failed("cannot connect the tester's ports", error))?;
         }
         peer.check().map_err(lab_error)?;
         if clock::now() >= deadline {
             let why = format!("no link after {} s", PATIENCE.as_secs());
-            return Err(TargetError::failed("joining the tester's ports", why));
+            return Err(TargetError::failed("cannot connect the tester's ports", why));
         }
         clock::sleep_until(clock::now().saturating_add(EASE));
     }
@@ -471,7 +471,7 @@ pub(super) fn fill_caches(
             Ok(report) => report,
             // The next trial reports the interruption, too.
             Err(RigError::Interrupted) => return Ok(None),
-            Err(error) => return Err(TargetError::failed("filling caches", error)),
+            Err(error) => return Err(TargetError::failed("cannot fill caches", error)),
         };
         let after = peer.counters().map_err(lab_error)?;
         let pass = Pass::between(report.total.offered, &before, &after);

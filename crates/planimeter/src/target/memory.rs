@@ -138,8 +138,8 @@ impl MemoryBench {
         if self.link == Link::Replay {
             let say = |name: &str, words: &str| (name.to_string(), words.to_string());
             return vec![
-                say("wire", "in process: frames played from memory; no foreign target can be here"),
-                say("frames_returned", "counted by port, not looked at"),
+                say("wire", "in process: frames from memory, built-in targets only"),
+                say("frames_returned", "counted by port, not checked"),
                 ("frames_played_varied".into(), VARIED_FRAMES.to_string()),
                 ("frames_played_same".into(), SAME_FRAMES.to_string()),
                 target,
@@ -277,7 +277,7 @@ impl MemoryBench {
                 Kind::Router(RouterConfig { routes_max, ..router_config(cache, count) })
             }
             other => {
-                let what = format!("{} cannot be joined by links in memory", other.name());
+                let what = format!("{} does not support links in memory", other.name());
                 return Err(TargetError::CannotHold(what));
             }
         };
@@ -310,7 +310,7 @@ fn opened(
 ) -> Result<Box<Node>, TargetError> {
     Node::open(config, ports, key_of(kind), now)
         .map(Box::new)
-        .map_err(|error| TargetError::failed(format!("making {}", kind.name()), error))
+        .map_err(|error| TargetError::failed(format!("cannot create {}", kind.name()), error))
 }
 
 /// Returns a switch's limits, with room for at least this many connections.
@@ -471,7 +471,7 @@ impl Target for MemoryTarget {
                 Ok(rig.stage(module, &scene, &mut |_, _| Err(no_controller())))
             }
             AnyRig::Replay(..) => {
-                Err(TargetError::CannotHold("frames that are played need no controller".into()))
+                Err(TargetError::CannotHold("link replay does not support a controller".into()))
             }
         }
     }
@@ -483,7 +483,7 @@ impl Target for MemoryTarget {
             }
             AnyRig::Live(rig, _) => Ok(super::alone(rig, module)),
             AnyRig::Replay(..) => {
-                Err(TargetError::CannotHold("over replay no SNMP agent is asked".into()))
+                Err(TargetError::CannotHold("link replay does not support SNMP agents".into()))
             }
         }
     }
@@ -577,9 +577,9 @@ impl MemoryTarget {
         self.controller = Some(controller);
         match &mut self.rig {
             // A model activates entries later than it accepts them.
-            AnyRig::Simulated(rig) if matches!(self.kind, TargetKind::Model(_)) => {
-                rig.idle(span).map_err(|error| TargetError::failed("letting time pass", error))
-            }
+            AnyRig::Simulated(rig) if matches!(self.kind, TargetKind::Model(_)) => rig
+                .idle(span)
+                .map_err(|error| TargetError::failed("cannot advance virtual time", error)),
             _ => Ok(()),
         }
     }
@@ -693,7 +693,8 @@ fn requests(kind: TargetKind, plan: &Plan) -> Vec<Request> {
 
 /// Sends a request to a node in this process, as over its control socket.
 fn ask(node: &mut Node, request: Request, now: Nanos) -> Result<Value, TargetError> {
-    node.answer(request, now).map_err(|why| TargetError::failed("asking a target", why))
+    node.answer(request, now)
+        .map_err(|why| TargetError::failed("cannot read the target's counters", why))
 }
 
 /// Runs a node until `ends` returns true; returns how long it ran.

@@ -159,7 +159,7 @@ impl Bench {
             },
             Bench::Memif(_) if inputs > 1 && kind.is_dpdk() => {
                 let what =
-                    "over memif programs of DPDK have one port to send into: give --link veth:xdp";
+                    "DPDK programs have one input port over memif (hint: use --link veth:xdp)";
                 Err(TargetError::CannotHold(what.into()))
             }
             Bench::Memif(bench) => Ok(Box::new(bench.target(kind, inputs)?)),
@@ -284,7 +284,7 @@ pub(crate) fn scene(ports: usize) -> Scene {
 pub(crate) fn no_controller() -> ChannelError {
     ChannelError::System {
         doing: "connecting to",
-        what: "a target that is no OpenFlow switch".into(),
+        what: "a target that is not an OpenFlow switch".into(),
         error: std::io::ErrorKind::Unsupported.into(),
     }
 }
@@ -309,7 +309,7 @@ fn stage(
     if let Some(site) = captured {
         return tapped::stage(rig, module, site);
     }
-    let failed = |error| TargetError::failed(format!("connecting to {channel}"), error);
+    let failed = |error| TargetError::failed(format!("cannot connect to {channel}"), error);
     let mut dialer = Dialer::new(&[channel.parse().map_err(failed)?]).map_err(failed)?;
     Ok(rig.stage(module, &scene, &mut |wanted, now| dialer.connect(wanted, now)))
 }

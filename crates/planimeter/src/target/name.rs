@@ -175,35 +175,33 @@ impl TargetKind {
     /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         match self {
-            TargetKind::Ours => "our OpenFlow switch",
+            TargetKind::Ours => "built-in OpenFlow switch",
             TargetKind::OursFirstCome => {
-                "our OpenFlow switch, which serves first the frame that came first"
+                "built-in OpenFlow switch that serves frames in order of arrival"
             }
-            TargetKind::OursFrameThread => {
-                "our OpenFlow switch, whose frames have a thread of their own"
-            }
-            TargetKind::Bridge => "our learning bridge",
-            TargetKind::Router => "our router",
-            TargetKind::RouterCache => "our router with a destination cache before its routes",
-            TargetKind::Tagger => "our VLAN tagger",
+            TargetKind::OursFrameThread => "built-in OpenFlow switch with a forwarding thread",
+            TargetKind::Bridge => "built-in learning bridge",
+            TargetKind::Router => "built-in router",
+            TargetKind::RouterCache => "built-in router with a destination cache",
+            TargetKind::Tagger => "built-in VLAN tagger",
             TargetKind::Ovs => "Open vSwitch, userspace datapath",
-            TargetKind::OvsDpdk => "Open vSwitch on DPDK, set as it comes",
+            TargetKind::OvsDpdk => "Open vSwitch on DPDK, default settings",
             TargetKind::OvsDpdkEmcOn => {
-                "Open vSwitch on DPDK, set for many flows, all in its exact-match cache"
+                "Open vSwitch on DPDK for many flows, with all flows in the exact-match cache"
             }
             TargetKind::OvsDpdkEmcOff => {
-                "Open vSwitch on DPDK, set for many flows, without exact-match cache"
+                "Open vSwitch on DPDK for many flows, without exact-match cache"
             }
             TargetKind::OvsDpdkSmcOn => {
-                "Open vSwitch on DPDK, set for many flows, with the signature-match cache alone"
+                "Open vSwitch on DPDK for many flows, with the signature-match cache only"
             }
-            TargetKind::Testpmd => "DPDK's test forwarder, which shows what shared memory carries",
-            TargetKind::LinuxBridge => "the Linux bridge",
-            TargetKind::LinuxRouter => "the Linux router",
+            TargetKind::Testpmd => "DPDK's test forwarder, as a reference for shared memory",
+            TargetKind::LinuxBridge => "Linux bridge",
+            TargetKind::LinuxRouter => "Linux router",
             TargetKind::LinuxTagger => {
-                "VLAN tagging in the Linux kernel, by programs at its interfaces"
+                "VLAN tagging in the Linux kernel, by programs on its interfaces"
             }
-            TargetKind::Direct => "no target: the cable, which shows what the tester itself can do",
+            TargetKind::Direct => "no target: a cable, as a reference for the tester",
             TargetKind::Model(model) => model.about(),
             TargetKind::ProGfe(target) => target.about(),
             TargetKind::Network(network) => network.about(),
@@ -384,16 +382,16 @@ impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NameError::Unknown { what, text, known } => {
-                write!(f, "there is no {what} {text:?}")?;
+                write!(f, "unknown {what} {text:?}")?;
                 if let Some(several) = several_targets(what, text) {
-                    return write!(f, "; each target has its own --on: {several}");
+                    return write!(f, " (hint: use {several})");
                 }
                 match nearest::asked(text, known.iter().copied()) {
-                    Some(asked) => write!(f, ": {asked}"),
+                    Some(asked) => write!(f, " (hint: {asked})"),
                     None if known.len() > NAMES_MAX => {
-                        write!(f, "; `planimeter list {what}s` shows what there is")
+                        write!(f, " (hint: run 'planimeter list {what}s')")
                     }
-                    None => write!(f, "; there are: {}", known.join(", ")),
+                    None => write!(f, " (hint: use one of {})", known.join(", ")),
                 }
             }
             NameError::Model(error) => write!(f, "{error}"),
@@ -407,7 +405,7 @@ impl fmt::Display for NameError {
                 write!(f, "{fault}{gap}{details}")
             }
             NameError::NotYet { text } => {
-                write!(f, "{text:?} is not in this version; `planimeter list` shows what is")
+                write!(f, "{text:?} is not in this version (hint: run 'planimeter list')")
             }
         }
     }

@@ -45,10 +45,13 @@ impl fmt::Display for ProGfeError {
             ProGfeError::Refused(problems) => f.write_str(problems),
             ProGfeError::NoRole(file) => write!(
                 f,
-                "{file}: a target is a program with one LearnSearch, as a bridge is, with one IPv4UcastLPM, IPv4NextHop \
-                 and EtherEncap each, as a router is, or with Match and Edit, as a tagger is"
+                "cannot use {file} as a target: unknown kind of program (hint: use one LearnSearch \
+                 for a bridge, one IPv4UcastLPM, IPv4NextHop and EtherEncap each for a router, or \
+                 Match and Edit for a tagger)"
             ),
-            ProGfeError::TooMany(most) => write!(f, "at most {most} programs in one run"),
+            ProGfeError::TooMany(most) => {
+                write!(f, "too many programs: a run supports at most {most}")
+            }
         }
     }
 }
@@ -86,7 +89,7 @@ impl ProGfeTarget {
             text: text.to_owned().leak(),
             file,
             site: format!("progfe{place}").leak(),
-            about: format!("our element with the program {}", program.name).leak(),
+            about: format!("built-in ProGFE element with program {}", program.name).leak(),
             program: Arc::new(program),
             role,
         })));

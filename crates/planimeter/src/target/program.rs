@@ -42,7 +42,7 @@ pub fn checked(installed: &Installed) -> Result<(), TargetError> {
     match installed.refused.first() {
         None => Ok(()),
         Some((place, error)) => Err(TargetError::CannotHold(format!(
-            "the switch refused {} of {} flows, the first of them number {place}: {}",
+            "the switch rejected {} of {} flows, first number {place}: {}",
             installed.refused.len(),
             installed.flows,
             error.code

@@ -134,8 +134,8 @@ impl ReplayRig {
         match trial.streams.as_slice() {
             _ if !problems.is_empty() => Err(RigError::Unusable(problems)),
             [one] if one.genome.is_some() || one.shape != Shape::Constant => {
-                let why = "frames from memory have one size and a constant rate: \
-                           leave out genome and schedule";
+                let why = "link replay needs one frame size and a constant rate (hint: remove \
+                           genome and schedule)";
                 Err(RigError::Unusable(vec![(one.id, Problem::NotHere(why))]))
             }
             [one] => Ok(one),

@@ -28,7 +28,8 @@ pub fn stage(
     let file = capture == Capture::File;
     let open = || Tap::open(INTERFACE, CONTROL_ADDRESS.port(), file);
     let tap = site.namespace.run(open).map_err(lab_error)?;
-    let tap = tap.map_err(|error| TargetError::failed("capturing the control channel", error))?;
+    let tap =
+        tap.map_err(|error| TargetError::failed("cannot capture the control channel", error))?;
     let url = Url::Tcp(CONTROL_ADDRESS.into());
     let scene = scene(rig.ports());
     let mut report = rig.stage(module, &scene, &mut |_, _| {

@@ -195,7 +195,7 @@ impl VethBench {
         end.namespace
             .run(open)
             .map_err(lab_error)?
-            .map_err(|error| TargetError::failed("opening the tester's ports", error))
+            .map_err(|error| TargetError::failed("cannot open the tester's ports", error))
     }
 
     /// Returns the factory of a target.
@@ -361,10 +361,10 @@ fn install_flows(
     hop: Hop,
     stop: &Arc<AtomicBool>,
 ) -> Result<(), TargetError> {
-    let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
+    let failed = |error| TargetError::failed("cannot install flows by OpenFlow", error);
     let url: Url = channel
         .parse()
-        .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
+        .map_err(|error| TargetError::failed(format!("cannot connect to {channel}"), error))?;
     let (reply_timeout, stop) = (REPLY_TIMEOUT, Arc::clone(stop));
     let settings = Settings { reply_timeout, stop, ..program::settings(setup) };
     let mut controller = Controller::connect(&url, settings).map_err(failed)?;
@@ -634,6 +634,6 @@ fn site_name(kind: TargetKind) -> &'static str {
 pub fn lab_error(error: LabError) -> TargetError {
     match error {
         LabError::Need(need) => TargetError::Need(need.to_string()),
-        other => TargetError::failed("in the lab", other),
+        other => TargetError::failed("the lab failed", other),
     }
 }

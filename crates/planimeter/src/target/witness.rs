@@ -51,8 +51,8 @@ pub fn beside(
 /// Returns the agent of a device for a network of switches; an agent of the lab could belong to none of them.
 pub fn of_network(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
     if let Some(At::Lab) = witness.at {
-        let what =
-            "the lab starts no agent beside the switches of a topology: give --set snmp=IP[:PORT]";
+        let what = "the lab has no SNMP agent for the switches of a topology (hint: use --set \
+                    snmp=IP[:PORT])";
         return Err(TargetError::CannotHold(what.into()));
     }
     of_device(witness)
@@ -64,8 +64,8 @@ pub fn of_device(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
         None => Ok(Vec::new()),
         Some(At::Address(address)) => Ok(vec![asked(Udp::connect(address), witness)?]),
         Some(At::Lab) => {
-            let what = "the lab starts agents beside targets over veth and memif, and simulated ones with \
-                        --set rig=sim: give --set snmp=IP[:PORT]";
+            let what = "the lab has SNMP agents only for links veth and memif, and simulated ones \
+                        for --set rig=sim (hint: use --set snmp=IP[:PORT])";
             Err(TargetError::CannotHold(what.into()))
         }
     }
@@ -75,7 +75,7 @@ fn asked(
     way: Result<Udp, ports::datagram::DatagramError>,
     witness: &Witness,
 ) -> Result<Agent, TargetError> {
-    let way = way.map_err(|error| TargetError::failed("asking an SNMP agent", error))?;
+    let way = way.map_err(|error| TargetError::failed("cannot open the SNMP agent", error))?;
     let seed = clock::since_1970().0;
     Ok(Agent::new(Box::new(way), witness.credentials.clone(), seed))
 }
@@ -84,7 +84,8 @@ fn asked(
 fn quoted(secret: &Secret) -> Result<String, TargetError> {
     let is_plain = |text: &&str| !text.chars().any(|it| it.is_control() || "\"'\\".contains(it));
     let plain = secret.exposed().filter(is_plain).ok_or_else(|| {
-        let what = "an agent of the lab takes secrets of plain text without quotes and backslashes";
+        let what = "an SNMP agent of the lab does not support this secret (hint: use text without \
+                    quotes and backslashes)";
         TargetError::CannotHold(what.into())
     })?;
     Ok(format!("\"{plain}\""))
@@ -129,7 +130,8 @@ pub fn simulated(witness: &Witness) -> Result<(Option<Simulated>, Vec<Agent>), T
             Ok((Some(agent), vec![asks]))
         }
         Some(At::Address(_)) => {
-            let what = "in virtual time only simulated agents can be asked: give --set snmp=lab";
+            let what = "virtual time supports only simulated SNMP agents (hint: use --set \
+                        snmp=lab)";
             Err(TargetError::CannotHold(what.into()))
         }
     }

@@ -190,7 +190,7 @@ fn wrong_plans_are_told_whole_and_measure_nothing() {
     let folder = Folder::new();
     for (text, words) in [
         ("", &["office.toml:1:1: the step measures nothing"][..]),
-        ("run = \"latency\"\non = \"ovss\"\n", &["office.toml:2:6: there is no target \"ovss\""]),
+        ("run = \"latency\"\non = \"ovss\"\n", &["office.toml:2:6: unknown target \"ovss\""]),
         (
             "runn = \"latency\"\non = \"ours\"\n[set]\nsconds = 1\n",
             &["office.toml:1:1", "\"run\"?", "office.toml:4:1", "\"seconds\"?", "3 errors"],

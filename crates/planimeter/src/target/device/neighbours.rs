@@ -60,7 +60,7 @@ impl Neighbours {
         given: &[Mac],
         patience: Nanos,
     ) -> Result<Neighbours, TargetError> {
-        let failed = |error: PortError| TargetError::failed("speaking ARP", error);
+        let failed = |error: PortError| TargetError::failed("cannot use ARP", error);
         let mut sides = Vec::new();
         for (&(name, mac), (gateway, own)) in interfaces.iter().zip(NETWORKS) {
             let options = Options {
@@ -105,7 +105,8 @@ impl Drop for Neighbours {
 impl Side {
     /// Resolves the MAC address of the router's port.
     fn ask(&mut self, patience: Nanos) -> Result<Mac, TargetError> {
-        let failed = |error: PortError| TargetError::failed("asking the router by ARP", error);
+        let failed =
+            |error: PortError| TargetError::failed("cannot send ARP requests to the router", error);
         let deadline = clock::now().saturating_add(patience);
         while clock::now() < deadline {
             let question = arp::Header {
@@ -125,8 +126,9 @@ impl Side {
             }
         }
         Err(TargetError::CannotHold(format!(
-            "nobody answers for {} at {} within {:.0} s: give the router's port the address {0}/{PORT_PREFIX}, or \
-             write the hardware addresses of its ports as router=MAC+MAC",
+            "no ARP reply for {} at {} within {:.0} s (hint: configure the address \
+             {0}/{PORT_PREFIX} on the router's port, or give the MAC addresses of its ports as \
+             router=MAC+MAC)",
             self.gateway,
             self.name,
             patience.as_secs_f64()

@@ -61,7 +61,9 @@ impl MemoryBench {
         if let Some(switch) = target.hindered_by(self.link) {
             let (name, kind) = (&switch.name, switch.kind.name());
             let link = self.link.name();
-            let why = format!("switch {name} ({kind}) cannot stand on {link}: give --link veth");
+            let why = format!(
+                "switch {name} ({kind}) does not support link {link} (hint: use --link veth)"
+            );
             return Err(TargetError::CannotHold(why));
         }
         let mut ports: Vec<BTreeMap<PortNo, Box<dyn Port>>> = Vec::new();
@@ -156,7 +158,9 @@ impl Target for NetworkInMemory {
                     self.controllers.push(made);
                     // A model activates entries later than it accepts them.
                     let passed = rig.idle(span);
-                    passed.map_err(|error| TargetError::failed("letting time pass", error))?;
+                    passed.map_err(|error| {
+                        TargetError::failed("cannot advance virtual time", error)
+                    })?;
                 }
             }
         }
