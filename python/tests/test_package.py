@@ -269,7 +269,7 @@ class Modules(unittest.TestCase):
                                set={"rig": "sim", "repeats": 3})
             run = raised.exception.run
             assert isinstance(run, Run)
-            self.assertEqual(len(run.trials), 3, "what was measured is kept")
+            self.assertEqual(len(run.trials), 3, "partial results are kept")
 
 
 class Counts(unittest.TestCase):
@@ -322,8 +322,8 @@ class Errors(unittest.TestCase):
             rest, _ = process.communicate()
             last = rest.strip().splitlines()[-1]
             [run] = (Path(folder) / "runs").iterdir()
-            again = f"go on with `planimeter run --resume runs/{run.name}`"
-            self.assertEqual(last, f"kept True True interrupted: what was measured is kept; {again}")
+            hint = f"(hint: continue with 'planimeter run --resume runs/{run.name}')"
+            self.assertEqual(last, f"kept True True interrupted: partial results are kept {hint}")
 
 
 class Streams(unittest.TestCase):

@@ -39,10 +39,11 @@ pub enum TokenError {
 impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TokenError::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            TokenError::Unreadable(error) => write!(f, "cannot read the token: {error}"),
             TokenError::Unfit => write!(
                 f,
-                "holds no token: one line of {LETTERS_MIN} to {LETTERS_MAX} letters, digits, - and _"
+                "invalid token (hint: use one line of {LETTERS_MIN} to {LETTERS_MAX} letters, \
+                 digits, - and _)"
             ),
         }
     }

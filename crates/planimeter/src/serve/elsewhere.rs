@@ -130,7 +130,7 @@ impl Kept {
     fn bring(&self, open: &mut Team, identity: &str, path: &Path) -> Result<(), String> {
         let refused = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         if identity.is_empty() || !identity.bytes().all(|it| it.is_ascii_hexdigit()) {
-            return Err("the store's name for it is none of ours".into());
+            return Err("invalid run id from the store".into());
         }
         fs::create_dir(path).map_err(|error| refused(&error))?;
         let address = &self.store.address;

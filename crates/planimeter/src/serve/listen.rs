@@ -51,8 +51,8 @@ const REFUSAL: Duration = Duration::from_millis(500);
 const BLOCKING_MAX: usize = 4;
 
 /// Response to a rejected connection.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 42\r\n\
-    Retry-After: 2\r\nConnection: close\r\n\r\nthere are too many connections: come later";
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 44\r\n\
+    Retry-After: 2\r\nConnection: close\r\n\r\ntoo many connections (hint: try again later)";
 
 /// A server that is bound to its address.
 pub struct Server {

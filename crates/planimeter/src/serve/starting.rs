@@ -234,9 +234,9 @@ fn wait(current: &Mutex<Option<Begun>>, process: u32) {
 
 fn told(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (Some(130), _) => "interrupted: what was measured is kept".into(),
+        (Some(130), _) => "interrupted: partial results are kept".into(),
         (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, Some(signal)) => format!("stopped by signal {signal}"),
         (None, None) => "ended".into(),
     }
 }
@@ -247,11 +247,12 @@ impl std::fmt::Display for Refused {
             Refused::Busy(process) => {
                 write!(
                     f,
-                    "a run that was begun here is under way (process {process}): stop it or wait for it"
+                    "a run that was started here is active, process {process} (hint: stop it, or \
+                     wait for its end)"
                 )
             }
             Refused::Wrong(line) => write!(f, "{line}"),
-            Refused::Failed(error) => write!(f, "the program cannot be started: {error}"),
+            Refused::Failed(error) => write!(f, "cannot start the program: {error}"),
         }
     }
 }

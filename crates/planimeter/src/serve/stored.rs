@@ -32,7 +32,7 @@ const FILTERS: [(&str, &str, &[&str]); 9] = [
     ("experiment", "experiment", &[]),
     ("target", "target", &[]),
     ("link", "link", &[]),
-    ("metric", "metric (and its trend)", &[]),
+    ("metric", "metric (with trend)", &[]),
     ("effort", "effort", &["quick", "standard", "full"]),
     ("since", "since", &[]),
     ("until", "until", &[]),
@@ -80,11 +80,11 @@ pub(super) fn runs(shared: &Shared, asked: &[(String, String)]) -> Result<Markup
             @if let Some(line) = &trouble { p.warn { (line) } }
             (filters(&given))
             @if let Some((metric, rows)) = &trend { (trend::trends(metric, rows, &here)) }
-            @if rows.is_empty() { p { "No run is so." } } @else { (list(&rows, &here)) }
+            @if rows.is_empty() { p { "No matching runs." } } @else { (list(&rows, &here)) }
             @if let Some(line) = &refreshed.remark { p.soft { (line) } }
             @if !refreshed.unreadable.is_empty() {
                 section #unreadable {
-                    h2 { "Runs that cannot be read" }
+                    h2 { "Unreadable runs" }
                     ul { @for (name, why) in refreshed.unreadable.iter().take(ROWS_MAX) { li { strong { (name) } ": " (why) } } }
                 }
             }
@@ -157,8 +157,8 @@ fn list(rows: &[RunRow], here: &Here) -> Markup {
                     }
                 }
             }
-            @if rows.len() > ROWS_MAX { p.soft { "and " (rows.len() - ROWS_MAX) " earlier ones: filter them" } }
-            p { button.main { "compare those that are marked" } " " span.hint { "the earliest is what the others are compared with" } }
+            @if rows.len() > ROWS_MAX { p.soft { "and " (rows.len() - ROWS_MAX) " earlier runs (use the filter)" } }
+            p { button.main { "compare selected runs" } " " span.hint { "the earliest run is the base" } }
         }
     }
 }
@@ -178,7 +178,7 @@ pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, Strin
     // Targets of runs are compared in the given order, whole runs with the earliest one.
     let mut is_as_named = false;
     if !(2..=COMPARED_MAX).contains(&names.len()) {
-        return Err(format!("mark 2 to {COMPARED_MAX} runs: {} are marked", names.len()));
+        return Err(format!("select 2 to {COMPARED_MAX} runs: {} are selected", names.len()));
     }
     let mut read = Vec::new();
     for name in names {
@@ -189,14 +189,17 @@ pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, Strin
                 let brought = elsewhere.brought(run).map_err(|why| format!("{name}: {why}"))?;
                 (brought.0.join(brought.1), Some(target).filter(|target| !target.is_empty()))
             }
-            (None, None) => return Err(format!("{name}: there is no such run")),
+            (None, None) => return Err(format!("{name}: no such run")),
         };
         let record = record_of(&path).map_err(|why| format!("{name}: {why}"))?;
         if let Some(target) = target
             && record.target(target).is_none()
         {
             let known: Vec<&str> = record.targets.iter().map(|it| it.name.as_str()).collect();
-            return Err(format!("{name}: the run has no such target; it has {}", known.join(", ")));
+            return Err(format!(
+                "{name}: no such target in the run (hint: use one of {})",
+                known.join(", ")
+            ));
         }
         is_as_named |= target.is_some();
         read.push((name.as_str(), target, record));
@@ -218,7 +221,7 @@ pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, Strin
         Place::Runs,
         "comparison",
         &html! {
-            h1 { "Compared with " (base_name) }
+            h1 { "Comparison with " (base_name) }
             p.sub { code { (base_record.command_line) } }
             @for (name, found) in &against {
                 section.compared {
@@ -281,7 +284,7 @@ fn contrasted(found: &Contrast) -> Markup {
         p.soft { (words::method(found)) }
         @if !found.remarks.is_empty() { ul { @for remark in &found.remarks { li { (remark) } } } }
         div.wide tabindex="0" role="group" aria-label="results of both" { table {
-            thead { tr { th { "what" } th { "where" } th { "verdict" } th.n { "base" } th.n { "new" } th { "change (95 %)" } th { "doubts" } } }
+            thead { tr { th { "metric" } th { "place" } th { "verdict" } th.n { "base" } th.n { "new" } th { "change (95 %)" } th { "warnings" } } }
             tbody {
                 @for cell in found.cells.iter().take(CELLS_MAX) {
                     @let [base, new] = words::values(cell);
@@ -296,11 +299,11 @@ fn contrasted(found: &Contrast) -> Markup {
                 }
             }
         } }
-        @if found.cells.len() > CELLS_MAX { p.soft { "and " (found.cells.len() - CELLS_MAX) " more: planimeter compare tells all" } }
+        @if found.cells.len() > CELLS_MAX { p.soft { "and " (found.cells.len() - CELLS_MAX) " more (see planimeter compare)" } }
         @for (side, names) in [("base", &found.only_base), ("new run", &found.only_new)] {
             @if !names.is_empty() { p.soft { "Only the " (side) " has " (names.iter().take(CELLS_MAX).cloned().collect::<Vec<_>>().join("; ")) "." } }
         }
-        p.soft { "The same: " code { "planimeter compare " (found.base.name) " " (found.new.name) } ", in the folder of runs." }
+        p.soft { "Command line: " code { "planimeter compare " (found.base.name) " " (found.new.name) } ", in the folder of runs." }
     }
 }
 

@@ -54,7 +54,7 @@ pub(super) fn svg(picture: &Picture) -> Markup {
 /// Describes the diagram as text.
 fn words(targets: &[Standing]) -> String {
     let one = |it: &Standing| format!("{}, {}, over {}", it.name, it.is, it.link);
-    format!("tester joined to: {}", targets.iter().map(one).collect::<Vec<_>>().join("; "))
+    format!("tester connected to: {}", targets.iter().map(one).collect::<Vec<_>>().join("; "))
 }
 
 fn short(text: &str) -> String {

@@ -25,22 +25,25 @@ pub(super) fn trends(named: &str, rows: &[TrendRow], here: &Here) -> Markup {
     let common = rows.first().map(|row| &row.conditions);
     html! {
         section #trend {
-            h2 { "How " @match metric { Some(metric) => (number::title(metric)), None => (named) } " went" }
-            @if rows.is_empty() { p { "No value of it is stored." } }
+            h2 { "Trend of " @match metric { Some(metric) => (number::title(metric)), None => (named) } }
+            @if rows.is_empty() { p { "No stored values." } }
             @if !curves.is_empty() {
-                p.soft { "A series has one experiment, target and version family, link, effort, kind of host and set of parameters. \
-                    A dashed line marks a change: Pettitt's test, from " (change::VALUES_MIN) " runs on, with at most "
+                p.soft { "A series has one experiment, target, version family, link, effort, kind \
+                          of host and set of parameters. A dashed line marks a change, by \
+                          Pettitt's test from " (change::VALUES_MIN) " runs, with at most "
                     (change::FALSE_ALARM_PERCENT) " % false alarms in a series without a change. \
-                    Values that are unreliable or only bounds have an empty mark and are not used for that." }
+                                                   The test does not use values that are \
+                                                   unreliable or only bounds (empty marks)." }
             }
             @for curve in curves.iter().take(CURVES_MAX) {
                 h3 { (curve[0].experiment) ", " (curve[0].target) " at " (curve[0].point) }
                 p.soft { (curve[0].conditions.words(common)) }
                 (drawn(metric, &curve[curve.len().saturating_sub(VALUES_MAX)..], here))
             }
-            @if curves.len() > CURVES_MAX { p.soft { "and " (curves.len() - CURVES_MAX) " more: filter them" } }
+            @if curves.len() > CURVES_MAX { p.soft { "and " (curves.len() - CURVES_MAX) " more (use the filter)" } }
             @if !single.is_empty() {
-                p.soft { "Of " (single.len()) " series there is one value, which the report of its run has." }
+                p.soft { (single.len()) " further series have one value each, see the \
+                                               reports of their runs." }
             }
         }
     }
@@ -122,7 +125,7 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
         } }
         @for change in &changes { p.short { (told(change)) } }
         details {
-            summary { "as a list, with the runs" }
+            summary { "list with runs" }
             ul { @for row in rows.iter().rev() { li { a href={ "/runs/" (address(&name(row.id.as_ref(), &row.folder, here))) "/report.html" } { (value(row)) } } } }
         }
     }

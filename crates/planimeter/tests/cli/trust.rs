@@ -199,7 +199,7 @@ fn a_browser_starts_no_program_but_this_one() {
         for how in ["check", "start"] {
             let answer = serving.post("/new", &format!("{body}&do={how}"));
             assert_eq!(answer.status, 403, "{body}: {}", answer.body);
-            let why = "a browser starts no program but planimeter itself";
+            let why = "cannot be started from a browser";
             assert!(answer.body.contains(why), "{body}: {}", answer.body);
         }
     }
