@@ -264,7 +264,7 @@ impl Parameters {
         let declared = shared::all().find(|declared| declared.key == key);
         let declared = declared.ok_or_else(|| ParameterError::UnknownKey {
             key: key.into(),
-            hint: "'planimeter list parameters' shows what there is".into(),
+            hint: "run 'planimeter list parameters'".into(),
         })?;
         self.assign(declared, value)
     }
@@ -454,24 +454,25 @@ impl fmt::Display for ParameterError {
             ParameterError::NotAnAssignment(text) => {
                 write!(
                     f,
-                    "--set {text}: not KEY=VALUE (hint: write KEY=VALUE, such as --set seconds=2)"
+                    "--set {text}: invalid assignment (hint: use KEY=VALUE, such as --set \
+                     seconds=2)"
                 )
             }
             ParameterError::UnknownKey { key, hint } => {
-                write!(f, "--set {key}=...: there is no such parameter (hint: {hint})")
+                write!(f, "--set {key}=...: unknown parameter (hint: {hint})")
             }
             ParameterError::NotTaken { assignment, key, experiments, hint } => {
-                write!(f, "--set {assignment}: {experiments} does not take {key} (hint: {hint})")
+                write!(f, "--set {assignment}: {experiments} does not support {key} (hint: {hint})")
             }
             ParameterError::OneValue { assignment, key, experiment } => {
                 write!(
                     f,
-                    "--set {assignment}: {experiment} takes one value of {key} (hint: run it once for each value, as \
-                     steps of a plan)"
+                    "--set {assignment}: {experiment} supports one value of {key} (hint: run it \
+                     once for each value, as steps of a plan)"
                 )
             }
             ParameterError::BadValue { key, value, expected } => {
-                write!(f, "--set {key}={value}: takes {expected}")
+                write!(f, "--set {key}={value}: invalid value (hint: use {expected})")
             }
         }
     }

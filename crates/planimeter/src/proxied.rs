@@ -163,7 +163,10 @@ fn trial(id: u64, name: &str, tally: &Tally, done: &Proxied) -> Trial {
     };
     let mut notes = Vec::new();
     if tally.unfollowed > 0 {
-        notes.push(format!("{} requests were too many at once to be followed", tally.unfollowed));
+        notes.push(format!(
+            "{} requests were not tracked: too many were outstanding",
+            tally.unfollowed
+        ));
     }
     if tally.lost_bytes > 0 {
         notes.push(format!("{} bytes could not be delivered after a reset", tally.lost_bytes));
@@ -257,7 +260,7 @@ fn shows(trials: &[Trial]) -> Vec<Show> {
     let is_time = |name: &str| name.contains("_ns_");
     let mut shows = vec![
         show(
-            "From a request to its answer, and from flow-mods to the barrier's answer",
+            "Reply time of requests, and time from flow-mods to the barrier reply",
             of(&|name| name.ends_with("_ns_p50") && !is_error(name)),
             of(&|name| is_time(name) && !name.ends_with("_ns_p50") && !is_error(name)),
         ),
@@ -270,8 +273,8 @@ fn shows(trials: &[Trial]) -> Vec<Show> {
     ];
     shows.retain(|show| !show.drawn.is_empty());
     for (title, name) in [
-        ("From a barrier to its answer, by flow-mods before it", "barrier_ns"),
-        ("From the first flow-mod to the barrier's answer, by flow-mods", "update_ns"),
+        ("Barrier reply time by flow-mods before the barrier", "barrier_ns"),
+        ("Time from the first flow-mod to the barrier reply, by flow-mods", "update_ns"),
     ] {
         shows.push(Show { series: vec![name.into()], ..show(title, Vec::new(), Vec::new()) });
     }
@@ -329,13 +332,14 @@ pub fn record(done: &Proxied) -> Record {
             parameters: Default::default(),
             left_out: Default::default(),
             id: ID.into(),
-            title: "What passed between a controller and its switches".into(),
+            title: "Messages between a controller and its switches".into(),
             study: None,
             item: None,
             x_name: AXIS.into(),
             method: Some(
-                "Bytes are forwarded as they come; messages are dated when they are read, so that a round trip \
-                 is that of the switch and the way to it. What the proxy adds is measured over loopback before."
+                "The proxy forwards bytes as they arrive. It stamps messages when it reads them, \
+                 so that a round trip is that of the switch and its channel. The delay that the \
+                 proxy adds is measured over loopback first."
                     .into(),
             ),
             trials_of: None,

@@ -109,7 +109,7 @@ impl Work {
                 Ok(_) => {
                     failures = 0;
                     if state.trouble.take().is_some() {
-                        say(&mut state, format!("store {}: it answers again", self.address));
+                        say(&mut state, format!("store {}: connected again", self.address));
                     }
                 }
                 Err(error) => {

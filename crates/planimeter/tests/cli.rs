@@ -146,12 +146,12 @@ const WRONG: &[Row] = &[
     (
         &["run", "throughput", "--set", "load=50"],
         2,
-        &["load=50", "throughput does not take load", "hint: "],
+        &["load=50", "throughput does not support load", "hint: "],
     ),
     (
         &["run", "cold-start", "--set", "frame=64,512"],
         2,
-        &["frame=64,512", "cold-start takes one value of frame", "hint: "],
+        &["frame=64,512", "cold-start supports one value of frame", "hint: "],
     ),
     (
         &["run", "forwarding-rate", "--on", "ours", "--set", "frame=64,512", "--set", "load=10,50"],

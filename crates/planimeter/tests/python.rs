@@ -197,7 +197,7 @@ fn what_a_script_declares_is_listed_and_checked() {
     let folder = Folder::new();
     let said = planimeter(&folder.0, &["list", EXAMPLE]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
-    let row = "--set rules_count=1 to 10000 rules, several by commas";
+    let row = "--set rules_count=1 to 10000 rules, comma-separated";
     assert!(said.output.contains("barrier_gap.py") && said.output.contains(row), "{}", said.output);
     let wrong = ["run", EXAMPLE, "--on", "ours", "--set", "rules_count=0"];
     let said = planimeter(&folder.0, &wrong);

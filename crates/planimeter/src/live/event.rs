@@ -161,10 +161,10 @@ pub fn warning(flag: Flag) -> Option<&'static str> {
     match flag {
         Flag::TesterLimited => Some("limited by the tester"),
         Flag::Irregular => Some("irregular"),
-        Flag::Stall => Some("the tester stood still meanwhile"),
+        Flag::Stall => Some("the tester stalled"),
         Flag::NotWarm => Some("the target's caches were not filled"),
-        Flag::Repeated => Some("disturbed by the tester, is done again"),
-        Flag::Disturbed => Some("disturbed by the tester, as its repetitions were"),
+        Flag::Repeated => Some("disturbed by the tester, repeated"),
+        Flag::Disturbed => Some("disturbed by the tester, like its repetitions"),
         Flag::Ramped | Flag::Interrupted => None,
     }
 }

@@ -54,11 +54,11 @@ impl Takes {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         match self {
             Takes::Integer(least, most) => format!("{least} to {most}{unit}"),
-            Takes::Integers(least, most) => format!("{least} to {most}{unit}, several by commas"),
+            Takes::Integers(least, most) => format!("{least} to {most}{unit}, comma-separated"),
             Takes::Number(least, most) => format!("{least} to {most}{unit}"),
-            Takes::Numbers(least, most) => format!("{least} to {most}{unit}, several by commas"),
+            Takes::Numbers(least, most) => format!("{least} to {most}{unit}, comma-separated"),
             Takes::Word(words) => words.join(", "),
-            Takes::Words(words) => format!("some of {} by commas", words.join(", ")),
+            Takes::Words(words) => format!("{}, comma-separated", words.join(", ")),
             Takes::Text(form) => format!("{form}{unit}"),
         }
     }
@@ -193,7 +193,7 @@ impl Own {
     pub fn text<'a>(&'a self, declared: &Declared) -> &'a str {
         debug_assert!(
             self.declared.as_ref().is_none_or(|keys| keys.contains(&declared.key)),
-            "{} is read by an experiment that does not declare it",
+            "an experiment reads {} without declaring it",
             declared.key
         );
         let own = self.values.get(declared.key).map(String::as_str);

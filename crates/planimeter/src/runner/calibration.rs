@@ -217,7 +217,7 @@ pub fn controller_sentence(found: &ControllerCeiling) -> String {
     let rates = found.per_s.iter().map(|(kind, rate)| format!("{kind} {rate:.0}"));
     let rates: Vec<String> = rates.collect();
     format!(
-        "the tester's controller over {}, messages a second: {}",
+        "controller of the tester over {}, messages per second: {}",
         found.channel,
         rates.join(", ")
     )
@@ -228,7 +228,7 @@ pub fn sentence(found: &Calibration) -> String {
     let latency = found.latency.as_ref().map_or_else(String::new, |it| {
         let error =
             found.latency_ns_error.map_or_else(String::new, |ns| format!(" ± {:.2}", ns / 1e3));
-        format!(", its own mean latency {:.2}{error} us", it.ns_mean / 1e3)
+        format!(", mean latency {:.2}{error} us", it.ns_mean / 1e3)
     });
     let pacing = found
         .pacing_error

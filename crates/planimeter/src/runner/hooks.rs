@@ -135,7 +135,7 @@ impl Hooks {
         };
         let lab = |error| failed(Fault::Lab(error));
         let made = output.parent().map_or(Ok(()), std::fs::create_dir_all);
-        made.map_err(|error| lab(LabError::system("make the folder", "hooks", error)))?;
+        made.map_err(|error| lab(LabError::system("create the folder", "hooks", error)))?;
         let processes = match processes.get() {
             Some(processes) => processes,
             None => {
@@ -200,15 +200,16 @@ impl std::fmt::Display for HookError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (when, target) = (self.when.name(), &self.target);
         match &self.fault {
-            Fault::Ended(how) => write!(f, "--{when} on {target} ended with {how}")?,
+            Fault::Ended(how) => write!(f, "--{when} on {target} failed: {how}")?,
             Fault::TooLong(limit_s) => write!(
                 f,
-                "--{when} on {target} took longer than {limit_s} s and was ended (--set {HOOK_LIMIT}=SECONDS)"
+                "--{when} on {target} failed: timeout after {limit_s} s (hint: increase --set \
+                 {HOOK_LIMIT}=SECONDS)"
             )?,
             Fault::Interrupted => write!(f, "--{when} on {target} was interrupted")?,
-            Fault::Lab(error) => write!(f, "--{when} on {target}: {error}")?,
+            Fault::Lab(error) => write!(f, "--{when} on {target} failed: {error}")?,
         }
-        write!(f, "; what it printed is in {}", self.output.display())
+        write!(f, "; its output is in {}", self.output.display())
     }
 }
 

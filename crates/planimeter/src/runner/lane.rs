@@ -342,8 +342,8 @@ impl Lane {
         if let (Some(module), true) = (line.module.as_mut(), is_restarted) {
             let waited = self.seat.recovery.as_secs_f64();
             module.notes.push(format!(
-                "afterwards the switch did not say what it counts within {waited} s, and was started anew: its counters \
-                 are unknown"
+                "the switch did not return its counters within {waited} s and was restarted: its \
+                 counters are unknown"
             ));
         }
         let needs_reset = recovered.is_some_and(|it| it.needs_reset);

@@ -357,8 +357,8 @@ impl<'a> Run<'a> {
             targets.iter_mut().filter(|it| it.kind() == kind).for_each(|it| it.forget());
         } else {
             watcher.say(&format!(
-                "{}: the switch does not answer any more and may need its reset; --between CMD is run when that \
-                 happens",
+                "{}: the switch stopped replying and may need a reset (hint: set a reset command \
+                 with --between CMD)",
                 kind.name()
             ));
         }
@@ -607,7 +607,7 @@ impl<'a> Run<'a> {
             }
         }
         for (lane, name) in lanes.iter().filter(|lane| lane.waits()).zip(missing.iter().cycle()) {
-            self.leave_out(lane, format!("it rests on what {name} would have shown"), watcher);
+            self.leave_out(lane, format!("it depends on results of {name}"), watcher);
         }
         Ok(())
     }
@@ -615,7 +615,7 @@ impl<'a> Run<'a> {
     /// Skips the rest of an experiment on a target that cannot hold the requested state; all other targets continue.
     fn leave_out(&mut self, lane: &Lane, why: String, watcher: &mut dyn Watcher) {
         let (kind, id) = (lane.seat.kind, lane.experiment());
-        watcher.say(&format!("{}: {why}: left out of {id}", kind.name()));
+        watcher.say(&format!("{}: {why}: skipped in {id}", kind.name()));
         let done = self.record.trials.iter().filter(|trial| lane.owns(trial)).count() as u64;
         if let Some(planned) = &mut self.record.trials_planned {
             *planned = planned.saturating_sub(lane.trials_expected().saturating_sub(done));
@@ -623,7 +623,7 @@ impl<'a> Run<'a> {
             let all = self.record.trials.len() as u64;
             watcher.tell(&telling::planned(self.plan, *planned, all));
         }
-        let told = if done > 0 { format!("all that was to follow: {why}") } else { why.clone() };
+        let told = if done > 0 { format!("remaining trials: {why}") } else { why.clone() };
         let experiment = self.record.experiments.iter_mut().find(|it| it.id == id);
         if let Some(experiment) = experiment {
             experiment.left_out.insert(kind.name().into(), told);
@@ -662,8 +662,8 @@ impl<'a> Run<'a> {
             let Some(mut found) = calibration::calibrate(bench, &self.plan.parameters)? else {
                 if !bench.can_be_looped() {
                     watcher.say(&format!(
-                        "tester over {link}: not measured by itself, as no cable leads back to it; `planimeter \
-                         doctor --calibrate` measures it over other links"
+                        "tester over {link}: not calibrated, because no cable loops back to it \
+                         (hint: run 'planimeter doctor --calibrate' for other links)"
                     ));
                 }
                 continue;
@@ -695,7 +695,8 @@ impl<'a> Run<'a> {
             Capacity::Auto => {
                 let found = calibration::overloading(targets, self.plan)?;
                 watcher.say(&format!(
-                    "nominal link: {:.0} Mbit/s, the lowest that overloads every target at 64 bytes",
+                    "nominal link: {:.0} Mbit/s, the lowest rate that overloads every target at 64 \
+                     bytes",
                     found as f64 / 1e6
                 ));
                 Ok(found)

@@ -43,7 +43,7 @@ pub fn look_after(
             None if report.ended == Ended::Interrupted => return Ok(None),
             None => {
                 let note = format!(
-                    "the switch did not answer again within {:.0} s ({}): it needs its reset",
+                    "the switch did not reply within {:.0} s ({}) and needs a reset",
                     limit.as_secs_f64(),
                     report.ended
                 );
@@ -52,7 +52,7 @@ pub fn look_after(
         }
     }
     let note = format!(
-        "afterwards the switch answered on a new connection within {:.3} s, and was emptied",
+        "the switch replied on a new connection within {:.3} s, and its flow entries were deleted",
         longest.as_secs_f64()
     );
     Ok(Some(Recovered { note, needs_reset: false }))

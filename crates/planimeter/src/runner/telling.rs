@@ -194,7 +194,10 @@ fn orders_line(orders: &record::Orders) -> String {
     match orders.deed {
         record::Deed::Tell => {
             let count = orders.rows;
-            format!("{count} flows told of in {} replies in {seconds:.3} s{errors}", orders.answers)
+            format!(
+                "{count} flows reported in {} replies in {seconds:.3} s{errors}",
+                orders.answers
+            )
         }
         deed => {
             let rate = orders.flow_mods_per_s().unwrap_or(0.0);

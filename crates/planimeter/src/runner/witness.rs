@@ -92,7 +92,7 @@ pub fn add(
     let mut problems = [&before.problems[..], &after.problems[..]].concat();
     problems.extend(problem);
     if !is_known && problems.is_empty() {
-        problems.push("none of its interfaces is one that frames pass".into());
+        problems.push("no interface of the agent carries the tester's frames".into());
     }
     problems.sort();
     problems.dedup();

@@ -298,13 +298,13 @@ fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
     running.until("runs stay in their folder; they are sent when the store replies");
     other.until("runs stay in their folder; they are sent when the store replies");
     server.start_again();
-    running.until("it answers again");
+    running.until("connected again");
     let sent = server.sql("away", "SELECT max(id) FROM planimeter.trial");
     wait_until(server, "away", &format!("SELECT max(id) > {sent} FROM planimeter.trial"));
     let told = running.end().join("\n");
     assert_eq!(of_store(&told).len(), 3, "away, back, sent: {told}");
     // The other client is connected when the server stops permanently.
-    other.until("it answers again");
+    other.until("connected again");
     server.stop();
     let told = other.end().join("\n");
     let last = *of_store(&told).last().unwrap();

@@ -143,7 +143,7 @@ fn frames(place: &Place) {
     let (text, errors) =
         told(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());
     assert_eq!(text, "");
-    assert!(errors.contains("0 of 1 frames came in 0.1 s"), "{errors}");
+    assert!(errors.contains("timeout: 0 of 1 frames in 0.1 s"), "{errors}");
     let said = place.planimeter(&[&trace[..], &["--when", "Eth.kind = 1"]].concat());
     assert_eq!(said.code, Some(2));
     assert!(said.errors.contains("has no field \"kind\""), "{}", said.errors);

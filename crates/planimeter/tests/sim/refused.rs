@@ -41,7 +41,7 @@ fn left_out(record: &Record) -> Vec<(String, String)> {
     told.collect()
 }
 
-const WHY: &str = "all that was to follow: the switch rejected 115072 of 131072 flows, first number 16000: \
+const WHY: &str = "remaining trials: the switch rejected 115072 of 131072 flows, first number 16000: \
                    flow_mod_failed/table_full";
 
 #[test]
