@@ -262,7 +262,7 @@ fn what_is_wrong_is_told() {
             "--filter 2: character 1, \"src=10.0.0.1/8\"",
         ),
         (&["--filter-file", "filter"], "filter: line 3, character 6"),
-        (&["--filter-file", "nothing"], "nothing: cannot read"),
+        (&["--filter-file", "nothing"], "cannot read nothing: "),
         (&["--write", "nowhere/out.pcap"], "nowhere/out.pcap: No such file"),
         (&["--port", "pcap:words"], "words: at byte 0"),
         (&["--snap", "0"], "--snap"),

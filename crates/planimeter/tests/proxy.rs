@@ -34,7 +34,7 @@ fn our_controller_and_our_switch_work_through_it_and_a_run_is_left() {
     let mut told = BufReader::new(proxy.0.stderr.take().unwrap());
     let mut line = String::new();
     told.read_line(&mut line).unwrap();
-    assert!(line.starts_with("waiting for switches on punix:p.sock"), "{line}");
+    assert!(line.starts_with("listening for switches on punix:p.sock"), "{line}");
     // Such a port needs no peer.
     let port = "1=memif:port.sock,id=1,role=server";
     let words = ["switch", "--port", port, "--controller", "unix:p.sock", "--datapath-id", "0xbee"];

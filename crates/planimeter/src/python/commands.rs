@@ -78,7 +78,7 @@ impl Names {
 
 /// Executes a command; the error names what is wrong.
 pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut Desk) -> Result<(), String> {
-    let told = || format!("what makes no sense: {}", shortened(&json!(row)));
+    let told = || format!("invalid command: {}", shortened(&json!(row)));
     let (verb, rest) = row.split_first().ok_or_else(told)?;
     let done = match verb.as_str().ok_or_else(told)? {
         "send" => return send(rest, names, desk).and_then(|done| done.ok_or_else(told)),
@@ -100,7 +100,7 @@ fn send(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>
     };
     let one = |it: &Value| {
         let read = message::read(it, names, desk.now());
-        read.map_err(|why| format!("a message that cannot be: {why}: {}", shortened(it)))
+        read.map_err(|why| format!("invalid message: {why}: {}", shortened(it)))
     };
     let messages = rows.iter().map(one).collect::<Result<Vec<_>, _>>()?;
     let said = desk.send_all(connection, messages);
@@ -114,8 +114,7 @@ fn ask(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>,
     let (Some(number), Some(agent)) = (number.as_u64(), index(agent)) else { return Ok(None) };
     let name = |it: &Value| {
         let text = it.as_str().unwrap_or_default();
-        text.parse::<Oid>()
-            .map_err(|why| format!("a name that cannot be: {}: {why}", shortened(it)))
+        text.parse::<Oid>().map_err(|why| format!("invalid OID: {}: {why}", shortened(it)))
     };
     let oids = oids.iter().map(name).collect::<Result<Vec<_>, _>>()?;
     let question = match kind.as_str() {
@@ -184,7 +183,7 @@ fn watch(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
             "probes" => Watch::Probes,
             entries => {
                 let read = filter::text::file(entries);
-                Watch::Filter(read.map_err(|error| format!("a filter that cannot be: {error}"))?)
+                Watch::Filter(read.map_err(|error| format!("invalid filter: {error}"))?)
             }
         },
         _ => return Ok(None),
@@ -225,7 +224,7 @@ fn find(verb: &Value, rest: &[Value], desk: &mut Desk) -> Option<()> {
 fn measured(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
     let [Value::String(name), value, half_width, count, note] = rest else { return Ok(None) };
     let read = Name::read(name);
-    let unit = read.map_err(|problem| format!("a number that cannot be kept: {problem}"))?.unit();
+    let unit = read.map_err(|problem| format!("invalid name of a number: {problem}"))?.unit();
     let (Some(value), Some(count)) = (value.as_f64(), count.as_u64()) else { return Ok(None) };
     desk.measured(Measured {
         name: name.clone().into(),
@@ -241,7 +240,7 @@ fn measured(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
 
 /// Prepares a stream in the syntax of a stream file.
 fn prepare(stream: &Value, names: &mut Names, desk: &mut Desk) -> Result<(), String> {
-    let wrong = |why: String| format!("a stream that cannot be: {why}: {}", shortened(stream));
+    let wrong = |why: String| format!("invalid stream: {why}: {}", shortened(stream));
     let text = toml::to_string(&json!({ "stream": [stream] }));
     let text = text.map_err(|error| wrong(error.to_string()))?;
     let read = instrument::stream::file::read(&text, names.ports);

@@ -112,7 +112,7 @@ impl Conversation {
             match row.first().and_then(Value::as_str) {
                 Some("needs") if row.len() == 2 => needs = row.remove(1),
                 Some("done") => return Ok(needs),
-                _ => return Err(self.said(at, "something before it was told anything".into())),
+                _ => return Err(self.said(at, "unexpected output before the first event".into())),
             }
         }
     }
@@ -334,7 +334,7 @@ impl Conversation {
     fn gone(&mut self, error: TalkError) -> Fault {
         match error {
             TalkError::Over => Fault::left(&self.path, &mut self.talk),
-            other => self.said(None, format!("what cannot be read: {other}")),
+            other => self.said(None, format!("unreadable output: {other}")),
         }
     }
 }

@@ -91,8 +91,8 @@ impl PythonModule {
         let mut conversation = Conversation::new(&self.script.path, talk, folder);
         let told = conversation.introduce(&self.init)?;
         let said = |why: String| Fault::Said { path: self.script.path.clone(), line: None, why };
-        let told: NeedsTold =
-            serde_json::from_value(told).map_err(|error| said(format!("of its needs: {error}")))?;
+        let told: NeedsTold = serde_json::from_value(told)
+            .map_err(|error| said(format!("invalid needs: {error}")))?;
         conversation.wants(Wants {
             frames_wait: Nanos::from_secs_f64(told.frames_wait_ms.clamp(0.0, 1e6) / 1e3),
             frame_data: told.frame_data,
@@ -101,7 +101,9 @@ impl PythonModule {
         let connection = |it: &ConnectionTold| {
             let version = |text: &String| {
                 let known = Version::SPOKEN.iter().copied().find(|it| it.to_string() == *text);
-                known.ok_or_else(|| said(format!("of its needs: there is no version {text:?}")))
+                known.ok_or_else(|| {
+                    said(format!("invalid needs: unknown OpenFlow version {text:?}"))
+                })
             };
             Ok(Connection {
                 versions: it.versions.iter().map(version).collect::<Result<_, _>>()?,

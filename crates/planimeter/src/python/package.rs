@@ -23,6 +23,6 @@ pub fn lay_out(folder: &RunFolder) -> Result<(), LabError> {
         FILES.iter().try_for_each(|(name, text)| std::fs::write(path.join(name), text))
     };
     write(&path).map_err(|error| {
-        LabError::system("lay out the Python package in", path.display().to_string(), error)
+        LabError::system("write the Python package to", path.display().to_string(), error)
     })
 }

@@ -250,7 +250,7 @@ mod tests {
         let told = run(When::Between).unwrap_err();
         assert!(matches!(told.fault, Fault::Ended(_)), "{told}");
         let told = told.to_string();
-        assert!(told.contains("--between on ours ended with exit status: 3"), "{told}");
+        assert!(told.contains("--between on ours failed: exit status: 3"), "{told}");
         let told = run(When::After).unwrap_err().to_string();
         assert!(told.contains("longer than 0.2 s") && told.contains("hook_limit"), "{told}");
         assert!(

@@ -164,7 +164,11 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     let report = serving.get(&format!("/runs/{}/report.html", ids[0]));
     assert!(report.status == 200 && report.body.contains("</html>"), "{}", report.head);
     let compared = serving.get(&format!("/compare?run={}&run={}", ids[0], ids[1]));
-    assert!(compared.status == 200 && compared.body.contains("Compared with"), "{}", compared.body);
+    assert!(
+        compared.status == 200 && compared.body.contains("Comparison with"),
+        "{}",
+        compared.body
+    );
     assert_eq!(serving.get("/runs/abcdefabcdef/report.html").status, 404);
     drop(serving);
     let left = contents(&std::env::temp_dir());

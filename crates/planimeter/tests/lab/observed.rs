@@ -138,7 +138,7 @@ fn frames(place: &Place) {
     }
     recorded(&place.path().join("t.pcapng"));
     let (text, _) = told(place, &[&trace[..], &["--port", "1"]].concat());
-    assert!(text.starts_with("frame 1, by port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
+    assert!(text.starts_with("frame 1, port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
     // No such frame arrives, and the command ends without a signal.
     let (text, errors) =
         told(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());

@@ -53,7 +53,7 @@ pub(in crate::cli) fn confirm(
         }
         let repeats = repeats_of(first).saturating_mul(times).min(REPEATS_MAX);
         remark!(
-            "not clearly passed: {}; measuring again with {repeats} repeats",
+            "not clearly passed: {}; measured again with {repeats} repeats",
             experiments.join(", ")
         );
         let mut set = taken(&asked.set, &experiments);
