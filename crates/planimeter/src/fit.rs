@@ -84,7 +84,7 @@ pub fn fit(runs: &[Run], target: &str, name: &str) -> Fit {
     let evidence = Evidence::new(runs, target);
     let mut sheet = Sheet::new(Model {
         name: name.into(),
-        about: format!("what was measured on {target}, fitted from {} run(s)", runs.len()),
+        about: format!("measurements of {target}, fitted to {} run(s)", runs.len()),
         ..Model::default()
     });
     let updates = updates::all(&evidence);
