@@ -1,4 +1,4 @@
-//! Suggestion of the known name that a wrong one most likely stands for.
+//! Suggestion of the known name that is most similar to an unknown one.
 //!
 //! Source: F. Damerau, "A technique for computer detection and correction of spelling errors" (1964), as optimal
 //! string alignment. Invariant: a name that differs in more than a third of its letters is not suggested.

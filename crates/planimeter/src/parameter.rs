@@ -390,7 +390,7 @@ impl Parameters {
 }
 
 impl Declared {
-    /// Checks whether a text is a valid value; the error names what is valid.
+    /// Checks whether a text is a valid value; the error lists valid values.
     fn check(&self, value: &str) -> Result<(), ParameterError> {
         match self.takes.admits(value.trim()) {
             true => Ok(()),

@@ -1,4 +1,4 @@
-//! Sends new results of a run to a team store during the measurement, in a thread of its own.
+//! Sends new results of a run to a team store during the measurement, in a separate thread.
 //!
 //! Invariants:
 //! - The measuring thread only sets a flag and continues.
@@ -44,7 +44,7 @@ struct State {
     said: Vec<String>,
 }
 
-/// What the thread sends, and where.
+/// State of the thread: the run and its store.
 struct Work {
     address: Address,
     pushing: Pushing,

@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let out = match &arguments.out {
         Some(out) => out.clone(),
         None => {
-            // The file name is visible wherever the file is copied.
+            // Every copy of the file shows its name.
             let name = match arguments.mask {
                 true => Masking::new(&arguments.hide).text(&contents.name),
                 false => contents.name.clone(),

@@ -1,4 +1,4 @@
-//! `planimeter doctor`: checks what this machine supports, and prints fixes for what is missing.
+//! `planimeter doctor`: checks the requirements of targets on this machine, and prints fixes.
 
 /// The tester measured over each link.
 mod qualify;

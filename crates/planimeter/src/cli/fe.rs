@@ -70,7 +70,7 @@ Examples:
   planimeter fe --connect tcp:127.0.0.1 set fdb.AgeSeconds=60
   planimeter fe --listen ptcp:6704 watch fdb.EntryLearned --count 10";
 
-/// What is wanted of an element.
+/// Operations on an element.
 #[derive(clap::Subcommand)]
 enum Order {
     /// Print the values of components
@@ -125,7 +125,7 @@ enum Order {
     },
 }
 
-/// Which events are told (RFC 5812 section 4.8.5).
+/// Filters of events (RFC 5812, section 4.8.5).
 #[derive(clap::Args)]
 struct Filters {
     /// Report one of every N events; with --interval, an event that either option allows

@@ -76,7 +76,7 @@ Examples:
   planimeter generate --port afpacket:eth1 --pcap frames.pcapng --rate-pps 10000
   planimeter generate --port afpacket:eth1 --port afpacket:eth2 --pcap frames.pcapng --to 2";
 
-/// When the frames of a capture file are due; with nothing said, as they were captured.
+/// Schedule of a capture file's frames; by default the captured one.
 #[derive(clap::Args)]
 #[group(multiple = false, requires = "pcap")]
 struct Pace {

@@ -50,7 +50,7 @@ Examples:
   planimeter list bianco2010/fig2
   planimeter list runs --filter target=ovs --filter metric=throughput_pps";
 
-/// What to list.
+/// Selection of a list.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// Items of one kind.

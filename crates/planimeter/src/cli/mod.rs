@@ -116,7 +116,7 @@ enum Command {
     Serve(serve::Arguments),
     /// Pack a run into one file that repeats it on another host
     Bundle(bundle::Arguments),
-    /// Check what this machine supports, and how to fix what is missing
+    /// Check the requirements of targets on this machine, and print fixes
     Doctor(doctor::Arguments),
     /// Write man pages
     Man(manual::ManArguments),
@@ -164,7 +164,7 @@ pub fn main() -> ExitCode {
     main_of(std::env::args_os())
 }
 
-/// Runs the command line in these words, the first of which is the program's name, and returns the exit code.
+/// Runs this command line, which starts with the program's name, and returns the exit code.
 ///
 /// A caller in another program first sets the path of this one: [`place::set_program`].
 pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -189,7 +189,7 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                     error.print().or_else(|it| if is_unread(&it) { Ok(()) } else { Err(it) });
                 return printed.map_or(failure::EXIT_USAGE.into(), |()| ExitCode::SUCCESS);
             }
-            // An empty command line asks for help.
+            // An empty command line prints the help.
             let is_bare = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
             match is_bare {
                 true => remark!("{}", error.to_string().trim_end()),

@@ -74,7 +74,7 @@ pub fn allowed_links(kinds: &[TargetKind]) -> Vec<Link> {
     links
 }
 
-/// Returns the targets that can be measured here over this link, and what is missing for the others.
+/// Returns the targets that can be measured here over this link, and missing requirements of others.
 pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
     let mut kinds = Vec::new();
     let mut missing = Vec::new();

@@ -205,7 +205,7 @@ pub fn of_bundle(
 }
 
 impl Plan {
-    /// Reads the plan of a file, with the options given beside it.
+    /// Reads the plan of a file, with options of the command line.
     fn read(file: &Path, beside: Beside, arguments: &Arguments) -> Result<Plan, Failure> {
         let shown = file.display().to_string();
         let unreadable = |why: String| Failure::usage(format!("cannot read {shown}: {why}"));
@@ -304,7 +304,7 @@ fn stored_effort(effort: Effort) -> record::Effort {
     }
 }
 
-/// Converts an effort that was given beside a campaign's plan.
+/// Converts an effort that was given on the command line of a campaign.
 fn given_effort(effort: record::Effort) -> run::EffortArgument {
     match effort {
         record::Effort::Quick => run::EffortArgument::Quick,

@@ -30,7 +30,7 @@ mod send;
 mod show;
 /// Traces of frames.
 mod trace;
-/// Further services of an element besides its ports and control socket.
+/// Further services of an element.
 mod services;
 
 use services::Services;
@@ -97,7 +97,7 @@ impl Forces {
     }
 }
 
-/// What can be asked of programs.
+/// Operations on programs.
 #[derive(clap::Subcommand)]
 enum About {
     /// Print all problems of a program

@@ -23,7 +23,7 @@ use crate::sending::Sending;
 /// Duration from which on a run gets a screen, in seconds.
 const LONG_S: f64 = 15.0;
 
-/// Limit of remarks that are kept while a screen is open.
+/// Limit of remarks that are stored while a screen is open.
 const KEPT_MAX: usize = 1000;
 
 /// Progress display of a run.
@@ -65,7 +65,7 @@ impl Progress {
         }
     }
 
-    /// Ends the display: closes the screen, and prints the kept remarks again.
+    /// Ends the display: closes the screen, and prints the stored remarks again.
     pub fn finish(&mut self) {
         self.screen = None;
         std::mem::take(&mut self.kept).iter().for_each(|line| remark!("{line}"));

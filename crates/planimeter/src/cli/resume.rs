@@ -1,7 +1,7 @@
 //! `planimeter run --resume`: resumes a stored run from its record.
 //!
 //! Invariants:
-//! - Only one process at a time can resume a run.
+//! - Only one process can resume a run.
 //! - External code that the record names runs only if this user began the run on this host, or trusts it.
 //! - A complete run is not measured again.
 

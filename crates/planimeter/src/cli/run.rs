@@ -1,4 +1,4 @@
-//! `planimeter run`: measures targets side by side and writes a run's folder.
+//! `planimeter run`: measures targets in turn, and writes the folder of the run.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,28 +37,28 @@ use crate::target::network;
 use crate::target::{Benches, Surroundings};
 use crate::workload::tags::RULES_MAX;
 
-/// Seconds of a quick trial over memory.
+/// Duration of a quick trial over memory, in seconds.
 const SECONDS_MEMORY: f64 = 0.1;
 
-/// Nominal link of workloads over memory, where no real link sets one, bit/s.
+/// Nominal link rate of workloads over memory, in bit/s.
 const CAPACITY_BPS_MEMORY: f64 = 10e9;
 
-/// Nominal link of a replay, bit/s: more than any data plane takes, so that it gets what it asks for.
+/// Nominal link rate of a replay, in bit/s: more than any data plane forwards.
 const CAPACITY_BPS_REPLAY: f64 = 100e9;
 
-/// Rules with open fields that our switch holds where a module may install many.
+/// Size of the wildcard table of the built-in switch for modules, which may install many entries.
 const RULES_MODULES_MAX: u32 = 131_072;
 
-/// Open files that a run may want: both ends of its connections, and all else many times over.
+/// Maximum number of open files of a run: both ends of its connections, and ample room for the rest.
 const FILES_MAX: u64 = 1 << 14;
 
-/// The experiment that asks for nothing but the rate.
+/// Experiment that measures the rate only.
 const FORWARDING_RATE: &str = "forwarding-rate";
 
-/// What counts of frames are enough for, which is all that is known over the link `replay`.
+/// Experiments that need only frame counts, as link `replay` has no other results.
 const REPLAYED: [&str; 2] = [FORWARDING_RATE, "match-types"];
 
-/// The experiment whose goals have to fit the link.
+/// Experiment whose goals must fit the link.
 const RFC9971: &str = "rfc9971";
 
 /// Arguments of `planimeter run`.
@@ -143,13 +143,13 @@ Examples:
   planimeter run plan.toml --junit gates.xml
   planimeter run --resume runs/RUN";
 
-/// Where runs' folders are made unless it is said.
+/// Default parent folder of runs.
 const OUT: &str = "runs";
 
-/// The seed of everything random unless it is said.
+/// Default seed.
 const SEED: u64 = 1;
 
-/// The words that `--effort` takes.
+/// Values of `--effort`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum EffortArgument {
     /// 5 repeats of 0.2 s
@@ -170,7 +170,7 @@ impl From<EffortArgument> for Effort {
     }
 }
 
-/// Measures.
+/// Measures, and prints the summary.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let store = team::asked(arguments.store.as_ref())?;
     if let Some(done) = bundle::again::asked(arguments).or_else(|| plan::asked(arguments)) {
@@ -183,7 +183,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let surroundings = place::surroundings()?;
     // Before any thread exists: a process with threads cannot enter a user namespace.
     let (plan, destination) = match &arguments.resume {
-        // Another process may go on with it meanwhile.
+        // Another process may continue the run at the same time.
         Some(folder) if is_dry => (resume::planned(folder, arguments.trust)?, None),
         Some(folder) => {
             let (plan, destination) = resume::opened(folder, arguments.trust)?;
@@ -210,7 +210,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(exit_code(arguments, &finished))
 }
 
-/// Measures what the arguments ask for, as a new run, and prints nothing but its progress.
+/// Measures a new run with these arguments; prints its progress only.
 pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
     let store = team::asked(arguments.store.as_ref())?;
     let surroundings = place::surroundings()?;
@@ -219,7 +219,7 @@ pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
     carried_out(&plan, destination, &surroundings, store.as_ref(), arguments.strict)
 }
 
-/// Measures what a plan asks for, and sends it to a store for teams, if there is one.
+/// Measures a plan, and sends the run to a team store, if there is one.
 pub(super) fn carried_out(
     plan: &Plan,
     destination: Destination,
@@ -240,7 +240,7 @@ pub(super) fn carried_out(
     finished.map_err(explained)
 }
 
-/// What the noise check says before a live run.
+/// Runs the noise check before a live run; returns its warning.
 fn noise(plan: &Plan, benches: &mut Benches, is_strict: bool) -> Result<Option<String>, Failure> {
     if plan.parameters.simulated {
         return Ok(None);
@@ -251,19 +251,19 @@ fn noise(plan: &Plan, benches: &mut Benches, is_strict: bool) -> Result<Option<S
     Check { cores: &cores, trial_s, all_s, is_strict }.run(hiccup::watch)
 }
 
-/// Raises the limit of open files of this process and of the targets that it starts, as far as the system lets it: some
-/// modules open a thousand connections.
+/// Raises the limit of open files of this process and of the targets that it starts, up to the hard
+/// limit: some modules open a thousand connections.
 fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.map_or(FILES_MAX, |most| most.min(FILES_MAX));
     if limit.current.is_some_and(|files| files < most) {
         limit.current = Some(most);
-        // Who may not raise it has fewer connections, which their module tells.
+        // With a lower limit, a module opens fewer connections and reports this.
         let _ = setrlimit(Resource::Nofile, limit);
     }
 }
 
-/// The arguments of the run that these words were.
+/// Parses the command line of a run.
 pub(super) fn parsed(words: &[String]) -> Option<Arguments> {
     match super::Arguments::try_parse_from(words).ok()?.command {
         super::Command::Run(arguments) => Some(arguments),
@@ -272,24 +272,24 @@ pub(super) fn parsed(words: &[String]) -> Option<Arguments> {
 }
 
 impl Arguments {
-    /// A run of nothing, with everything else as it is by default.
+    /// Returns the default arguments, without experiments.
     pub(super) fn nothing() -> Arguments {
         let words = ["planimeter", "run", "nothing"].map(String::from);
         let parsed = parsed(&words).expect("a run needs an experiment and nothing else");
         Arguments { experiments: Vec::new(), ..parsed }
     }
 
-    /// The folder in which runs' folders are made.
+    /// Returns the parent folder of the run.
     pub(super) fn out_folder(&self) -> PathBuf {
         self.out.clone().unwrap_or_else(|| OUT.into())
     }
 
-    /// The seed of everything random.
+    /// Returns the seed.
     pub(super) fn seed(&self) -> u64 {
         self.seed.unwrap_or(SEED)
     }
 
-    /// How much is measured.
+    /// Returns the measurement effort.
     pub(super) fn effort(&self) -> Effort {
         self.effort.map_or(Effort::Quick, Effort::from)
     }
@@ -313,7 +313,7 @@ fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What the arguments ask for, checked.
+/// Converts the arguments to a checked plan.
 pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let usage = |error: NameError| Failure::usage(error.to_string());
     let mut entries = Vec::new();
@@ -349,7 +349,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         arguments.targets.iter().cloned().chain(topologies).map(|name| name.parse()).collect();
     let named = named.map_err(usage)?;
     for kind in &named {
-        // What a device's name says of its agent is as if it had been set.
+        // The agent in the name of a device is equivalent to `--set snmp=`.
         if let TargetKind::Device(device) = kind
             && let Some(agent) = &device.said().snmp
         {
@@ -367,24 +367,24 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     if used.iter().any(|link| matches!(link, Link::Veth | Link::VethXdp | Link::Memif)) {
         lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
     } else if !used.contains(&Link::Nic) && hooks.all().next().is_some() {
-        // Without rights the processes of the commands could not be kept together.
+        // Without privileges, the processes of the commands cannot be grouped.
         let _ = lab::namespace::enter_rootless();
     }
     let says = |key: &str| arguments.set.iter().any(|it| it.split('=').next() == Some(key));
     let in_process = used.iter().all(|link| matches!(link, Link::Memory | Link::Replay));
     if in_process && effort == Effort::Quick && !says("seconds") && !says("warmup") {
-        // Nothing there has to warm up or drain for long.
+        // Warm-up and drain are short in one process.
         parameters.seconds = SECONDS_MEMORY;
         parameters.warmup_s = SECONDS_MEMORY / 5.0;
     }
-    // A table that holds all that a controller is going to add.
+    // The table must hold all flows that a controller adds.
     let flows = entries.iter().filter_map(|entry| entry.flows);
     let flows = flows.map(|declared| parameters.own.integer(declared) as u32).max().unwrap_or(0);
     if flows > 0 {
         let flows = flows.saturating_add(parameters.entries_most);
         parameters.exact_entries_max = parameters.exact_entries_max.max(flows);
     }
-    // A table that holds all that a module is going to install.
+    // The table must hold all entries that a module installs.
     let held = entries.iter().map(|entry| entry.entries).max().unwrap_or(0);
     if !says(EXACT_ENTRIES_MAX) {
         parameters.exact_entries_max = parameters.exact_entries_max.max(held);
@@ -392,14 +392,14 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     if held > 0 {
         parameters.connections_max = CONNECTIONS_MAX as u32;
     }
-    // Rules of modules name one field, and there are many of them.
+    // Modules install many wildcard entries that match one field.
     if entries.iter().any(|entry| entry.is_module()) && !says(WILDCARD_ENTRIES_MAX) {
         parameters.wildcard_entries_max = parameters.wildcard_entries_max.max(RULES_MODULES_MAX);
     }
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
     let is_real = |link: &Link| matches!(link, Link::Veth | Link::Nic | Link::NicXdp);
     if !used.iter().any(is_real) && is_workload && !parameters.simulated && !says("capacity") {
-        // What a study's link carries, a data plane in memory does with ease.
+        // A data plane in memory is faster than the link of a study.
         let is_replay = used == [Link::Replay];
         let bits = if is_replay { CAPACITY_BPS_REPLAY } else { CAPACITY_BPS_MEMORY };
         parameters.capacity = Capacity::BitsPerSecond(bits);
@@ -439,8 +439,9 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// The experiments that are about one of these targets, if one of them can be done over this link; the others, and
-/// targets with which one cannot be done, are named and left out.
+/// Returns the experiments that apply to one of these targets. Others, and targets that an
+/// experiment cannot measure over their link, are skipped with a message. It is an error if nothing
+/// can be measured.
 fn measurable(
     entries: Vec<&'static catalog::Entry>,
     kinds: &[TargetKind],
@@ -462,7 +463,7 @@ fn measurable(
         why.extend(hindered.map(|(kind, hindrance)| {
             format!("{} on {} over {}: {hindrance}", entry.id, kind.name(), links.of(*kind).name())
         }));
-        // What is left out of it is told in the report too.
+        // The report names the skipped targets too.
         can_any |= kinds.iter().any(|kind| entry.can_measure(*kind, links.of(*kind)));
         kept.push(entry);
     }
@@ -473,19 +474,19 @@ fn measurable(
     Ok(kept)
 }
 
-/// Credentials for an SNMP agent, of a file.
+/// Reads the credentials for an SNMP agent from a file.
 fn credentials(file: &Path) -> Result<Credentials, Failure> {
     let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
     witness::credentials(&read(file)?).map_err(usage)
 }
 
-/// The streams of a file; the rig has a port on each side of the target.
+/// Reads the streams of a file; the tester has one port on each side of the target.
 fn streams(file: &Path) -> Result<Vec<Stream>, Failure> {
     let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
     instrument::stream::file::read(&read(file)?, 2).map_err(|error| usage(error.to_string()))
 }
 
-/// What cannot be measured together is refused before anything is started.
+/// Rejects combinations that cannot be measured, before anything is started.
 fn checked(plan: &Plan) -> Result<(), Failure> {
     for (place, kind) in plan.kinds.iter().enumerate() {
         if plan.kinds[..place].contains(kind) {
@@ -578,7 +579,7 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The command that repeats the run, with everything that was found by default written out.
+/// Returns the command that repeats the run, with all defaults written out.
 fn command_line(plan: &Plan) -> String {
     let mut words = vec!["planimeter".to_string(), "run".to_string()];
     words.extend(plan.entries.iter().map(|entry| quoted(&entry.asked())));
@@ -594,17 +595,17 @@ fn command_line(plan: &Plan) -> String {
     words.join(" ")
 }
 
-/// What a run would do.
+/// Result of a dry run.
 pub(super) struct Dry {
-    /// Its command and each experiment, a line each.
+    /// The command, and a line for each experiment.
     pub text: String,
-    /// About how many trials.
+    /// Estimated number of trials.
     pub trials: u64,
-    /// About how many seconds they take, what goes before and after their frames included.
+    /// Estimated duration in seconds, including the overhead of trials.
     pub seconds: f64,
 }
 
-/// What a run would do, and about how long.
+/// Describes the trials of a run and their estimated duration.
 pub(super) fn dry(plan: &Plan) -> Dry {
     let mut text = format!("{}\n", plan.command_line);
     if let Some(links) = joining::told(&plan.kinds, &plan.links) {
@@ -614,7 +615,7 @@ pub(super) fn dry(plan: &Plan) -> Dry {
         text += &format!("  {}: {command}\n", when.name());
     }
     let (mut trials, mut seconds) = (0, 0.0);
-    // What nothing is left of was said to be left out.
+    // Experiments without targets were reported as skipped.
     for estimate in plan.estimates().iter().filter(|it| !it.costs.is_empty()) {
         let names: Vec<&str> = estimate.costs.iter().map(|(kind, _)| kind.name()).collect();
         let (id, names, whole) = (estimate.entry.id, names.join(", "), estimate.whole());
@@ -626,7 +627,7 @@ pub(super) fn dry(plan: &Plan) -> Dry {
     Dry { text, trials, seconds }
 }
 
-/// How long so many trials take, as far as that can be known before.
+/// Formats the estimated duration of this number of trials.
 pub(super) fn estimate(trials: u64, seconds: f64) -> String {
     let time = span(seconds);
     format!(
@@ -635,7 +636,7 @@ pub(super) fn estimate(trials: u64, seconds: f64) -> String {
     )
 }
 
-/// A time as people say it.
+/// Formats a duration with its unit.
 fn span(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 10.0 => format!("{seconds:.1} seconds"),

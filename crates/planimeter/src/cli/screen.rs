@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::live::picture::tests::picture;
 
-    /// A run that panics while its screen is open; it needs a terminal of its own, which the test below provides.
+    /// A run that panics while its screen is open; it needs a terminal, which the test below provides.
     #[test]
     #[ignore = "it panics, on the terminal of the test that wants it to"]
     fn a_run_that_panics() {

@@ -127,12 +127,12 @@ impl Foreign {
     }
 }
 
-/// Verifies that the command line of a stored run may be used; the error says why not.
+/// Verifies that the command line of a stored run may be used; the error states the reason otherwise.
 pub fn allow_line(folder: &Path, line: &str, is_trusted: bool) -> Result<(), Failure> {
     allow(folder, &Foreign::of_line(line, Path::new("")), line, is_trusted)
 }
 
-/// Verifies that the plan of a stored campaign may be used; the error says why not.
+/// Verifies that the plan of a stored campaign may be used; the error states the reason otherwise.
 pub fn allow_plan(folder: &Path, text: &str, is_trusted: bool) -> Result<(), Failure> {
     allow(folder, &Foreign::of_plan(text, Path::new("")), text, is_trusted)
 }

@@ -66,7 +66,7 @@ const REMEDIES: &[(&str, &str)] = &[
 ];
 
 impl Sheet {
-    /// Creates a model of which only the name is known.
+    /// Starts with a model that has only a name.
     pub fn new(model: Model) -> Sheet {
         Sheet { model, found: Vec::new(), assumed: Vec::new() }
     }

@@ -137,7 +137,7 @@ impl Goals {
     }
 }
 
-/// Parses a list of goal names, each once; `quick` stands for two.
+/// Parses a list of goal names, each once; `quick` means two goals.
 fn presets(text: &str) -> Option<Vec<Preset>> {
     let named = |name: &str| match name {
         "quick" => Some(vec![Preset::QuickNdr, Preset::QuickPdr]),

@@ -76,7 +76,7 @@ impl Names {
     }
 }
 
-/// Executes a command; the error names what is wrong.
+/// Executes a command.
 pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut Desk) -> Result<(), String> {
     let told = || format!("invalid command: {}", shortened(&json!(row)));
     let (verb, rest) = row.split_first().ok_or_else(told)?;

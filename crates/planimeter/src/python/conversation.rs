@@ -1,4 +1,4 @@
-//! Exchange with a Python process: events in batches, one batch at a time, and the reply to each batch.
+//! Exchange with a Python process: batches of events, and the reply to each batch.
 //!
 //! The next batch is sent when the last one has its reply and an urgent event is queued. Frames may wait as long as
 //! the module permits; all other events are urgent. In real time a timer polls for replies and nothing blocks; in
@@ -165,7 +165,7 @@ impl Conversation {
     pub fn end(&mut self, patience: Duration) {
         self.costs.cpu_ns = self.talk.cpu_time().map(|time| time.as_nanos() as u64);
         self.costs.bytes = self.talk.bytes().iter().sum();
-        // Its exit status carries no information, because it was told to end.
+        // Its exit status carries no information, because the process was requested to exit.
         let _ = self.talk.end(patience);
     }
 

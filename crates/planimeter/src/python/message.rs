@@ -4,7 +4,7 @@
 //! [`FlowMod::default`](openflow::model::FlowMod) and similar types. Invariants:
 //! - Every kind that a controller may send has a form here, and so has every action, instruction and multipart
 //!   request of the codec. The compiler and [`forms`] ensure this.
-//! - An unknown key is an error, since a typo would change what is measured.
+//! - An unknown key is an error, since a typo would change the measurement.
 
 /// Bundles.
 mod bundles;
@@ -55,7 +55,7 @@ pub fn bytes(text: &str) -> Option<Vec<u8>> {
     pairs.map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
-/// Parses a message; the error names what is wrong.
+/// Parses a message.
 pub fn read(value: &Value, names: &Names, now: Nanos) -> Result<Message, String> {
     let object = value.as_object().ok_or("not an object")?;
     let name = object.get("type").and_then(Value::as_str).ok_or("type is missing")?;

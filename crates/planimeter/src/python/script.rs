@@ -72,7 +72,7 @@ pub enum Fault {
         path: PathBuf,
         /// The line in it, from 1, if it is known.
         line: Option<u64>,
-        /// What is wrong with the command.
+        /// The error of the command.
         why: String,
     },
     /// It did not reply in time.
@@ -141,7 +141,7 @@ pub fn entry(name: &str) -> Result<&'static Entry, Fault> {
         return Err(file("no such file".into()));
     }
     let root = crate::environment::run_root();
-    // Before any thread exists. Without these rights, the script's processes could not be kept together.
+    // Before any thread exists. Without privileges, the script's processes cannot be grouped.
     let _ = lab::namespace::enter_rootless();
     let described = describe(&path, &root)?;
     let said = |why: String| Fault::Said { path: path.clone(), line: None, why };

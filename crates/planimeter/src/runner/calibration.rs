@@ -116,7 +116,7 @@ fn measure(
         match calibrator.next(last.as_ref()) {
             Step::Done => break,
             Step::Install(()) => last = Some(Outcome::Installed),
-            Step::Module { .. } => unreachable!("the tester by itself has no switch"),
+            Step::Module { .. } => unreachable!("a calibration has no switch"),
             Step::Trial { point, trial } => {
                 let kind = target.kind();
                 let report = target.trial(&trial).map_err(|error| RunError::Trial(kind, error))?;

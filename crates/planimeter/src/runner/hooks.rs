@@ -6,7 +6,7 @@
 //! - a time limit ([`HOOK_LIMIT`]),
 //! - a file for its output.
 //!
-//! Invariant: a command that fails ends the run, and the results so far are kept.
+//! Invariant: a command that fails ends the run, and earlier results remain.
 
 use std::cell::OnceCell;
 use std::ffi::OsString;

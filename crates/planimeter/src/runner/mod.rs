@@ -3,7 +3,7 @@
 //! Invariants:
 //! - Targets take turns at every point (A B C A B C), so that drift of the machine affects all of them equally.
 //! - Every trial is on disk before the next one begins.
-//! - When a run ends early, its results are kept, marked as partial, and reported.
+//! - When a run ends early, its results are stored, marked as partial, and reported.
 
 /// The plan of a run.
 mod plan;
@@ -102,7 +102,7 @@ pub trait Watcher: Send {
     fn tell(&mut self, _event: &Event) {}
 }
 
-/// Error that ends a run. Earlier results are kept.
+/// Error that ends a run. Earlier results remain stored.
 #[derive(Debug)]
 pub enum RunError {
     /// A target cannot be measured.

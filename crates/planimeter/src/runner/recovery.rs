@@ -1,6 +1,6 @@
 //! Recovery of a target whose switch stopped responding, or disconnected, during a measurement.
 //!
-//! Invariant: the results are kept in any case, and the notes of the trial's line record the recovery.
+//! Invariant: the results are always stored, and the notes of the trial's line record the recovery.
 
 use instrument::module::Ended;
 use packet::time::Nanos;

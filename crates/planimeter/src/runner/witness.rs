@@ -1,7 +1,7 @@
 //! Independent check of a measurement: reads the target's SNMP agent before, during and after it.
 //!
 //! Modules read the agent on the target's own event loop. The same code thus reads an external agent in real time and
-//! a simulated one in virtual time. Invariant: the measurement continues whatever the agent does; the record states
+//! a simulated one in virtual time. Invariant: the measurement continues if the agent fails; the record states
 //! which counters are unknown.
 
 use instrument::module::witness::{Look, Seen};

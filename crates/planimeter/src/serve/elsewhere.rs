@@ -92,7 +92,7 @@ impl Kept {
     pub(super) fn brought(&self, name: &str) -> Result<(PathBuf, String), String> {
         let address = &self.store.address;
         let told = |error: TeamError| format!("store {address}: {error}");
-        // One download runs at a time; a second request for the same run then finds it.
+        // Downloads are sequential; a second request for the same run then finds it.
         let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = match &brought.folder {
             Some(folder) => folder.clone(),

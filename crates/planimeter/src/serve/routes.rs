@@ -194,7 +194,7 @@ impl Follower {
             loop {
                 if follower.told.is_some() {
                     tokio::time::sleep(EVENT).await;
-                    // A run started here is reported before it writes events of its own.
+                    // A run started here is reported before it writes events.
                     let _ = tokio::time::timeout(ALIVE, follower.watcher.views.changed()).await;
                 }
                 let views = follower.watcher.views.borrow_and_update().clone();

@@ -1,7 +1,7 @@
-//! Starts runs: the same program, in a process of its own, with a command line that the page shows.
+//! Starts runs: the same program, in a separate process, with a command line that the page shows.
 //!
 //! The program itself checks the command line (`--dry-run`), so that there is only one parser. Invariants:
-//! - One run is active at a time.
+//! - At most one run is active.
 //! - The process outlives the server, and ends cleanly on SIGINT.
 //! - The signal is sent only before the process is reaped, so that its process id cannot belong to another process.
 
@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::cli::team::STORE_VARIABLE;
 
-/// Limit of kept output lines of a run.
+/// Limit of stored output lines of a run.
 const LINES_MAX: usize = 20;
 
 /// Length limit of a line, in characters.

@@ -24,7 +24,7 @@ const ROWS_MAX: usize = 500;
 /// Limit of runs in one comparison.
 pub(super) const COMPARED_MAX: usize = 12;
 
-/// Limit of shown cells in a comparison.
+/// Limit of displayed cells in a comparison.
 const CELLS_MAX: usize = 400;
 
 /// Filters of the list: key, label, and the values if there are only a few.
@@ -118,7 +118,7 @@ fn filters<'a>(given: &impl Fn(&str) -> Option<&'a (String, String)>) -> Markup 
 /// Folders of local runs by the id that a team store gives them.
 pub(super) type Here = BTreeMap<String, String>;
 
-/// Returns a run's name on this server: a remote run goes by its id, because a local folder may have the same name.
+/// Returns a run's name on this server: a remote run is addressed by its id, because a local folder may have the same name.
 pub(super) fn name(id: Option<&String>, folder: &str, here: &Here) -> String {
     match id {
         Some(id) => here.get(id).unwrap_or(id).clone(),

@@ -16,7 +16,7 @@ use super::stored::{Here, address, name};
 const CURVES_MAX: usize = 60;
 const VALUES_MAX: usize = 400;
 
-/// How a metric went: a picture and a list for each series.
+/// Renders the trend of a metric: a picture and a list for each series.
 pub(super) fn trends(named: &str, rows: &[TrendRow], here: &Here) -> Markup {
     let metric: Option<Metric> = serde_json::from_value(named.into()).ok();
     // One value has not gone anywhere yet.
@@ -94,7 +94,7 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
     let told = |change: &Change| {
         format!("change of {} at {}", words::change(change.ratio), rows[change.at].created)
     };
-    // A change lies between the last run before it and the first after it.
+    // A change is between the last run before it and the first after it.
     let between = |change: &Change| f64::midpoint(x(change.at - 1), x(change.at));
     let label = format!("{} values over time, listed below", rows.len());
     html! {
@@ -131,7 +131,7 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
     }
 }
 
-/// Where runs lie along an axis of time.
+/// Positions of runs on a time axis.
 struct TimeAxis {
     /// When each run began, in seconds since 1970; its number where a record does not say.
     moments: Vec<f64>,
@@ -150,7 +150,7 @@ impl TimeAxis {
         (first, self.moments.last().copied().unwrap_or(0.0).max(first + 1.0))
     }
 
-    /// How far along the axis a run lies, from 0 to 1.
+    /// Returns the position of a run on the axis, from 0 to 1.
     fn share(&self, at: usize) -> f64 {
         let (first, last) = self.ends();
         ((self.moments[at] - first) / (last - first)).clamp(0.0, 1.0)
@@ -264,7 +264,7 @@ mod tests {
         let page_of_unused = trends("throughput_pps", &unused, &Here::new()).into_string();
         assert!(!page_of_unused.contains("change of"), "{page_of_unused}");
         assert!(page_of_unused.contains("not used: a value is a bound"), "{page_of_unused}");
-        // Another link is another series, in a picture of its own.
+        // Another link is another series, in a separate picture.
         let mut others: Vec<TrendRow> = rows.clone();
         others.iter_mut().for_each(|row| row.conditions.link = "memif".into());
         let both = trends("throughput_pps", &[rows, others].concat(), &Here::new()).into_string();

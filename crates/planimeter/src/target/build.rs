@@ -1,4 +1,4 @@
-//! Targets from another build of this program, with their names on the command line, kept for the process's lifetime.
+//! Targets from another build of this program, with their names on the command line, which live as long as the process.
 //!
 //! A name is `TARGET@PROGRAM`, such as `ours@./before/planimeter`: the switch, bridge, router or tagger of the
 //! program at that path. `ovs@PREFIX` is the Open vSwitch installed below this folder, such as a fork configured with
@@ -43,7 +43,7 @@ pub enum BuildError {
     NotOurs(String),
     /// The program cannot be run: the path, and why.
     NoProgram(String, String),
-    /// No Open vSwitch is installed below this folder: the folder, and what is missing.
+    /// No Open vSwitch is installed below this folder: the folder, and the missing file.
     NoPrefix(String, PathBuf),
     /// The limit of names is reached.
     TooMany,
@@ -106,7 +106,7 @@ impl BuildTarget {
 
     fn kept(self) -> &'static Kept {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(usize::from(self.0)).expect("a target is made only by being kept")
+        kept.get(usize::from(self.0)).expect("targets are created by registration")
     }
 
     /// Returns the name on the command line.

@@ -1,4 +1,4 @@
-//! User devices, with their names on the command line, kept for the process's lifetime.
+//! User devices, with their names on the command line, which live as long as the process.
 //!
 //! `openflow:URL,ports=N@IF+N@IF` is a switch that the tester's controller programs, `device:ports=N@IF+N@IF` a
 //! bridge and `device:router,ports=N@IF+N@IF` a router; their configuration stays unchanged. `N@IF` means that the
@@ -116,7 +116,7 @@ impl Device {
 
     fn kept(self) -> &'static Kept {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(usize::from(self.place)).expect("a device is made only by being kept")
+        kept.get(usize::from(self.place)).expect("devices are created by registration")
     }
 
     /// Returns the name on the command line.

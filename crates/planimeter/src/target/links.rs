@@ -2,7 +2,7 @@
 //!
 //! Targets are best compared over one link. If no link supports all of them, most targets use the link that supports
 //! most, and each other target uses the most similar link. Invariant: a link that a user names for a target is that
-//! target's link, whatever the others have.
+//! target's link, independent of other targets.
 
 use super::name::{Link, TargetKind};
 

@@ -536,7 +536,7 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
 }
 
 /// Returns the work of the polling thread. The counters of Open vSwitch sum frames and cycles over all its threads,
-/// of which only one polls.
+/// where only one of them polls.
 fn work(kind: TargetKind, counters: &BTreeMap<String, u64>) -> Option<Work> {
     let count = |name: &str| counters.get(name).copied();
     if kind.is_ours() {

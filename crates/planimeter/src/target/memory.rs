@@ -557,7 +557,7 @@ impl MemoryTarget {
                     report
                 })
             }
-            _ => Err(RigError::Swap("nobody can reach the element meanwhile".into())),
+            _ => Err(RigError::Swap("the element has no other owner".into())),
         }
     }
 
@@ -601,7 +601,7 @@ impl MemoryTarget {
             target.rehearse(setup, &ADDRESSES)?;
         }
         let plan = super::veth::plan_of(kind, &ADDRESSES, setup);
-        let node = self.node().expect("what is told its entries is a node");
+        let node = self.node().expect("the target with entries is a node");
         for request in requests(kind, &plan) {
             ask(node, request, now)?;
         }
@@ -623,7 +623,7 @@ fn adopted_stamped(node: &mut Node, clock: &Arc<AtomicU64>, now: Nanos) -> Box<d
     Box::new(ours)
 }
 
-/// Runs a module in real time while the node has a thread of its own, which receives the ends of new connections;
+/// Runs a module in real time while a separate thread runs the node, which receives the ends of new connections;
 /// returns how long the node ran.
 fn staged(
     rig: &mut LiveRig,

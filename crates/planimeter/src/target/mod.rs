@@ -221,7 +221,7 @@ pub trait Target {
         Vec::new()
     }
 
-    /// Discards what is known of its state; another owner may have changed it.
+    /// Discards the known state, which another owner may have changed.
     fn forget(&mut self) {}
 
     /// Returns the addresses at both ends of its links.
@@ -317,7 +317,7 @@ fn stage(
 /// Addresses for links that have none of their own.
 pub(crate) const ADDRESSES: Addresses = Addresses::numbered([2, 0x49, 0, 0, 0], [2, 0x54, 0, 0, 0]);
 
-/// How a target's caches were filled before a trial.
+/// Result of filling a target's caches before a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Warmed {
     /// Whether the caches are in steady state; if not, the next measurement does not show the target's normal

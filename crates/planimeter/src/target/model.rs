@@ -1,4 +1,4 @@
-//! Targets that emulate a hardware model, with their names on the command line, kept for the process's lifetime.
+//! Targets that emulate a hardware model, with their names on the command line, which live as long as the process.
 //!
 //! A name is `ours:model=NAME[,mode=openflow|legacy]`; NAME is a built-in model or a file. Invariant: equal texts
 //! give equal [`ModelTarget`]s, so that a target's kind stays a small value that is copied.
@@ -108,7 +108,7 @@ impl ModelTarget {
 
     fn kept(self) -> &'static Kept {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(usize::from(self.place)).expect("a target is made only by being kept")
+        kept.get(usize::from(self.place)).expect("targets are created by registration")
     }
 
     /// Returns the name on the command line.
@@ -164,7 +164,7 @@ pub fn load(source: &str) -> Result<Arc<Model>, ModelError> {
     Ok(Arc::new(model))
 }
 
-/// Waits until all entries of a target in a process of its own are active.
+/// Waits until all entries of a target in a separate process are active.
 pub fn settle(peer: &mut dyn Peer, stop: &AtomicBool) -> Result<(), TargetError> {
     let deadline = clock::now().saturating_add(SETTLE_MAX);
     loop {

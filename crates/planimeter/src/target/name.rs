@@ -36,7 +36,7 @@ pub enum TargetKind {
     Ovs,
     /// Open vSwitch on DPDK, default settings.
     OvsDpdk,
-    /// Open vSwitch on DPDK, configured for many flows, all of which fit into the exact-match cache.
+    /// Open vSwitch on DPDK, configured for many flows, which all fit into the exact-match cache.
     OvsDpdkEmcOn,
     /// Open vSwitch on DPDK, configured for many flows, without the exact-match cache.
     OvsDpdkEmcOff,

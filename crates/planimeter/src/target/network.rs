@@ -89,7 +89,7 @@ static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
 pub struct NetworkError {
     /// The file.
     pub file: String,
-    /// What is wrong with it.
+    /// The error.
     pub fault: Box<Fault>,
 }
 
@@ -116,7 +116,7 @@ impl NetworkTarget {
 
     fn kept(self) -> &'static Kept {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(usize::from(self.place)).expect("a target is made only by being kept")
+        kept.get(usize::from(self.place)).expect("targets are created by registration")
     }
 
     /// Returns the name on the command line.

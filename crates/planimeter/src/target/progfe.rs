@@ -1,4 +1,4 @@
-//! Targets programmed by a ProGFE graph, with their names on the command line, kept for the process's lifetime.
+//! Targets programmed by a ProGFE graph, with their names on the command line, which live as long as the process.
 //!
 //! A name is `progfe:FILE`; the file is a runnable program. The program's classes determine whether it is measured as
 //! a bridge, router or tagger. Invariant: equal texts give equal [`ProGfeTarget`]s, so that a target's kind stays a
@@ -98,7 +98,7 @@ impl ProGfeTarget {
 
     fn kept(self) -> &'static Kept {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(usize::from(self.0)).expect("a target is made only by being kept")
+        kept.get(usize::from(self.0)).expect("targets are created by registration")
     }
 
     /// Returns the name on the command line.

@@ -3,7 +3,7 @@
 //!
 //! The generator creates the frames before the trial and stores them in memory in their order. The target takes them
 //! as fast as it can, at most at the trial's rate, so that no queue overflows: the offered load is what the target
-//! took. Frames that leave are counted by port but not checked, and the record says so; over the other links they are
+//! took. Frames that leave are counted by port but not checked, and the record states this; over the other links they are
 //! checked.
 
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub struct ReplayRig {
     last: Option<(Stream, Arc<Tape>)>,
 }
 
-/// What is between the ports during a trial.
+/// Connection of the ports during a trial.
 pub enum Between<'a> {
     /// A target.
     Node(&'a mut Node),

@@ -49,7 +49,7 @@ pub fn trial(
             Ok(())
         });
         let report = rig.trial(trial);
-        let swapped = swaps.join().expect("who asks does not panic");
+        let swapped = swaps.join().expect("the requesting thread does not panic");
         report.and_then(|report| swapped.map(|()| report))
     })
 }

@@ -65,7 +65,7 @@ const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
 /// Key that signs the frames of these rigs.
 pub const RIG_KEY: u64 = 0x706c_616e_696d_6574;
 
-/// How the tester opens its ends of cables to targets that use AF_XDP.
+/// Port specification of the tester's ends of cables to targets that use AF_XDP.
 pub(super) const INSTRUMENT_XDP: &str = "xdp:NAME,stamps=kernel,small-pages";
 
 /// Ageing time of a bridge's addresses: one hour, as in bianco2010.

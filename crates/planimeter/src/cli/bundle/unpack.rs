@@ -77,7 +77,7 @@ fn unpack_up_to(most: u64, file: &Path, folder: &str, into: &Path) -> Result<Ope
     let mut archive = Archive::new(bytes);
     let (mut facts, mut plan) = (None, None);
     let (mut names, mut left) = (BTreeSet::new(), most);
-    // Raw entries: a header for a long name or an attribute of the next entry is rejected as an entry of its own.
+    // Raw entries: a separate header with a long name or an attribute is rejected.
     for entry in archive.entries().map_err(Fault::Damaged)?.raw(true) {
         let mut entry = entry.map_err(Fault::Damaged)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();

@@ -45,7 +45,7 @@ pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
         *run = match (stored(text), &store) {
             (None, Some(store)) if text.parse::<TargetKind>().is_err() => {
                 let (name, target) = text.split_once(':').unwrap_or((text, ""));
-                // Downloaded data is kept until it was read.
+                // Downloaded data is removed after it was read.
                 fetched.push(Fetched::of(store, name)?);
                 let folder = fetched.last().map(|it| it.folder().to_path_buf()).unwrap_or_default();
                 Some((folder, Some(target.to_string()).filter(|it| !it.is_empty())))

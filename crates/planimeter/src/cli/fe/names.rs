@@ -60,7 +60,7 @@ impl Names {
         self.class(class).is_some()
     }
 
-    /// Resolves a component's name; the error names what is wrong.
+    /// Resolves a component's name.
     pub fn part(&self, text: &str) -> Result<Part, String> {
         let (instance, path) = text
             .split_once('.')

@@ -1,4 +1,4 @@
-//! `planimeter list runs`: the stored runs of a folder or of a store for teams, and how a metric went over them.
+//! `planimeter list runs`: lists the stored runs of a folder or a team store, and the trend of a metric.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use crate::cli::failure::Failure;
 use crate::cli::out::{remark, say};
 use crate::cli::team;
 
-/// Where runs lie unless another folder is named.
+/// Default folder of runs.
 const RUNS: &str = "runs";
 
 /// Prints the runs.
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was found, and where.
+/// Runs that were found, and their location.
 struct Found {
     runs: Vec<RunRow>,
     trend: Vec<TrendRow>,
@@ -74,7 +74,7 @@ fn of_folder(folder: &Path, filter: &Filter) -> Result<Found, Failure> {
     Ok(Found { runs, trend, unreadable: refreshed.unreadable, place })
 }
 
-/// The runs of all who use a store, to which those of this folder are sent first.
+/// Reads the runs of a team store, after the runs of this folder are sent to it.
 fn of_team(
     address: &Address,
     folder: &Path,
@@ -101,7 +101,7 @@ fn no_runs(error: &StoreError) -> Failure {
     ))
 }
 
-/// A run in one line; names come from outside.
+/// Formats a run as a line. Names may contain control characters.
 fn line(row: &RunRow) -> String {
     let marks = [(row.partial, " (partial)"), (row.doubtful, " (doubtful)")];
     let marks: String = marks.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect();
@@ -119,7 +119,7 @@ fn line(row: &RunRow) -> String {
     line.replace(char::is_control, " ")
 }
 
-/// The values of a metric; the first one after a change point has the `change_ratio`.
+/// Converts the values of a metric to JSON; the first one after a change point has a `change_ratio`.
 fn rows_with_changes(rows: &[TrendRow]) -> serde_json::Value {
     let series = rows.chunk_by(TrendRow::is_of_series).map(|series| {
         let mut all = serde_json::to_value(series).expect("rows are plain data");
@@ -131,7 +131,7 @@ fn rows_with_changes(rows: &[TrendRow]) -> serde_json::Value {
     series.flatten().collect()
 }
 
-/// How a metric went: each series by itself, with its change points.
+/// Prints the trend of a metric: each series with its change points.
 fn shown(name: &str, rows: &[TrendRow]) {
     let metric: Option<Metric> = serde_json::from_value(name.into()).ok();
     let metric = metric.unwrap_or(Metric::Named(Name::of("value_count")));

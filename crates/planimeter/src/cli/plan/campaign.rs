@@ -1,4 +1,4 @@
-//! Sequence of a plan's runs, each in a folder of its own below the campaign's.
+//! Sequence of a plan's runs, each in a subfolder of the campaign.
 //!
 //! Invariants:
 //! - A complete run is never measured again.

@@ -15,7 +15,7 @@ const FAULTS_MAX: usize = 50;
 pub struct Fault {
     /// The position.
     pub at: usize,
-    /// What is wrong, and a hint.
+    /// The error, and a hint.
     pub why: String,
 }
 
@@ -51,7 +51,7 @@ impl Faults {
         self.0.is_empty()
     }
 
-    /// Formats the errors as lines, sorted by position: `plan.toml:3:7: what is wrong`.
+    /// Formats the errors as lines, sorted by position: `plan.toml:3:7: error`.
     pub fn lines(mut self, file: &str, text: &str) -> Vec<String> {
         self.0.sort_by_key(|fault| fault.at);
         let line = |fault: &Fault| format!("{}: {}", place(file, text, fault.at), fault.why);

@@ -1,4 +1,4 @@
-//! Options of `planimeter progfe --program` for services besides ports and control socket.
+//! Options of `planimeter progfe --program` for services other than ports and control socket.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

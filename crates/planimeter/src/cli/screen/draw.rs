@@ -18,7 +18,7 @@ pub struct Look {
     pub plain: bool,
 }
 
-/// Limits of shown searches, ports and warnings.
+/// Limits of displayed searches, ports and warnings.
 const SEARCHES_MAX: usize = 6;
 const PORTS_MAX: usize = 8;
 const WARNINGS_MAX: usize = 3;
@@ -276,7 +276,7 @@ port 2 out 0                                      in 450 k     ▇▆▄
 ours [                           |                          ] met none yet, missed 1.00 M
 ovs  [                                                   |] met none yet, missed none yet
  1 warning ───────────────────────────────────────────────────────────────────────────────
-trial 2: the tester stood still meanwhile
+trial 2: the tester stalled
  log ─────────────────────────────────────────────────────────────────────────────────────
 tester over veth without target: fine
 throughput ours frame_bytes=64: trial 1 in one line

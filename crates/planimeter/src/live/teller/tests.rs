@@ -1,4 +1,4 @@
-//! Tests that followers see all written events, whatever happens to the file.
+//! Tests that followers read all written events, even if the file is replaced or truncated.
 
 use std::fs::OpenOptions;
 

@@ -1,4 +1,4 @@
-//! Reader of a JSON object's keys, each of which is taken once.
+//! Reader of a JSON object's keys; each key is taken once.
 //!
 //! Invariant: a key that the reader does not take is an error.
 

@@ -6,7 +6,7 @@
 //! - It teaches a bridge addresses by frames, and plays a router's neighbors.
 //!
 //! A device does not report its losses, so only losses of the tester's own interfaces are known. Invariant: at the
-//! end a switch holds again the entries that it held at the start. If it is no longer reachable, this is reported.
+//! end a switch has the entries of the start again. If it is no longer reachable, this is reported.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -72,12 +72,12 @@ pub struct DeviceBench {
 
 /// An open device: its description, and the connection to it.
 struct Met {
-    /// Of a router. Dropped before the interfaces are.
+    /// ARP state of a router. Dropped before the interfaces.
     neighbours: Option<Neighbours>,
     taken: Taken,
     state: Mutex<State>,
     told: Told,
-    /// The flow entries that it held at the start.
+    /// The flow entries of the device at the start.
     found: Vec<FlowStats>,
     remarks: Vec<String>,
 }
@@ -87,7 +87,7 @@ struct Met {
 struct State {
     /// The way to connect to a switch.
     way: Option<Reach>,
-    /// A connection that is kept open.
+    /// An open connection.
     kept: Option<Kept>,
     /// The interface on which its control channel is captured, and whether a file is requested.
     captured: Option<(String, bool)>,
@@ -273,7 +273,7 @@ fn names(said: &Said) -> Vec<&str> {
 }
 
 impl State {
-    /// Closes the connection that is kept open.
+    /// Closes the open connection.
     fn hang_up(&mut self) {
         drop(self.kept.take().and_then(Kept::take));
     }
@@ -381,7 +381,7 @@ impl DeviceTarget {
         })
     }
 
-    /// Restores the entries that a switch held at the start.
+    /// Restores the flow entries that a switch had at the start.
     fn restore(&mut self) -> Result<(), TargetError> {
         if !self.is_switch() {
             return Ok(());

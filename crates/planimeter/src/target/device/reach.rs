@@ -1,7 +1,7 @@
 //! Connections to a switch that the user started: to its address, or by waiting for its connection.
 //!
-//! Callers number its ports 1, 2, 3 in the order of their cables, whatever numbers they have in the switch. A switch
-//! that connects to the tester has one connection at a time. To start a new one, the caller closes the last one and
+//! Callers number its ports 1, 2, 3 in the order of their cables; the switch may number them differently. A switch
+//! that connects to the tester has only one connection. To start a new one, the caller closes the last one and
 //! waits for the next; connections that arrived in the meantime may be dead and are discarded.
 //!
 //! Invariant: every wait has a time limit, and Ctrl-C ends it too.
@@ -182,6 +182,6 @@ impl Kept {
     /// Returns the connection if it is still open.
     pub fn take(self) -> Option<Controller> {
         self.end.store(true, Ordering::Relaxed);
-        self.thread.join().expect("a thread that answers echoes does not panic")
+        self.thread.join().expect("the echo thread does not panic")
     }
 }

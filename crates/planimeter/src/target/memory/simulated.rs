@@ -137,7 +137,7 @@ fn release(node: &mut Node, now: Nanos) -> Option<Nanos> {
 pub(super) fn swap(node: &mut Node, now: Nanos) {
     let program = node.answer(Request::Get(What::Program), now);
     let text = program.ok().and_then(|it| it["text"].as_str().map(str::to_owned));
-    let (name, text) = ("again.fe.xml".to_owned(), text.expect("an element tells its program"));
+    let (name, text) = ("again.fe.xml".to_owned(), text.expect("an element returns its program"));
     let answer = node.answer(Request::Load(Document { name, text, number: None }), now);
     answer.expect("what ran before can run again");
 }
