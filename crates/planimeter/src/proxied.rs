@@ -1,7 +1,8 @@
-//! Record of a proxied control channel as a run: counters and times, in a folder that reports are made from.
+//! Record of a proxied control channel as a run: counters and times, in a folder that reports are
+//! made from.
 //!
-//! Each switch is a target with one trial. Its values are a module's, named after the request. Invariant: a message
-//! type that did not occur has no value.
+//! Each switch is a target with one trial. Its values are a module's, named after the request.
+//! Invariant: a message type that did not occur has no value.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,8 @@ fn value(name: &str, value: f64, count: u64) -> Option<Measured> {
     Some(Measured { metric, value, resolution: None, bound: None, count })
 }
 
-/// Returns median, 99th percentile if there are enough times, and maximum, as `NAME_ns_p50` and so on.
+/// Returns median, 99th percentile if there are enough times, and maximum, as `NAME_ns_p50` and so
+/// on.
 fn times(name: &str, times: &Histogram) -> Vec<Measured> {
     let count = times.count();
     let of = |what: &str, ns: Option<u64>| value(&format!("{name}_ns_{what}"), ns? as f64, count);
@@ -136,7 +138,8 @@ pub fn measured(tally: &Tally, added: &Added) -> Vec<Measured> {
     found
 }
 
-/// Returns the prefix of a message type's values; types that both ends send are distinguished by sender.
+/// Returns the prefix of a message type's values; types that both ends send are distinguished by
+/// sender.
 fn word_of_message((sender, kind): Asked) -> String {
     let both = ["hello", "error", "echo_request", "echo_reply", "experimenter", "bundle_control"];
     let is_switch = sender == 1;

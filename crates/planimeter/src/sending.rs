@@ -54,7 +54,8 @@ struct Work {
 }
 
 impl Sending {
-    /// Starts to send the run in a folder, under the store's name for it, in a thread that may run on these cores.
+    /// Starts to send the run in a folder, under the store's name for it, in a thread that may run
+    /// on these cores.
     pub fn begin(
         address: Address,
         (folder, name, origin): (&Path, &str, &str),
@@ -140,7 +141,8 @@ impl Work {
     /// Waits until there is data to send; returns `false` when the sender ends.
     fn waited(&self, failures: u32) -> bool {
         let mut state = lock(&self.shared.state);
-        // The first attempt comes after the shortest pause, so that a wrong password is reported early.
+        // The first attempt comes after the shortest pause, so that a wrong password is reported
+        // early.
         let pause = if failures == 0 {
             PAUSE
         } else {

@@ -1,9 +1,10 @@
-//! `planimeter bundle RUN`: packs a run into one file, with everything needed to repeat it by `planimeter run FILE`.
+//! `planimeter bundle RUN`: packs a run into one file, with everything needed to repeat it by
+//! `planimeter run FILE`.
 //!
-//! A bundle is a tar file compressed with gzip: `bundle.json` describes it, `plan.toml` is the plan to run, `files/`
-//! holds the files that the plan names (topologies, programs, models, streams, scripts), and `run/` is the bundled
-//! folder. Invariants: the bundle and the command's output state everything that was left out; a bundle never
-//! contains a secret.
+//! A bundle is a tar file compressed with gzip: `bundle.json` describes it, `plan.toml` is the plan
+//! to run, `files/` holds the files that the plan names (topologies, programs, models, streams,
+//! scripts), and `run/` is the bundled folder. Invariants: the bundle and the command's output
+//! state everything that was left out; a bundle never contains a secret.
 
 /// Runs a bundle.
 pub mod again;

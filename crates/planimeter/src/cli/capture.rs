@@ -1,7 +1,9 @@
-//! `planimeter capture`: captures frames from ports, filters and counts them, and writes them to a file.
+//! `planimeter capture`: captures frames from ports, filters and counts them, and writes them to a
+//! file.
 //!
-//! The summary goes to stdout, as text or as JSON; progress goes to stderr. The file is complete however the capture
-//! ends: by time, by number, by size, by Ctrl-C, or because the last port failed.
+//! The summary goes to stdout, as text or as JSON; progress goes to stderr. The file is complete
+//! however the capture ends: by time, by number, by size, by Ctrl-C, or because the last port
+//! failed.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -30,8 +32,8 @@ const WAIT_MAX: Nanos = Nanos::from_millis(100);
 /// Interval between polls of ports that do not support waiting.
 const POLL_PAUSE: Nanos = Nanos::from_micros(50);
 
-/// At the end, ports are polled until they are silent for this time: the kernel delivers a block of its ring one
-/// millisecond after the block's first frame.
+/// At the end, ports are polled until they are silent for this time: the kernel delivers a block of
+/// its ring one millisecond after the block's first frame.
 const DRAIN_QUIET: Nanos = Nanos::from_millis(5);
 
 /// Time limit of these polls.

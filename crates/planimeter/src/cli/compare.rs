@@ -1,8 +1,8 @@
 //! `planimeter compare`: reports improvements and regressions, and judges gates.
 //!
-//! Two stored runs are compared directly. Two targets are first measured in turns (A B B A), and again with more
-//! repeats before a gate may fail. Exit codes: 0 every gate passed, 1 a gate failed, 3 a gate rests on irregular or
-//! tester-limited results, 5 a gate is inconclusive.
+//! Two stored runs are compared directly. Two targets are first measured in turns (A B B A), and
+//! again with more repeats before a gate may fail. Exit codes: 0 every gate passed, 1 a gate
+//! failed, 3 a gate rests on irregular or tester-limited results, 5 a gate is inconclusive.
 
 pub(super) mod again;
 pub(super) mod side;

@@ -1,7 +1,7 @@
 //! `planimeter switch`, `bridge`, `router` and `tagger`: runs our forwarding elements as processes.
 //!
-//! The switch crate does the work; this module has the options and error messages. Events go to stderr, one line
-//! each, so that stdout stays empty and logs can be stored.
+//! The switch crate does the work; this module has the options and error messages. Events go to
+//! stderr, one line each, so that stdout stays empty and logs can be stored.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -352,7 +352,8 @@ pub(super) fn port_refused(number: u64, error: &PortError) -> Failure {
     }
 }
 
-/// Converts the error: missing privileges are a missing requirement, everything else is wrong input.
+/// Converts the error: missing privileges are a missing requirement, everything else is wrong
+/// input.
 fn explained(error: OpenError) -> Failure {
     match error {
         OpenError::Config(problems) => {

@@ -1,8 +1,10 @@
-//! `planimeter fe`: a temporary control element that reads or changes a forwarding element over ForCES.
+//! `planimeter fe`: a temporary control element that reads or changes a forwarding element over
+//! ForCES.
 //!
-//! It connects to an element, or waits for an element that connects. Components have the names that programs use
-//! (`lpm.IPv4PrefixTable[3].HopSelector`), or class and instance number (`IPv4UcastLPM:1.IPv4UcastLPMStats`).
-//! Elements that do not run our programs support only the latter.
+//! It connects to an element, or waits for an element that connects. Components have the names that
+//! programs use (`lpm.IPv4PrefixTable[3].HopSelector`), or class and instance number
+//! (`IPv4UcastLPM:1.IPv4UcastLPMStats`). Elements that do not run our programs support only the
+//! latter.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -143,8 +145,8 @@ struct Filters {
 }
 
 impl Filters {
-    /// Returns the properties of the subscription. All are set, because an element keeps those of an earlier control
-    /// element.
+    /// Returns the properties of the subscription. All are set, because an element keeps those of
+    /// an earlier control element.
     fn properties(&self) -> [(u32, u32); 5] {
         let Filters { every, interval, threshold, hysteresis } = self;
         let number = |said: &Option<u32>| said.unwrap_or(0);
@@ -152,7 +154,8 @@ impl Filters {
             (REGISTRATION, 1),
             (THRESHOLD, number(threshold)),
             (HYSTERESIS, number(hysteresis)),
-            // The wire format has the number of events suppressed between two reports (section 4.8.5.1).
+            // The wire format has the number of events suppressed between two reports (section
+            // 4.8.5.1).
             (COUNT, number(every).saturating_sub(1)),
             (INTERVAL, number(interval)),
         ]

@@ -1,8 +1,8 @@
 //! `planimeter generate`: sends frames from a stream file or a capture file, and prints a summary.
 //!
-//! Received frames are counted too: a stream's at the port that expects them, a capture file's likewise if they are
-//! marked, and otherwise by the ports' own counters. The summary goes to stdout, as text or as JSON. An interrupted
-//! command prints the summary up to that time.
+//! Received frames are counted too: a stream's at the port that expects them, a capture file's
+//! likewise if they are marked, and otherwise by the ports' own counters. The summary goes to
+//! stdout, as text or as JSON. An interrupted command prints the summary up to that time.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

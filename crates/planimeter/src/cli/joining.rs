@@ -1,7 +1,8 @@
-//! `--link`: one link for all targets, links for some of them, or neither, and then the best one is chosen.
+//! `--link`: one link for all targets, links for some of them, or neither, and then the best one is
+//! chosen.
 //!
-//! `--link veth` applies to all targets, `--link ovs-dpdk=memif` to that target. A target's name may contain an
-//! equals sign, a link's never does, so the last one separates them.
+//! `--link veth` applies to all targets, `--link ovs-dpdk=memif` to that target. A target's name
+//! may contain an equals sign, a link's never does, so the last one separates them.
 
 use super::failure::Failure;
 use super::place;
@@ -43,8 +44,8 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Returns the link of each of these targets; without targets, of those that will be detected. If the choice
-    /// results in several links, this is reported.
+    /// Returns the link of each of these targets; without targets, of those that will be detected.
+    /// If the choice results in several links, this is reported.
     pub fn links(&self, kinds: &[TargetKind], is_simulated: bool) -> Result<Links, Failure> {
         if let Some((kind, link)) = self.own.iter().find(|(kind, _)| !kinds.contains(kind)) {
             let (name, link) = (kind.name(), link.name());

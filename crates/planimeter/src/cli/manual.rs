@@ -1,4 +1,5 @@
-//! `planimeter man` and `planimeter completions`: the documentation of the command line for `man(1)` and for shells.
+//! `planimeter man` and `planimeter completions`: the documentation of the command line for
+//! `man(1)` and for shells.
 //!
 //! Both are generated from the definition of the command line, so that they cannot be out of date.
 

@@ -1,9 +1,9 @@
-//! Anonymization: replaces hosts, interfaces, addresses, datapath IDs, serial numbers, users, and words of the user's
-//! choice by pseudonyms.
+//! Anonymization: replaces hosts, interfaces, addresses, datapath IDs, serial numbers, users, and
+//! words of the user's choice by pseudonyms.
 //!
-//! Bundles and reports that are shared without identifying the network pass through here. Invariants: one real name
-//! has one pseudonym everywhere. An anonymized record is still a valid record, or there is none; data derived from it
-//! can contain nothing else.
+//! Bundles and reports that are shared without identifying the network pass through here.
+//! Invariants: one real name has one pseudonym everywhere. An anonymized record is still a valid
+//! record, or there is none; data derived from it can contain nothing else.
 
 mod words;
 

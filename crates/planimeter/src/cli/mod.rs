@@ -1,6 +1,7 @@
 //! Command line: the only place that formats errors as text and chooses exit codes.
 //!
-//! One file per command. Progress goes to stderr; stdout is for the result (PRODUCT.md, "Command line").
+//! One file per command. Progress goes to stderr; stdout is for the result (PRODUCT.md, "Command
+//! line").
 
 /// Failures of commands, and their exit codes.
 pub mod failure;

@@ -1,7 +1,7 @@
 //! `planimeter model fit`: fits a model of a switch to runs that measured it.
 //!
-//! The model goes to stdout or into a file, every number with its source. Its basis and its missing values go to
-//! stderr.
+//! The model goes to stdout or into a file, every number with its source. Its basis and its missing
+//! values go to stderr.
 
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -1,8 +1,8 @@
 //! Noise check before a live run: whether other work interrupts the tester's cores.
 //!
-//! A thread on each core of the tester reads the clock continuously; a gap of a millisecond or more is a stall, as in
-//! a trial ([`instrument::trial::STALL`]). Source: RFC 2544, section 6 (the tester's limits must be known before its
-//! results are used). Invariants:
+//! A thread on each core of the tester reads the clock continuously; a gap of a millisecond or more
+//! is a stall, as in a trial ([`instrument::trial::STALL`]). Source: RFC 2544, section 6 (the
+//! tester's limits must be known before its results are used). Invariants:
 //! - There is no check in virtual time.
 //! - The check takes at most [`SPAN_MAX`], and at most a tenth of the trials' duration.
 //! - A machine whose cores cannot be observed does not count as noisy.

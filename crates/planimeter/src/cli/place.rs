@@ -20,8 +20,8 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Sets the program that starts our targets; it must accept the same command line.
 ///
-/// For a process that runs another program, such as Python. Call it once before any measurement; later calls have no
-/// effect.
+/// For a process that runs another program, such as Python. Call it once before any measurement;
+/// later calls have no effect.
 pub fn set_program(program: PathBuf) {
     let _ = PROGRAM.set(program);
 }
@@ -45,8 +45,8 @@ pub fn variable(name: &str) -> Option<String> {
 
 /// Returns the best available link.
 ///
-/// Without privileges, the process enters a user namespace if the kernel permits that. Call [`surroundings`] before:
-/// afterwards the process appears to be root.
+/// Without privileges, the process enters a user namespace if the kernel permits that. Call
+/// [`surroundings`] before: afterwards the process appears to be root.
 pub fn best_link() -> Link {
     let allowed = lab::namespace::enter_rootless().is_ok();
     let veth = allowed && need::try_feature(need::Feature::PacketSocket).is_ok();
@@ -74,7 +74,8 @@ pub fn allowed_links(kinds: &[TargetKind]) -> Vec<Link> {
     links
 }
 
-/// Returns the targets that can be measured here over this link, and missing requirements of others.
+/// Returns the targets that can be measured here over this link, and missing requirements of
+/// others.
 pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
     let mut kinds = Vec::new();
     let mut missing = Vec::new();

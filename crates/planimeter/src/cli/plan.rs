@@ -1,9 +1,10 @@
-//! `planimeter run PLAN.toml`: runs a plan, which is a file of steps with the options of command lines, and gates on
-//! their results.
+//! `planimeter run PLAN.toml`: runs a plan, which is a file of steps with the options of command
+//! lines, and gates on their results.
 //!
 //! Invariants:
 //! - A step is the arguments of `planimeter run` and is measured by the same code.
-//! - A plan is checked as a whole before any measurement, and every error is reported with file, line and column.
+//! - A plan is checked as a whole before any measurement, and every error is reported with file,
+//!   line and column.
 //! - The plan is stored in the folder of its runs, from which it can resume after any end.
 
 /// Sequence of a plan's runs.
@@ -167,7 +168,8 @@ pub fn text_of(file: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
-/// Returns the arguments with absolute output files, so that they stay valid in another working directory.
+/// Returns the arguments with absolute output files, so that they stay valid in another working
+/// directory.
 pub fn rooted(arguments: &Arguments) -> Arguments {
     let rooted = |file: &Option<PathBuf>| {
         file.as_ref().map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()))
@@ -176,8 +178,8 @@ pub fn rooted(arguments: &Arguments) -> Arguments {
     Arguments { junit, markdown, ..arguments.clone() }
 }
 
-/// Changes to the folder of a bundle's files if the campaign came from a bundle; relative names in its plan refer to
-/// it.
+/// Changes to the folder of a bundle's files if the campaign came from a bundle; relative names in
+/// its plan refer to it.
 pub fn enter(folder: &Path) -> Result<(), Failure> {
     let files = folder.join(super::bundle::FILES_FOLDER);
     if !files.is_dir() {

@@ -1,8 +1,9 @@
 //! `planimeter progfe`: runs a ProGFE forwarding element, or inspects programs.
 //!
-//! `--program FILE` with ports runs an element until it is stopped. `check` lists all errors of a program, `plan`
-//! shows the difference between two, `show` draws the graph, and `trace` follows a frame block by block. The last
-//! three also inspect running elements over their control sockets. Programs may refer to files in their folder.
+//! `--program FILE` with ports runs an element until it is stopped. `check` lists all errors of a
+//! program, `plan` shows the difference between two, `show` draws the graph, and `trace` follows a
+//! frame block by block. The last three also inspect running elements over their control sockets.
+//! Programs may refer to files in their folder.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,8 +1,9 @@
-//! Progress on stderr: a screen for long runs on a terminal, otherwise one line per trial; both show the remaining
-//! time.
+//! Progress on stderr: a screen for long runs on a terminal, otherwise one line per trial; both
+//! show the remaining time.
 //!
-//! Invariant: the measurement never waits for it (docs/decisions/0035-who-watches-holds-nothing-back.md). Remarks
-//! printed while a screen is open are printed on the terminal afterwards.
+//! Invariant: the measurement never waits for it
+//! (docs/decisions/0035-who-watches-holds-nothing-back.md). Remarks printed while a screen is open
+//! are printed on the terminal afterwards.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -72,7 +73,8 @@ impl Progress {
         if let (Some(sending), Some(store)) = (self.sending.take(), &self.store) {
             sending.said().iter().for_each(|line| remark!("{line}"));
             let told = sending.end();
-            // Sends the completed run, and all other unsent runs. Problems that were reported are not reported again.
+            // Sends the completed run, and all other unsent runs. Problems that were reported are
+            // not reported again.
             if let Err(error) = team::send_all(store, &self.runs)
                 && told.is_none()
             {

@@ -1,10 +1,10 @@
-//! `planimeter proxy`: forwards the control channel between a production controller and its switches unchanged, and
-//! measures its times.
+//! `planimeter proxy`: forwards the control channel between a production controller and its
+//! switches unchanged, and measures its times.
 //!
-//! A separate thread forwards the bytes; it writes nothing and waits only for them. Its events are in a bounded
-//! queue until they are printed. At the end the command prints a summary, and writes a run's folder that `planimeter
-//! report` reads. TLS passes through between addresses without TLS; with `ssl:` or `pssl:` the proxy terminates TLS
-//! itself.
+//! A separate thread forwards the bytes; it writes nothing and waits only for them. Its events are
+//! in a bounded queue until they are printed. At the end the command prints a summary, and writes a
+//! run's folder that `planimeter report` reads. TLS passes through between addresses without TLS;
+//! with `ssl:` or `pssl:` the proxy terminates TLS itself.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,6 +1,7 @@
 //! `planimeter report`: rebuilds a report from stored runs only, optionally anonymized.
 //!
-//! Invariant: an anonymized report never replaces a run's own report, and is made from anonymized records only.
+//! Invariant: an anonymized report never replaces a run's own report, and is made from anonymized
+//! records only.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -92,7 +93,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 impl Gathered {
-    /// Reads the runs in these folders. A campaign's runs are named by its steps, others by their folders.
+    /// Reads the runs in these folders. A campaign's runs are named by its steps, others by their
+    /// folders.
     fn of(folders: &[PathBuf], elsewhere: Option<&Address>) -> Result<Gathered, Failure> {
         let mut gathered = Gathered { campaign: None, runs: Vec::new() };
         for folder in folders {
@@ -171,7 +173,8 @@ fn apart<'a>(out: &Path, mut own: impl Iterator<Item = &'a PathBuf>) -> Result<(
     }
 }
 
-/// Writes the report on these runs into a folder, which is created if necessary; returns the page's path.
+/// Writes the report on these runs into a folder, which is created if necessary; returns the page's
+/// path.
 pub fn written(runs: &[Run], out: &Path) -> Result<PathBuf, Failure> {
     kept(&results::report::build(runs), out)
 }
@@ -188,7 +191,8 @@ pub fn read(run: &Path) -> Result<Run, Failure> {
     results_of(run).map(|record| Run::of(record, run))
 }
 
-/// Reads the record of a run, also an incomplete one, with its derived results; damaged parts are reported.
+/// Reads the record of a run, also an incomplete one, with its derived results; damaged parts are
+/// reported.
 pub fn results_of(folder: &Path) -> Result<Record, Failure> {
     let stored = store::read_run(folder).map_err(|error| unreadable(&error))?;
     stored.damage.iter().for_each(|line| remark!("warning: {line}"));

@@ -2,7 +2,8 @@
 //!
 //! Invariants:
 //! - Only one process can resume a run.
-//! - External code that the record names runs only if this user began the run on this host, or trusts it.
+//! - External code that the record names runs only if this user began the run on this host, or
+//!   trusts it.
 //! - A complete run is not measured again.
 
 use std::path::Path;
@@ -74,7 +75,8 @@ pub(super) fn complete(folder: &Path, is_dry: bool) -> Option<Result<ExitCode, F
     }))
 }
 
-/// Writes the report of a complete run if it is missing or older than the record; returns whether it did.
+/// Writes the report of a complete run if it is missing or older than the record; returns whether
+/// it did.
 pub(super) fn reported(folder: &Path) -> Result<bool, Failure> {
     let changed = |name: &str| folder.join(name).metadata().and_then(|facts| facts.modified());
     let is_missing = match (changed(store::RECORD_FILE), changed(REPORT_FILE)) {

@@ -49,7 +49,8 @@ const CAPACITY_BPS_REPLAY: f64 = 100e9;
 /// Size of the wildcard table of the built-in switch for modules, which may install many entries.
 const RULES_MODULES_MAX: u32 = 131_072;
 
-/// Maximum number of open files of a run: both ends of its connections, and ample room for the rest.
+/// Maximum number of open files of a run: both ends of its connections, and ample room for the
+/// rest.
 const FILES_MAX: u64 = 1 << 14;
 
 /// Experiment that measures the rate only.

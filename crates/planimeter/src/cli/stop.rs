@@ -1,7 +1,7 @@
 //! Signals that end a command cleanly: Ctrl-C, SIGTERM and SIGHUP set a flag that loops check.
 //!
-//! Another signal after one second or more ends the process immediately. An earlier one counts as the same request,
-//! because process and process group often both receive the signal.
+//! Another signal after one second or more ends the process immediately. An earlier one counts as
+//! the same request, because process and process group often both receive the signal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Team store for commands: its address, upload of local runs, and download of remote runs.
 //!
-//! Invariants: a password comes from a place that other users cannot read, and no message contains one. A problem
-//! with a store is reported in one line and never makes a measurement fail.
+//! Invariants: a password comes from a place that other users cannot read, and no message contains
+//! one. A problem with a store is reported in one line and never makes a measurement fail.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -82,7 +82,8 @@ pub fn trouble(address: &Address, error: &TeamError) -> String {
     format!("store {address}: {error}; {then}")
 }
 
-/// Returns the parent folder of a run, and the run's name in it: both names for a run of a campaign.
+/// Returns the parent folder of a run, and the run's name in it: both names for a run of a
+/// campaign.
 pub fn place_of(folder: &Path) -> (PathBuf, String) {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
     let name = |path: &Path| {

@@ -1,7 +1,8 @@
-//! Check for external code and resources in a run: the single check for bundles, stored runs, plans and `serve`.
+//! Check for external code and resources in a run: the single check for bundles, stored runs, plans
+//! and `serve`.
 //!
-//! A command line, a plan or a topology can come from another user: in a bundle, in an unpacked folder, or through a
-//! browser. Invariants:
+//! A command line, a plan or a topology can come from another user: in a bundle, in an unpacked
+//! folder, or through a browser. Invariants:
 //! - The check reads words and files only. It starts nothing and opens no target.
 //! - What cannot be inspected counts as external code.
 
@@ -127,7 +128,8 @@ impl Foreign {
     }
 }
 
-/// Verifies that the command line of a stored run may be used; the error states the reason otherwise.
+/// Verifies that the command line of a stored run may be used; the error states the reason
+/// otherwise.
 pub fn allow_line(folder: &Path, line: &str, is_trusted: bool) -> Result<(), Failure> {
     allow(folder, &Foreign::of_line(line, Path::new("")), line, is_trusted)
 }

@@ -1,8 +1,9 @@
-//! OpenFlow agent of the switch: cost of each message, delay of barrier replies, and table capacity.
+//! OpenFlow agent of the switch: cost of each message, delay of barrier replies, and table
+//! capacity.
 //!
-//! The reply time of messages that follow each other includes the channel latency, the agent's time and the barrier
-//! delay. With many outstanding messages, only the agent's time remains. Source: costa2017, tables VII and VIII;
-//! metrics C5, C6 and C10 of the method.
+//! The reply time of messages that follow each other includes the channel latency, the agent's time
+//! and the barrier delay. With many outstanding messages, only the agent's time remains. Source:
+//! costa2017, tables VII and VIII; metrics C5, C6 and C10 of the method.
 
 use switch::behaviour::model::Answers;
 
@@ -15,7 +16,8 @@ use crate::experiments::modules::packets::{SAMPLES, SLOW_PPS, STEP};
 
 const RATES: &str = "control-rate";
 
-/// If many outstanding messages give this many times the rate of one, the reply time includes a wait.
+/// If many outstanding messages give this many times the rate of one, the reply time includes a
+/// wait.
 const WAITING: f64 = 1.2;
 
 /// Burst of packet-ins that a model allows after a pause.
@@ -121,9 +123,11 @@ fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) -> 
     Some((least, half))
 }
 
-/// Fits the cost of a flow-mod from barrier replies after many of them, if the agent determines these.
+/// Fits the cost of a flow-mod from barrier replies after many of them, if the agent determines
+/// these.
 ///
-/// Of several operations, only those count whose entries activate after the reply: there, only the agent delays it.
+/// Of several operations, only those count whose entries activate after the reply: there, only the
+/// agent delays it.
 fn flow_mods(
     updates: &[Update<'_>],
     (told, channel): (Option<Answers>, (f64, f64)),
@@ -165,7 +169,8 @@ fn flow_mods(
     Some(slope)
 }
 
-/// Fits the cost from updates with one number of entries, which does not separate the cost of the barrier.
+/// Fits the cost from updates with one number of entries, which does not separate the cost of the
+/// barrier.
 fn one_count(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<(f64, f64)> {
     let late = updates.iter().filter(|update| update.is_late());
     let (update, control) = late.filter_map(|it| Some((it, it.control_ns?))).next()?;
@@ -218,7 +223,8 @@ fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) {
     }
 }
 
-/// Fits the rate of packet-ins from steps that requested more than arrived. Late activation must be known before.
+/// Fits the rate of packet-ins from steps that requested more than arrived. Late activation must be
+/// known before.
 pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     let experiment = "packet-in";
     let hardware = &sheet.model().hardware;

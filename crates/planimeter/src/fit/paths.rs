@@ -1,9 +1,10 @@
 //! Data path of frames: latency of the hardware, and whether software forwards frames too.
 //!
-//! The minimum latency at each frame size is that of a path. The difference between median and minimum is half of
-//! the jitter; later frames are slow ones. A software path is present if the first frames of an entry take much
-//! longer than its last ones. The latency of the links is subtracted if the tester was measured without a target.
-//! Source: the OFLOPS-SUME paper, section IV-A.
+//! The minimum latency at each frame size is that of a path. The difference between median and
+//! minimum is half of the jitter; later frames are slow ones. A software path is present if the
+//! first frames of an entry take much longer than its last ones. The latency of the links is
+//! subtracted if the tester was measured without a target. Source: the OFLOPS-SUME paper, section
+//! IV-A.
 
 use instrument::stream::GAP_BYTES;
 use results::record::Record;
@@ -16,7 +17,8 @@ use super::updates::Update;
 
 const EXPERIMENT: &str = "forwarding-latency";
 
-/// Minimum ratio of the latency of an entry's first frames to that of its last ones for a software path.
+/// Minimum ratio of the latency of an entry's first frames to that of its last ones for a software
+/// path.
 const SLOWER: f64 = 3.0;
 
 /// Below this share of probes returned before the update, a link was the limit.
@@ -35,7 +37,8 @@ const LINK_QUEUE_FRAMES: u64 = 100;
 const SLOW_KEYS: [&str; 3] =
     ["path_hardware.slow_percent", "path_hardware.slow_ns", "path_hardware.slow_byte_ps"];
 
-/// Bound for the sample minimum with uniform jitter, in units of jitter divided by the number of frames.
+/// Bound for the sample minimum with uniform jitter, in units of jitter divided by the number of
+/// frames.
 ///
 /// The sample minimum is within this of the true minimum in 95 of 100 cases.
 const LEAST_MISSED: f64 = 3.0;
@@ -180,8 +183,8 @@ fn curve(watched: &Watched<'_>) -> Option<f64> {
     watched.trial.point.within.as_ref().map(|within| within.value)
 }
 
-/// Fits the additional latency of slow frames and their share, from the number of frames in the trials of each
-/// size.
+/// Fits the additional latency of slow frames and their share, from the number of frames in the
+/// trials of each size.
 fn slow(
     (rises, frames): (&impl Fn(&'static str) -> Vec<Dot>, &impl Fn(f64) -> Vec<u64>),
     jitter: f64,

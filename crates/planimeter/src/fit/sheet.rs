@@ -1,7 +1,7 @@
 //! Model under construction: each key is found, or assumed with the run that would give it.
 //!
-//! Invariant: a finished model has a source for every key, and related keys are consistent, so that its text can be
-//! parsed again.
+//! Invariant: a finished model has a source for every key, and related keys are consistent, so that
+//! its text can be parsed again.
 
 use switch::behaviour::model::Model;
 use switch::behaviour::model::keys::{KEYS, Key, Takes};

@@ -6,9 +6,10 @@
 //! - The reply always comes the same time before it: the switch replies when entries are written.
 //! - Otherwise the switch replies when the agent has accepted the entries.
 //!
-//! Additions, modifications and deletions are evaluated separately. A difference between them that the model cannot
-//! express is reported. If entries activate one after another, their interval is that of the slower of agent and
-//! hardware. Source: metrics C2 to C5 of the method; OFLOPS-SUME, section IV-B.
+//! Additions, modifications and deletions are evaluated separately. A difference between them that
+//! the model cannot express is reported. If entries activate one after another, their interval is
+//! that of the slower of agent and hardware. Source: metrics C2 to C5 of the method; OFLOPS-SUME,
+//! section IV-B.
 
 use std::ops::Range;
 
@@ -25,7 +26,8 @@ use crate::activation_times::batches::Batches;
 /// Minimum relative difference of two values, in addition to their uncertainty.
 const SHARE: f64 = 0.02;
 
-/// Maximum deviation of the start of a batch from a multiple of the interval, as a share of the interval.
+/// Maximum deviation of the start of a batch from a multiple of the interval, as a share of the
+/// interval.
 const OFF_BEAT: f64 = 0.15;
 
 /// An interval below this many times the shortest one is a single interval.
@@ -34,7 +36,8 @@ const SINGLE: f64 = 1.5;
 /// Minimum size of a full batch, as a share of the largest.
 const FULL: f64 = 0.95;
 
-/// Minimum ratio of the time per entry of two operations that shows that barriers wait for only one of them.
+/// Minimum ratio of the time per entry of two operations that shows that barriers wait for only one
+/// of them.
 const DIFFERING: f64 = 2.0;
 
 /// Minimum ratio of the lengths of updates that differ.
@@ -110,7 +113,8 @@ pub fn answers(
     Some(told)
 }
 
-/// Finds an operation for which barriers wait longer than for another operation whose entries activate late.
+/// Finds an operation for which barriers wait longer than for another operation whose entries
+/// activate late.
 ///
 /// An agent with the same cost for both does not do that.
 fn differing(updates: &[&Update<'_>]) -> Option<(&'static str, &'static str)> {
@@ -216,7 +220,8 @@ fn costs(updates: &[&Update<'_>], batched: bool) -> Vec<Dot> {
     updates.iter().flat_map(|update| update.costs(batched)).collect()
 }
 
-/// Fits the cost of moves if rising or falling priorities take longer; returns the time per entry without moves.
+/// Fits the cost of moves if rising or falling priorities take longer; returns the time per entry
+/// without moves.
 fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut Sheet) -> Option<(f64, f64)> {
     let of = |order: &str| -> Vec<&Update<'_>> {
         updates.iter().copied().filter(|update| update.order == order).collect()
@@ -256,8 +261,8 @@ fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut Sheet) -> Option<(f
 
 /// Fits the time per entry over the number of entries, without batches.
 ///
-/// It compares the total time with that of the same number of entries of equal priority. Otherwise it compares the
-/// second half of the entries with the first.
+/// It compares the total time with that of the same number of entries of equal priority. Otherwise
+/// it compares the second half of the entries with the first.
 fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<Line> {
     let span = |update: &Update<'_>| update.span(0, update.times.len() - 1).0;
     let ends = |update: &Update<'_>| update.span(0, update.times.len() - 1).1;

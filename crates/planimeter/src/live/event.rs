@@ -1,6 +1,7 @@
 //! Events of a run, for watchers.
 //!
-//! Events are not results and are not part of the record: they describe current activity and its visible progress.
+//! Events are not results and are not part of the record: they describe current activity and its
+//! visible progress.
 
 use instrument::search::bracket::Bracket;
 use results::record::Flag;
@@ -140,7 +141,8 @@ pub struct TrialBegun {
 pub struct Rates {
     /// Frames per second sent and received, by port.
     pub ports: Vec<[u64; 2]>,
-    /// Latencies of this trial so far: [steps](instrument::gauge::step_ns) and their counts, if there are any.
+    /// Latencies of this trial so far: [steps](instrument::gauge::step_ns) and their counts, if
+    /// there are any.
     pub latencies: Vec<(usize, u64)>,
 }
 

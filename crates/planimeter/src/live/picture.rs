@@ -114,8 +114,8 @@ pub struct Search {
     pub sought: Sought,
     /// The upper limit of the search.
     pub most: f64,
-    /// Resolution at which the search ends: the distance between the highest pass and the lowest fail, if it ends
-    /// that way.
+    /// Resolution at which the search ends: the distance between the highest pass and the lowest
+    /// fail, if it ends that way.
     pub width: Option<f64>,
     /// The state before each step, and the value it tried.
     pub steps: Vec<SearchStep>,
@@ -299,8 +299,8 @@ impl Picture {
         keep(&mut self.warnings, WARNINGS_MAX);
     }
 
-    /// Returns the approximate remaining time in seconds: the estimate for the remaining trials, times the ratio of
-    /// real to estimated time of the trials that ended.
+    /// Returns the approximate remaining time in seconds: the estimate for the remaining trials,
+    /// times the ratio of real to estimated time of the trials that ended.
     pub fn seconds_left(&self, now_ms: u64) -> Option<f64> {
         let planned = self.planned.filter(|_| self.over.is_none())?;
         let all = planned.trials.saturating_sub(planned.before) as f64 * planned.trial_s;

@@ -34,7 +34,8 @@ pub struct Control {
     pub version: Version,
     /// Batches sent before the reply to the first one; the default depends on their size.
     pub ahead: Option<usize>,
-    /// Background traffic, in percent of the target's own maximum; `None` for the experiment's default.
+    /// Background traffic, in percent of the target's own maximum; `None` for the experiment's
+    /// default.
     pub traffic_percent: Option<f64>,
     /// Flow-mods per second during traffic.
     pub flow_mods_per_s: f64,
@@ -75,8 +76,8 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
-    /// these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter
+    /// is not one of these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "batch" => self.batches = list(value, batch)?,

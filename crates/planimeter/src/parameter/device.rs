@@ -40,8 +40,8 @@ impl Device {
         Nanos::from_secs_f64(self.wait_s)
     }
 
-    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
-    /// these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter
+    /// is not one of these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         let either = |no: &str, yes: &str| match value {
             value if value == no => Some(false),

@@ -1,7 +1,7 @@
 //! Parameters of a search with several goals (RFC 9971): the goals, and changes to all of them.
 //!
-//! Users select goals by name. Unset values follow the goal's standard or common practice. They have a separate
-//! module because no other experiments use them; parsing is the same.
+//! Users select goals by name. Unset values follow the goal's standard or common practice. They
+//! have a separate module because no other experiments use them; parsing is the same.
 
 use instrument::search::mlr::goal::Goal;
 use packet::time::Nanos;
@@ -120,8 +120,8 @@ impl Goals {
         self.presets.iter().map(changed).collect()
     }
 
-    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
-    /// these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter
+    /// is not one of these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "goals" => self.presets = presets(value)?,

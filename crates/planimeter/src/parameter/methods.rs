@@ -1,4 +1,5 @@
-//! Parameters of standard methods: bursts, ports, addresses, flows that share a target, and long runs.
+//! Parameters of standard methods: bursts, ports, addresses, flows that share a target, and long
+//! runs.
 //!
 //! They have a separate module because few experiments use each of them; parsing is the same.
 
@@ -40,8 +41,8 @@ impl Methods {
         Methods { burst_s, burst_step, ports, addresses, learning_pps, shares, soak_s }
     }
 
-    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
-    /// these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter
+    /// is not one of these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "burst_seconds" => self.burst_s = number(value)?,

@@ -6,7 +6,8 @@
 //!
 //! - A value that an experiment reads has been checked against its declaration, or is its default.
 //! - An experiment reads only what it declares (checked if debug assertions are enabled).
-//! - Single values and lists have different accessors, and [`Values`] has no index: a list is measured in full.
+//! - Single values and lists have different accessors, and [`Values`] has no index: a list is
+//!   measured in full.
 
 use std::collections::BTreeMap;
 
@@ -87,7 +88,8 @@ impl Takes {
         matches!(self, Takes::Integers(..) | Takes::Numbers(..) | Takes::Words(_))
     }
 
-    /// Returns whether a text is a list of values that are valid individually, although only one value is allowed.
+    /// Returns whether a text is a list of values that are valid individually, although only one
+    /// value is allowed.
     pub fn admits_each(&self, text: &str) -> bool {
         let is_single = matches!(self, Takes::Integer(..) | Takes::Number(..) | Takes::Word(_));
         is_single && text.contains(',') && text.split(',').all(|one| self.admits(one.trim()))

@@ -1,7 +1,7 @@
 //! Parameters that several experiments share, declared once, in groups that experiments include.
 //!
-//! Invariant: every run takes those of [`always`], which are about the run, the tester and the targets. Only
-//! experiments that include a group take its other parameters.
+//! Invariant: every run takes those of [`always`], which are about the run, the tester and the
+//! targets. Only experiments that include a group take its other parameters.
 
 use super::own::{Declared, Takes};
 use super::{control, device, goals, methods, witness};

@@ -1,4 +1,5 @@
-//! Parameters of an SNMP agent that is queried in addition to the measurement: its address and credentials.
+//! Parameters of an SNMP agent that is queried in addition to the measurement: its address and
+//! credentials.
 //!
 //! Invariants:
 //!
@@ -35,7 +36,8 @@ pub struct Witness {
     pub interfaces: Vec<String>,
     /// Additional OIDs that are read before and after.
     pub oids: Vec<Oid>,
-    /// Seconds of retries at the end while the agent's counters are below the number of frames sent.
+    /// Seconds of retries at the end while the agent's counters are below the number of frames
+    /// sent.
     pub wait_s: f64,
 }
 
@@ -61,8 +63,8 @@ impl Default for Witness {
 }
 
 impl Witness {
-    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
-    /// these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter
+    /// is not one of these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "snmp" => self.at = Some(at(value)?),
@@ -91,7 +93,8 @@ fn at(text: &str) -> Option<At> {
     address.filter(|address| address.port() != 0).map(At::Address)
 }
 
-/// Parses credentials in TOML: `community`, or `user` with `auth`, `auth_password` and `privacy_password`.
+/// Parses credentials in TOML: `community`, or `user` with `auth`, `auth_password` and
+/// `privacy_password`.
 ///
 /// An error contains the line or the key, but not the contents.
 pub fn credentials(text: &str) -> Result<Credentials, String> {

@@ -1,7 +1,7 @@
 //! Conversion of lines to commands: queues what a script requests.
 //!
-//! Streams have the syntax of a stream file ([`instrument::stream::file`]) and pass the same checks. Invariant: an
-//! invalid command is an error that names the problem; it is never ignored.
+//! Streams have the syntax of a stream file ([`instrument::stream::file`]) and pass the same
+//! checks. Invariant: an invalid command is an error that names the problem; it is never ignored.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,8 @@ impl Names {
         self.said.get(&said.xid).map(|(_, number)| *number)
     }
 
-    /// Returns the script's number of the group that a message with this xid replies to, and its index in the group.
+    /// Returns the script's number of the group that a message with this xid replies to, and its
+    /// index in the group.
     pub fn answered(&self, xid: Xid) -> Option<(u64, u32)> {
         let (_, (said, number)) = self.said.range(..=xid).next_back()?;
         Some((*number, said.place(xid)?))
@@ -167,8 +168,8 @@ fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut Desk) -> Opti
     Some(())
 }
 
-/// Selects the frames of a port that the script receives: by a keyword, by their streams, or by entries of a capture
-/// filter.
+/// Selects the frames of a port that the script receives: by a keyword, by their streams, or by
+/// entries of a capture filter.
 fn watch(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
     let [port, what] = rest else { return Ok(None) };
     let Some(port) = index(port) else { return Ok(None) };

@@ -1,9 +1,10 @@
 //! Exchange with a Python process: batches of events, and the reply to each batch.
 //!
-//! The next batch is sent when the last one has its reply and an urgent event is queued. Frames may wait as long as
-//! the module permits; all other events are urgent. In real time a timer polls for replies and nothing blocks; in
-//! virtual time every batch waits for its reply. Invariant: the queue to Python is bounded ([`PYTHON_EVENTS_MAX`],
-//! [`PYTHON_BYTES_MAX`]); events beyond are counted and reported.
+//! The next batch is sent when the last one has its reply and an urgent event is queued. Frames may
+//! wait as long as the module permits; all other events are urgent. In real time a timer polls for
+//! replies and nothing blocks; in virtual time every batch waits for its reply. Invariant: the
+//! queue to Python is bounded ([`PYTHON_EVENTS_MAX`], [`PYTHON_BYTES_MAX`]); events beyond are
+//! counted and reported.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

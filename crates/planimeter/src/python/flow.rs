@@ -1,7 +1,8 @@
 //! Fields, actions and instructions as JSON, in their usual notation.
 //!
-//! A match is an object of fields by name: a number, or a text with an address, a prefix, or a mask after a slash. An
-//! action is its name, or an object of its name and its arguments. Invariant: everything written can be read back.
+//! A match is an object of fields by name: a number, or a text with an address, a prefix, or a mask
+//! after a slash. An action is its name, or an object of its name and its arguments. Invariant:
+//! everything written can be read back.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -2,8 +2,8 @@
 //!
 //! A message is an object whose "type" is the name of its kind. Missing keys have the values of
 //! [`FlowMod::default`](openflow::model::FlowMod) and similar types. Invariants:
-//! - Every kind that a controller may send has a form here, and so has every action, instruction and multipart
-//!   request of the codec. The compiler and [`forms`] ensure this.
+//! - Every kind that a controller may send has a form here, and so has every action, instruction
+//!   and multipart request of the codec. The compiler and [`forms`] ensure this.
 //! - An unknown key is an error, since a typo would change the measurement.
 
 /// Bundles.

@@ -1,8 +1,9 @@
 //! A script's class as a measurement module: events go to its process, commands come back.
 //!
-//! The process starts when the event loop requests the module's needs, before any clock runs, and ends after its last
-//! commands. Invariant: in real time no reaction waits for Python. In virtual time every batch waits for its reply,
-//! so that one seed gives one result regardless of the machine's load.
+//! The process starts when the event loop requests the module's needs, before any clock runs, and
+//! ends after its last commands. Invariant: in real time no reaction waits for Python. In virtual
+//! time every batch waits for its reply, so that one seed gives one result regardless of the
+//! machine's load.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -37,7 +38,8 @@ pub struct PythonModule {
     conversation: RefCell<Option<Result<Conversation, Fault>>>,
 }
 
-/// From this waiting time of frames on, in milliseconds, frames are delivered in batches and not individually.
+/// From this waiting time of frames on, in milliseconds, frames are delivered in batches and not
+/// individually.
 const FRAMES_WAIT_MS_BATCHED: f64 = 1.0;
 
 /// The needs of a class, as it declares them.

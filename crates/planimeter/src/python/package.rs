@@ -1,6 +1,8 @@
-//! The Python package that scripts import, embedded in the program and written to disk for each run.
+//! The Python package that scripts import, embedded in the program and written to disk for each
+//! run.
 //!
-//! Invariant: a script imports the package of the program that runs it, regardless of other installed packages.
+//! Invariant: a script imports the package of the program that runs it, regardless of other
+//! installed packages.
 
 use std::io;
 use std::path::Path;

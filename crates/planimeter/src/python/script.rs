@@ -1,8 +1,8 @@
 //! A script as an experiment: reads its description and creates its catalog entry.
 //!
-//! The script itself returns what its class declares (title, parameters with type, range, unit and help, axis,
-//! figures), when it runs with `--describe`. Catalog entries live as long as the program. So do those of scripts, of
-//! which a command names only a few.
+//! The script itself returns what its class declares (title, parameters with type, range, unit and
+//! help, axis, figures), when it runs with `--describe`. Catalog entries live as long as the
+//! program. So do those of scripts, of which a command names only a few.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -257,8 +257,8 @@ fn describe(path: &Path, root: &Path) -> Result<Described, Fault> {
 }
 
 impl Fault {
-    /// Parses a line from a script into a row, with the line of the script that sent it; an error if the row reports
-    /// one.
+    /// Parses a line from a script into a row, with the line of the script that sent it; an error
+    /// if the row reports one.
     pub(super) fn checked(path: &Path, text: &[u8]) -> Result<(Option<u64>, Vec<Value>), Fault> {
         let row: Vec<Value> = serde_json::from_slice(text).map_err(|error| Fault::Said {
             path: path.into(),

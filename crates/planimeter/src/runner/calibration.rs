@@ -1,9 +1,10 @@
-//! Calibration: measures the tester without a target, and finds the load that overloads every target.
+//! Calibration: measures the tester without a target, and finds the load that overloads every
+//! target.
 //!
-//! RFC 9971 and RFC 2544 section 6 require the tester's limits to be known before its results are used. The loop
-//! without a target yields three figures: the ceiling (the largest load without loss, offered within 0.1 % of the
-//! intended load), the tester's own latency, and the deviation of its frames from their schedule. A target's result
-//! cannot be more accurate than these.
+//! RFC 9971 and RFC 2544 section 6 require the tester's limits to be known before its results are
+//! used. The loop without a target yields three figures: the ceiling (the largest load without
+//! loss, offered within 0.1 % of the intended load), the tester's own latency, and the deviation of
+//! its frames from their schedule. A target's result cannot be more accurate than these.
 
 use instrument::calibrate::{Calibrator, Settings};
 use instrument::ceiling::{self, Way};
@@ -65,7 +66,8 @@ const CAPACITY_STEP_BPS: f64 = 10e6;
 
 /// Measures the tester without a target over the bench's link.
 ///
-/// Returns `None` in virtual time, where the tester has no limit, and where no cable connects the tester to itself.
+/// Returns `None` in virtual time, where the tester has no limit, and where no cable connects the
+/// tester to itself.
 pub fn calibrate(
     bench: &mut Bench,
     parameters: &Parameters,
@@ -80,8 +82,8 @@ pub fn calibrate(
     found.map(Some)
 }
 
-/// Measures the highest message rates of the tester's controller, over the kind of channel that this link's targets
-/// use.
+/// Measures the highest message rates of the tester's controller, over the kind of channel that
+/// this link's targets use.
 pub fn controller(link: Link) -> Option<ControllerCeiling> {
     let way = match link {
         Link::Memory | Link::Replay => Way::Memory,
@@ -150,7 +152,8 @@ fn measure(
     })
 }
 
-/// Measures how long other work interrupts the cores of tester and target; empty where this cannot be measured.
+/// Measures how long other work interrupts the cores of tester and target; empty where this cannot
+/// be measured.
 fn gaps(cores: &Cores) -> Vec<CoreGaps> {
     let mut both = [&cores.instrument[..], &cores.target].concat();
     both.sort_unstable();

@@ -1,9 +1,10 @@
-//! Estimate of a run: runs each method on a model of a target, and sums the durations of its trials.
+//! Estimate of a run: runs each method on a model of a target, and sums the durations of its
+//! trials.
 //!
-//! The model forwards a share of the link rate, so that searches take about the steps that they take on a
-//! target; in virtual time it forwards as much as a simulated target. A module declares its own duration;
-//! [`COSTS_VIRTUAL`] relates it to measured durations in virtual time. Invariant: the estimated trials
-//! are those that the method yields.
+//! The model forwards a share of the link rate, so that searches take about the steps that they
+//! take on a target; in virtual time it forwards as much as a simulated target. A module declares
+//! its own duration; [`COSTS_VIRTUAL`] relates it to measured durations in virtual time. Invariant:
+//! the estimated trials are those that the method yields.
 
 use instrument::experiment::{Outcome, Step};
 use instrument::stream::{Stream, line_rate_pps};
@@ -56,7 +57,8 @@ const COSTS_VIRTUAL: &[(&str, f64)] = &[
 pub struct Cost {
     /// Number of trials.
     pub trials: u64,
-    /// Duration of all trials in seconds, from warm-up to drain, including the overhead of live trials.
+    /// Duration of all trials in seconds, from warm-up to drain, including the overhead of live
+    /// trials.
     pub seconds: f64,
 }
 
@@ -162,8 +164,8 @@ fn seconds(trial: &Trial) -> f64 {
     trial.length().as_secs_f64() + by_orders
 }
 
-/// Returns the share of a trial's frames that the model forwards: in virtual time as the target's service
-/// time and the link allow, otherwise [`FORWARDED_SHARE`] of the link rate.
+/// Returns the share of a trial's frames that the model forwards: in virtual time as the target's
+/// service time and the link allow, otherwise [`FORWARDED_SHARE`] of the link rate.
 fn forwarded_share(trial: &Trial, context: &Context) -> f64 {
     let link_share = |stream: &Stream| {
         stream.rate_pps() / line_rate_pps(context.capacity_bps, stream.frame_bytes).max(1e-9)

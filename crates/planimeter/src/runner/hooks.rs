@@ -1,6 +1,8 @@
-//! User commands around a run: before a target is first opened, between its experiments, and after its last trial.
+//! User commands around a run: before a target is first opened, between its experiments, and after
+//! its last trial.
 //!
-//! They switch a device to another mode, restart it, or record its output. Each command is one shell line with:
+//! They switch a device to another mode, restart it, or record its output. Each command is one
+//! shell line with:
 //!
 //! - environment variables that describe the occasion,
 //! - a time limit ([`HOOK_LIMIT`]),
@@ -117,8 +119,8 @@ impl Hooks {
 
     /// Runs the command for an occasion, if there is one, and waits for its end.
     ///
-    /// Its output is stored below `folder`, the run's folder. Processes that it leaves running end with `processes`,
-    /// which the first command creates.
+    /// Its output is stored below `folder`, the run's folder. Processes that it leaves running end
+    /// with `processes`, which the first command creates.
     pub fn run(
         &self,
         occasion: Occasion<'_>,

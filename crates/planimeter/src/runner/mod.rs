@@ -1,7 +1,8 @@
 //! Runs a plan: measures its targets in turn, trial by trial, and stores the results.
 //!
 //! Invariants:
-//! - Targets take turns at every point (A B C A B C), so that drift of the machine affects all of them equally.
+//! - Targets take turns at every point (A B C A B C), so that drift of the machine affects all of
+//!   them equally.
 //! - Every trial is on disk before the next one begins.
 //! - When a run ends early, its results are stored, marked as partial, and reported.
 
@@ -98,7 +99,8 @@ pub trait Watcher: Send {
     fn heard(&mut self) -> Vec<String> {
         Vec::new()
     }
-    /// Handles an event, for watchers that show more than lines. Remarks come through [`Watcher::say`] only.
+    /// Handles an event, for watchers that show more than lines. Remarks come through
+    /// [`Watcher::say`] only.
     fn tell(&mut self, _event: &Event) {}
 }
 
@@ -126,8 +128,8 @@ pub enum RunError {
 impl RunError {
     /// Converts the error for a run without a successful trial.
     ///
-    /// Errors about a missing requirement of the machine, or about state that a target cannot hold, stay unchanged:
-    /// they do not depend on trials.
+    /// Errors about a missing requirement of the machine, or about state that a target cannot hold,
+    /// stay unchanged: they do not depend on trials.
     fn without_result(self) -> RunError {
         match self {
             RunError::Target(_, TargetError::Failed { .. })
@@ -343,8 +345,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs the user command for a switch that stopped responding, so that the next measurement finds a working
-    /// switch.
+    /// Runs the user command for a switch that stopped responding, so that the next measurement
+    /// finds a working switch.
     fn reset(
         &self,
         lane: &Lane,
@@ -511,8 +513,8 @@ impl<'a> Run<'a> {
             let turns = std::mem::take(&mut first)..lanes.len();
             let mut queue: VecDeque<usize> =
                 turns.map(|turn| if backwards { lanes.len() - 1 - turn } else { turn }).collect();
-            // A lane that waited for another lane's finding runs in the same round, so that no target is one repeat
-            // behind.
+            // A lane that waited for another lane's finding runs in the same round, so that no
+            // target is one repeat behind.
             let mut waiting: Vec<usize> = Vec::new();
             loop {
                 let ready = || waiting.iter().position(|at| !lanes[*at].waits());
@@ -612,7 +614,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Skips the rest of an experiment on a target that cannot hold the requested state; all other targets continue.
+    /// Skips the rest of an experiment on a target that cannot hold the requested state; all other
+    /// targets continue.
     fn leave_out(&mut self, lane: &Lane, why: String, watcher: &mut dyn Watcher) {
         let (kind, id) = (lane.seat.kind, lane.experiment());
         watcher.say(&format!("{}: {why}: skipped in {id}", kind.name()));
@@ -631,7 +634,8 @@ impl<'a> Run<'a> {
         self.refused.get_or_insert((kind, why));
     }
 
-    /// Returns whether the targets take turns in reverse order: in every second repeat, if the plan requests it.
+    /// Returns whether the targets take turns in reverse order: in every second repeat, if the plan
+    /// requests it.
     fn goes_backwards(&self) -> bool {
         let last = self.record.trials.last().map_or(0, |trial| trial.repeat);
         self.plan.parameters.alternating && last % 2 == 1

@@ -139,8 +139,8 @@ pub(super) fn describe(target: &dyn Target, link: Option<String>) -> record::Tar
 const SOFTWARE_WORDS: [&str; 6] =
     ["open vswitch", "openvswitch", "planimeter", "user-space", "userspace", "software switch"];
 
-/// Words in the OpenFlow description of hardware switches, in lower case: vendors and chips. They take
-/// precedence, because many hardware switches run Open vSwitch as their agent.
+/// Words in the OpenFlow description of hardware switches, in lower case: vendors and chips. They
+/// take precedence, because many hardware switches run Open vSwitch as their agent.
 const HARDWARE_WORDS: [&str; 20] = [
     "arista",
     "aruba",

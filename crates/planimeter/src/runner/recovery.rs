@@ -18,7 +18,8 @@ pub struct Recovered {
     pub needs_reset: bool,
 }
 
-/// Waits until every switch of a target responds again after its module ended this way, and empties the target.
+/// Waits until every switch of a target responds again after its module ended this way, and empties
+/// the target.
 ///
 /// Returns `None` if no switch had a fault.
 pub fn look_after(

@@ -115,7 +115,8 @@ pub(super) fn planned(plan: &Plan, trials: u64, done: u64) -> Event {
     Event::Planned { trials, done, trial_s: if count > 0 { seconds / count as f64 } else { 0.0 } }
 }
 
-/// Returns the event of a trial that begins, or of a module if there is none, with its approximate duration.
+/// Returns the event of a trial that begins, or of a module if there is none, with its approximate
+/// duration.
 pub(super) fn trial_begun(
     facts: &Facts<'_>,
     (trial, seconds): (Option<&Trial>, f64),

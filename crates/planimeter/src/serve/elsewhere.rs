@@ -1,4 +1,5 @@
-//! Runs of a team store: listed together with the local runs, and downloaded when a client opens one.
+//! Runs of a team store: listed together with the local runs, and downloaded when a client opens
+//! one.
 //!
 //! Invariants:
 //! - Downloaded runs are in a private folder that is deleted when the server ends.
@@ -65,7 +66,8 @@ impl Kept {
         Kept { store, brought: Mutex::default() }
     }
 
-    /// Sends the local runs, then lists all runs of the store; returns the error if the store does not respond.
+    /// Sends the local runs, then lists all runs of the store; returns the error if the store does
+    /// not respond.
     pub(super) fn runs(
         &self,
         runs: &Path,

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - The text of a field is the value of its option and cannot become another option.
-//! - A browser starts no program but this one, neither by a field nor by a plan. Commands, scripts and other builds
-//!   are available on the command line only.
+//! - A browser starts no program but this one, neither by a field nor by a plan. Commands, scripts
+//!   and other builds are available on the command line only.
 
 use std::path::Path;
 

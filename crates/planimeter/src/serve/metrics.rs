@@ -1,7 +1,7 @@
 //! Metrics for Prometheus, in its text format (version 0.0.4).
 //!
-//! They cover the active runs, with the values that a page shows, and the server itself. Invariant: external names
-//! are escaped inside their quotes.
+//! They cover the active runs, with the values that a page shows, and the server itself. Invariant:
+//! external names are escaped inside their quotes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! Common parts of all pages: the style of reports, the navigation, and no external resources.
 //!
-//! Invariant: `maud` escapes text from runs and from requests. Pages contain no inline style or script, so that the
-//! content security policy can forbid both.
+//! Invariant: `maud` escapes text from runs and from requests. Pages contain no inline style or
+//! script, so that the content security policy can forbid both.
 
 use maud::{DOCTYPE, Markup, html};
 use results::page::STYLE;

@@ -1,7 +1,8 @@
 //! HTTP routes of the server: pages, events, files and metrics.
 //!
 //! Every request passes authentication first. Invariants:
-//! - Each response is restricted to this browser and this page (no store, no frames, no script but the server's own).
+//! - Each response is restricted to this browser and this page (no store, no frames, no script but
+//!   the server's own).
 //! - Work that needs the disk runs outside the event loop, with a limit on concurrent requests.
 //! - A request that cannot be served gets a one-line response.
 
@@ -39,8 +40,8 @@ const ALIVE: Duration = Duration::from_secs(5);
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Content security policy of files in runs: a report's own script runs in a sandbox without an origin and without
-/// network access.
+/// Content security policy of files in runs: a report's own script runs in a sandbox without an
+/// origin and without network access.
 const POLICY_FILE: &str = "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; \
                            script-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'; \
                            frame-ancestors 'none'";
@@ -111,7 +112,8 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
     let headers = answer.headers_mut();
     let fixed = [
         (header::CACHE_CONTROL, "no-store"),
-        // With no referrer policy at all, browsers would not state either that a form comes from this server.
+        // With no referrer policy at all, browsers would not state either that a form comes from
+        // this server.
         (header::REFERRER_POLICY, "same-origin"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
@@ -133,8 +135,8 @@ async fn answered(request: Request, next: Next) -> Response {
 
 /// Returns the cookie that replaces the token in the address of later requests.
 ///
-/// The first visit sets the cookie with a page instead of a redirect: a `SameSite=Strict` cookie is not sent along a
-/// redirect that another site started.
+/// The first visit sets the cookie with a page instead of a redirect: a `SameSite=Strict` cookie is
+/// not sent along a redirect that another site started.
 fn cookie(shared: &Shared) -> String {
     let (name, token) = (door::cookie_name(shared.port), shared.token.text());
     format!("{name}={token}; HttpOnly; SameSite=Strict; Path=/")

@@ -1,9 +1,11 @@
 //! Starts runs: the same program, in a separate process, with a command line that the page shows.
 //!
-//! The program itself checks the command line (`--dry-run`), so that there is only one parser. Invariants:
+//! The program itself checks the command line (`--dry-run`), so that there is only one parser.
+//! Invariants:
 //! - At most one run is active.
 //! - The process outlives the server, and ends cleanly on SIGINT.
-//! - The signal is sent only before the process is reaped, so that its process id cannot belong to another process.
+//! - The signal is sent only before the process is reaped, so that its process id cannot belong to
+//!   another process.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -184,7 +186,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the last output lines, and reads all output so that the process never blocks on a full pipe.
+/// Keeps the last output lines, and reads all output so that the process never blocks on a full
+/// pipe.
 fn listen(mut pipe: impl Read, current: &Mutex<Option<Begun>>, process: u32) {
     let (mut bytes, mut line) = ([0; 4096], Vec::new());
     while let Ok(count) = pipe.read(&mut bytes) {

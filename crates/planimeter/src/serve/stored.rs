@@ -1,7 +1,7 @@
 //! Stored runs: listed by the index, opened and compared.
 //!
-//! Invariants: an unreadable run is listed with the reason and hides no other run. Lists have limits, and pages state
-//! how much is beyond them.
+//! Invariants: an unreadable run is listed with the reason and hides no other run. Lists have
+//! limits, and pages state how much is beyond them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -118,7 +118,8 @@ fn filters<'a>(given: &impl Fn(&str) -> Option<&'a (String, String)>) -> Markup 
 /// Folders of local runs by the id that a team store gives them.
 pub(super) type Here = BTreeMap<String, String>;
 
-/// Returns a run's name on this server: a remote run is addressed by its id, because a local folder may have the same name.
+/// Returns a run's name on this server: a remote run is addressed by its id, because a local folder
+/// may have the same name.
 pub(super) fn name(id: Option<&String>, folder: &str, here: &Here) -> String {
     match id {
         Some(id) => here.get(id).unwrap_or(id).clone(),
@@ -237,7 +238,8 @@ pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, Strin
     ))
 }
 
-/// Returns the run that a name selects, and its target: `RUN` or `RUN:TARGET`, as `planimeter compare` takes them.
+/// Returns the run that a name selects, and its target: `RUN` or `RUN:TARGET`, as `planimeter
+/// compare` takes them.
 fn named<'a>(folder: &Path, name: &'a str) -> Option<(PathBuf, Option<&'a str>)> {
     if let Some(run) = files::run(folder, name) {
         return Some((run, None));

@@ -1,7 +1,7 @@
 //! Diagram of the tester and its targets; a script writes the rates of the ports into it.
 //!
-//! Each target has a row, with one wire for sent frames and one for received frames. The switches of a network are in
-//! sequence.
+//! Each target has a row, with one wire for sent frames and one for received frames. The switches
+//! of a network are in sequence.
 
 use maud::{Markup, html};
 

@@ -1,7 +1,8 @@
 //! Trends of stored runs: how a metric changed over time, in pictures and lists.
 //!
-//! Invariants: values of other links, parameters, efforts, kinds of hosts or version families are never in one picture; runs lie
-//! along the axis where their time is; what is beyond a limit is mentioned.
+//! Invariants: values of other links, parameters, efforts, kinds of hosts or version families are
+//! never in one picture; runs lie along the axis where their time is; what is beyond a limit is
+//! mentioned.
 
 use maud::{Markup, html};
 use results::change::{self, Change};

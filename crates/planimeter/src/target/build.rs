@@ -1,10 +1,11 @@
-//! Targets from another build of this program, with their names on the command line, which live as long as the process.
+//! Targets from another build of this program, with their names on the command line, which live as
+//! long as the process.
 //!
-//! A name is `TARGET@PROGRAM`, such as `ours@./before/planimeter`: the switch, bridge, router or tagger of the
-//! program at that path. `ovs@PREFIX` is the Open vSwitch installed below this folder, such as a fork configured with
-//! `--prefix=/opt/ovs`. The tester always comes from this program, so that one and the same tester measures both
-//! builds. Invariant: equal texts give equal [`BuildTarget`]s, so that a target's kind stays a small value that is
-//! copied.
+//! A name is `TARGET@PROGRAM`, such as `ours@./before/planimeter`: the switch, bridge, router or
+//! tagger of the program at that path. `ovs@PREFIX` is the Open vSwitch installed below this
+//! folder, such as a fork configured with `--prefix=/opt/ovs`. The tester always comes from this
+//! program, so that one and the same tester measures both builds. Invariant: equal texts give equal
+//! [`BuildTarget`]s, so that a target's kind stays a small value that is copied.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,12 @@
 //! User devices, with their names on the command line, which live as long as the process.
 //!
-//! `openflow:URL,ports=N@IF+N@IF` is a switch that the tester's controller programs, `device:ports=N@IF+N@IF` a
-//! bridge and `device:router,ports=N@IF+N@IF` a router; their configuration stays unchanged. `N@IF` means that the
-//! device's port N is cabled to this host's interface IF.
+//! `openflow:URL,ports=N@IF+N@IF` is a switch that the tester's controller programs,
+//! `device:ports=N@IF+N@IF` a bridge and `device:router,ports=N@IF+N@IF` a router; their
+//! configuration stays unchanged. `N@IF` means that the device's port N is cabled to this host's
+//! interface IF.
 //!
-//! Invariant: equal texts give equal [`Device`]s, so that a target's kind stays a small value that is copied.
+//! Invariant: equal texts give equal [`Device`]s, so that a target's kind stays a small value that
+//! is copied.
 
 /// Connections to a device's control channel.
 mod reach;
@@ -64,7 +66,8 @@ pub struct Said {
     pub ports: Vec<(u32, String)>,
     /// Its SNMP agent, in the syntax of `--set snmp`.
     pub snmp: Option<String>,
-    /// The MAC addresses of a router's ports, as far as they are given; `None` if it is not a router.
+    /// The MAC addresses of a router's ports, as far as they are given; `None` if it is not a
+    /// router.
     pub router: Option<Vec<Mac>>,
     /// Whether it is hardware or software, if the user declares it.
     pub implementation: Option<Implementation>,

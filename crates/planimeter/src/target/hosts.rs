@@ -1,7 +1,7 @@
 //! Host tasks at the ends of a site's links, in a thread that lives as long as one task.
 //!
-//! The measuring thread starts it. It stays on the tester's cores, as the tester's programs do; the target's cores
-//! are left to the target.
+//! The measuring thread starts it. It stays on the tester's cores, as the tester's programs do; the
+//! target's cores are left to the target.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -207,8 +207,8 @@ fn transferred(
     }))
 }
 
-/// A program at an interface that removes VLAN tags from received frames, since small kernels have no VLAN devices.
-/// It is detached on drop.
+/// A program at an interface that removes VLAN tags from received frames, since small kernels have
+/// no VLAN devices. It is detached on drop.
 struct Untagged(Option<Interface>);
 
 impl Untagged {

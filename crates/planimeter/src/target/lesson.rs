@@ -1,8 +1,8 @@
 //! MAC addresses that a bridge learns from frames before a measurement.
 //!
-//! Each station sends frames into the port behind which the traffic will expect it. A frame may be lost, or not be
-//! learned from (Open vSwitch learns in the slow path and may fall behind). All frames are then sent again until the
-//! target reports all addresses.
+//! Each station sends frames into the port behind which the traffic will expect it. A frame may be
+//! lost, or not be learned from (Open vSwitch learns in the slow path and may fall behind). All
+//! frames are then sent again until the target reports all addresses.
 
 use instrument::rig::RigError;
 use instrument::stream::Rate;

@@ -1,10 +1,10 @@
-//! VLAN tagging in the Linux kernel: tc-BPF programs at the ingress of two interfaces, generated from the setup's
-//! rules.
+//! VLAN tagging in the Linux kernel: tc-BPF programs at the ingress of two interfaces, generated
+//! from the setup's rules.
 //!
-//! A VLAN device adds the same tag to every frame, and small kernels lack such devices; tagging by conditions needs a
-//! classifier. The same two programs therefore work on every kernel: `ports` writes and loads them, the lab attaches
-//! them. Invariant: programs are attached to interfaces of the target's namespace and are removed with it; a stopped
-//! target leaves no program behind.
+//! A VLAN device adds the same tag to every frame, and small kernels lack such devices; tagging by
+//! conditions needs a classifier. The same two programs therefore work on every kernel: `ports`
+//! writes and loads them, the lab attaches them. Invariant: programs are attached to interfaces of
+//! the target's namespace and are removed with it; a stopped target leaves no program behind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Targets in processes of their own, connected to the tester by shared memory (memif).
 //!
-//! The tester provides the memory of every port, and the target listens. Without a target, the tester's two ports are
-//! the ends of one wire. A frame that finds a full ring is lost on the link, as on a cable. Polling data planes never
-//! leave their core, so inactive targets are stopped and only the measured one runs. Flow caches are filled before
-//! each trial (`warming`).
+//! The tester provides the memory of every port, and the target listens. Without a target, the
+//! tester's two ports are the ends of one wire. A frame that finds a full ring is lost on the link,
+//! as on a cable. Polling data planes never leave their core, so inactive targets are stopped and
+//! only the measured one runs. Flow caches are filled before each trial (`warming`).
 
 /// Decides when caches are filled.
 pub mod warming;
@@ -55,12 +55,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Busy-poll time of our switch after the last frame, in microseconds; it spans a trial's pauses.
 const SPIN_US: &str = "1000000";
 
-/// Interval at which the tester checks progress while caches are filled; in between, the process that fills them has
-/// the core.
+/// Interval at which the tester checks progress while caches are filled; in between, the process
+/// that fills them has the core.
 pub(super) const EASE: Nanos = Nanos::from_millis(1);
 
-/// Counter of upcalls that failed. Either the frame was dropped, or it was forwarded and the datapath had no room for
-/// its flow. The drop counters distinguish the two cases.
+/// Counter of upcalls that failed. Either the frame was dropped, or it was forwarded and the
+/// datapath had no room for its flow. The drop counters distinguish the two cases.
 const FAILED_UPCALLS: &str = "datapath.miss_with_failed_upcall";
 
 /// Delay of those drop counters, which threads publish once a second.
@@ -404,7 +404,8 @@ impl WorksOn for MemifTarget {
 impl MemifTarget {
     /// Runs a trial in which the target is stopped, restarted and configured again.
     ///
-    /// The restart clears the last set-up. The tester's ends of the links reconnect until the target responds.
+    /// The restart clears the last set-up. The tester's ends of the links reconnect until the
+    /// target responds.
     fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
         let (setup, addresses) = (self.holds, self.addresses());
         let Self { kind, site, peer, access, rig, stop, .. } = self;
@@ -435,7 +436,8 @@ pub(super) fn tuning(kind: TargetKind) -> Tuning {
     }
 }
 
-/// Returns whether a target caches decisions, so that it behaves differently after the first packets of a flow.
+/// Returns whether a target caches decisions, so that it behaves differently after the first
+/// packets of a flow.
 pub(super) fn has_caches(kind: TargetKind) -> bool {
     kind.is_dpdk() && kind.technology() == Technology::OpenFlow
 }
@@ -455,7 +457,8 @@ pub(super) fn tour(setup: &Setup, addresses: &Addresses, trial: &Trial) -> Trial
     }
 }
 
-/// Fills the caches of a switch: repeats the pass until one is served wholly from the caches, or `patience` ends.
+/// Fills the caches of a switch: repeats the pass until one is served wholly from the caches, or
+/// `patience` ends.
 pub(super) fn fill_caches(
     rig: &mut LiveRig,
     peer: &mut dyn Peer,
@@ -525,7 +528,8 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
                     }
                     _ => {}
                 }
-                // Open vSwitch has a hundred internal event counters, which are of no use to a reader.
+                // Open vSwitch has a hundred internal event counters, which are of no use to a
+                // reader.
                 if !name.starts_with("coverage.") {
                     snapshot.counters.insert(name, value);
                 }
@@ -535,8 +539,8 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
     snapshot
 }
 
-/// Returns the work of the polling thread. The counters of Open vSwitch sum frames and cycles over all its threads,
-/// where only one of them polls.
+/// Returns the work of the polling thread. The counters of Open vSwitch sum frames and cycles over
+/// all its threads, where only one of them polls.
 fn work(kind: TargetKind, counters: &BTreeMap<String, u64>) -> Option<Work> {
     let count = |name: &str| counters.get(name).copied();
     if kind.is_ours() {

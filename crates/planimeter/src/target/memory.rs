@@ -1,9 +1,9 @@
-//! Targets in this process, connected to the tester by in-memory rings of frames, or without a link by replayed
-//! frames (`replay`).
+//! Targets in this process, connected to the tester by in-memory rings of frames, or without a link
+//! by replayed frames (`replay`).
 //!
-//! In real time, the target has its own thread and core during a trial. In virtual time, it alternates with the
-//! tester, on links that serialize frames at the nominal capacity. Between trials only the code that installs entries
-//! runs the target, so nothing is shared.
+//! In real time, the target has its own thread and core during a trial. In virtual time, it
+//! alternates with the tester, on links that serialize frames at the nominal capacity. Between
+//! trials only the code that installs entries runs the target, so nothing is shared.
 
 /// Networks of several switches.
 mod network;
@@ -236,7 +236,8 @@ impl MemoryBench {
         (self.end(near), self.end(far))
     }
 
-    /// Creates one end of a link: in virtual time it serializes, in real time it drops frames beyond its capacity.
+    /// Creates one end of a link: in virtual time it serializes, in real time it drops frames
+    /// beyond its capacity.
     fn end(&self, port: MemoryPort) -> Box<dyn Port> {
         match (self.parameters.simulated, self.parameters.capacity) {
             (true, Capacity::BitsPerSecond(bits)) => {
@@ -334,7 +335,8 @@ fn key_of(kind: TargetKind) -> u64 {
     0x706c_616e_696d_0000_u64.wrapping_add(place.unwrap_or_else(named))
 }
 
-/// Returns the router's interfaces. A port in memory has no address, so the configuration provides one.
+/// Returns the router's interfaces. A port in memory has no address, so the configuration provides
+/// one.
 fn router_config(cache: usize, ports: usize) -> RouterConfig {
     let interface = |own: PortAddress| {
         let PortAddress { port, address, length } = own;
@@ -623,8 +625,8 @@ fn adopted_stamped(node: &mut Node, clock: &Arc<AtomicU64>, now: Nanos) -> Box<d
     Box::new(ours)
 }
 
-/// Runs a module in real time while a separate thread runs the node, which receives the ends of new connections;
-/// returns how long the node ran.
+/// Runs a module in real time while a separate thread runs the node, which receives the ends of new
+/// connections; returns how long the node ran.
 fn staged(
     rig: &mut LiveRig,
     node: &mut Node,

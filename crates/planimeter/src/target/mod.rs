@@ -1,7 +1,7 @@
 //! Targets and their links to the tester.
 //!
-//! A [`Target`] is one device with the tester's ports on both sides. The tester programs it, offers trials and reads
-//! its loss counters. Each link has a file; names are in `name`.
+//! A [`Target`] is one device with the tester's ports on both sides. The tester programs it, offers
+//! trials and reads its loss counters. Each link has a file; names are in `name`.
 
 /// Names of targets and links.
 pub mod name;
@@ -230,8 +230,8 @@ pub trait Target {
     /// Installs the setup, and removes everything else.
     fn install(&mut self, setup: &Setup) -> Result<(), TargetError>;
 
-    /// Fills its caches with the installed flows, so that the trial meets them in steady state; returns the result if
-    /// it has caches.
+    /// Fills its caches with the installed flows, so that the trial meets them in steady state;
+    /// returns the result if it has caches.
     fn warm(&mut self, _trial: &Trial) -> Result<Option<Warmed>, TargetError> {
         Ok(None)
     }
@@ -294,8 +294,8 @@ fn alone(rig: &mut LiveRig, module: &mut dyn Module) -> StageReport {
     rig.stage(module, &Scene::default(), &mut |_, _| Err(no_controller()))
 }
 
-/// Runs a module in real time on a target with this control channel. A target without a controller supports only
-/// modules that need none.
+/// Runs a module in real time on a target with this control channel. A target without a controller
+/// supports only modules that need none.
 fn stage(
     rig: &mut LiveRig,
     access: &Access,
@@ -320,8 +320,8 @@ pub(crate) const ADDRESSES: Addresses = Addresses::numbered([2, 0x49, 0, 0, 0], 
 /// Result of filling a target's caches before a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Warmed {
-    /// Whether the caches are in steady state; if not, the next measurement does not show the target's normal
-    /// operation.
+    /// Whether the caches are in steady state; if not, the next measurement does not show the
+    /// target's normal operation.
     pub is_steady: bool,
     /// Passes over every flow.
     pub passes: u64,
@@ -385,8 +385,8 @@ impl Snapshot {
 
     /// Adds counters with dotted names, and returns whether the target reports losses.
     ///
-    /// `ports.1.drops.REASON` and `drops.REASON` are frames that the target lost, and so are some [events of Open
-    /// vSwitch](lost_in_ovs). All others are plain counters.
+    /// `ports.1.drops.REASON` and `drops.REASON` are frames that the target lost, and so are some
+    /// [events of Open vSwitch](lost_in_ovs). All others are plain counters.
     pub fn add(&mut self, counters: BTreeMap<String, u64>) -> bool {
         let mut tells = false;
         for (name, value) in counters {
@@ -414,11 +414,13 @@ impl Snapshot {
     }
 }
 
-/// Returns where and why Open vSwitch lost the frames of this event counter, if it counts lost frames.
+/// Returns where and why Open vSwitch lost the frames of this event counter, if it counts lost
+/// frames.
 ///
-/// Lost frames are those that its datapath dropped, and packet-ins that found the queue of a hundred to the
-/// connection full (`rconn_send_with_limit`). Frames that an action handed to user space, mostly to a controller, are
-/// not: the datapath counts each of them as dropped because it does not see what user space does with them.
+/// Lost frames are those that its datapath dropped, and packet-ins that found the queue of a
+/// hundred to the connection full (`rconn_send_with_limit`). Frames that an action handed to user
+/// space, mostly to a controller, are not: the datapath counts each of them as dropped because it
+/// does not see what user space does with them.
 fn lost_in_ovs(name: &str) -> Option<(&'static str, &str)> {
     match name {
         "coverage.rconn_overflow" => Some(("control channel", "queue_to_controller_full")),

@@ -1,7 +1,9 @@
-//! Targets that emulate a hardware model, with their names on the command line, which live as long as the process.
+//! Targets that emulate a hardware model, with their names on the command line, which live as long
+//! as the process.
 //!
-//! A name is `ours:model=NAME[,mode=openflow|legacy]`; NAME is a built-in model or a file. Invariant: equal texts
-//! give equal [`ModelTarget`]s, so that a target's kind stays a small value that is copied.
+//! A name is `ours:model=NAME[,mode=openflow|legacy]`; NAME is a built-in model or a file.
+//! Invariant: equal texts give equal [`ModelTarget`]s, so that a target's kind stays a small value
+//! that is copied.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -22,7 +22,8 @@ pub enum TargetKind {
     Ours,
     /// Our OpenFlow switch; it serves frames in order of arrival across all ports.
     OursFirstCome,
-    /// Our OpenFlow switch, with a separate thread for frames over links where it normally has one thread.
+    /// Our OpenFlow switch, with a separate thread for frames over links where it normally has one
+    /// thread.
     OursFrameThread,
     /// Our learning bridge.
     Bridge,
@@ -64,7 +65,8 @@ pub enum TargetKind {
     Build(BuildTarget),
 }
 
-/// Forwarding technology; it determines the entries that a target needs and the traffic that suits it.
+/// Forwarding technology; it determines the entries that a target needs and the traffic that suits
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Technology {
     /// Forwards by flow entries that a controller installs.
@@ -277,8 +279,8 @@ impl TargetKind {
 
     /// Returns whether it learns addresses from frames, or is a cable, which needs no learning.
     ///
-    /// Our switch does not count: it forgets after five minutes what it learns for NORMAL, and a bridge exists for
-    /// that test.
+    /// Our switch does not count: it forgets after five minutes what it learns for NORMAL, and a
+    /// bridge exists for that test.
     pub fn learns(self) -> bool {
         let is_our_switch = self.is_ours() && self.technology() == Technology::OpenFlow;
         let is_network = matches!(self, TargetKind::Network(_));
@@ -329,7 +331,8 @@ impl TargetKind {
             _ if matches!(self, TargetKind::Device(_)) => false,
             // The order of arrival needs timestamps, which shared memory does not have.
             Link::VethXdp | Link::Memif if self == TargetKind::OursFirstCome => false,
-            // Over shared memory and AF_XDP our switch has that thread anyway, and in this process it has none.
+            // Over shared memory and AF_XDP our switch has that thread anyway, and in this process
+            // it has none.
             _ if self == TargetKind::OursFrameThread => link == Link::Veth,
             // A model has no separate thread for frames and no zero-copy path.
             Link::VethXdp | Link::Replay if matches!(self, TargetKind::Model(_)) => false,

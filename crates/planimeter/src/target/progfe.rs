@@ -1,8 +1,9 @@
-//! Targets programmed by a ProGFE graph, with their names on the command line, which live as long as the process.
+//! Targets programmed by a ProGFE graph, with their names on the command line, which live as long
+//! as the process.
 //!
-//! A name is `progfe:FILE`; the file is a runnable program. The program's classes determine whether it is measured as
-//! a bridge, router or tagger. Invariant: equal texts give equal [`ProGfeTarget`]s, so that a target's kind stays a
-//! small value that is copied.
+//! A name is `progfe:FILE`; the file is a runnable program. The program's classes determine whether
+//! it is measured as a bridge, router or tagger. Invariant: equal texts give equal
+//! [`ProGfeTarget`]s, so that a target's kind stays a small value that is copied.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -131,8 +132,8 @@ impl ProGfeTarget {
         Arc::clone(&self.kept().program)
     }
 
-    /// Returns the number of ports that its program declares: from 1 on without a gap, since the tester connects to
-    /// them in order.
+    /// Returns the number of ports that its program declares: from 1 on without a gap, since the
+    /// tester connects to them in order.
     pub fn ports(self) -> usize {
         let program = self.program();
         let is_declared = |number: &u32| program.ports.iter().any(|port| port.number == *number);

@@ -1,7 +1,8 @@
 //! Capture of a module's control channel: TCP over the loopback interface of a target's namespace.
 //!
-//! A target of the lab normally uses a Unix socket, which passes no interface. If timestamps from the wire are
-//! requested, its switch also listens on TCP in its namespace, and connections are opened from there.
+//! A target of the lab normally uses a Unix socket, which passes no interface. If timestamps from
+//! the wire are requested, its switch also listens on TCP in its namespace, and connections are
+//! opened from there.
 
 use instrument::module::{Module, StageReport};
 use instrument::rig::Rig;

@@ -1,7 +1,8 @@
-//! SNMP agents of targets: external agents that the lab starts, agents of devices, and simulated agents.
+//! SNMP agents of targets: external agents that the lab starts, agents of devices, and simulated
+//! agents.
 //!
-//! A simulated agent reports the simulated node's counters as IF-MIB defines them, and the node's utilization since
-//! the last request. It takes [`THINKS`] for each request.
+//! A simulated agent reports the simulated node's counters as IF-MIB defines them, and the node's
+//! utilization since the last request. It takes [`THINKS`] for each request.
 
 use std::collections::VecDeque;
 
@@ -30,7 +31,8 @@ const ENGINE_ID: &[u8] = b"\x80\x00\x00\x00\x04planimeter";
 /// Size limit of a request to a simulated agent, in bytes.
 const QUESTION_BYTES_MAX: usize = 4096;
 
-/// Returns the agent of a target in a namespace, if one is configured, and the process that the lab started for it.
+/// Returns the agent of a target in a namespace, if one is configured, and the process that the lab
+/// started for it.
 pub fn beside(
     site: &Site,
     witness: &Witness,
@@ -48,7 +50,8 @@ pub fn beside(
     }
 }
 
-/// Returns the agent of a device for a network of switches; an agent of the lab could belong to none of them.
+/// Returns the agent of a device for a network of switches; an agent of the lab could belong to
+/// none of them.
 pub fn of_network(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
     if let Some(At::Lab) = witness.at {
         let what = "the lab has no SNMP agent for the switches of a topology (hint: use --set \
@@ -156,8 +159,8 @@ impl Simulated {
         (Simulated { end: far, agent, owed, told }, asks)
     }
 
-    /// Receives requests and sends replies; returns when the next reply is ready. `busy` is the node's total busy
-    /// time.
+    /// Receives requests and sends replies; returns when the next reply is ready. `busy` is the
+    /// node's total busy time.
     pub fn step(&mut self, node: &mut Node, busy: Nanos, now: Nanos) -> Option<Nanos> {
         let mut buffer = [0; QUESTION_BYTES_MAX];
         while let Ok(Some(count)) = self.end.receive(&mut buffer) {

@@ -3,7 +3,8 @@
 //! A bundle may come from another user. Invariants:
 //! - Commands, scripts, other programs and interfaces of this host are used only with `--trust`.
 //! - A bundle's plan names no file outside the bundle.
-//! - Its runs get a folder of their own, together with the bundle's files, so that file names in the plan stay valid.
+//! - Its runs get a folder of their own, together with the bundle's files, so that file names in
+//!   the plan stay valid.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,9 @@
-//! Contents of a bundle: the run's folder, the plan that repeats it, and every file that the plan names.
+//! Contents of a bundle: the run's folder, the plan that repeats it, and every file that the plan
+//! names.
 //!
 //! Invariants:
-//! - A file within the folder in which the run was started keeps its name, so that targets keep theirs.
+//! - A file within the folder in which the run was started keeps its name, so that targets keep
+//!   theirs.
 //! - Any other file gets a name below `outside/`, and the plan uses that name.
 //! - Secrets and other programs are listed and left out.
 

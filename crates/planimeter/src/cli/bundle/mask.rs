@@ -1,8 +1,10 @@
-//! Anonymized bundles: records, trials, logs and plan with pseudonyms, a report rebuilt from them, and no captures.
+//! Anonymized bundles: records, trials, logs and plan with pseudonyms, a report rebuilt from them,
+//! and no captures.
 //!
 //! Invariants:
 //! - One real name has one pseudonym everywhere.
-//! - Data derived from a record is derived from the anonymized record, so that it can contain nothing else.
+//! - Data derived from a record is derived from the anonymized record, so that it can contain
+//!   nothing else.
 //! - A file that cannot be anonymized is left out and listed.
 //! - An anonymized record is still a valid record; otherwise no bundle is written.
 

@@ -137,7 +137,8 @@ pub fn files_below(folder: &Path) -> Result<(Vec<String>, Vec<String>), Failure>
         for entry in fs::read_dir(&at).map_err(|error| refused(&at, error))? {
             let entry = entry.map_err(|error| refused(&at, error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            // A signature is valid on this host only, and an unfinished file is not part of the run.
+            // A signature is valid on this host only, and an unfinished file is not part of the
+            // run.
             if name == SIGNATURE_FILE || name.ends_with(".part") {
                 continue;
             }

@@ -3,7 +3,8 @@
 //! Invariants:
 //! - Nothing is written outside the given folder, over an existing file, or through a link.
 //! - An entry that is not a regular file with a plain name makes the bundle invalid.
-//! - Names, entries and bytes, packed and unpacked, have limits, so that no archive can fill disk or memory.
+//! - Names, entries and bytes, packed and unpacked, have limits, so that no archive can fill disk
+//!   or memory.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -64,8 +65,8 @@ pub struct Opened {
     pub plan: String,
 }
 
-/// Reads a bundle's description and plan, and unpacks the entries below one of its folders (`files`, `run`) into an
-/// existing folder.
+/// Reads a bundle's description and plan, and unpacks the entries below one of its folders
+/// (`files`, `run`) into an existing folder.
 pub fn unpack(file: &Path, folder: &str, into: &Path) -> Result<Opened, Fault> {
     unpack_up_to(BYTES_MAX, file, folder, into)
 }

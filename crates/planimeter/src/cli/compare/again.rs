@@ -37,8 +37,8 @@ pub(super) fn measured(
 
 /// Measures targets again, with more repeats, before a gate may fail.
 ///
-/// Calls `measure` with the arguments of the first measurement, changed in experiments, repeats and seed, and with
-/// the number of the round.
+/// Calls `measure` with the arguments of the first measurement, changed in experiments, repeats and
+/// seed, and with the number of the round.
 pub(in crate::cli) fn confirm(
     found: &mut Contrast,
     first: &Record,
@@ -71,8 +71,8 @@ pub(in crate::cli) fn sides<'a>(names: [&'a str; 2], record: &'a Record) -> [Sid
     names.map(|name| Side { name, record, target: Some(name) })
 }
 
-/// Describes the first measurement and its approximate duration; results that are not clearly passed are measured
-/// again.
+/// Describes the first measurement and its approximate duration; results that are not clearly
+/// passed are measured again.
 pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
     let dry = run::dry(&run::new_plan(&asked(arguments)?)?);
     let again: Vec<String> = REPEATED_BY.iter().map(|times| format!("{times} times")).collect();
@@ -87,7 +87,8 @@ pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
 /// Parameter that takes relative loads from the maximum of one target instead of each target's own.
 const LOAD_OF: &str = "load_of";
 
-/// Returns the catalog entries of these experiments, except for scripts, which would have to be started.
+/// Returns the catalog entries of these experiments, except for scripts, which would have to be
+/// started.
 fn entries(experiments: &[String]) -> Vec<&'static catalog::Entry> {
     let names = experiments.iter().filter(|name| !is_script(name));
     names.flat_map(|name| catalog::find(name).unwrap_or_default()).collect()
@@ -104,7 +105,8 @@ fn taken(set: &[String], experiments: &[String]) -> Vec<String> {
     set.iter().filter(|text| has_script || is_taken(text)).cloned().collect()
 }
 
-/// Offers both targets the baseline's loads: latencies at shares of each target's own maximum are not comparable.
+/// Offers both targets the baseline's loads: latencies at shares of each target's own maximum are
+/// not comparable.
 pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
     let is_set = asked.set.iter().any(|it| it.split('=').next() == Some(LOAD_OF));
     let takes = |entry: &&catalog::Entry| entry.takes(LOAD_OF).is_some();

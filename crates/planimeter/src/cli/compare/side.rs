@@ -1,7 +1,7 @@
 //! BASE and NEW of a comparison: stored runs, targets of stored runs, or available targets.
 //!
-//! Invariant: a folder is always a run, even if its name has another meaning. If only the cells of a run are needed,
-//! its trials are not read.
+//! Invariant: a folder is always a run, even if its name has another meaning. If only the cells of
+//! a run are needed, its trials are not read.
 
 use std::path::{Path, PathBuf};
 

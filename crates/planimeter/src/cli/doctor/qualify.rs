@@ -1,5 +1,5 @@
-//! `planimeter doctor --calibrate`: measures the tester without a target over each available link, and explains what
-//! this means for results.
+//! `planimeter doctor --calibrate`: measures the tester without a target over each available link,
+//! and explains what this means for results.
 //!
 //! Each link has a separate thread, because a tester pins its thread to its core permanently.
 

@@ -1,4 +1,5 @@
-//! Components of LFB instances by name: `lpm.IPv4PrefixTable[3]`, `EtherMACIn:2.AdminStatus`, `FEPO.CEID`.
+//! Components of LFB instances by name: `lpm.IPv4PrefixTable[3]`, `EtherMACIn:2.AdminStatus`,
+//! `FEPO.CEID`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

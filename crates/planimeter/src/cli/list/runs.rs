@@ -1,4 +1,5 @@
-//! `planimeter list runs`: lists the stored runs of a folder or a team store, and the trend of a metric.
+//! `planimeter list runs`: lists the stored runs of a folder or a team store, and the trend of a
+//! metric.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -119,7 +120,8 @@ fn line(row: &RunRow) -> String {
     line.replace(char::is_control, " ")
 }
 
-/// Converts the values of a metric to JSON; the first one after a change point has a `change_ratio`.
+/// Converts the values of a metric to JSON; the first one after a change point has a
+/// `change_ratio`.
 fn rows_with_changes(rows: &[TrendRow]) -> serde_json::Value {
     let series = rows.chunk_by(TrendRow::is_of_series).map(|series| {
         let mut all = serde_json::to_value(series).expect("rows are plain data");

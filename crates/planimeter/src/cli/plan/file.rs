@@ -21,8 +21,8 @@
 //! base = "ours"
 //! ```
 //!
-//! A plan with one step needs no `[[step]]`. Invariant: a step's keys are those of `planimeter run` with the same
-//! meaning, and override those of the plan.
+//! A plan with one step needs no `[[step]]`. Invariant: a step's keys are those of `planimeter run`
+//! with the same meaning, and override those of the plan.
 
 use results::gate::{Gate, GateError};
 use toml::Spanned;

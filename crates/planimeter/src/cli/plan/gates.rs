@@ -1,8 +1,9 @@
 //! Gates of a plan: comparisons, judged as `planimeter compare` does.
 //!
-//! A baseline is a target of the same step or a stored run. Targets are measured in turns, and again before a gate
-//! may fail; a stored run is compared directly. Invariants: a plan is invalid unless every gate has a comparison in
-//! at least one step. A gate without a result of its metric in any step is an error, never passed.
+//! A baseline is a target of the same step or a stored run. Targets are measured in turns, and
+//! again before a gate may fail; a stored run is compared directly. Invariants: a plan is invalid
+//! unless every gate has a comparison in at least one step. A gate without a result of its metric
+//! in any step is an error, never passed.
 
 use std::path::{Path, PathBuf};
 
@@ -188,7 +189,8 @@ fn own_name(text: &str) -> Option<&'static str> {
     text.parse::<TargetKind>().ok().map(TargetKind::name)
 }
 
-/// Resolves a stored run or campaign, by its folder or its name in the folder of runs, and its target.
+/// Resolves a stored run or campaign, by its folder or its name in the folder of runs, and its
+/// target.
 pub fn run_of(text: &str, out: &Path) -> Option<(PathBuf, Option<String>)> {
     if text.parse::<TargetKind>().is_ok() {
         return None;
@@ -252,8 +254,8 @@ impl Task {
     }
 }
 
-/// Judges all gates. Results that are not clearly passed are measured again by `measure`, if possible, into a folder
-/// of that name.
+/// Judges all gates. Results that are not clearly passed are measured again by `measure`, if
+/// possible, into a folder of that name.
 pub fn judged(
     plan: &Plan,
     records: &[Record],

@@ -1,6 +1,7 @@
 //! TOML tables with the positions of their values, and errors with positions.
 //!
-//! Source: TOML 1.0. Invariant: parsing continues after an error, so that all errors are reported together.
+//! Source: TOML 1.0. Invariant: parsing continues after an error, so that all errors are reported
+//! together.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -84,7 +85,8 @@ pub fn parsed<'a>(text: &'a str, faults: &mut Faults) -> Spanned<DeTable<'a>> {
     table
 }
 
-/// Returns the known keys of a table; an unknown key is an error that suggests the most similar known one.
+/// Returns the known keys of a table; an unknown key is an error that suggests the most similar
+/// known one.
 pub fn rows<'a>(
     table: &'a DeTable<'a>,
     known: &[&str],
@@ -157,7 +159,8 @@ pub fn count(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Op
     found
 }
 
-/// Parses a value for `--set`: string, number, boolean, or an array of these, which is joined with commas.
+/// Parses a value for `--set`: string, number, boolean, or an array of these, which is joined with
+/// commas.
 pub fn setting(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<String> {
     match value.get_ref() {
         DeValue::String(text) => Some(text.to_string()),

@@ -1,4 +1,5 @@
-//! `planimeter progfe ask` and `events`: requests to the agents of a running element, over its control socket.
+//! `planimeter progfe ask` and `events`: requests to the agents of a running element, over its
+//! control socket.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

@@ -1,8 +1,9 @@
-//! Observation of a running element over time: traffic on its links, drops in its blocks, and the cost of a frame in
-//! each block.
+//! Observation of a running element over time: traffic on its links, drops in its blocks, and the
+//! cost of a frame in each block.
 //!
-//! Counters are read at both ends of the time, so rates include all frames. Costs are of sampled frames, which pass
-//! block by block (see `progfe::observe`). The element does not report costs while another client measures them.
+//! Counters are read at both ends of the time, so rates include all frames. Costs are of sampled
+//! frames, which pass block by block (see `progfe::observe`). The element does not report costs
+//! while another client measures them.
 
 use std::collections::BTreeMap;
 use std::path::Path;

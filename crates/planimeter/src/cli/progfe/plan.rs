@@ -1,5 +1,5 @@
-//! `planimeter progfe plan`: shows what changes if a program replaces another, or that of a running element, and
-//! which learned state and counters survive.
+//! `planimeter progfe plan`: shows what changes if a program replaces another, or that of a running
+//! element, and which learned state and counters survive.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

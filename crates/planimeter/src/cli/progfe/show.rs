@@ -1,5 +1,5 @@
-//! `planimeter progfe show`: draws a program's graph; for a running element also rates on links, drops in blocks, and
-//! the cost of a frame in each block.
+//! `planimeter progfe show`: draws a program's graph; for a running element also rates on links,
+//! drops in blocks, and the cost of a frame in each block.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

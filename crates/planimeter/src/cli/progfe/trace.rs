@@ -1,7 +1,9 @@
-//! `planimeter progfe trace`: follows a frame block by block, in a program file or in a running element.
+//! `planimeter progfe trace`: follows a frame block by block, in a program file or in a running
+//! element.
 //!
-//! In a running element these are the next matching frames, which are forwarded as usual. A capture file contains
-//! each frame as received, and again for each port that sent it immediately, with the trace as a comment.
+//! In a running element these are the next matching frames, which are forwarded as usual. A capture
+//! file contains each frame as received, and again for each port that sent it immediately, with the
+//! trace as a comment.
 
 use std::fmt::Write;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! Drawing of a run's screen, as a function of the run's state and the time.
 //!
-//! Invariant: the screen has the same content without colors. If space is short, the least important parts are
-//! omitted first.
+//! Invariant: the screen has the same content without colors. If space is short, the least
+//! important parts are omitted first.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -165,8 +165,8 @@ fn draw_ports(
     }
 }
 
-/// Draws a row for each search: the range that met the goal, the unknown range, the range that missed it, and the
-/// current value.
+/// Draws a row for each search: the range that met the goal, the unknown range, the range that
+/// missed it, and the current value.
 fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: Look) {
     let is_one = searches.iter().all(|it| it.sought == searches[0].sought);
     let named = |search: &Search| match is_one {
@@ -209,7 +209,8 @@ fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: L
     titled(frame, area, &title, searches.iter().map(line).collect(), look);
 }
 
-/// Replaces control characters, which the terminal would interpret, with spaces: names come from outside.
+/// Replaces control characters, which the terminal would interpret, with spaces: names come from
+/// outside.
 fn tame(text: &str) -> String {
     text.replace(char::is_control, " ")
 }

@@ -63,8 +63,8 @@ fn buffer(keys: &mut Keys<'_>) -> Result<Option<BufferId>, String> {
     Ok(Some(buffer).filter(|&buffer| buffer != BufferId::MAX))
 }
 
-/// Parses a packet-out. Its frame is given as bytes, or as a frame of a prepared stream: `{"stream": 1, "number":
-/// 7}`.
+/// Parses a packet-out. Its frame is given as bytes, or as a frame of a prepared stream:
+/// `{"stream": 1, "number": 7}`.
 pub fn packet_out(keys: &mut Keys<'_>, names: &Names, now: Nanos) -> Result<PacketOut, String> {
     let data = match keys.look("data") {
         Some(Value::Object(frame)) => {

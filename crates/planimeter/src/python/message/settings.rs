@@ -150,7 +150,8 @@ pub fn role_request_json(it: &RoleRequest) -> Value {
     })
 }
 
-/// Parses the asynchronous configuration: sets of reasons by message, for masters and equals, and for slaves.
+/// Parses the asynchronous configuration: sets of reasons by message, for masters and equals, and
+/// for slaves.
 pub fn async_config(keys: &mut Keys<'_>) -> Result<AsyncConfig, String> {
     let mut config = AsyncConfig::default();
     for (key, slave) in [("master", false), ("slave", true)] {

@@ -1,8 +1,9 @@
 //! Conversion of a module's report to a line of the record, and back as far as a method needs it.
 //!
-//! The balance is that of every trial: frames sent = frames received + drops by place and reason + unexplained. A
-//! frame that returns inside a message counts as received. Where hosts also sent frames, lost frames may be theirs:
-//! the losses are recorded as counters and stay out of the balance.
+//! The balance is that of every trial: frames sent = frames received + drops by place and reason +
+//! unexplained. A frame that returns inside a message counts as received. Where hosts also sent
+//! frames, lost frames may be theirs: the losses are recorded as counters and stay out of the
+//! balance.
 
 use instrument::account::Account;
 use instrument::module::{
@@ -81,7 +82,8 @@ pub fn trial(
     }
 }
 
-/// Separates losses of the tester's frames from losses that become mere counters because hosts also sent frames.
+/// Separates losses of the tester's frames from losses that become mere counters because hosts also
+/// sent frames.
 fn whose(
     report: &StageReport,
     drops: Vec<record::Drop>,

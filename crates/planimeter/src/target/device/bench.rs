@@ -5,8 +5,9 @@
 //! - It connects to a switch, reads its description, and programs it with the tester's controller.
 //! - It teaches a bridge addresses by frames, and plays a router's neighbors.
 //!
-//! A device does not report its losses, so only losses of the tester's own interfaces are known. Invariant: at the
-//! end a switch has the entries of the start again. If it is no longer reachable, this is reported.
+//! A device does not report its losses, so only losses of the tester's own interfaces are known.
+//! Invariant: at the end a switch has the entries of the start again. If it is no longer reachable,
+//! this is reported.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,7 +49,8 @@ use crate::target::{
 };
 use crate::workload::{Addresses, FIRST_NETWORK, NEXT_HOP, PORTS_MAX, Setup};
 
-/// Rates of the frames that verify entries, in frames per second: the first attempt, and the minimum after losses.
+/// Rates of the frames that verify entries, in frames per second: the first attempt, and the
+/// minimum after losses.
 const PROOF_PPS: [f64; 2] = [10_000.0, 1_000.0];
 
 /// Limit of such frames in one attempt; for larger tables they are a random sample.
@@ -312,8 +314,8 @@ impl DeviceTarget {
         self.see_acting(setup)
     }
 
-    /// Sends a frame for each entry, or for a sample of many, until all come back. A barrier reply is no proof that
-    /// entries are active.
+    /// Sends a frame for each entry, or for a sample of many, until all come back. A barrier reply
+    /// is no proof that entries are active.
     fn see_acting(&mut self, setup: &Setup) -> Result<(), TargetError> {
         if matches!(setup.table, Table::Empty | Table::Mesh | Table::Learned) {
             return Ok(());
@@ -471,8 +473,8 @@ impl Target for DeviceTarget {
         if trial.orders.is_none() {
             return orders::trial(&mut self.rig, trial, &self.stop, |_| unreachable!("no orders"));
         }
-        // The thread that sends commands needs its own connection, and a switch that connects to the tester opens
-        // only one.
+        // The thread that sends commands needs its own connection, and a switch that connects to
+        // the tester opens only one.
         self.met.state().hang_up();
         let (met, stop) = (Arc::clone(&self.met), Arc::clone(&self.stop));
         orders::trial(&mut self.rig, trial, &stop, |script| {
@@ -495,8 +497,8 @@ impl Target for DeviceTarget {
             |error: ControlError| TargetError::failed("cannot connect to the device", error);
         let way = state.way.as_mut().expect("only a switch that was reached is programmed");
         if way.is_called() {
-            // The first connection is awaited before the module's time begins. If the switch does not connect, the
-            // module's result reports it.
+            // The first connection is awaited before the module's time begins. If the switch does
+            // not connect, the module's result reports it.
             let mut first = way.channel().ok();
             return Ok(self.rig.stage(module, &scene, &mut |_, _| match first.take() {
                 Some(channel) => Ok(Some(channel)),

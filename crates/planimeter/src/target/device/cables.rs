@@ -1,11 +1,13 @@
 //! Cable check: uses frames that a switch sends on request, and frames that pass through a device.
 //!
-//! A switch sends a frame like those of LLDP (IEEE 802.1AB) out of each of its ports. Each frame must arrive at the
-//! interface that is declared for the port. Then a frame is sent into the first port and must arrive at the second,
-//! which shows that the device forwards. Each frame carries its purpose, so that no other frame can be mistaken for
-//! it. Source of the EtherTypes: IEEE 802 (0x88b5, local experiments).
+//! A switch sends a frame like those of LLDP (IEEE 802.1AB) out of each of its ports. Each frame
+//! must arrive at the interface that is declared for the port. Then a frame is sent into the first
+//! port and must arrive at the second, which shows that the device forwards. Each frame carries its
+//! purpose, so that no other frame can be mistaken for it. Source of the EtherTypes: IEEE 802
+//! (0x88b5, local experiments).
 //!
-//! Invariant: frames are retried for as long as the device may take; messages of the device are no proof.
+//! Invariant: frames are retried for as long as the device may take; messages of the device are no
+//! proof.
 
 use instrument::controller::Controller;
 use openflow::model::message::Message;
@@ -96,7 +98,8 @@ impl Cables<'_> {
         Ok(())
     }
 
-    /// Sends a frame into the first port, with a flow entry to the second, and checks that it arrives there.
+    /// Sends a frame into the first port, with a flow entry to the second, and checks that it
+    /// arrives there.
     pub fn check_rule(&mut self, controller: &mut Controller) -> Result<(), TargetError> {
         let failed = |error| TargetError::failed("cannot install a flow entry by OpenFlow", error);
         let matching = Match::ANY.with(Field::InPort, called(0));

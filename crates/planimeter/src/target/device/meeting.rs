@@ -1,4 +1,5 @@
-//! Opening of a device: its interfaces, its control channel and its ports, with a hint for each error.
+//! Opening of a device: its interfaces, its control channel and its ports, with a hint for each
+//! error.
 //!
 //! Invariant: every error names the place and the remedy.
 

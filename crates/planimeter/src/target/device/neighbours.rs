@@ -1,8 +1,8 @@
 //! ARP with a user's router: the tester plays its neighbors, and finds its MAC addresses.
 //!
-//! The tester requests the MAC address of each router port, and replies for the sender and for the next hop while the
-//! device is open. A thread on sockets that receive only ARP frames does this, so that frames of a measurement cost
-//! it no time. Source: RFC 826.
+//! The tester requests the MAC address of each router port, and replies for the sender and for the
+//! next hop while the device is open. A thread on sockets that receive only ARP frames does this,
+//! so that frames of a measurement cost it no time. Source: RFC 826.
 //!
 //! Invariant: requests go to the router only, and replies cover the tester's own addresses only.
 
@@ -53,8 +53,8 @@ struct Side {
 }
 
 impl Neighbours {
-    /// Resolves the router's MAC addresses on these interfaces unless they are given, and replies as these stations
-    /// from now on.
+    /// Resolves the router's MAC addresses on these interfaces unless they are given, and replies
+    /// as these stations from now on.
     pub fn meet(
         interfaces: &[(&str, Mac)],
         given: &[Mac],

@@ -1,7 +1,9 @@
-//! Several switches in this process, connected to each other and to the tester by in-memory rings of frames.
+//! Several switches in this process, connected to each other and to the tester by in-memory rings
+//! of frames.
 //!
-//! In virtual time every link serializes, those between switches too, and every switch has its own service time. In
-//! real time, one thread on the target's core serves the switches in turn during a trial.
+//! In virtual time every link serializes, those between switches too, and every switch has its own
+//! service time. In real time, one thread on the target's core serves the switches in turn during a
+//! trial.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

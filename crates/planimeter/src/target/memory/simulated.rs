@@ -1,4 +1,5 @@
-//! A node in virtual time: it alternates with the tester, and spends a fixed service time on each frame.
+//! A node in virtual time: it alternates with the tester, and spends a fixed service time on each
+//! frame.
 
 use instrument::controller::play::{self, Play, Turn};
 use instrument::controller::{ControlError, Controller};

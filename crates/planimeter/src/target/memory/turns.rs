@@ -17,8 +17,8 @@ use crate::workload::Setup;
 /// Duration of a control turn in virtual time, so that timeouts can expire.
 const CONTROL_TURN: Nanos = Nanos::from_micros(1);
 
-/// Installs a setup's entries in a switch, for its hop on the path, and removes all others; returns the connection
-/// and the duration.
+/// Installs a setup's entries in a switch, for its hop on the path, and removes all others; returns
+/// the connection and the duration.
 pub(super) fn installed(
     node: &mut Node,
     setup: &Setup,

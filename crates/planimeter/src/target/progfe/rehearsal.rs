@@ -1,8 +1,8 @@
 //! Check of a setup on a program in this process, before a measurement.
 //!
-//! A program's classes state its role, but not whether frames of port 1 leave by port 2 as the setup expects. So one
-//! frame of each kind passes through it first. A frame that the analyzer would reject ends the run with a one-line
-//! error, instead of a report of losses.
+//! A program's classes state its role, but not whether frames of port 1 leave by port 2 as the
+//! setup expects. So one frame of each kind passes through it first. A frame that the analyzer
+//! would reject ends the run with a one-line error, instead of a report of losses.
 
 use dataplane::forwarder::{Forwarder, Outputs};
 use instrument::generate::templates::Templates;

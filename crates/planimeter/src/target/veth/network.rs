@@ -1,7 +1,7 @@
 //! Several switches in namespaces, connected to each other and to the tester by veth pairs.
 //!
-//! Each switch is started as if it were alone. An end-to-end setup is installed in every switch on the path, each
-//! over its own channel.
+//! Each switch is started as if it were alone. An end-to-end setup is installed in every switch on
+//! the path, each over its own channel.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -201,7 +201,8 @@ impl Target for NetworkOnVeth {
                 }
             }
         }
-        // The kernel also counts losses at packet sockets that their owners report; each loss is counted once.
+        // The kernel also counts losses at packet sockets that their owners report; each loss is
+        // counted once.
         snapshot.drops.retain(|(_, _, reason), _| reason != "socket_dropped");
         snapshot.add_memory(&processes);
         self.overdue.note(&snapshot);
