@@ -152,7 +152,7 @@ fn a_damaged_file_as_a_port_is_named_and_what_was_before_is_forwarded() {
     assert!(said.errors.contains("port 1: down: in.pcap: at byte"), "{}", said.errors);
     assert!(read(&folder.0.join("out.pcap")) == frames[..2]);
     let said = planimeter(&folder.0, &["capture", "--port", "pcap:in.pcap", "--write", "all.pcap"]);
-    assert!(said.errors.contains("port 1: in.pcap: at byte"), "{}", said.errors);
+    assert!(said.errors.contains("port 1 failed: in.pcap: at byte"), "{}", said.errors);
     assert_eq!(said.code, Some(2));
     assert!(read(&folder.0.join("all.pcap")) == frames[..2]);
 }

@@ -992,7 +992,7 @@ fn a_capture_file_is_sent() {
     }
     // Further frames of the kernel on a new link add to the count.
     let port = lines.iter().find(|line| line.starts_with("port 2")).unwrap();
-    let arrived = port.split_once(": ").unwrap().1.split(" out, ").nth(1).unwrap();
+    let arrived = port.split_once(": ").unwrap().1.split(" sent, ").nth(1).unwrap();
     let frames: u64 = arrived.split(' ').next().unwrap().parse().unwrap();
     assert!((1_998..2_020).contains(&frames), "{port}");
 }

@@ -87,7 +87,7 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     assert_eq!(of(&ann, "ann", &short("1")).code, Some(0));
     let run = of(&ann, "ann", &[&short("2")[..], &["--store", &url]].concat());
     assert_eq!(run.code, Some(0), "{}", run.errors);
-    assert_eq!(of_store(&run.errors), [format!("store {url}: 2 runs sent")]);
+    assert_eq!(of_store(&run.errors), [format!("store {url}: sent 2 runs")]);
     fs::write(
         bob.0.join("two.toml"),
         "set = { rig = \"sim\", seconds = 0.01, load = [1], repeats = 1 }\non = [\"direct\"]\n\
@@ -200,7 +200,7 @@ fn passwords_are_nowhere(server: &Postgres) {
     run.env("PLANIMETER_STORE", &with);
     let run = said(run);
     assert_eq!(run.code, Some(0), "{}", run.errors);
-    assert_eq!(of_store(&run.errors), [format!("store {of_tim}: 1 run sent")]);
+    assert_eq!(of_store(&run.errors), [format!("store {of_tim}: sent 1 run")]);
     let all = super::bytes(&folder.0);
     let holds = |bytes: &[u8]| bytes.windows(secret.len()).any(|it| it == secret.as_bytes());
     assert!(all.len() > 3 && !all.iter().any(|(_, bytes)| holds(bytes)));
