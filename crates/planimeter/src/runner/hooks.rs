@@ -254,7 +254,7 @@ mod tests {
         let told = told.to_string();
         assert!(told.contains("--between on ours failed: exit status: 3"), "{told}");
         let told = run(When::After).unwrap_err().to_string();
-        assert!(told.contains("longer than 0.2 s") && told.contains("hook_limit"), "{told}");
+        assert!(told.contains("timeout after 0.2 s") && told.contains("hook_limit"), "{told}");
         assert!(
             !Hooks::default().run(occasion(When::Before), &folder, &processes, 1.0, &stop).unwrap()
         );
