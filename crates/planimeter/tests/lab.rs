@@ -748,7 +748,7 @@ fn a_killed_run_is_swept_by_the_doctor() {
     assert!(removed[0].as_str().unwrap().ends_with(&folder), "{swept}");
     place.assert_clean(&before);
     let again = place.planimeter(&["doctor", "--clean"]);
-    assert!(again.output.contains("nothing was left"), "{}", again.output);
+    assert!(again.output.contains("no leftover resources"), "{}", again.output);
 }
 
 fn a_killed_run_is_swept_by_the_next() {

@@ -241,14 +241,14 @@ mod tests {
             ("between = \"x\"\n[[step]]\nrun = \"latency\"", &["between: x"], &[]),
             ("run = \"inner/m.py\"", &["a script (inner/m.py)"], &[]),
             ("on = \"ours@/bin/sh\"", &["another program (/bin/sh)"], &[]),
-            ("on = \"device:ports=1@eth1+2@eth2\"", &["a device at interfaces"], &[]),
+            ("on = \"device:ports=1@eth1+2@eth2\"", &["a device on interfaces"], &[]),
             ("set = { snmp = \"192.0.2.7\" }", &["an SNMP agent (192.0.2.7)"], &[]),
             ("on = \"progfe:/etc/passwd\"", &[], &["/etc/passwd"]),
             ("set = { stream = \"inner/../../s.toml\" }", &[], &["inner/../../s.toml"]),
             ("link = \"progfe:nothing.xml=veth\"", &[], &["nothing.xml"]),
             (
                 "topology = \"t.toml\"",
-                &["another program (/bin/sh)", "a device at interfaces"],
+                &["another program (/bin/sh)", "a device on interfaces"],
                 &["/etc/m.toml"],
             ),
         ] {

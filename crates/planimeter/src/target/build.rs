@@ -183,8 +183,8 @@ mod tests {
     fn what_is_no_build_is_told() {
         let said = |text: &str| text.parse::<TargetKind>().unwrap_err().to_string();
         assert!(said("ours@/no/where").contains("/no/where"), "{}", said("ours@/no/where"));
-        assert!(said("ours@/").contains("no file"));
-        assert!(said("testpmd@/bin/true").contains("\"testpmd\" cannot be"));
+        assert!(said("ours@/").contains("not a file"));
+        assert!(said("testpmd@/bin/true").contains("\"testpmd\" does not support"));
         let no_prefix = said("ovs@/sys");
         assert!(no_prefix.contains("/sys/sbin/ovs-vswitchd is missing"), "{no_prefix}");
     }

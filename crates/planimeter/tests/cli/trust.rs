@@ -98,7 +98,7 @@ fn a_record_that_was_changed_is_not_of_this_user_any_more() {
         (String::from("planimeter run mine.py --on ours"), "a script (mine.py)"),
         (format!("{base} --on ours@./evil"), "another program (./evil)"),
         (format!("{base} --on ours --set load_of=ours@./evil"), "another program (./evil)"),
-        (format!("{base} --on device:ports=1@lo+2@lo"), "a device at interfaces"),
+        (format!("{base} --on device:ports=1@lo+2@lo"), "a device on interfaces"),
         (format!("{base} --on ours --set snmp=192.0.2.1"), "an SNMP agent"),
     ] {
         let mut changed = record(&run);
