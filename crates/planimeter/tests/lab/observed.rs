@@ -138,12 +138,12 @@ fn frames(place: &Place) {
     }
     recorded(&place.path().join("t.pcapng"));
     let (text, _) = told(place, &[&trace[..], &["--port", "1"]].concat());
-    assert!(text.starts_with("frame 1, by port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
+    assert!(text.starts_with("frame 1, port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
     // No such frame arrives, and the command ends without a signal.
     let (text, errors) =
         told(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());
     assert_eq!(text, "");
-    assert!(errors.contains("0 of 1 frames came in 0.1 s"), "{errors}");
+    assert!(errors.contains("timeout: 0 of 1 frames in 0.1 s"), "{errors}");
     let said = place.planimeter(&[&trace[..], &["--when", "Eth.kind = 1"]].concat());
     assert_eq!(said.code, Some(2));
     assert!(said.errors.contains("has no field \"kind\""), "{}", said.errors);
@@ -170,7 +170,7 @@ fn recorded(file: &Path) {
 /// Tests the effect of another program.
 fn plans(place: &Place, bridge: &str) {
     let (text, _) = told(place, &["progfe", "plan", bridge, "--control", "control"]);
-    assert!(text.starts_with("nothing would change in bridge\n"), "{text}");
+    assert!(text.starts_with("no changes to bridge\n"), "{text}");
     assert!(text.contains("= fdb: kept: Entries "), "{text}");
     let other = fs::read_to_string(bridge).unwrap();
     let other = other.replace("<set name=\"AgeSeconds\">300<", "<set name=\"AgeSeconds\">60<");
