@@ -1,6 +1,5 @@
 //! `planimeter doctor`: what this machine allows, what is missing, and how to get it.
 
-/// The tester measured over each link.
 mod qualify;
 
 use std::process::ExitCode;

@@ -4,7 +4,6 @@
 //! returns afterwards, and disables the echo of typed keys; Ctrl-C still works. Invariant: the terminal is restored
 //! however the process ends, except by a signal that cannot be caught.
 
-/// Drawing of the screen.
 mod draw;
 
 use std::io::{self, Stderr, Write, stderr};

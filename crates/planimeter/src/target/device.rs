@@ -6,19 +6,12 @@
 //!
 //! Invariant: equal texts give equal [`Device`]s, so that a target's kind stays a small value that is copied.
 
-/// Connections to a device's control channel.
 mod reach;
-/// Renumbering of switch ports to 1, 2, 3.
 mod renumbered;
-/// Cable check.
 mod cables;
-/// Opening of a device, with hints for its errors.
 mod meeting;
-/// ARP with a router as its neighbours.
 mod neighbours;
-/// Description and flow entries of a switch.
 mod switch;
-/// Bench for devices that are cabled to this host's interfaces.
 pub mod bench;
 
 use std::fmt;

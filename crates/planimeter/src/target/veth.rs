@@ -4,7 +4,6 @@
 //! if the target does so too. The tester's controller programs an OpenFlow target; the lab, or the target's control
 //! socket, programs any other. A target without OpenFlow is restarted for a new set-up, which clears the last one.
 
-/// Networks of several switches.
 mod network;
 
 use std::ffi::OsString;
