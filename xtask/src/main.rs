@@ -3,19 +3,12 @@
 //! CI runs the same commands as a developer. Each step prints its name and output. The first
 //! failure ends the run with its exit code.
 
-/// Style checks.
 mod tidy;
-/// All checks in order.
 mod ci;
-/// Dependency checks.
 mod deny;
-/// Fuzzing.
 mod fuzz;
-/// The second architecture.
 mod cross;
-/// All tests, in two parallel rows.
 mod tests;
-/// Seeds for fuzzing.
 mod seeds;
 
 use std::process::ExitCode;
