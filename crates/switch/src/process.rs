@@ -97,7 +97,7 @@ pub fn open_apart(
     let (departure, ports) = Departure::new(ports, homes.len()).map_err(OpenError::Thread)?;
     let mut node = Node::open(config, ports, seed, clock::now())?;
     let Plane::OpenFlow(pipeline) = &mut node.forward.forwarder else {
-        panic!("only a switch without a model can leave its frames to threads");
+        panic!("only a switch without a model can have forwarding threads");
     };
     let before = ports::core::allowed().map_err(OpenError::Thread)?;
     // A core that there is not is refused here, before there are threads.
@@ -109,7 +109,7 @@ pub fn open_apart(
             // If the system rejects the request, frames wait longer for the core.
             let _ = ports::core::take_short_slices();
             if let Some(core) = home {
-                ports::core::hold(&[core]).expect("it was allowed a moment ago");
+                ports::core::hold(&[core]).expect("the core was allowed before");
             }
         };
         (pipeline.worker(), settle_in)

@@ -116,7 +116,7 @@ fn graph(place: &Place) {
     let refused = both.map(|it| {
         let said = it.wait_with_output().unwrap();
         assert!(said.status.success());
-        String::from_utf8_lossy(&said.stderr).contains("somebody else measures costs")
+        String::from_utf8_lossy(&said.stderr).contains("another client measures costs")
     });
     assert_ne!(refused, [true, true], "one of them has costs");
 }

@@ -314,7 +314,7 @@ fn who_speaks_something_else_is_left_and_dialled_again() {
     let (_, channels) = rig.ces[0].up.as_mut().unwrap();
     channels[Channel::High as usize].send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
     rig.until("the end", |rig| rig.lost().is_some());
-    assert!(rig.lost().unwrap().contains("no ForCES"), "{:?}", rig.lost());
+    assert!(rig.lost().unwrap().contains("invalid ForCES message"), "{:?}", rig.lost());
     assert!(rig.forwards());
     rig.ces[0].events.clear();
     rig.pass(Nanos::from_secs(2));
