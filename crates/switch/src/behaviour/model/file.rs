@@ -3,7 +3,7 @@
 //! ```
 //! let text = r#"
 //!     name = "my-switch"
-//!     about = "a switch that takes 2 ms for an entry and answers barriers before"
+//!     about = "a switch that writes an entry in 2 ms and sends barrier replies early"
 //!     [hardware]
 //!     insert_ns = { value = 2_000_000, source = "assumed" }
 //!     [barrier]
