@@ -336,5 +336,5 @@ fn where_nobody_listens_or_connects_that_is_said() {
     let there = listener.address_to_connect();
     drop(listener);
     let error = Controller::connect(&there, Settings::new()).err().expect("nobody listens");
-    assert!(error.to_string().starts_with("nobody listens on tcp:127.0.0.1:"), "{error}");
+    assert!(error.to_string().starts_with("cannot connect to tcp:127.0.0.1:"), "{error}");
 }

@@ -295,7 +295,7 @@ pub(super) fn read(file: &Path) -> Result<String, Failure> {
 pub(super) fn port_refused(number: u64, error: &PortError) -> Failure {
     match error {
         PortError::NotPermitted(what) => Failure::need(format!(
-            "port {number}: not permitted: {what}; run as root or with CAP_NET_RAW"
+            "port {number}: cannot {what}: not permitted (hint: run as root or with CAP_NET_RAW)"
         )),
         PortError::NoSuchInterface(name) => Failure::usage(format!(
             "port {number}: there is no interface {name} here; `ip link` lists those that are"

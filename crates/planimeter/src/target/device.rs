@@ -328,7 +328,7 @@ mod tests {
     fn what_is_wrong_with_a_name_is_told_with_its_remedy() {
         for (text, words) in [
             ("openflow:", "write openflow:tcp:IP:PORT"),
-            ("openflow:tcp:switch:6653,ports=1@a+2@b", "names are not looked up"),
+            ("openflow:tcp:switch:6653,ports=1@a+2@b", "names are not resolved"),
             ("openflow:ptcp:6653", "add ports=1@eth1+2@eth2"),
             ("device:", "behind a device"),
             ("device:ports=", "write PORT@INTERFACE"),

@@ -261,8 +261,8 @@ pub(crate) fn scene(ports: usize) -> Scene {
 /// Returns the error for a connection to a target that is not an OpenFlow switch.
 pub(crate) fn no_controller() -> ChannelError {
     ChannelError::System {
-        doing: "connecting to",
-        what: "a target that is no OpenFlow switch".into(),
+        doing: "connect to",
+        what: "a target that is not an OpenFlow switch".into(),
         error: std::io::ErrorKind::Unsupported.into(),
     }
 }

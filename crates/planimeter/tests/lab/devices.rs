@@ -361,7 +361,10 @@ pub fn what_is_wrong_with_a_device_is_told() {
         (at("6653,ports=1@dev-1+2@control"), "it has the address 10.99.0.1/24; it may be how"),
         (at("6653,ports=1@dev-2+2@dev-1"), "port 1 of the device is cabled to dev-1, not to dev-2"),
         (at("6653,ports=1@dev-1+9@dev-2"), "the switch has no port 9; it has 1, 2, 3"),
-        (at("6654,ports=1@dev-1+2@dev-2"), "nobody listens on tcp:10.99.0.2:6654: look at"),
+        (
+            at("6654,ports=1@dev-1+2@dev-2"),
+            "cannot connect to tcp:10.99.0.2:6654: connection refused: look at",
+        ),
         (
             "openflow:ptcp:6655:0.0.0.0,ports=1@dev-1+2@dev-2".into(),
             "no switch connected to ptcp:6655:0.0.0.0 in time: let the switch's controller",

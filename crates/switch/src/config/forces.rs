@@ -141,7 +141,7 @@ mod tests {
             ("tcp:127.0.0.1,id=7", "start at 0x40000000"),
             ("tcp:127.0.0.1,id=x", "start at 0x40000000"),
             ("tcp:127.0.0.1:65535", "three channels"),
-            ("udp:1.2.3.4", "known are"),
+            ("udp:1.2.3.4", "unknown scheme"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");

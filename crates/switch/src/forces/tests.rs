@@ -468,7 +468,7 @@ fn doors_that_can_let_nobody_in_rest_and_say_so_once() {
     assert_eq!(waited_for(&rig), 3);
     for _ in 0..3 {
         let error = std::io::Error::from_raw_os_error(24);
-        let (doing, what) = ("accepting a connection on", "ptcp:0".to_owned());
+        let (doing, what) = ("accept a connection on", "ptcp:0".to_owned());
         rig.forces.peers[0].looked(Err(ChannelError::System { doing, what, error }), rig.now);
         rig.step();
         assert_eq!(waited_for(&rig), 0, "who waited for them would be woken at once");
