@@ -182,7 +182,7 @@ const WRONG: &[Row] = &[
     (
         &["run", "rfc9971", "--on", "direct", "--set", "rig=sim", "--set", "search_seconds=1"],
         2,
-        &["rfc9971", "give the search more time", "search_seconds"],
+        &["rfc9971", "allow more time for the search", "search_seconds"],
     ),
     (
         &[

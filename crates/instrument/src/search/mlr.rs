@@ -390,24 +390,25 @@ impl Search {
 impl fmt::Display for WantedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WantedError::NoGoals => write!(f, "no goal: name at least one, such as ndr"),
+            WantedError::NoGoals => write!(f, "no goal (hint: name at least one, such as ndr)"),
             WantedError::TooManyGoals(count) => {
-                write!(f, "{count} goals: a search takes at most {GOALS_MAX}, so make two of it")
+                write!(f, "{count} goals, at most {GOALS_MAX} are allowed (hint: run two searches)")
             }
             WantedError::Goal { place, error } => write!(f, "goal {}: {error}", place + 1),
             WantedError::Loads { rate_pps_min, rate_pps_max } => write!(
                 f,
-                "loads from {rate_pps_min} to {rate_pps_max} frames/s: give a lowest load of at \
-                 least 0.001 and a highest one that is not below it"
+                "invalid loads from {rate_pps_min} to {rate_pps_max} frames/s (hint: use a \
+                 minimum of at least 0.001 and a maximum not below it)"
             ),
             WantedError::Frameless { rate_pps_min, shortest } => write!(
                 f,
-                "a trial of {shortest} at {rate_pps_min:.1} frames/s has no frame: give a longer \
-                 initial trial or a higher lowest load"
+                "a trial of {shortest} at {rate_pps_min:.1} frames/s has no frame (hint: use a \
+                 longer initial trial or a higher minimum load)"
             ),
             WantedError::TooLittleTime { duration_max, needed } => write!(
                 f,
-                "{duration_max} for goals that need {needed} at one load: give the search more time"
+                "{duration_max} is too short: the goals need {needed} at one load (hint: allow \
+                 more time for the search)"
             ),
         }
     }
