@@ -126,7 +126,7 @@ fn queues_are_gathered_by_port_and_checked() {
         [
             "queue: queue 0 has a rate_bps_min, but port 1 has no rate (hint: add a [[port_rate]] \
              for the port)",
-            "queue: port 2: queue 7 is there twice",
+            "queue: port 2: queue 7 is listed twice",
         ]
     );
 }
