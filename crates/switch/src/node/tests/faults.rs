@@ -33,7 +33,7 @@ fn a_controller_that_falls_silent_is_given_up_after_two_probes() {
     rig.pass(Nanos::from_secs(9));
     assert!(!rig.log.iter().any(|line| line.contains("echo")));
     rig.pass(Nanos::from_secs(2));
-    assert!(rig.log.contains(&"controller c0.1: the peer answered no echo in time".to_string()));
+    assert!(rig.log.contains(&"controller c0.1: the peer sent no echo reply in time".to_string()));
 }
 
 #[test]
