@@ -229,7 +229,7 @@ impl Decoder {
         }
         let warnings = &mut self.warnings;
         let event = match &mut self.format {
-            Format::Unknown => unreachable!("it was identified above"),
+            Format::Unknown => unreachable!("the format was identified above"),
             Format::Classic(classic) => classic.take(item, at, warnings),
             Format::Ng(ng) => ng.take(item, at, warnings),
         };
@@ -282,17 +282,17 @@ impl<'a> Captured<'a> {
 
 impl Order {
     fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let bytes = *bytes[at..].first_chunk().expect("the length was checked");
+        let bytes = *bytes[at..].first_chunk().expect("the length was checked before");
         if self == Order::Little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) }
     }
 
     fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let bytes = *bytes[at..].first_chunk().expect("the length was checked");
+        let bytes = *bytes[at..].first_chunk().expect("the length was checked before");
         if self == Order::Little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) }
     }
 
     fn u64(self, bytes: &[u8], at: usize) -> u64 {
-        let bytes = *bytes[at..].first_chunk().expect("the length was checked");
+        let bytes = *bytes[at..].first_chunk().expect("the length was checked before");
         if self == Order::Little { u64::from_le_bytes(bytes) } else { u64::from_be_bytes(bytes) }
     }
 

@@ -56,8 +56,8 @@ impl fmt::Display for Malformed {
         write!(f, "at byte {}: ", self.at)?;
         match self.why {
             Why::Truncated { need, have } => write!(f, "needs {need} bytes, has {have}"),
-            Why::BadLength(length) => write!(f, "length {length} does not fit"),
-            Why::BadValue(value) => write!(f, "value {value:#x} is not defined here"),
+            Why::BadLength(length) => write!(f, "invalid length {length}"),
+            Why::BadValue(value) => write!(f, "undefined value {value:#x}"),
             Why::BadChecksum { want, have } => {
                 write!(f, "checksum {have:#06x} should be {want:#06x}")
             }

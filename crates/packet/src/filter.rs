@@ -260,7 +260,7 @@ impl Filter {
 
 impl std::fmt::Display for TooMany {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} entries are more than a filter takes ({ENTRIES_MAX})", self.0)
+        write!(f, "{} entries, at most {ENTRIES_MAX} are allowed", self.0)
     }
 }
 

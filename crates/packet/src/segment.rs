@@ -162,7 +162,7 @@ impl Layout {
         let pseudo = if self.is_ipv6 {
             let length = header.len() - ipv6::HEADER_BYTES + transport_bytes;
             put_u16(header, ipv6::PAYLOAD_LENGTH_AT, length as u16);
-            let view = ipv6::View::new(header).expect("the fixed header is there");
+            let view = ipv6::View::new(header).expect("the fixed header is complete");
             let (source, destination) = (view.source(), view.final_destination());
             pseudo_ipv6(source, destination, protocol, transport_bytes as u32)
         } else {

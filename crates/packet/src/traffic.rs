@@ -214,7 +214,7 @@ impl Traffic {
             Some(place) => &mut self.types[place].1,
             None if self.types.len() < TYPES_MAX => {
                 self.types.push((ether_type, Count::default()));
-                &mut self.types.last_mut().expect("one was just added").1
+                &mut self.types.last_mut().expect("an element was added above").1
             }
             None => &mut self.further_types,
         }

@@ -268,7 +268,7 @@ impl Header {
             protocol: view.protocol(),
             source: view.source(),
             destination: view.destination(),
-            options: Options::from_bytes(view.options()).expect("at most 15 words of header"),
+            options: Options::from_bytes(view.options()).expect("a header has at most 15 words"),
         };
         Ok((header, length))
     }

@@ -185,7 +185,7 @@ impl Header {
             window: view.window(),
             checksum: view.checksum(),
             urgent: u16_at(bytes, 18),
-            options: Options::from_bytes(view.options()).expect("at most 15 words of header"),
+            options: Options::from_bytes(view.options()).expect("a header has at most 15 words"),
         };
         Ok((header, length))
     }

@@ -3,7 +3,7 @@
 //! ```text
 //!  -2      0                2      4
 //! +-------+----------------+-------+
-//! | tag   | PCP(3) DEI VID |  type |     the tag's own type is the type field of what is before it
+//! | tag   | PCP(3) DEI VID |  type |    the type of a tag is the type field of the previous header
 //! | type  |           (12) |       |
 //! +-------+----------------+-------+
 //! ```

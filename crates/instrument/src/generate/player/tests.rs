@@ -227,5 +227,5 @@ fn what_cannot_be_replayed_ends_with_the_reason() {
     let replay = Replay { short: Short::Refuse, ..once(Timing::Gap(Nanos(1))) };
     assert_eq!(failure(short, replay).0, 0);
     let (sent, said) = failure(b"no capture".to_vec(), once(Timing::Original));
-    assert!(sent == 0 && said.contains("begins no capture file"), "{said}");
+    assert!(sent == 0 && said.contains("is not the start of a capture file"), "{said}");
 }
