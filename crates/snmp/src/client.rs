@@ -185,7 +185,7 @@ impl Client {
             Question::Get(names) | Question::Next(names) | Question::Walk(names) => names.len(),
         };
         let limit = match names {
-            0 => Some("names of a question"),
+            0 => Some("names of a request"),
             count if count > NAMES_MAX => Some("NAMES_MAX"),
             _ if self.open.len() >= QUESTIONS_MAX => Some("QUESTIONS_MAX"),
             _ => None,
@@ -546,17 +546,17 @@ impl std::fmt::Display for Failure {
         match self {
             Failure::TimedOut => write!(
                 f,
-                "no answer to {SENDINGS_MAX} datagrams, each waited for {} s",
+                "no reply to {SENDINGS_MAX} datagrams with a timeout of {} s each",
                 ANSWER_NS_MAX.as_secs_f64()
             ),
-            Failure::Unreachable => f.write_str("nobody listens there"),
+            Failure::Unreachable => f.write_str("connection refused: no agent listens there"),
             Failure::Error(status) => match status.index {
-                0 => write!(f, "the agent answers {}", status.name()),
-                index => write!(f, "the agent answers {} to name {index}", status.name()),
+                0 => write!(f, "the agent reports {}", status.name()),
+                index => write!(f, "the agent reports {} for name {index}", status.name()),
             },
             Failure::Refused(refusal) => f.write_str(refusal.words()),
-            Failure::Endless => f.write_str("the agent's names do not come in order"),
-            Failure::Limit(name) => write!(f, "{name} is reached"),
+            Failure::Endless => f.write_str("the agent returns names out of order"),
+            Failure::Limit(name) => write!(f, "limit {name} reached"),
         }
     }
 }
