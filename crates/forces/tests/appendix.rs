@@ -188,7 +188,7 @@ fn what_is_not_known_is_skipped_or_named() {
         ("0007 0008 0119 0004", "octet 40: unexpected TLV 0x0119"),
         ("0007 0003", "octet 36: invalid length of 3 octets"),
         ("0007 00ff 00000000", "octet 36: invalid length of 255 octets"),
-        ("0007 000c 0110 0008 0000 0001", "octet 48: 4 more octets expected"),
+        ("0007 000c 0110 0008 0000 0001", "octet 48: expected 4 octets"),
         (
             "0007 001c 0110 0018 0000 0001 00000001 0114 0008 00000000 0110 0004",
             "octet 64: unexpected TLV 0x0110",

@@ -92,7 +92,7 @@ impl fmt::Display for WireFault {
 impl fmt::Display for WireWhy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WireWhy::Short { octets } => write!(f, "{octets} more octets expected"),
+            WireWhy::Short { octets } => write!(f, "expected {octets} octets"),
             WireWhy::Version(version) => write!(f, "unsupported version {version}"),
             WireWhy::MessageKind(kind) => write!(f, "unknown message {kind:#04x}"),
             WireWhy::Length { octets } => write!(f, "invalid length of {octets} octets"),
