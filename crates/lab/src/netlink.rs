@@ -258,7 +258,7 @@ pub(crate) fn socket(protocol: isize) -> Result<Socket, LabError> {
             size_of::<libc::timeval>() as libc::socklen_t,
         )
     } != 0;
-    if failed { Err(LabError::last("set a time-out", "netlink")) } else { Ok(socket) }
+    if failed { Err(LabError::last("set a timeout", "netlink")) } else { Ok(socket) }
 }
 
 pub(crate) fn send(socket: &Socket, what: &'static str, bytes: &[u8]) -> Result<(), LabError> {
