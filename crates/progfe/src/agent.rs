@@ -80,24 +80,28 @@ impl Ask {
         let Some(text) = self.value(name) else { return Ok(default) };
         let number = text.parse().ok().filter(|number| range.contains(number));
         let (low, high) = (range.start(), range.end());
-        number.ok_or_else(|| format!("{name} is a number from {low} to {high}, not {text:?}"))
+        number.ok_or_else(|| {
+            format!("invalid {name} {text:?} (hint: use a number from {low} to {high})")
+        })
     }
 
     /// Rejects unknown arguments.
     pub fn only(&self, known: &[&str]) -> Result<(), String> {
         match self.with.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             None => Ok(()),
-            Some((name, _)) => {
-                Err(format!("{} takes no {name:?}; it takes {}", self.what, known.join(", ")))
-            }
+            Some((name, _)) => Err(format!(
+                "{} has no argument {name:?} (hint: use {})",
+                self.what,
+                known.join(", ")
+            )),
         }
     }
 
     /// Returns the error for an unknown command.
     pub fn unknown<T>(&self, known: &[&str]) -> Result<T, String> {
         Err(match known {
-            [] => "this agent takes no commands".to_owned(),
-            known => format!("there is no {:?}; this agent knows {}", self.what, known.join(", ")),
+            [] => "this agent has no commands".to_owned(),
+            known => format!("unknown command {:?} (hint: use {})", self.what, known.join(", ")),
         })
     }
 }

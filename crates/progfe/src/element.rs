@@ -126,8 +126,8 @@ impl<E: Enforcer> Basis<E> {
 fn checked(program: &Program, has_arrivals: bool) -> Problems {
     let mut problems = check(program);
     if !has_arrivals && let Some(agent) = program.agents.iter().find(|it| it.wants_arrivals()) {
-        let what = "its ports were opened without the kernel's times of arrival";
-        let hint = "start the element with this program, or leave stamp=\"kernel\" out";
+        let what = "the ports were opened without arrival timestamps of the kernel";
+        let hint = "start the element with this program, or remove stamp=\"kernel\"";
         problems.add(Code::Value, &agent.place, agent.name.clone(), what, hint);
     }
     problems
@@ -189,12 +189,12 @@ impl fmt::Display for ElementError {
         match self {
             ElementError::Instance(place) => write!(f, "the program has no instance {place}"),
             ElementError::Path(fault) => write!(f, "{fault}"),
-            ElementError::NotThere => f.write_str("nothing is there"),
-            ElementError::There => f.write_str("it is there already"),
-            ElementError::Access => f.write_str("its class does not allow that"),
+            ElementError::NotThere => f.write_str("not found"),
+            ElementError::There => f.write_str("exists already"),
+            ElementError::Access => f.write_str("not allowed by its class"),
             ElementError::Value(fault) => write!(f, "{fault}"),
             ElementError::Refused(problems) => write!(f, "{}", problems.to_string().trim_end()),
-            ElementError::Stale => f.write_str("another program has been put in place meanwhile"),
+            ElementError::Stale => f.write_str("another program has been loaded"),
         }
     }
 }

@@ -164,21 +164,21 @@ macro_rules! reasons {
 }
 
 reasons! {
-    Unlinked "unlinked" "The output that it takes leads nowhere.",
-    Ends "ends" "It is counted here, and nothing is to follow.",
+    Unlinked "unlinked" "The output is not linked.",
+    Ends "ends" "It ends at a block without a following block.",
     Disabled "disabled" "AdminStatus is not Up.",
-    NotForUs "not_for_us" "For another station than the port's.",
+    NotForUs "not_for_us" "Sent to another MAC address than the port's.",
     TooShort "too_short" "Fewer bytes than a link-layer header.",
     TooLong "too_long" "More bytes than the port's MTU allows.",
     NoPort "no_port" "The element has no such port.",
-    PortQueueFull "port_queue_full" "The queue of the port that it should leave by was full.",
-    NoRedirectIndex "no_redirect_index" "It does not say which output it takes.",
-    ToldQueueFull "told_queue_full" "Too much waits for control elements and agents.",
-    QueueFull "queue_full" "The queue that it should wait in was full.",
-    NoMembers "no_members" "No output is to get a copy.",
-    NoOutput "no_output" "Its hash leads to no output.",
-    OverRate "over_rate" "It came too fast for the agent, and nothing follows.",
-    TooManySteps "too_many_steps" "What it became took too many steps.",
+    PortQueueFull "port_queue_full" "The queue of the egress port was full.",
+    NoRedirectIndex "no_redirect_index" "It has no redirect index for the output.",
+    ToldQueueFull "told_queue_full" "The queue for control elements and agents was full.",
+    QueueFull "queue_full" "The queue of the block was full.",
+    NoMembers "no_members" "No output receives a copy.",
+    NoOutput "no_output" "Its hash selects no output.",
+    OverRate "over_rate" "It exceeded the rate limit of the agent, and no block follows.",
+    TooManySteps "too_many_steps" "Its copies and changes took too many steps.",
 }
 
 /// An input of a block: port and group index.

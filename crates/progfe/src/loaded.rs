@@ -107,8 +107,8 @@ impl Loaded {
     ) -> Result<Loaded, Problems> {
         let mut problems = Problems::default();
         let Some(slots) = Slots::of(&program.catalog) else {
-            let what = "the libraries define more metadata than an element has room for";
-            let most = format!("at most {}", crate::lfb::passing::METADATA_MAX);
+            let what = "the libraries define too many metadata";
+            let most = format!("use at most {}", crate::lfb::passing::METADATA_MAX);
             problems.add(Code::Resources, &program.place, "", what, most);
             return Err(problems);
         };
@@ -260,10 +260,10 @@ fn block(setup: &mut Setup<'_>) -> Option<Lfb> {
     let class = program.class_of(instance);
     let known = std::iter::once(class.id).chain(class.parents.iter().copied());
     let Some(id) = known.into_iter().find(|id| Lfb::CLASSES.contains(id)) else {
-        let what = format!("this element cannot run blocks of class {}", class.name);
+        let what = format!("unsupported class {}", class.name);
         let place = &program.instances[instance].place;
         let name = &program.instances[instance].name;
-        setup.problems.add(Code::UnknownClass, place, name, what, "use a class that it knows");
+        setup.problems.add(Code::UnknownClass, place, name, what, "use a supported class");
         return None;
     };
     Lfb::new(id, setup)

@@ -257,7 +257,7 @@ impl Program {
     /// Returns the class of an instance.
     pub fn class_of(&self, instance: usize) -> &Arc<Class> {
         let id = self.instances[instance].class;
-        self.catalog.class_by_id(id).expect("instances are made of classes of the catalog")
+        self.catalog.class_by_id(id).expect("instances have classes of the catalog")
     }
 
     /// Finds an instance by name.

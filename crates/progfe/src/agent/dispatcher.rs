@@ -293,7 +293,7 @@ impl Dispatcher {
             slot.sent += 1;
             element
                 .inject(inject, (&mut frame, &meta), now, out)
-                .expect("an Inject has no inputs, and is in the program that runs");
+                .expect("an Inject has no inputs and is in the running program");
         }
         let name = slot.declared.name.clone();
         for occurred in occurred.drain(..) {

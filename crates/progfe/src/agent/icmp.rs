@@ -68,7 +68,7 @@ impl Icmp {
         }
         if interfaces.is_empty() {
             let hint = "write <interface port=\"1\" address=\"10.1.0.1/24\"/>";
-            setup.lacks("it has no interface", hint);
+            setup.lacks("no interface", hint);
         }
         let errors = Bucket::new(rate, rate.min(50));
         Some(Icmp { interfaces, next_hops, errors, counters: Counters::default() })

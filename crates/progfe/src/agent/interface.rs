@@ -85,8 +85,8 @@ impl Interface {
                 None => setup.wrong(
                     fields,
                     "address",
-                    format!("\"{text}\" is no host's address with the bits of its network"),
-                    "write 10.1.0.1/24 or fd00::1/64",
+                    format!("\"{text}\" is not a host address with a prefix length"),
+                    "write it like 10.1.0.1/24 or fd00::1/64",
                 ),
             }
         }

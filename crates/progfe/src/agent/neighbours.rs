@@ -74,7 +74,7 @@ impl Neighbours {
         }
         if interfaces.is_empty() {
             let hint = "write <interface port=\"1\" address=\"10.1.0.1/24\"/>";
-            setup.lacks("it has no interface", hint);
+            setup.lacks("no interface", hint);
         }
         Some(Neighbours {
             interfaces,

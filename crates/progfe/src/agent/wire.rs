@@ -104,7 +104,9 @@ impl Inbox {
         let Some((length, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;
         if length > MESSAGE_BYTES_MAX {
-            return Err(format!("a message of {length} bytes, more than {MESSAGE_BYTES_MAX}"));
+            return Err(format!(
+                "message too long: {length} bytes, at most {MESSAGE_BYTES_MAX} are allowed"
+            ));
         }
         let Some(message) = rest.get(..length) else { return Ok(None) };
         self.at += 4 + length;

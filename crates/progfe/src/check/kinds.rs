@@ -23,14 +23,14 @@ pub fn check(program: &Program, problems: &mut Problems) {
         }
         if !given.iter().any(|given| taken.iter().any(|taken| agree(given, taken))) {
             let what = format!(
-                "{} gives {}, {} takes {}",
+                "{} outputs {}, but {} accepts {}",
                 program.output_name(link.from),
                 given.join(", "),
                 program.input_name(link.to),
                 taken.join(", "),
             );
             let path = program.input_name(link.to);
-            problems.add(Code::FrameMismatch, &link.place, path, what, "put a block between them");
+            problems.add(Code::FrameMismatch, &link.place, path, what, "add a block between them");
         }
     }
 }

@@ -30,8 +30,8 @@ pub fn check(program: &Program, problems: &mut Problems) {
         if let Some(before) = first.get(&link.from) {
             let other = &program.links[*before];
             let what =
-                format!("it leads to {} already ({})", program.input_name(other.to), other.place);
-            let hint = "an output leads to one input; Replicate copies to several";
+                format!("already linked to {} ({})", program.input_name(other.to), other.place);
+            let hint = "use Replicate to copy to several inputs";
             problems.add(Code::LinkSecond, &link.place, program.output_name(link.from), what, hint);
         } else {
             first.insert(link.from, at);
@@ -52,8 +52,8 @@ pub fn check(program: &Program, problems: &mut Problems) {
                 continue;
             }
             let path = format!("{}.{}", program.instances[instance].name, output.name);
-            let what = "nothing is linked to it: what goes there is dropped".to_owned();
-            let hint = "link it, if only to a Count";
+            let what = "not linked: frames of this output are dropped".to_owned();
+            let hint = "link it, for example to a Count";
             let place = &program.instances[instance].place;
             problems.add(Code::Unconnected, place, path, what, hint);
         }

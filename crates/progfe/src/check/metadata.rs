@@ -41,7 +41,7 @@ pub fn check(program: &Program, problems: &mut Problems) {
             }
             let name = program.catalog.metadata_by_id(id).map_or("?", |m| m.name.as_str());
             let way = way_without(program, &out, &produced, id, link.to.instance);
-            let what = format!("{name} is not produced on the way {way}");
+            let what = format!("{name} is not produced on the path {way}");
             let instance = &program.instances[to];
             let place = program.place_of(to, &path);
             let shown = match path.is_empty() {
@@ -53,7 +53,7 @@ pub fn check(program: &Program, problems: &mut Problems) {
                 place,
                 shown,
                 what,
-                "produce it before, or read another",
+                "produce it before, or read another item",
             );
         }
     }

@@ -243,7 +243,10 @@ impl Row {
 
     /// Learns from frames in a bridge table and looks up their destinations, in order.
     #[inline]
-    #[allow(clippy::too_many_arguments, reason = "they are what a block has at hand, apart")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are the separate parts of a block's environment"
+    )]
     fn learn(
         &mut self,
         tree: &Tree,

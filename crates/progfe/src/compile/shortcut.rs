@@ -272,7 +272,7 @@ impl Way {
         Some(())
     }
 
-    /// Records one bit by which a field differs from a value.
+    /// Records one bit in which a field differs from a value.
     fn differs(&mut self, word: Word, held: u64, value: u64) -> Option<()> {
         let bits = held ^ value;
         if bits & !word.mask != 0 || bits & word.read(&self.bits) != 0 {

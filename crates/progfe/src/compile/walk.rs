@@ -217,7 +217,11 @@ impl Walk {
             let mut row = Row { packets, members, verdicts, happened_by };
             let done = entry == Entry::Inputs && block.process_row(&mut row, &mut env);
             happened_by[before..].iter_mut().for_each(|by| *by = names[*by as usize]);
-            debug_assert_eq!(happened_by.len(), env.told.happenings.len(), "each is by someone");
+            debug_assert_eq!(
+                happened_by.len(),
+                env.told.happenings.len(),
+                "each event has an instance"
+            );
             for (place, &member) in members.iter().enumerate().filter(|_| !done) {
                 let packet = &mut packets[member as usize];
                 verdicts[place] = match (&mut *block, entry) {
@@ -348,7 +352,7 @@ impl Walk {
         inner.account.told += told;
     }
 
-    /// Lets a packet wait for the target block of a link.
+    /// Queues a packet for the target block of a link.
     #[inline]
     fn wait(&mut self, plan: &Plan, link: u32, member: u32) {
         self.links[member as usize] = link;

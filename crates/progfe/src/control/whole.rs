@@ -131,7 +131,7 @@ impl Whole {
                     Err(fault) => {
                         let at = fault.utf8_error().valid_up_to();
                         self.problems =
-                            vec![format!("the document is no UTF-8 from octet {at} on")];
+                            vec![format!("the document is not UTF-8 from octet {at} on")];
                         return Err(ResultCode::INVALID_PARAMETERS);
                     }
                 }

@@ -40,7 +40,7 @@ impl<E: Enforcer> Element<E> {
         let observing = self.observing.get_or_insert_default();
         let busy = observing.tracing.as_ref().filter(|it| it.ended(now).is_none());
         if busy.is_some() {
-            return Err("somebody else waits for frames; ask again when that has ended".to_owned());
+            return Err("another client traces frames (hint: retry when that has ended)".to_owned());
         }
         let id = observing.tracings + 1;
         observing.tracing = Some(Tracing::new(id, &program, wanted)?);

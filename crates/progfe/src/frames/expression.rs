@@ -129,14 +129,14 @@ impl Expression {
         resolve: &dyn Fn(&str) -> Result<Variable, String>,
     ) -> Result<Expression, ExpressionError> {
         if text.len() > EXPRESSION_BYTES_MAX {
-            let what = format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes");
+            let what = format!("expression too long: at most {EXPRESSION_BYTES_MAX} bytes");
             return Err(ExpressionError { at: 0, what });
         }
         let mut parser = Parser { text, at: 0, depth: 0, resolve };
         let expression = parser.operation(0)?;
         match parser.peek() {
             (_, "") => Ok(expression),
-            (at, word) => Err(ExpressionError { at, what: format!("\"{word}\" is not expected") }),
+            (at, word) => Err(ExpressionError { at, what: format!("unexpected \"{word}\"") }),
         }
     }
 
@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
         if matches!(word, "(" | "not" | "-") {
             self.depth += 1;
             if self.depth > DEPTH_MAX {
-                return fail(format!("more than {DEPTH_MAX} operations within each other"));
+                return fail(format!("nesting too deep: at most {DEPTH_MAX} levels"));
             }
             let inside = match word {
                 "(" => {
@@ -315,7 +315,7 @@ impl<'a> Parser<'a> {
                     match self.take() {
                         (_, ")") => inside,
                         (at, _) => {
-                            return Err(ExpressionError { at, what: "\")\" is missing".into() });
+                            return Err(ExpressionError { at, what: "missing \")\"".into() });
                         }
                     }
                 }
@@ -332,23 +332,23 @@ impl<'a> Parser<'a> {
             return Ok(inside);
         }
         match word.chars().next() {
-            None => fail("a number or the name of a field is missing".into()),
+            None => fail("missing number or field name".into()),
             Some(first) if first.is_ascii_digit() => {
                 match crate::xml::number(word).and_then(|number| i64::try_from(number).ok()) {
                     Some(number) => Ok(Expression::Number(number)),
-                    None => fail(format!("\"{word}\" is no whole number")),
+                    None => fail(format!("\"{word}\" is not an integer")),
                 }
             }
             Some(first) if first.is_ascii_alphabetic() || first == '_' => {
                 if OPERATORS.iter().any(|(_, name, _)| *name == word) {
-                    return fail(format!("\"{word}\" needs something before it"));
+                    return fail(format!("missing operand before \"{word}\""));
                 }
                 match (self.resolve)(word) {
                     Ok(variable) => Ok(Expression::Field(variable, word.to_owned())),
                     Err(what) => fail(what),
                 }
             }
-            Some(_) => fail(format!("\"{word}\" is not expected")),
+            Some(_) => fail(format!("unexpected \"{word}\"")),
         }
     }
 }

@@ -34,7 +34,7 @@ impl Block for Divert {
     fn new(setup: &mut Setup<'_>) -> Self {
         let (agent, rate) = (setup.text(1), setup.unsigned(2));
         if agent.is_empty() {
-            setup.wrong(&[1], "no agent is named", "set Agent to the name of one in <agents>");
+            setup.wrong(&[1], "missing agent", "set Agent to the name of one in <agents>");
         }
         Divert {
             agent: agent.into(),

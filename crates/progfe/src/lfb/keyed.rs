@@ -112,12 +112,12 @@ impl<V> Keyed<V> {
 
     /// Returns the entry at an index from [`Keyed::find`].
     pub fn entry(&self, place: u32) -> &Entry<V> {
-        self.entries[place as usize].as_ref().expect("a place that was found has an entry")
+        self.entries[place as usize].as_ref().expect("a slot that was found has an entry")
     }
 
     /// Returns the entry at an index from [`Keyed::find`], mutable.
     pub fn entry_mut(&mut self, place: u32) -> &mut Entry<V> {
-        self.entries[place as usize].as_mut().expect("a place that was found has an entry")
+        self.entries[place as usize].as_mut().expect("a slot that was found has an entry")
     }
 
     /// Adds or replaces an entry. Returns `None` if the table is full.

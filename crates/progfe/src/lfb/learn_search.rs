@@ -367,12 +367,12 @@ impl Block for LearnSearch {
             && widths(&learn_key) != widths(&search_key)
         {
             let what = "LearnKey and SearchKey have fields of different widths";
-            setup.wrong(&[3], what, "name fields of the same widths, in the same order");
+            setup.wrong(&[3], what, "use fields of the same widths, in the same order");
         }
         let entries_max = setup.number(6);
         if entries_max > ENTRIES_MAX {
             let what = format!("{entries_max} entries");
-            setup.refuse(Code::Resources, &[6], what, &format!("at most {ENTRIES_MAX}"));
+            setup.refuse(Code::Resources, &[6], what, &format!("use at most {ENTRIES_MAX}"));
         }
         let is_port = matches!(&learn_value, Some(Operand::Meta { id: meta_id::PHY_PORT, .. }));
         let is_mac = is_port && matches!(widths(&learn_key)[..], [48] | [48, 12]);
@@ -400,12 +400,12 @@ impl Block for LearnSearch {
                     setup.wrong(
                         &row.path,
                         format!("there is no port {value}"),
-                        "ports go to 65535",
+                        "use a port up to 65535",
                     );
                 }
                 Ok(key) if table.set_static(&key, value) => statics.push((key, value, row.index)),
                 Ok(_) => {
-                    let what = format!("the table holds {entries_max} entries");
+                    let what = format!("the table is full: at most {entries_max} entries");
                     setup.refuse(Code::Resources, &row.path, what, "raise MaxEntries");
                 }
             }

@@ -194,7 +194,7 @@ impl Packet {
     ) -> R {
         self.located(frames);
         let (Some(located), meta) = (&self.located, &self.meta) else {
-            unreachable!("it was located just now")
+            unreachable!("the field was located before")
         };
         let read = |id: u32| meta.get(slots.slot(id)?);
         ask(&Facts { bytes: self.frame.bytes(), located, meta: &read })

@@ -234,7 +234,7 @@ fn patterns(setup: &mut Setup<'_>) -> Vec<Pattern> {
         let (bytes, offsets) = (text::pattern(row.text(1)), text::offsets(row.text(3)));
         match (bytes, offsets) {
             (Ok(bytes), _) if bytes.is_empty() => {
-                setup.wrong(&row.path, "an empty pattern is everywhere", "write some bytes");
+                setup.wrong(&row.path, "empty pattern", "write some bytes");
             }
             (Ok(bytes), Ok(offsets)) => {
                 total += bytes.len();
@@ -245,8 +245,8 @@ fn patterns(setup: &mut Setup<'_>) -> Vec<Pattern> {
         }
     }
     if total > PATTERN_BYTES_MAX {
-        let what = format!("patterns of {total} bytes together");
-        setup.refuse(Code::Resources, &[4], what, &format!("at most {PATTERN_BYTES_MAX}"));
+        let what = format!("the patterns have {total} bytes together");
+        setup.refuse(Code::Resources, &[4], what, &format!("use at most {PATTERN_BYTES_MAX}"));
         patterns.clear();
     }
     patterns
@@ -264,7 +264,7 @@ impl Block for Scan {
                     Scope::Frame
                 }
                 None => {
-                    let what = format!("\"{other}\" is no scope");
+                    let what = format!("invalid scope \"{other}\"");
                     setup.wrong(&[1], what, "write frame, or after: and the name of a header");
                     Scope::Frame
                 }
@@ -274,7 +274,7 @@ impl Block for Scan {
         let automata = [false, true].map(|no_case| match Search::new(&patterns, no_case) {
             Ok(search) => search,
             Err(what) => {
-                setup.refuse(Code::Resources, &[4], what, "leave patterns out");
+                setup.refuse(Code::Resources, &[4], what, "remove patterns");
                 None
             }
         });

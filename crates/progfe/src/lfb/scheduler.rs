@@ -50,7 +50,7 @@ impl Scheduler {
 impl Block for Scheduler {
     fn new(setup: &mut Setup<'_>) -> Self {
         if setup.unsigned(1) != 1 {
-            setup.wrong(&[1], "only round robin is known", "set SchedulingDiscipline to RR");
+            setup.wrong(&[1], "only round robin is supported", "set SchedulingDiscipline to RR");
         }
         Scheduler { queues: BTreeMap::new(), held: 0, last: u32::MAX }
     }

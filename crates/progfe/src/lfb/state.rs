@@ -89,7 +89,7 @@ impl Block for State {
                 Ok(on) => on,
                 Err(what) => {
                     let path = [&row.path[..], &[2]].concat();
-                    setup.wrong(&path, what, "write in:0, count ge 5, or several joined by and");
+                    setup.wrong(&path, what, "write in:0, count ge 5, or several joined with and");
                     continue;
                 }
             };

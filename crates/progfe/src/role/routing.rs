@@ -78,10 +78,10 @@ impl Routing {
             hops,
             headers: only(program, base_id::ENCAP, "EtherEncap")?,
             inputs: inputs(program),
-            output: output.ok_or("no next hop of the program leads on")?,
+            output: output.ok_or("the program has no linked next hop")?,
         };
         match program.ports.iter().find(|port| routing.input(port.number).is_none()) {
-            Some(port) => Err(format!("no EtherMACIn takes the frames of port {}", port.number)),
+            Some(port) => Err(format!("no EtherMACIn receives the frames of port {}", port.number)),
             None => Ok(routing),
         }
     }
@@ -153,15 +153,13 @@ impl Routing {
         for route in routes {
             let Route { network, length, via, port } = *route;
             if length > 32 {
-                return Err(format!("{network}/{length}: a prefix has at most 32 bits"));
+                return Err(format!("{network}/{length}: the prefix length is above 32"));
             }
             let hop = match last {
                 Some((known, hop)) if known == (via, port) => hop,
                 _ => {
                     let found = hops.iter().find(|(_, row)| is_hop(row, via, port));
-                    *found
-                        .ok_or_else(|| format!("{network}/{length}: no neighbour {via} is known"))?
-                        .0
+                    *found.ok_or_else(|| format!("{network}/{length}: unknown neighbour {via}"))?.0
                 }
             };
             last = Some(((via, port), hop));
@@ -177,7 +175,9 @@ impl Routing {
         let first = set.and_then(Value::rows).and_then(|rows| rows.values().next());
         first.and_then(Value::octets).ok_or_else(|| {
             let name = &program.instances[instance].name;
-            format!("port {port} has no address: set its interface, or {name}.LocalMACAddresses")
+            format!(
+                "port {port} has no address (hint: set its interface, or {name}.LocalMACAddresses)"
+            )
         })
     }
 }

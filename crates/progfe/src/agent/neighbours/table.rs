@@ -88,7 +88,7 @@ impl Table {
         self.asked
     }
 
-    /// Looks up the neighbour of a frame, or lets the frame wait.
+    /// Looks up the neighbour of a frame, or queues the frame.
     pub fn want(&mut self, place: Place, told: ToldFrame, now: Nanos) -> Wanted {
         if let Some(entry) = self.entries.get_mut(&place) {
             if let Some(mac) = entry.mac {

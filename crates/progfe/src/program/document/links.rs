@@ -37,7 +37,7 @@ pub fn read(
         reader.only(*list, &[]);
         for node in reader.children(*list) {
             if node.tag_name().name() != "link" {
-                reader.unknown(node, "<link from=\"...\" to=\"...\"/> stands here");
+                reader.unknown(node, "use <link from=\"...\" to=\"...\"/>");
                 continue;
             }
             reader.only(node, &["from", "to"]);
@@ -61,20 +61,20 @@ fn link(
     let place = reader.place(node);
     let count = match counts {
         [Some(a), Some(b)] if a != b => {
-            let what = format!("{a} instances on the one end, {b} on the other");
+            let what = format!("{a} instances at one end, {b} at the other");
             reader.problems.add(Code::Range, &place, "", what, "link them one by one");
             return;
         }
         [Some(count), _] | [None, Some(count)] => count,
         [None, None] if [from, to].iter().any(|end| end.index == Index::All) => {
-            let what = "[*] goes along with nothing".to_owned();
+            let what = "[*] without #*".to_owned();
             reader.problems.add(Code::Range, &place, "", what, "write #* on one of the ends");
             return;
         }
         [None, None] => 1,
     };
     if program.links.len() + count > LINKS_MAX {
-        let what = format!("more than {LINKS_MAX} links");
+        let what = format!("too many links: at most {LINKS_MAX}");
         return reader.wrong(Code::XmlLimit, node, "", what, "");
     }
     for step in 0..count {
@@ -107,7 +107,7 @@ fn end(
     };
     let Some((name, port)) = text.split_once('.') else {
         let hint = "write INSTANCE.PORT, INSTANCE#2.PORT or INSTANCE.PORT[0]".to_owned();
-        return wrong(Code::XmlAttribute, format!("\"{text}\" names no port"), hint);
+        return wrong(Code::XmlAttribute, format!("missing port in \"{text}\""), hint);
     };
     let instances = match groups.find(name) {
         Ok(instances) => instances,
@@ -122,7 +122,7 @@ fn end(
                 {
                     Some(index) => (port, Index::One(index)),
                     None => {
-                        let what = format!("an index is a number below {GROUP_MAX}, or *");
+                        let what = format!("the index is neither a number below {GROUP_MAX} nor *");
                         return wrong(Code::LinkIndex, what, String::new());
                     }
                 }
@@ -142,14 +142,14 @@ fn end(
         };
         let side = if attribute == "from" { "output" } else { "input" };
         let what = format!("{} has no {side} \"{port}\"", class.name);
-        return wrong(Code::UnknownPort, what, format!("it has: {}", names.join(", ")));
+        return wrong(Code::UnknownPort, what, format!("use one of {}", names.join(", ")));
     };
     if group && index == Index::None {
-        let what = format!("\"{port}\" is a group of ports");
+        let what = format!("\"{port}\" is a group port");
         return wrong(Code::LinkIndex, what, format!("write {port}[0]"));
     }
     if !group && index != Index::None {
-        let what = format!("\"{port}\" is one port");
+        let what = format!("\"{port}\" is a single port");
         return wrong(Code::LinkIndex, what, "remove the index".to_owned());
     }
     let several = name.ends_with("#*");

@@ -28,7 +28,7 @@ pub fn near<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
     };
     match names.map(|name| (alike(name), name)).max_by_key(|(score, _)| *score) {
         Some((score, name)) if score >= 4 => {
-            format!("is \"{}\" meant?", name.trim_start_matches(PREFIX))
+            format!("use \"{}\"", name.trim_start_matches(PREFIX))
         }
         _ => String::new(),
     }
@@ -71,7 +71,7 @@ impl Settings<'_, '_, '_> {
                 "set" => self.set(child),
                 "row" => self.row(child),
                 "op" => self.operation(child),
-                _ => self.reader.unknown(child, "<set>, <row> and <op> stand here"),
+                _ => self.reader.unknown(child, "use <set>, <row> or <op>"),
             }
         }
     }
@@ -81,8 +81,8 @@ impl Settings<'_, '_, '_> {
         let values = 1 + node.children().filter(Node::is_element).count();
         let left = self.room.checked_sub(values.saturating_mul(self.instances.len()));
         if left.is_none() {
-            let what = format!("more than {VALUES_MAX} values and rows in all");
-            let hint = "large tables are better set over ForCES";
+            let what = format!("too many values and rows: at most {VALUES_MAX}");
+            let hint = "set large tables over ForCES";
             self.reader.wrong(Code::XmlLimit, node, &self.id, what, hint);
         }
         *self.room = left.unwrap_or(0);
@@ -102,7 +102,7 @@ impl Settings<'_, '_, '_> {
             if texts.len() != self.instances.len() || texts.is_empty() {
                 let (values, count) = (texts.len(), self.instances.len());
                 let what = format!("{values} values for {count} instances");
-                self.wrong(Code::Range, &place, "each", what, "one value for each instance");
+                self.wrong(Code::Range, &place, "each", what, "write one value for each instance");
                 return None;
             }
             return Some(Said { texts, place });
@@ -113,7 +113,7 @@ impl Settings<'_, '_, '_> {
         let at = inner.map(|start| start + (text.len() - text.trim_start().len()));
         let place = self.reader.source.place(at.unwrap_or(node.range().start));
         if let Some(element) = node.children().find(|child| child.is_element()) {
-            self.reader.unknown(element, "only a value stands here");
+            self.reader.unknown(element, "write only a value");
             return None;
         }
         Some(Said { texts: vec![trimmed.to_owned()], place })
@@ -130,7 +130,7 @@ impl Settings<'_, '_, '_> {
                 return;
             };
             if self.instances[at].places.contains_key(&path) {
-                let what = format!("\"{name}\" is set already");
+                let what = format!("\"{name}\" is set twice");
                 return self.wrong(Code::Duplicate, &place, name, what, "");
             }
             self.put(at, &path, value);
@@ -164,12 +164,12 @@ impl Settings<'_, '_, '_> {
                 Some((path, data_type.clone()))
             }
             Ok(Target::Value { .. }) => {
-                let what = format!("\"{name}\" is written by the element itself");
+                let what = format!("\"{name}\" is read-only");
                 self.wrong(Code::ReadOnly, place, name, what, "remove it");
                 None
             }
             _ => {
-                let what = format!("\"{name}\" is no component");
+                let what = format!("\"{name}\" is not a component");
                 self.wrong(Code::UnknownComponent, place, name, what, "");
                 None
             }
@@ -202,7 +202,7 @@ impl Settings<'_, '_, '_> {
                         Some("When")
                     }
                     _ => {
-                        self.reader.unknown(child, "<c n=\"...\"> and <when> stand here");
+                        self.reader.unknown(child, "use <c n=\"...\"> or <when>");
                         None
                     }
                 };
@@ -243,7 +243,7 @@ impl Settings<'_, '_, '_> {
         let place = self.reader.place_of(node, "table");
         let Some((path, data_type)) = self.path(table, &place) else { return };
         let Some(array) = data_type.array().cloned() else {
-            let what = format!("\"{table}\" is no table");
+            let what = format!("\"{table}\" is not a table");
             return self.wrong(Code::UnknownComponent, &place, table, what, "use <set>");
         };
         let wanted = match node.attribute("index") {
@@ -262,12 +262,12 @@ impl Settings<'_, '_, '_> {
                 Some(last) => last.checked_add(1),
             });
             let Some(index) = index else {
-                let what = "the last row has the greatest index there is".to_owned();
+                let what = "the last row has the maximum index".to_owned();
                 return self.wrong(Code::Range, &place, table, what, "give the row an index");
             };
             let shown = format!("{table}[{index}]");
             if rows.is_some_and(|rows| rows.contains_key(&index)) {
-                let what = format!("row {index} is there already");
+                let what = format!("duplicate row {index}");
                 return self.wrong(Code::Duplicate, &place, &shown, what, "");
             }
             let mut row_path = path.clone();
@@ -297,7 +297,7 @@ impl Settings<'_, '_, '_> {
                 }
                 _ => {
                     let place = self.instances[at].places[path].clone();
-                    let what = "a row of this table is one value".to_owned();
+                    let what = "a row of this table is a single value".to_owned();
                     self.wrong(Code::Value, &place, shown, what, "write it between the tags");
                     return None;
                 }
@@ -318,7 +318,7 @@ impl Settings<'_, '_, '_> {
                 continue;
             };
             if !seen.insert(field.id) {
-                let what = format!("\"{name}\" is said already");
+                let what = format!("\"{name}\" is given twice");
                 self.wrong(Code::Duplicate, &said.place, shown, what, "");
                 continue;
             }
@@ -344,7 +344,7 @@ impl Settings<'_, '_, '_> {
             if let Some(metadata) = self.catalog.metadata(text) {
                 return Some(Value::Unsigned(metadata.id.into()));
             }
-            let what = format!("no metadatum is called \"{text}\"");
+            let what = format!("no metadata item \"{text}\"");
             let names = self.catalog.all_metadata().map(|metadata| metadata.name.clone());
             let names: Vec<String> = names.collect();
             let hint = near(text, names.iter().map(String::as_str));

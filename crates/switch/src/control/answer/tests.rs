@@ -278,7 +278,7 @@ fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_i
     let route = |to: &str, rest: &str| format!(r#"{{"to":"{to}","via":"10.0.2.2"{rest}}}"#);
     let routes = |all: &[String]| format!(r#"{{"add_routes":[{}]}}"#, all.join(","));
     let early = rig.ask(&routes(&[route("16.0.0.0/8", "")]));
-    assert_eq!(early, json!("16.0.0.0/8: no neighbour 10.0.2.2 is known"));
+    assert_eq!(early, json!("16.0.0.0/8: unknown neighbour 10.0.2.2"));
     assert_eq!(rig.arrive(1, &packet([16, 0, 0, 1], 1)), [0, 0]);
     assert_eq!(rig.ask(neighbour), json!({"added": 1}));
     let told = routes(&[route("16.0.0.0/8", ""), route("10.1.0.0/16", r#","port":2"#)]);
@@ -308,7 +308,7 @@ fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_i
     for (line, part) in [
         (r#"{"set_interfaces":[{"port":3,"mac":"02:00:00:00:00:01"}]}"#, "declares no port 3"),
         (r#"{"add_routes":[{"to":"1.0.0.0/8","port":2}]}"#, "no next hop"),
-        (r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1}]}"#, "no table that learns"),
+        (r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1}]}"#, "no learning table"),
     ] {
         let said = rig.ask(line);
         assert!(said.as_str().is_some_and(|said| said.contains(part)), "{said} lacks {part:?}");
