@@ -187,7 +187,7 @@ impl Worker {
                 }
             }
         };
-        std::thread::Builder::new().name("workshop".into()).spawn(work)?;
+        std::thread::Builder::new().name("compile".into()).spawn(work)?;
         Ok(Worker { jobs, made, thread, is_forward: false })
     }
 }

@@ -114,7 +114,7 @@ pub struct Search {
     /// Trials by load, in thousandths of a frame per second.
     loads: BTreeMap<u64, Load>,
     progress: Vec<Progress>,
-    asked: Option<Asked>,
+    asked: Option<PendingTrial>,
     trials: u32,
     spent: Nanos,
     is_cut_short: bool,
@@ -140,7 +140,7 @@ struct Progress {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct PendingTrial {
     load: u64,
     duration: Nanos,
     goal: usize,
@@ -198,7 +198,7 @@ impl Search {
     /// Returns the next step. It stays the same until a trial is recorded.
     pub fn next(&self) -> Ask {
         match self.asked {
-            Some(Asked { load, duration, goal }) => {
+            Some(PendingTrial { load, duration, goal }) => {
                 Ask::Trial { rate_pps: load as f64 / LOADS_PER_PPS, duration, goal }
             }
             None => {
@@ -209,7 +209,7 @@ impl Search {
 
     /// Processes the result of the trial from [`Search::next`].
     pub fn record(&mut self, trial: Measured) {
-        let Some(Asked { load, duration, goal }) = self.asked else { return };
+        let Some(PendingTrial { load, duration, goal }) = self.asked else { return };
         let at = self.loads.entry(load).or_default();
         at.tried.push(Tried { duration, loss_ratio: trial.loss_ratio() });
         at.is_tester_limited |= trial.is_tester_limited;
@@ -225,7 +225,7 @@ impl Search {
 
     /// Returns the progress of each goal in its current stage. Empty when the search is finished.
     pub fn brackets(&self, sought: impl Fn(usize) -> Sought) -> Vec<Bracket> {
-        let Some(Asked { load: tried, .. }) = self.asked else { return Vec::new() };
+        let Some(PendingTrial { load: tried, .. }) = self.asked else { return Vec::new() };
         let pps = |load: u64| load as f64 / LOADS_PER_PPS;
         let of = |(goal, progress): (usize, &Progress)| {
             let level = progress.level;
@@ -268,7 +268,7 @@ impl Search {
             return;
         }
         self.progress[goal].gallops += u32::from(is_gallop && !self.loads.contains_key(&load));
-        self.asked = Some(Asked { load, duration, goal });
+        self.asked = Some(PendingTrial { load, duration, goal });
     }
 
     /// Returns the next load of this goal, in the first stage that is not settled.

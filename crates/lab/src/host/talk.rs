@@ -116,9 +116,14 @@ fn opened(host: &Host, peer: &Host, patience: Duration) -> Result<UdpSocket, Lab
 
 /// The client's record: number, time sent and time returned per datagram; how many were sent;
 /// whether it gave up.
-type Said = (Vec<(u64, Duration, Duration)>, u64, bool);
+type ClientRecord = (Vec<(u64, Duration, Duration)>, u64, bool);
 
-fn say(socket: &UdpSocket, terms: &Terms, begun: Instant, stop: &AtomicBool) -> io::Result<Said> {
+fn say(
+    socket: &UdpSocket,
+    terms: &Terms,
+    begun: Instant,
+    stop: &AtomicBool,
+) -> io::Result<ClientRecord> {
     let (mut datagram, mut buffer) = (vec![0; terms.payload_bytes], [0; PAYLOAD_BYTES_MAX]);
     let (mut rows, mut lost_in_a_row, mut sent) = (Vec::new(), 0, 0);
     while sent < terms.packets && !stop.load(Ordering::Relaxed) {

@@ -32,7 +32,7 @@ pub struct Row {
     pub(super) asks: Option<NodeId>,
     /// Whether a frame left the tree at a block from which frames reach a learning table.
     pub(super) goes_back: bool,
-    asked: [Asked; SIGHTS_MAX],
+    asked: [Lookup; SIGHTS_MAX],
     /// Result of the last table lookup of each frame.
     found: [u32; SIGHTS_MAX],
     /// Passed joins, with frames and bytes.
@@ -43,7 +43,7 @@ pub struct Row {
 
 /// Keys of a frame for a bridge table, with prefetch state of the lookups.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct Lookup {
     learn: MacKey,
     search: MacKey,
     hints: [Hint; 2],
@@ -52,7 +52,7 @@ struct Asked {
 impl Default for Row {
     fn default() -> Row {
         let key = MacKey::new([0; 6], 0);
-        let asked = Asked { learn: key, search: key, hints: [Hint::NONE; 2] };
+        let asked = Lookup { learn: key, search: key, hints: [Hint::NONE; 2] };
         Row {
             at: [0; SIGHTS_MAX],
             count: 0,
@@ -143,7 +143,7 @@ impl Row {
                     }
                 }
                 let [learn, search] = keys;
-                self.asked[place] = Asked { learn, search, hints: last.map(|(_, hint)| hint) };
+                self.asked[place] = Lookup { learn, search, hints: last.map(|(_, hint)| hint) };
             }
         }
     }
@@ -156,7 +156,7 @@ impl Row {
             let (node, mut these) = self.run(left);
             left &= !these;
             let Some((_, table)) = learning(tree, node, inner) else { continue };
-            let mut last: Option<Asked> = None;
+            let mut last: Option<Lookup> = None;
             while these != 0 {
                 let asked = &mut self.asked[these.trailing_zeros() as usize];
                 these &= these - 1;
@@ -279,7 +279,7 @@ impl Row {
         while these != 0 {
             let place = these.trailing_zeros() as usize;
             these &= these - 1;
-            let Asked { learn, search, hints } = self.asked[place];
+            let Lookup { learn, search, hints } = self.asked[place];
             let (to, found) = match last {
                 Some((source, destination, to, found))
                     if (source, destination) == (learn, search) =>

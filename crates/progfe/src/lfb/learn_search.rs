@@ -80,7 +80,7 @@ struct Readers {
 
 /// Lookup state of a frame in a bridge table.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct Lookup {
     /// The key to learn, with its value.
     learn: Option<(MacKey, u32)>,
     search: Option<MacKey>,
@@ -238,14 +238,14 @@ fn mac_numbers(key: MacKey, wide: bool, into: &mut Vec<u128>) {
     into.extend(wide.then_some(u128::from(key.vid())));
 }
 
-impl Asked {
-    const NONE: Asked = Asked { learn: None, search: None, hints: [Hint::NONE; 2], own: None };
+impl Lookup {
+    const NONE: Lookup = Lookup { learn: None, search: None, hints: [Hint::NONE; 2], own: None };
 }
 
 impl Readers {
     /// Reads the keys of a frame for a bridge table, and starts both lookups.
     #[inline]
-    fn ask(&self, packet: &mut Packet, env: &Env<'_>, table: &MacTable) -> Asked {
+    fn ask(&self, packet: &mut Packet, env: &Env<'_>, table: &MacTable) -> Lookup {
         let own = self.value.as_ref().and_then(|of| of.number(packet, env.frames, env.slots));
         let value = own.and_then(|value| u32::try_from(value).ok());
         let mut key = |readers: &[Reader]| {
@@ -259,7 +259,7 @@ impl Readers {
         let learn = value.and_then(|value| Some((key(&self.learn)?, value)));
         let search = key(&self.search);
         let hint = |key: Option<MacKey>| key.map_or(Hint::NONE, |key| table.hint(key));
-        Asked { learn, search, hints: [hint(learn.map(|(key, _)| key)), hint(search)], own }
+        Lookup { learn, search, hints: [hint(learn.map(|(key, _)| key)), hint(search)], own }
     }
 }
 
@@ -459,7 +459,7 @@ impl Block for LearnSearch {
             return false;
         }
         self.now = env.now;
-        let mut asked = [Asked::NONE; SIGHTS_MAX];
+        let mut asked = [Lookup::NONE; SIGHTS_MAX];
         let count = row.members.len();
         for (asked, member) in asked.iter_mut().zip(row.members) {
             *asked = self.readers.ask(&mut row.packets[*member as usize], env, table);

@@ -11,7 +11,7 @@ use crate::program::{End, GROUP_MAX, LINKS_MAX, Link, Program};
 use crate::xml::Reader;
 
 /// An end of a link in the document.
-struct Said {
+struct LinkEnd {
     instances: Vec<usize>,
     /// Whether the instances advance.
     several: bool,
@@ -54,8 +54,8 @@ fn link(
     reader: &mut Reader<'_, '_>,
     program: &mut Program,
     node: Node<'_, '_>,
-    from: &Said,
-    to: &Said,
+    from: &LinkEnd,
+    to: &LinkEnd,
 ) {
     let counts = [from, to].map(|end| if end.several { Some(end.instances.len()) } else { None });
     let place = reader.place(node);
@@ -98,7 +98,7 @@ fn end(
     groups: &Groups,
     node: Node<'_, '_>,
     attribute: &str,
-) -> Option<Said> {
+) -> Option<LinkEnd> {
     let text = reader.required(node, attribute)?;
     let place = reader.place_of(node, attribute);
     let mut wrong = |code: Code, what: String, hint: String| {
@@ -153,5 +153,5 @@ fn end(
         return wrong(Code::LinkIndex, what, "remove the index".to_owned());
     }
     let several = name.ends_with("#*");
-    Some(Said { instances, several, port: number, index })
+    Some(LinkEnd { instances, several, port: number, index })
 }

@@ -51,12 +51,12 @@ pub struct Settings<'r, 's, 'a> {
 }
 
 /// A value in the document: one for all instances, or one for each.
-struct Said {
+struct ValueText {
     texts: Vec<String>,
     place: Place,
 }
 
-impl Said {
+impl ValueText {
     fn of(&self, instance: usize) -> &str {
         self.texts.get(instance).unwrap_or(&self.texts[0])
     }
@@ -95,7 +95,7 @@ impl Settings<'_, '_, '_> {
     }
 
     /// Returns the value of an element: its text, or the words of `each`.
-    fn said(&mut self, node: Node<'_, '_>) -> Option<Said> {
+    fn said(&mut self, node: Node<'_, '_>) -> Option<ValueText> {
         if let Some(each) = node.attribute("each") {
             let texts: Vec<String> = each.split_whitespace().map(str::to_owned).collect();
             let place = self.reader.place_of(node, "each");
@@ -105,7 +105,7 @@ impl Settings<'_, '_, '_> {
                 self.wrong(Code::Range, &place, "each", what, "write one value for each instance");
                 return None;
             }
-            return Some(Said { texts, place });
+            return Some(ValueText { texts, place });
         }
         let text = node.text().unwrap_or_default();
         let trimmed = text.trim();
@@ -116,7 +116,7 @@ impl Settings<'_, '_, '_> {
             self.reader.unknown(element, "write only a value");
             return None;
         }
-        Some(Said { texts: vec![trimmed.to_owned()], place })
+        Some(ValueText { texts: vec![trimmed.to_owned()], place })
     }
 
     fn set(&mut self, node: Node<'_, '_>) {
@@ -182,7 +182,10 @@ impl Settings<'_, '_, '_> {
         let mut cells = Vec::new();
         if let Some(priority) = node.attribute("prio") {
             let place = self.reader.place_of(node, "prio");
-            cells.push(("Priority".to_owned(), Said { texts: vec![priority.to_owned()], place }));
+            cells.push((
+                "Priority".to_owned(),
+                ValueText { texts: vec![priority.to_owned()], place },
+            ));
         }
         let elements = node.children().filter(Node::is_element).count();
         if elements == 0 {
@@ -232,14 +235,14 @@ impl Settings<'_, '_, '_> {
         for (attribute, field) in ATTRIBUTES {
             if let Some(text) = node.attribute(attribute) {
                 let place = self.reader.place_of(node, attribute);
-                cells.push((field.to_owned(), Said { texts: vec![text.to_owned()], place }));
+                cells.push((field.to_owned(), ValueText { texts: vec![text.to_owned()], place }));
             }
         }
         self.add_row(node, "Ops", &cells);
     }
 
     /// Adds a row to a table of every instance.
-    fn add_row(&mut self, node: Node<'_, '_>, table: &str, cells: &[(String, Said)]) {
+    fn add_row(&mut self, node: Node<'_, '_>, table: &str, cells: &[(String, ValueText)]) {
         let place = self.reader.place_of(node, "table");
         let Some((path, data_type)) = self.path(table, &place) else { return };
         let Some(array) = data_type.array().cloned() else {
@@ -286,7 +289,7 @@ impl Settings<'_, '_, '_> {
         &mut self,
         element: &Arc<DataType>,
         shown: &str,
-        cells: &[(String, Said)],
+        cells: &[(String, ValueText)],
         (at, path): (usize, &[u32]),
     ) -> Option<Value> {
         let fields = match &element.target().kind {
