@@ -1,6 +1,7 @@
 //! Errors of decoders: offset and reason.
 //!
-//! The offset locates the byte in a hex dump. Variants contain only facts; the command line formats them.
+//! The offset locates the byte in a hex dump. Variants contain only facts; the command line formats
+//! them.
 
 use std::fmt;
 

@@ -331,7 +331,8 @@ impl Port for AfPacketPort {
     fn hand_over_promptly(&mut self, promptly: bool) {
         let delivery = if promptly { Delivery::Prompt } else { Delivery::Batched };
         if delivery != self.options.delivery && self.state == State::Up {
-            // A change that the kernel rejects now, it always rejects. The port works with its old delivery.
+            // A change that the kernel rejects now, it always rejects. The port works with its old
+            // delivery.
             let _ = self.set_delivery(delivery);
         }
     }

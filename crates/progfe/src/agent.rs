@@ -1,9 +1,9 @@
 //! Service agents: state machines that process diverted frames and inject frames.
 //!
-//! An agent receives frames ([`Agent::frame_came`]), time ([`Agent::time_came`]) and commands ([`Agent::asked`]).
-//! Through [`Around`] it injects frames, reports events and changes table entries. It opens no files or sockets,
-//! never blocks and reads no clock. The [`dispatcher`] delivers frames by agent name; the caller that runs the
-//! element drives the dispatcher.
+//! An agent receives frames ([`Agent::frame_came`]), time ([`Agent::time_came`]) and commands
+//! ([`Agent::asked`]). Through [`Around`] it injects frames, reports events and changes table
+//! entries. It opens no files or sockets, never blocks and reads no clock. The [`dispatcher`]
+//! delivers frames by agent name; the caller that runs the element drives the dispatcher.
 
 use core::net::IpAddr;
 
@@ -108,8 +108,8 @@ impl Ask {
 
 /// Access of agents to blocks of the element, by instance name.
 pub trait Tables {
-    /// Returns the value in a LearnSearch for an address, and a VLAN if its key has one. In a bridge table the value
-    /// is the port.
+    /// Returns the value in a LearnSearch for an address, and a VLAN if its key has one. In a
+    /// bridge table the value is the port.
     fn station(&self, table: &str, mac: Mac, vid: u16, now: Nanos) -> Option<u32>;
 
     /// Sets the header of a neighbour in an EtherEncap (destination, source, VLAN), or removes it.
@@ -172,8 +172,8 @@ pub struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// Injects a frame for a port. The index of the port in the program selects the output of Inject. Returns false
-    /// if the port does not exist.
+    /// Injects a frame for a port. The index of the port in the program selects the output of
+    /// Inject. Returns false if the port does not exist.
     pub fn send(&mut self, port: PortNo, bytes: &[u8]) -> bool {
         let place = self.ports.iter().position(|seen| seen.number == port);
         if let Some(place) = place {
@@ -224,7 +224,8 @@ pub const KINDS: &[(&str, &[&str])] = &[
     ("process", process::EVENTS),
 ];
 
-/// Creates the agent that a program declares. Reports every problem, and returns none if there are problems.
+/// Creates the agent that a program declares. Reports every problem, and returns none if there are
+/// problems.
 pub fn made(
     program: &Program,
     agent: &program::Agent,

@@ -4,7 +4,8 @@
 //! [swap](Loaded::take_over), the new program takes over:
 //!
 //! - blocks whose settings are the same as in the running program,
-//! - tables and counters of other blocks with the same instance name, unless the program sets `reset`.
+//! - tables and counters of other blocks with the same instance name, unless the program sets
+//!   `reset`.
 //!
 //! The swap is its own inverse, which makes rollback possible.
 
@@ -40,12 +41,13 @@ pub struct Loaded {
     pub generation: u64,
     /// Generation of the program that this one replaces.
     pub replaces: Option<u64>,
-    /// Pairs of matching instances: index in this program, index in the replaced program, preserved part.
+    /// Pairs of matching instances: index in this program, index in the replaced program, preserved
+    /// part.
     same_blocks: Vec<(usize, usize, Kept)>,
     /// Pairs of matching links.
     same_links: Vec<(usize, usize)>,
-    /// Whether the compiled form equals that of the replaced program: same graph, and each block [grows](Lfb::grow)
-    /// the same nodes.
+    /// Whether the compiled form equals that of the replaced program: same graph, and each block
+    /// [grows](Lfb::grow) the same nodes.
     pub grows_as_before: bool,
 }
 
@@ -96,8 +98,8 @@ impl Drops {
 }
 
 impl Loaded {
-    /// Loads a program of a generation, which replaces `running` if given, with [successors](Lfb::follow) of its
-    /// blocks. Returns all problems of the blocks.
+    /// Loads a program of a generation, which replaces `running` if given, with
+    /// [successors](Lfb::follow) of its blocks. Returns all problems of the blocks.
     pub fn new(
         program: Arc<Program>,
         running: Option<&Loaded>,
@@ -234,7 +236,8 @@ impl Loaded {
         same.find(|(_, of, _)| *of == old).map(|(_, _, kept)| *kept)
     }
 
-    /// Returns the links of the running program whose counters are preserved, by their indices there.
+    /// Returns the links of the running program whose counters are preserved, by their indices
+    /// there.
     pub fn keeps_links(&self) -> impl Iterator<Item = usize> + '_ {
         self.same_links.iter().map(|(_, old)| *old)
     }

@@ -76,7 +76,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Lists the differences: frame formats, blocks, agents, links. Changed blocks and links are sorted by name.
+/// Lists the differences: frame formats, blocks, agents, links. Changed blocks and links are sorted
+/// by name.
 pub fn plan(old: &Program, new: &Program) -> Vec<Difference> {
     fn named(program: &Program) -> BTreeMap<&str, &Instance> {
         program.instances.iter().map(|it| (it.name.as_str(), it)).collect()

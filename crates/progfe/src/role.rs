@@ -1,7 +1,7 @@
 //! Roles of a program: bridge, router or tagger, by the classes of its blocks.
 //!
-//! Tools that configure addresses, neighbours and routes use this module to find the responsible blocks, independent
-//! of their names.
+//! Tools that configure addresses, neighbours and routes use this module to find the responsible
+//! blocks, independent of their names.
 
 use crate::program::{Program, base_id, class_id};
 

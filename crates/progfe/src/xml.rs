@@ -1,8 +1,8 @@
 //! XML parser with size limits that records the place of each element.
 //!
-//! One pass over the text checks size, depth and attributes before the tree is built. A document type declaration,
-//! which could define entities, is rejected. The cost of a document is therefore at most a small multiple of its
-//! size. A table of line starts gives lines and columns.
+//! One pass over the text checks size, depth and attributes before the tree is built. A document
+//! type declaration, which could define entities, is rejected. The cost of a document is therefore
+//! at most a small multiple of its size. A table of line starts gives lines and columns.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! Writer for capture files: each function appends one item of a file to a buffer.
 //!
-//! The output contains nanosecond time stamps, original and captured lengths, names, comments and drop counts.
+//! The output contains nanosecond time stamps, original and captured lengths, names, comments and
+//! drop counts.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! Overlaps of filter entries: entries that never decide because an earlier entry matches all their frames, and pairs
-//! with different actions whose order matters.
+//! Overlaps of filter entries: entries that never decide because an earlier entry matches all their
+//! frames, and pairs with different actions whose order matters.
 //!
-//! Entries are compared in pairs. An entry hidden only by several others together is not found. An exception before a
-//! more general entry is usual and not reported.
+//! Entries are compared in pairs. An entry hidden only by several others together is not found. An
+//! exception before a more general entry is usual and not reported.
 
 use super::{Entry, Network, PortRange, Version};
 

@@ -1,4 +1,5 @@
-//! Text form of filter entries: words separated by commas, such as `drop,src=10.0.0.0/8,proto=udp,dport=53`.
+//! Text form of filter entries: words separated by commas, such as
+//! `drop,src=10.0.0.0/8,proto=udp,dport=53`.
 //!
 //! - `capture` (the default) or `drop`
 //! - `src=` and `dst=`: an address, optionally with `/LENGTH` or `/MASK`

@@ -1,9 +1,10 @@
 //! The processor's time-stamp counter: whether it is invariant, and its readings next to the
 //! kernel's clocks.
 //!
-//! An invariant counter runs at one rate, independent of the core's frequency, also in sleep states (Intel
-//! SDM volume 3, 18.17.1; AMD APM volume 3, function 8000_0007h). `CLOCK_MONOTONIC_RAW` is not
-//! adjusted. `CLOCK_MONOTONIC`, the time base of all timestamps, is slewed with the realtime clock.
+//! An invariant counter runs at one rate, independent of the core's frequency, also in sleep states
+//! (Intel SDM volume 3, 18.17.1; AMD APM volume 3, function 8000_0007h). `CLOCK_MONOTONIC_RAW` is
+//! not adjusted. `CLOCK_MONOTONIC`, the time base of all timestamps, is slewed with the realtime
+//! clock.
 
 #![allow(unsafe_code)]
 

@@ -1,9 +1,10 @@
 //! Neighbour agent of a router: ARP (RFC 826) and neighbour discovery (RFC 4861).
 //!
 //! - The agent replies to requests for the addresses of its interfaces and learns the senders.
-//! - Packets for which EtherEncap has no header wait here while the agent requests the address of their next hop.
-//! - After a reply, EtherEncap gets the header and the packets continue. Without a reply, they leave by another
-//!   output as unreachable.
+//! - Packets for which EtherEncap has no header wait here while the agent requests the address of
+//!   their next hop.
+//! - After a reply, EtherEncap gets the header and the packets continue. Without a reply, they
+//!   leave by another output as unreachable.
 //!
 //! Invariant: the agent learns only addresses in networks of its interfaces, and never its own.
 

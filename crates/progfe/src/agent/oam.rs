@@ -1,10 +1,11 @@
 //! Ethernet OAM agent (IEEE 802.1Q clauses 18 to 22, ITU-T Y.1731).
 //!
-//! Its maintenance end points (MEPs) send CCMs to their peers, reply to loopback, linktrace and delay messages, and
-//! measure with such messages. The program's graph selects the frames that come here, mainly by level.
+//! Its maintenance end points (MEPs) send CCMs to their peers, reply to loopback, linktrace and
+//! delay messages, and measure with such messages. The program's graph selects the frames that come
+//! here, mainly by level.
 //!
-//! Invariants: every frame gets a reply or is counted by the reason for none. The number of delayed replies is
-//! limited.
+//! Invariants: every frame gets a reply or is counted by the reason for none. The number of delayed
+//! replies is limited.
 
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
@@ -161,12 +162,14 @@ impl Oam {
             self.counters.delayed_full += 1;
             return;
         }
-        // IEEE 802.1Q 20.2.2: delay of up to a second, so that not all stations reply at the same time.
+        // IEEE 802.1Q 20.2.2: delay of up to a second, so that not all stations reply at the same
+        // time.
         let pause = Nanos(around.below(1_000_000_000));
         self.delayed.push((around.now.saturating_add(pause), mep.settings.port, frame));
     }
 
-    /// Replies to a linktrace message, and relays it if the table knows the target (IEEE 802.1Q 20.3).
+    /// Replies to a linktrace message, and relays it if the table knows the target (IEEE 802.1Q
+    /// 20.3).
     fn linktrace(&mut self, at: usize, message: &Pdu<'_>, around: &mut Around<'_>) {
         let mep = &self.meps[at];
         let own = mep.mac(around);
@@ -437,7 +440,8 @@ pub struct LoopbackPoint {
     pub vid: u16,
 }
 
-/// Returns the first end point of a port that replies to loopback messages and whose address the program sets.
+/// Returns the first end point of a port that replies to loopback messages and whose address the
+/// program sets.
 pub fn loopback_point(program: &Program, port: u32) -> Option<LoopbackPoint> {
     let value = |setting: &AgentSetting, name: &str| {
         let found = setting.attributes.iter().find(|(it, _)| it == name);

@@ -10,8 +10,8 @@
 //!
 //! The output in a send message is the output of Inject that the frame takes.
 //!
-//! Invariant: the element never waits for the program. Frames that the program does not read in time, or that arrive
-//! while it is not connected, are dropped and counted.
+//! Invariant: the element never waits for the program. Frames that the program does not read in
+//! time, or that arrive while it is not connected, are dropped and counted.
 
 use packet::frame::{FRAME_BYTES_MAX, Frame};
 use packet::time::Nanos;
@@ -223,7 +223,8 @@ mod tests {
         let one = &bytes[4..bytes.len() / 3];
         assert_eq!((one[0], &one[2..4], &one[32..]), (FRAME, &[0, 1][..], &b"frame"[..]));
         assert_eq!((one[15], one[31]), (1, 7), "{one:?}");
-        // The same message in the other direction, with another kind and an output instead of the time.
+        // The same message in the other direction, with another kind and an output instead of the
+        // time.
         let mut back = vec![SEND, 0, 0, 1, 0, 0, 0, 4];
         back.extend(&one[12..]);
         let whole = [&(back.len() as u32).to_be_bytes()[..], &back].concat();

@@ -1,7 +1,7 @@
 //! Byte streams between an agent and an external program. The caller transports the bytes.
 //!
-//! Both directions are bounded. A message that does not fit into the [`Outbox`] is dropped as a whole and counted. A
-//! message longer than [`MESSAGE_BYTES_MAX`] closes the connection.
+//! Both directions are bounded. A message that does not fit into the [`Outbox`] is dropped as a
+//! whole and counted. A message longer than [`MESSAGE_BYTES_MAX`] closes the connection.
 
 use std::collections::VecDeque;
 

@@ -187,8 +187,8 @@ pub fn ways(program: &Program, problems: &mut Problems) {
     while let Some(at) = waiting.pop() {
         let behind = grown[at].unwrap_or(0) + own[at];
         if behind > HEADROOM {
-            // The search stops here, so that it ends even if queues form cycles. A block that pushes too much by
-            // itself has another problem.
+            // The search stops here, so that it ends even if queues form cycles. A block that
+            // pushes too much by itself has another problem.
             if own[at] <= HEADROOM && !std::mem::replace(&mut told[at], true) {
                 let what = format!("blocks push {behind} bytes on a path to this instance");
                 let hint = "push at most 64 bytes";

@@ -1,7 +1,8 @@
 //! Frame types at inputs.
 //!
-//! Classes declare the frame types of their inputs and outputs (RFC 5812 section 4.8.3). The two ends of a link must
-//! have a type in common. Some types contain others (RFC 6956 section 4.3); `Arbitrary` contains all.
+//! Classes declare the frame types of their inputs and outputs (RFC 5812 section 4.8.3). The two
+//! ends of a link must have a type in common. Some types contain others (RFC 6956 section 4.3);
+//! `Arbitrary` contains all.
 
 use crate::problem::{Code, Problems};
 use crate::program::Program;

@@ -1,8 +1,8 @@
 //! Links, and outputs without one.
 //!
-//! An output leads to one input (RFC 5812 section 3.2.1). An input may have several links. Frames at an output
-//! without a link are dropped. This is intended for failure outputs and after Count; any other unlinked output causes
-//! a warning.
+//! An output leads to one input (RFC 5812 section 3.2.1). An input may have several links. Frames
+//! at an output without a link are dropped. This is intended for failure outputs and after Count;
+//! any other unlinked output causes a warning.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Memory of a program, estimated before allocation.
 //!
-//! The estimate is an upper bound for the tables of each instance: configured rows, entries that it may learn,
-//! patterns. A program that exceeds [`BYTES_MAX`] is rejected.
+//! The estimate is an upper bound for the tables of each instance: configured rows, entries that it
+//! may learn, patterns. A program that exceeds [`BYTES_MAX`] is rejected.
 
 use forces::Value;
 

@@ -1,7 +1,8 @@
 //! Outputs and keys in tables.
 //!
 //! - The rows of a table have different content keys (RFC 5812 section 4.5.3).
-//! - A row that sends frames to an output of a group refers to a linked one. Otherwise frames would be lost silently.
+//! - A row that sends frames to an output of a group refers to a linked one. Otherwise frames would
+//!   be lost silently.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,10 +1,11 @@
 //! A batch of frames that goes through a program's tree together, in place.
 //!
-//! All frames move to their first table lookup. The data that the lookups read is prefetched for all frames, then
-//! each frame gets its result and moves to the next lookup. A frame with the same key as the previous one gets the
-//! same result.
+//! All frames move to their first table lookup. The data that the lookups read is prefetched for
+//! all frames, then each frame gets its result and moves to the next lookup. A frame with the same
+//! key as the previous one gets the same result.
 //!
-//! Invariant: a batch contains frames of one port in arrival order, and learning tables process them in this order.
+//! Invariant: a batch contains frames of one port in arrival order, and learning tables process
+//! them in this order.
 
 use core::net::Ipv4Addr;
 

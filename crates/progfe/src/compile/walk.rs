@@ -1,8 +1,9 @@
 //! Batches of frames on their way through the blocks.
 //!
-//! Each frame has a name (a number), and names are ordered as the interpreter would process the frames. A copy is
-//! processed before the frame that it was made from. The original frame then gets a new name after those of its
-//! copies. Its earlier events retain their position under the old name.
+//! Each frame has a name (a number), and names are ordered as the interpreter would process the
+//! frames. A copy is processed before the frame that it was made from. The original frame then gets
+//! a new name after those of its copies. Its earlier events retain their position under the old
+//! name.
 
 use dataplane::counter::Traffic;
 use dataplane::forwarder::{Outputs, SIGHTS_MAX};
@@ -87,7 +88,8 @@ impl Default for Walk {
 }
 
 impl Walk {
-    /// Sends frames that a port received, at most [`SIGHTS_MAX`], through the graph, starting at the port's block.
+    /// Sends frames that a port received, at most [`SIGHTS_MAX`], through the graph, starting at
+    /// the port's block.
     pub fn receive(
         &mut self,
         (inner, plan): (&mut Interpreter, &Plan),
@@ -105,8 +107,9 @@ impl Walk {
         self.run((inner, plan), now, out);
     }
 
-    /// Sends frames that a port received, at most [`SIGHTS_MAX`], on from the point where they left the tree. `enter`
-    /// brings each packet into its state there and returns its link; none for dropped frames.
+    /// Sends frames that a port received, at most [`SIGHTS_MAX`], on from the point where they left
+    /// the tree. `enter` brings each packet into its state there and returns its link; none for
+    /// dropped frames.
     pub fn go_on(
         &mut self,
         (inner, plan): (&mut Interpreter, &Plan),
@@ -253,7 +256,8 @@ impl Walk {
         self.lead(inner, plan, instance, members);
     }
 
-    /// Assigns names to copies and new names to their originals, and moves the copies to their next blocks.
+    /// Assigns names to copies and new names to their originals, and moves the copies to their next
+    /// blocks.
     fn lead_copies(
         &mut self,
         inner: &mut Interpreter,

@@ -1,7 +1,7 @@
 //! Requests to trace frames of an element and to measure the cost of its blocks.
 //!
-//! At most one trace and one measurement are active at the same time. A second request fails until the first has
-//! ended.
+//! At most one trace and one measurement are active at the same time. A second request fails until
+//! the first has ended.
 
 use packet::time::Nanos;
 
@@ -11,8 +11,8 @@ use crate::observe::cost::Counter;
 use crate::observe::{Costs, Tracing, Wanted};
 
 impl<E: Enforcer> Element<E> {
-    /// Measures the cost of blocks with a counter, for one of `every` frames, until a deadline. Returns false if a
-    /// measurement is running.
+    /// Measures the cost of blocks with a counter, for one of `every` frames, until a deadline.
+    /// Returns false if a measurement is running.
     pub fn measure_costs(
         &mut self,
         counter: Counter,

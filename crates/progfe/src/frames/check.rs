@@ -158,7 +158,8 @@ impl One<'_> {
         }
     }
 
-    /// Checks that bits add up to octets before every part in bytes, and before every optional part.
+    /// Checks that bits add up to octets before every part in bytes, and before every optional
+    /// part.
     fn octets(&mut self) {
         let format = self.format;
         let whole: Vec<&Field> = format.items.iter().filter_map(Item::field).collect();

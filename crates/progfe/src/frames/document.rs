@@ -13,11 +13,11 @@
 //! </frames>
 //! ```
 //!
-//! - `f` has the width `b` (bits), `bytes` (an expression over earlier fields) or `rest="true"`. `is` is a constant,
-//!   `set` the initial value in a pushed header. `when` makes the field optional, and `pseudo="true"` adds it to
-//!   pseudo-headers.
-//! - `next` tests a field (`on`), the bits after the header (`peek`), or nothing (`frame`). `like` takes the cases of
-//!   another frame's first `next`.
+//! - `f` has the width `b` (bits), `bytes` (an expression over earlier fields) or `rest="true"`.
+//!   `is` is a constant, `set` the initial value in a pushed header. `when` makes the field
+//!   optional, and `pseudo="true"` adds it to pseudo-headers.
+//! - `next` tests a field (`on`), the bits after the header (`peek`), or nothing (`frame`). `like`
+//!   takes the cases of another frame's first `next`.
 //! - `extend` adds cases to a frame that another document defines.
 //!
 //! Documents of a set are read in order. Names are resolved after all documents.

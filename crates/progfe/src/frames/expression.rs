@@ -2,13 +2,14 @@
 //!
 //! Examples: `ihl * 4 - 20`, `flags / 128`, `kind gt 1 and not (len = 0)`.
 //!
-//! - Expressions consist of literals, names of earlier fields, `+ - * / %`, `and`, `or`, `not` and parentheses.
+//! - Expressions consist of literals, names of earlier fields, `+ - * / %`, `and`, `or`, `not` and
+//!   parentheses.
 //! - Comparisons are words, which need no XML escapes, and return 0 or 1.
-//! - Computation uses checked 64-bit integers. Overflow and division by zero have no value. A header whose expression
-//!   has no value is absent.
+//! - Computation uses checked 64-bit integers. Overflow and division by zero have no value. A
+//!   header whose expression has no value is absent.
 //!
-//! [`Expression::range`] bounds the values for any frame. A length that can exceed the buffer is therefore found when
-//! a format is checked, before any frame arrives.
+//! [`Expression::range`] bounds the values for any frame. A length that can exceed the buffer is
+//! therefore found when a format is checked, before any frame arrives.
 
 use std::fmt;
 
@@ -140,8 +141,8 @@ impl Expression {
         }
     }
 
-    /// Evaluates the expression with field values from `field`. Returns `None` if a field is absent or the
-    /// computation has no result.
+    /// Evaluates the expression with field values from `field`. Returns `None` if a field is absent
+    /// or the computation has no result.
     pub fn value(&self, field: &impl Fn(Variable) -> Option<i64>) -> Option<i64> {
         match self {
             Expression::Number(number) => Some(*number),
@@ -151,8 +152,8 @@ impl Expression {
         }
     }
 
-    /// Returns bounds of the value, with field bounds from `field`. The bounds may be too wide but are never too
-    /// narrow.
+    /// Returns bounds of the value, with field bounds from `field`. The bounds may be too wide but
+    /// are never too narrow.
     pub fn range(&self, field: &impl Fn(Variable) -> (i64, i64)) -> (i64, i64) {
         let (operator, a, b) = match self {
             Expression::Number(number) => return (*number, *number),
@@ -184,7 +185,8 @@ impl Expression {
         }
     }
 
-    /// Returns `(field, factor, constant)` if the value is that field times the factor plus the constant.
+    /// Returns `(field, factor, constant)` if the value is that field times the factor plus the
+    /// constant.
     pub fn linear(&self) -> Option<(Variable, i64, i64)> {
         let (variable, factor, constant) = self.line()?;
         variable.filter(|_| factor != 0).map(|variable| (variable, factor, constant))

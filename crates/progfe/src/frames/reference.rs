@@ -1,6 +1,7 @@
 //! Names of fields and headers: `IPv4.dscp`, `Vlan[1].vid`, `IPv4.options[0].kind`.
 //!
-//! Headers of the same format are numbered from the outermost, which is number zero and may omit the index.
+//! Headers of the same format are numbered from the outermost, which is number zero and may omit
+//! the index.
 
 use super::{Field, FormatId, FrameSet, Item, ROUNDS_MAX};
 

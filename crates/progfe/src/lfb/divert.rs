@@ -1,7 +1,7 @@
 //! Ext-PG-Divert: diverts frames to a service agent.
 //!
-//! The agent gets at most RatePps frames per second, with a burst of one second's frames. With Copy, every frame also
-//! continues at PassOut. Without Copy, only frames above the rate do.
+//! The agent gets at most RatePps frames per second, with a burst of one second's frames. With
+//! Copy, every frame also continues at PassOut. Without Copy, only frames above the rate do.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Ext-PG-Edit: modifies frames.
 //!
-//! Operations apply in index order, and lengths and checksums are updated. If an operation fails, the frame leaves by
-//! ExceptionOut unchanged.
+//! Operations apply in index order, and lengths and checksums are updated. If an operation fails,
+//! the frame leaves by ExceptionOut unchanged.
 
 use forces::Value;
 use packet::frame::Frame;

@@ -1,7 +1,8 @@
 //! Keys of operands, and a table of keyed entries that age out.
 //!
-//! A key consists of the numbers of a few operands. A map returns the index of a key's entry. A [timer
-//! wheel](dataplane::wheel) finds idle entries. Memory is bounded: a full table accepts no new entries.
+//! A key consists of the numbers of a few operands. A map returns the index of a key's entry. A
+//! [timer wheel](dataplane::wheel) finds idle entries. Memory is bounded: a full table accepts no
+//! new entries.
 
 use std::collections::HashMap;
 
@@ -151,8 +152,8 @@ impl<V> Keyed<V> {
         Some(entry)
     }
 
-    /// Removes idle entries and calls `forgot` for each. Examines at most `steps` entries. Returns the time of the
-    /// next call, if any.
+    /// Removes idle entries and calls `forgot` for each. Examines at most `steps` entries. Returns
+    /// the time of the next call, if any.
     pub fn age(
         &mut self,
         now: Nanos,

@@ -1,8 +1,9 @@
 //! Ext-PG-LearnSearch: a table that learns from frames.
 //!
-//! The block learns LearnKey with LearnValue from a frame and then looks up SearchKey. Bridge keys use the MAC table
-//! of the built-in bridge. These are link-layer addresses with or without a VLAN, learned with the port. Other keys
-//! use a hash table. Group addresses are neither learned nor found.
+//! The block learns LearnKey with LearnValue from a frame and then looks up SearchKey. Bridge keys
+//! use the MAC table of the built-in bridge. These are link-layer addresses with or without a VLAN,
+//! learned with the port. Other keys use a hash table. Group addresses are neither learned nor
+//! found.
 
 use std::collections::BTreeSet;
 
@@ -281,7 +282,8 @@ impl LearnSearch {
         }
     }
 
-    /// Learns a bridge key with a value, if it is a unicast address. Returns true if learning it again has no effect.
+    /// Learns a bridge key with a value, if it is a unicast address. Returns true if learning it
+    /// again has no effect.
     #[inline]
     pub fn learn_key(
         &mut self,

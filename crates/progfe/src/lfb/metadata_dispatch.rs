@@ -1,4 +1,5 @@
-//! BasicMetadataDispatch (RFC 6956 section 5.5.1): selects an output by the value of a metadata item.
+//! BasicMetadataDispatch (RFC 6956 section 5.5.1): selects an output by the value of a metadata
+//! item.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! Ext-PG-Scan: searches the bytes of frames for patterns.
 //!
-//! - One pass over the bytes finds all patterns (Aho and Corasick, CACM 1975). Case-sensitive and case-insensitive
-//!   patterns have an automaton each.
+//! - One pass over the bytes finds all patterns (Aho and Corasick, CACM 1975). Case-sensitive and
+//!   case-insensitive patterns have an automaton each.
 //! - The matching pattern with the smallest index selects the output.
-//! - With a flow key, the automata continue in the next frame of a flow. A pattern may start in one frame and end in
-//!   another, and offsets count over all frames of the flow.
+//! - With a flow key, the automata continue in the next frame of a flow. A pattern may start in one
+//!   frame and end in another, and offsets count over all frames of the flow.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +103,8 @@ impl Search {
         Ok(Some(Search { dfa, start, patterns: chosen }))
     }
 
-    /// Searches bytes from a state. Reports each match as pattern index and end offset. Returns the final state.
+    /// Searches bytes from a state. Reports each match as pattern index and end offset. Returns the
+    /// final state.
     fn walk(
         &self,
         mut state: StateID,
@@ -129,8 +130,8 @@ struct Lanes<'t> {
 }
 
 impl Search {
-    /// Searches several texts in parallel, each from the start state, so that their memory accesses overlap. `found`
-    /// also gets the index of the text.
+    /// Searches several texts in parallel, each from the start state, so that their memory accesses
+    /// overlap. `found` also gets the index of the text.
     fn walk_many(&self, texts: [&[u8]; LANES], mut found: impl FnMut(usize, usize, usize)) {
         let common = texts.iter().map(|text| text.len()).min().unwrap_or(0);
         let mut lanes =

@@ -1,8 +1,8 @@
 //! GenericScheduler (RFC 6956 section 5.5.2): a queue for each input with round-robin service.
 //!
-//! Round robin, packet by packet, is the only discipline that the RFC names. The engine serves queues after the
-//! current frames have passed the graph. Links have no rate, so the next block always accepts packets. A full port
-//! queue drops and counts them.
+//! Round robin, packet by packet, is the only discipline that the RFC names. The engine serves
+//! queues after the current frames have passed the graph. Links have no rate, so the next block
+//! always accepts packets. A full port queue drops and counts them.
 
 use std::collections::{BTreeMap, VecDeque};
 

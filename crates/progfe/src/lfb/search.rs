@@ -1,8 +1,8 @@
 //! Ext-PG-Search: looks up field values in a table.
 //!
 //! - Exact keys use a hash table.
-//! - Longest prefix match: the last field of the key has `/length`. Each prefix length has a hash table; the longest
-//!   is searched first.
+//! - Longest prefix match: the last field of the key has `/length`. Each prefix length has a hash
+//!   table; the longest is searched first.
 //! - Ranges: the first row by index that contains the key matches.
 //!
 //! A frame without one of the fields does not match.

@@ -1,7 +1,7 @@
 //! Access of a block to the components of its instance.
 //!
-//! An invalid value is a problem with its place in the document. The block continues with a harmless value, and the
-//! program is rejected.
+//! An invalid value is a problem with its place in the document. The block continues with a
+//! harmless value, and the program is rejected.
 
 use forces::{Fields, Rows, Value};
 

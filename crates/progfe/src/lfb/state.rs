@@ -1,10 +1,10 @@
 //! Ext-PG-State: a state machine per flow.
 //!
 //! - The values of Key identify a flow. It starts in the state `new`.
-//! - Of the transitions from its state, the first by index whose trigger matches a frame changes the state and
-//!   selects the output.
-//! - Frames, bytes and seconds count from the time when the flow entered its state. They include the current frame. A
-//!   further quantity is the time since the last frame.
+//! - Of the transitions from its state, the first by index whose trigger matches a frame changes
+//!   the state and selects the output.
+//! - Frames, bytes and seconds count from the time when the flow entered its state. They include
+//!   the current frame. A further quantity is the time since the last frame.
 //! - Frames without one of the key fields take the default output and create no flow.
 
 use forces::Value;

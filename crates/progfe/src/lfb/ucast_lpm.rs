@@ -1,8 +1,8 @@
-//! IPv4UcastLPM and IPv6UcastLPM (RFC 6956 sections 5.3.1 and 5.3.3): longest prefix match of the destination, which
-//! gives HopSelector.
+//! IPv4UcastLPM and IPv6UcastLPM (RFC 6956 sections 5.3.1 and 5.3.3): longest prefix match of the
+//! destination, which gives HopSelector.
 //!
-//! Both use the route table of the built-in router. A route with ECMPFlag leaves by ECMPOut. A route with
-//! DefaultRouteFlag matches every address, regardless of its prefix.
+//! Both use the route table of the built-in router. A route with ECMPFlag leaves by ECMPOut. A
+//! route with DefaultRouteFlag matches every address, regardless of its prefix.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,9 +1,12 @@
-//! Traces of the next frames that match: bytes on arrival, steps block by block, and bytes on departure.
+//! Traces of the next frames that match: bytes on arrival, steps block by block, and bytes on
+//! departure.
 //!
-//! A port, a condition (as in rules) or both select the frames. The trace ends after a number of frames or at a
-//! deadline. Frames that leave later, from queues of blocks, do not count as departures.
+//! A port, a condition (as in rules) or both select the frames. The trace ends after a number of
+//! frames or at a deadline. Frames that leave later, from queues of blocks, do not count as
+//! departures.
 //!
-//! Invariant: uncollected data is bounded ([`KEPT_OCTETS_MAX`]). Frames that exceed the bound are counted.
+//! Invariant: uncollected data is bounded ([`KEPT_OCTETS_MAX`]). Frames that exceed the bound are
+//! counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! Reader for programs in XML.
 //!
-//! The root of a document is `<fe>`, with the children `use`, `frames`, `ports`, `instances`, `links`, `agents` and
-//! `watch`. The reader reports every problem of names, values and structure with its place. [`check`](crate::check)
-//! then checks the graph of the resulting program. If a problem is an error, there is no program.
+//! The root of a document is `<fe>`, with the children `use`, `frames`, `ports`, `instances`,
+//! `links`, `agents` and `watch`. The reader reports every problem of names, values and structure
+//! with its place. [`check`](crate::check) then checks the graph of the resulting program. If a
+//! problem is an error, there is no program.
 
 use std::sync::Arc;
 
@@ -149,7 +150,8 @@ fn uses(reader: &mut Reader<'_, '_>, nodes: &[Node<'_, '_>]) -> Vec<Use> {
     uses
 }
 
-/// Returns the classes and metadata of the built-in libraries and of files that the program refers to.
+/// Returns the classes and metadata of the built-in libraries and of files that the program refers
+/// to.
 fn catalog(reader: &mut Reader<'_, '_>, uses: &[Use], load: Load<'_>) -> Arc<Catalog> {
     let mut libraries = shipped();
     for one in uses {

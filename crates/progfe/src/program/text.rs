@@ -1,7 +1,8 @@
 //! Text forms of operands and keys in components.
 //!
-//! A component names an operand as conditions do: `Eth.src`, `meta:PHYPortID`. Several operands, separated by spaces,
-//! form a key. Keys of tables are the values of these operands, one each: `10.0.0.0/8`, `5..9`, `10.0.0.1 53`.
+//! A component names an operand as conditions do: `Eth.src`, `meta:PHYPortID`. Several operands,
+//! separated by spaces, form a key. Keys of tables are the values of these operands, one each:
+//! `10.0.0.0/8`, `5..9`, `10.0.0.1 53`.
 
 use forces::Catalog;
 use forces::model::Kind;

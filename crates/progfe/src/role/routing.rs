@@ -7,7 +7,8 @@
 //! - IPv4NextHop (5.3.2): rows with a MediaEncapInfoIndex
 //! - EtherEncap (5.1.4): link-layer headers by that index
 //!
-//! A neighbour is a next hop with a link-layer header and a host route. A route refers to a neighbour.
+//! A neighbour is a next hop with a link-layer header and a host route. A route refers to a
+//! neighbour.
 
 use core::net::Ipv4Addr;
 use std::collections::HashMap;
@@ -67,7 +68,8 @@ pub struct Route {
 }
 
 impl Routing {
-    /// Finds the blocks of a program. Returns the missing or duplicate block if the program is not a router.
+    /// Finds the blocks of a program. Returns the missing or duplicate block if the program is not
+    /// a router.
     pub fn of(program: &Program) -> Result<Routing, String> {
         let hops = only(program, base_id::NEXT_HOP_V4, "IPv4NextHop")?;
         let successes = program.links.iter().map(|link| link.from);
@@ -145,7 +147,8 @@ impl Routing {
         ])
     }
 
-    /// Returns the changes that add these routes. A route replaces an existing one for the same prefix.
+    /// Returns the changes that add these routes. A route replaces an existing one for the same
+    /// prefix.
     pub fn routes(&self, program: &Program, routes: &[Route]) -> Result<Vec<Change>, String> {
         let hops = rows(program, self.hops);
         let mut prefixes = Prefixes::of(rows(program, self.prefixes));

@@ -1,7 +1,8 @@
 //! Blocks, their names and numbers.
 //!
-//! `<lfb id="rx" class="EtherMACIn" instances="1..2">` defines `rx#1` and `rx#2`, with the numbers 1 and 2 among the
-//! instances of the class. Without `instances` it defines one block with the smallest free number.
+//! `<lfb id="rx" class="EtherMACIn" instances="1..2">` defines `rx#1` and `rx#2`, with the numbers
+//! 1 and 2 among the instances of the class. Without `instances` it defines one block with the
+//! smallest free number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

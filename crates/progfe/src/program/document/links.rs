@@ -1,7 +1,8 @@
 //! Links, with ranges of numbers and indices.
 //!
-//! In `<link from="out.PktsOut[*]" to="tx#*.EtherPktsIn"/>`, `#*` means all instances of a name and `[*]` the same
-//! number of indices, from zero. Both ends advance together. A part without `*` stays the same.
+//! In `<link from="out.PktsOut[*]" to="tx#*.EtherPktsIn"/>`, `#*` means all instances of a name and
+//! `[*]` the same number of indices, from zero. Both ends advance together. A part without `*`
+//! stays the same.
 
 use roxmltree::Node;
 

@@ -5,7 +5,8 @@
 //! - `op` is a short form for a row of Edit's operations.
 //! - `each` gives every instance its own value.
 //!
-//! Values are names of enumerations and metadata, numbers, addresses or text, depending on the type.
+//! Values are names of enumerations and metadata, numbers, addresses or text, depending on the
+//! type.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
