@@ -77,7 +77,10 @@ pub fn check_and_print() -> bool {
     for file in &files {
         let lines = lines_without_tests(&read(file));
         if lines > FILE_LINES_LISTED && !is_test(file) {
-            println!("note: {} has {lines} lines: is there a second idea in it?", shown(file));
+            println!(
+                "note: {} has {lines} lines (hint: check whether it holds two ideas)",
+                shown(file)
+            );
         }
     }
     for fault in &faults {
@@ -92,9 +95,9 @@ fn layers() -> Vec<String> {
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
         .current_dir(crate::root())
         .output();
-    let Ok(output) = output else { return vec!["cargo metadata cannot be run".into()] };
+    let Ok(output) = output else { return vec!["cannot run cargo metadata".into()] };
     let Ok(metadata) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else {
-        return vec!["cargo metadata gave no JSON".into()];
+        return vec!["cargo metadata printed invalid JSON".into()];
     };
     faults_of_layers(&metadata)
 }
@@ -106,13 +109,13 @@ fn faults_of_layers(metadata: &serde_json::Value) -> Vec<String> {
     for package in &packages {
         let name = package["name"].as_str().unwrap_or_default();
         let Some((_, allowed)) = EDGES.iter().find(|(crate_name, _)| *crate_name == name) else {
-            faults.push(format!("crate {name} has no place in the dependency rule"));
+            faults.push(format!("crate {name} is missing in the dependency rule"));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let target = dependency["name"].as_str().unwrap_or_default();
             if ours.contains(target) && !allowed.contains(&target) {
-                faults.push(format!("crate {name} may not import {target}"));
+                faults.push(format!("crate {name} must not import {target}"));
             }
         }
     }
@@ -141,7 +144,7 @@ fn unwired(files: &[PathBuf]) -> Vec<String> {
     files
         .iter()
         .filter(|file| in_src(file) && !reached.contains(*file))
-        .map(|file| format!("{} is wired in by no `mod` line", shown(file)))
+        .map(|file| format!("{} is declared by no `mod` line", shown(file)))
         .collect()
 }
 
@@ -173,7 +176,7 @@ fn missing_doc(file: &Path) -> Option<String> {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let said = first.strip_prefix("//!").unwrap_or_default().trim();
     (said.len() < 10)
-        .then(|| format!("{} does not open with its one idea (`//! ...`)", shown(file)))
+        .then(|| format!("{} does not start with a module comment (`//! ...`)", shown(file)))
 }
 
 /// Finds words that a crate must not use: clocks and files in a pure crate, `unsafe` outside its
@@ -193,7 +196,7 @@ fn faults_of_words(place: &str, code: &str) -> Vec<String> {
         if PURE.contains(&crate_name) {
             for word in IMPURE_WORDS.iter().filter(|word| line.contains(**word)) {
                 faults.push(format!(
-                    "{place}:{}: {crate_name} is pure and may not use {word}",
+                    "{place}:{}: {crate_name} is pure and must not use {word}",
                     number + 1
                 ));
             }
@@ -204,7 +207,7 @@ fn faults_of_words(place: &str, code: &str) -> Vec<String> {
         let allowed = UNSAFE_ALLOWED.iter().any(|start| inside.starts_with(start));
         if is_unsafe && !allowed {
             let places = UNSAFE_ALLOWED.join(", ");
-            faults.push(format!("{place}:{}: unsafe is allowed in {places} only", number + 1));
+            faults.push(format!("{place}:{}: unsafe is allowed only in {places}", number + 1));
         }
     }
     faults
@@ -279,10 +282,7 @@ mod tests {
         ]});
         assert_eq!(
             faults_of_layers(&metadata),
-            [
-                "crate packet may not import ports",
-                "crate stray has no place in the dependency rule"
-            ]
+            ["crate packet must not import ports", "crate stray is missing in the dependency rule"]
         );
     }
 
