@@ -3,21 +3,13 @@
 //! CI runs the same commands as a developer. Each step prints its name and output. The first
 //! failure ends the run with its exit code.
 
-/// Style checks.
 mod tidy;
-/// Checks of documents.
 mod prose;
-/// All checks in order.
 mod ci;
-/// Dependency checks.
 mod deny;
-/// Fuzzing.
 mod fuzz;
-/// The second architecture.
 mod cross;
-/// All tests, in two parallel queues.
 mod tests;
-/// Seeds for fuzzing.
 mod seeds;
 
 use std::process::ExitCode;
@@ -43,12 +35,12 @@ fn main() -> ExitCode {
         ["bless"] => ci::bless(),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy         layers, module docs, unsafe, clocks, documents\n       \
-                 cargo xtask ci [--full]  all checks of CI; --full adds the slow ones\n       \
-                 cargo xtask model        interleavings of threads that share a table (loom)\n       \
-                 cargo xtask cross        build for arm64, and tests there in an emulator\n       \
-                 cargo xtask fuzz [SECONDS] [TARGET...]  fuzz targets, 60 seconds each\n       \
-                 cargo xtask bless        rewrite the expected outputs of tests"
+                "usage: cargo xtask tidy         check layers, module docs, unsafe, clocks, documents\n       \
+                 cargo xtask ci [--full]  all checks; --full adds the slow ones\n       \
+                 cargo xtask model        check interleavings of threads in a table (loom)\n       \
+                 cargo xtask cross        compile for arm64 and run tests in an emulator\n       \
+                 cargo xtask fuzz [SECONDS] [TARGET...]  run fuzz targets, 60 seconds each\n       \
+                 cargo xtask bless        rewrite expected test outputs (check the diff)"
             );
             ExitCode::from(2)
         }

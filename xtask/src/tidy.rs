@@ -78,7 +78,10 @@ pub fn check_and_print() -> bool {
     for file in &files {
         let lines = lines_without_tests(&read(file));
         if lines > FILE_LINES_LISTED && !is_test(file) {
-            println!("note: {} has {lines} lines (hint: split it)", shown(file));
+            println!(
+                "note: {} has {lines} lines (hint: check whether it holds two ideas)",
+                shown(file)
+            );
         }
     }
     for fault in &faults {
@@ -93,9 +96,9 @@ fn layers() -> Vec<String> {
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
         .current_dir(crate::root())
         .output();
-    let Ok(output) = output else { return vec!["cargo metadata cannot be run".into()] };
+    let Ok(output) = output else { return vec!["cannot run cargo metadata".into()] };
     let Ok(metadata) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else {
-        return vec!["cargo metadata printed no JSON".into()];
+        return vec!["cargo metadata printed invalid JSON".into()];
     };
     faults_of_layers(&metadata)
 }
@@ -107,13 +110,13 @@ fn faults_of_layers(metadata: &serde_json::Value) -> Vec<String> {
     for package in &packages {
         let name = package["name"].as_str().unwrap_or_default();
         let Some((_, allowed)) = EDGES.iter().find(|(crate_name, _)| *crate_name == name) else {
-            faults.push(format!("crate {name} has no place in the dependency rule"));
+            faults.push(format!("crate {name} is missing in the dependency rule"));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let target = dependency["name"].as_str().unwrap_or_default();
             if ours.contains(target) && !allowed.contains(&target) {
-                faults.push(format!("crate {name} may not import {target}"));
+                faults.push(format!("crate {name} must not import {target}"));
             }
         }
     }
@@ -172,9 +175,9 @@ fn module_folder(file: &Path) -> PathBuf {
 fn missing_doc(file: &Path) -> Option<String> {
     let text = read(file);
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let summary = first.strip_prefix("//!").unwrap_or_default().trim();
-    (summary.len() < 10)
-        .then(|| format!("{} does not begin with a summary (hint: add `//! ...`)", shown(file)))
+    let said = first.strip_prefix("//!").unwrap_or_default().trim();
+    (said.len() < 10)
+        .then(|| format!("{} does not start with a module comment (`//! ...`)", shown(file)))
 }
 
 /// Finds words that a crate must not use: clocks and files in a pure crate, `unsafe` outside its
@@ -194,7 +197,7 @@ fn faults_of_words(place: &str, code: &str) -> Vec<String> {
         if PURE.contains(&crate_name) {
             for word in IMPURE_WORDS.iter().filter(|word| line.contains(**word)) {
                 faults.push(format!(
-                    "{place}:{}: {crate_name} is pure and may not use {word}",
+                    "{place}:{}: {crate_name} is pure and must not use {word}",
                     number + 1
                 ));
             }
@@ -205,7 +208,7 @@ fn faults_of_words(place: &str, code: &str) -> Vec<String> {
         let allowed = UNSAFE_ALLOWED.iter().any(|start| inside.starts_with(start));
         if is_unsafe && !allowed {
             let places = UNSAFE_ALLOWED.join(", ");
-            faults.push(format!("{place}:{}: unsafe is allowed in {places} only", number + 1));
+            faults.push(format!("{place}:{}: unsafe is allowed only in {places}", number + 1));
         }
     }
     faults
@@ -284,10 +287,7 @@ mod tests {
         ]});
         assert_eq!(
             faults_of_layers(&metadata),
-            [
-                "crate packet may not import ports",
-                "crate stray has no place in the dependency rule"
-            ]
+            ["crate packet must not import ports", "crate stray is missing in the dependency rule"]
         );
     }
 

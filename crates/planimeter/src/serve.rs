@@ -1,37 +1,24 @@
 //! Web interface for runs: shows active runs and stored runs, and starts new ones.
 //!
-//! The server is a process of its own that reads the files of runs, so that clients never delay a measurement
-//! (docs/decisions/0036-the-web-interface-is-a-separate-process.md). Invariants:
+//! The server is a separate process that reads the files of runs, so that clients never delay a
+//! measurement (docs/decisions/0036-the-web-interface-is-a-separate-process.md). Invariants:
 //! - Every request requires the token.
 //! - Every queue, list and wait has a named limit, and a clear response beyond it.
 //! - Nothing outside the folder of runs is delivered.
 //! - It starts only the same program, with a command line that it shows.
 
-/// Authentication.
 mod door;
-/// Connections and their limits.
 mod listen;
-/// Active runs.
 mod watching;
-/// Runs started by this server.
 mod starting;
-/// Files of a run.
 mod files;
-/// Stored runs, listed and compared.
 mod stored;
-/// Metrics over time.
 mod trend;
-/// Runs of a team store.
 mod elsewhere;
-/// Metrics for Prometheus.
 mod metrics;
-/// Diagram of a run's targets.
 mod topology;
-/// Common parts of pages.
 mod page;
-/// The form that starts a run.
 mod form;
-/// HTTP routes.
 mod routes;
 
 use std::net::SocketAddr;

@@ -178,7 +178,7 @@ fn goes_down() {
     place.namespace.netlink().unwrap().link_down(index).unwrap();
     let said: Said = child.wait_with_output().unwrap().into();
     assert_eq!(said.code, Some(4), "{said:?}");
-    let words = "port 1: interface cable2 is down; what was captured before is kept";
+    let words = "port 1 failed: interface cable2 is down; earlier frames are kept";
     assert!(said.errors.contains(words), "{said:?}");
     assert_all(&place.path().join("out.pcap"));
 }

@@ -72,9 +72,9 @@ const WRONG: &[Row] = &[
     (
         &["run", "latency", "--on", "ours", "bridge"],
         2,
-        &["no experiment \"bridge\"", "--on bridge"],
+        &["unknown experiment \"bridge\"", "--on bridge"],
     ),
-    (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "there is no experiment"]),
+    (&["run", "bianco2010/fig33"], 2, &["bianco2010/fig33", "unknown experiment"]),
     (&["run", "plan.toml"], 2, &["plan.toml", "cannot read"]),
     (
         &["run", "bianco2010/fig6", "--on", "bridge", "--link", "memory"],
@@ -102,12 +102,12 @@ const WRONG: &[Row] = &[
     (
         &["run", "latency", "--on", "ours", "--link", "memory", "--link", "bridge=memory"],
         2,
-        &["--link bridge=memory needs --on bridge"],
+        &["--link bridge=memory: bridge is not a target", "--on bridge"],
     ),
     (
         &["run", "latency", "--on", "ours", "--on", "ovs", "--link", "memory"],
         2,
-        &["ovs cannot be joined by memory", "--link ovs=veth"],
+        &["ovs does not support link memory", "--link ovs=veth"],
     ),
     (&["run", "latency", "--topology", "nowhere.toml"], 2, &["nowhere.toml", "cannot read"]),
     (&["run", "latency", "--topology", "ring.toml"], 2, &["ring.toml", "line 11", "loops = true"]),
@@ -126,7 +126,7 @@ const WRONG: &[Row] = &[
     (
         &["run", "latency", "--on", "device:ports=1@eth1+2@eth2", "--link", "veth"],
         2,
-        &["cannot be joined by veth:afpacket", "--link nic"],
+        &["does not support link veth:afpacket", "--link nic"],
     ),
     (&["run", "latency", "--on", "openflow:tcp:192.0.2.7"], 2, &["add ports=1@eth1+2@eth2"]),
     (&["run", "latency", "--on", "ovs", "--link", "memory"], 2, &["ovs", "memory", "veth"]),
@@ -146,12 +146,12 @@ const WRONG: &[Row] = &[
     (
         &["run", "throughput", "--set", "load=50"],
         2,
-        &["load=50", "throughput does not take load", "hint: "],
+        &["load=50", "throughput does not support load", "hint: "],
     ),
     (
         &["run", "cold-start", "--set", "frame=64,512"],
         2,
-        &["frame=64,512", "cold-start takes one value of frame", "hint: "],
+        &["frame=64,512", "cold-start supports one value of frame", "hint: "],
     ),
     (
         &["run", "forwarding-rate", "--on", "ours", "--set", "frame=64,512", "--set", "load=10,50"],
@@ -182,7 +182,7 @@ const WRONG: &[Row] = &[
     (
         &["run", "rfc9971", "--on", "direct", "--set", "rig=sim", "--set", "search_seconds=1"],
         2,
-        &["rfc9971", "give the search more time", "search_seconds"],
+        &["rfc9971", "allow more time for the search", "search_seconds"],
     ),
     (
         &[
@@ -208,12 +208,12 @@ const WRONG: &[Row] = &[
     (&["run", "latency", "--seed", "x"], 2, &["--seed", "x"]),
     (&["run", "latency", "--effort", "some"], 2, &["--effort", "some", "quick"]),
     (&["run", "latency", "--on", "direct", "--out"], 2, &["--out"]),
-    (&["run", "--resume", "empty"], 2, &["empty/record.json", "a run's folder"]),
-    (&["run", "--resume", "nowhere"], 2, &["nowhere/record.json", "a run's folder"]),
+    (&["run", "--resume", "empty"], 2, &["empty/record.json", "folder of a run"]),
+    (&["run", "--resume", "nowhere"], 2, &["nowhere/record.json", "folder of a run"]),
     (&["run", "--resume", "empty", "--seed", "2"], 2, &["--resume", "--seed"]),
     (&["report"], 2, &["RUN"]),
-    (&["report", "empty"], 2, &["empty/record.json", "a run's folder"]),
-    (&["report", "taken"], 2, &["taken/record.json", "a run's folder"]),
+    (&["report", "empty"], 2, &["empty/record.json", "folder of a run"]),
+    (&["report", "taken"], 2, &["taken/record.json", "folder of a run"]),
     (&["report", "garbage"], 2, &["garbage/record.json", "line 1"]),
     (&["report", "later"], 2, &["later/record.json", "schema", "99"]),
     (&["report", "empty", "garbage"], 2, &["--out"]),
@@ -224,7 +224,7 @@ const WRONG: &[Row] = &[
     (&["switch", "--port", "one=afpacket:eth0"], 2, &["one=afpacket:eth0", "NUMBER=SPEC"]),
     (&["switch", "--port", "1=eth0"], 2, &["port 1", "eth0", "afpacket:INTERFACE"]),
     (&["switch", "--port", "1=pcap:x"], 2, &["port 1", "x: No such file"]),
-    (&["switch", "--port", "1=tap:"], 2, &["port 1", "name is missing"]),
+    (&["switch", "--port", "1=tap:"], 2, &["port 1", "missing interface name"]),
     (&["switch", "--port", "0=tap:a"], 2, &["port", "0"]),
     (&["switch", "--port", "1=tap:a", "--port", "1=tap:b"], 2, &["number 1", "twice"]),
     (&["switch", "--port", "1=tap:a", "--listen", "6653"], 2, &["6653", "ptcp:PORT"]),
@@ -233,7 +233,7 @@ const WRONG: &[Row] = &[
     (&["switch", "--port", "1=tap:a", "--openflow", "1.0,1.9"], 2, &["1.9", "1.0"]),
     (&["switch", "--port", "1=tap:a", "--datapath-id", "xyz"], 2, &["xyz", "hexadecimal"]),
     (&["switch", "--port", "1=tap:a", "--fail-mode", "open"], 2, &["open", "standalone"]),
-    (&["switch", "--port", "1=tap:a", "--model", "pica8"], 2, &["pica8", "there are: honest"]),
+    (&["switch", "--port", "1=tap:a", "--model", "pica8"], 2, &["pica8", "use one of honest"]),
     (&["switch", "--port", "1=tap:a", "--config", "nowhere"], 2, &["nowhere"]),
     (&["switch", "--port", "1=tap:a", "--config", "unknown.toml"], 2, &["line 2", "colour"]),
     (&["switch", "--port", "1=tap:a", "--listen", "pssl:0"], 2, &["certificate", "pssl:0"]),
@@ -258,7 +258,7 @@ const WRONG: &[Row] = &[
         2,
         &["ptcp:6704:0.0.0.0", "--insecure"],
     ),
-    (&["switch", "--port", "1=tap:a", "--ca-cert", "nowhere"], 2, &["nowhere", "cannot be read"]),
+    (&["switch", "--port", "1=tap:a", "--ca-cert", "nowhere"], 2, &["nowhere", "cannot read"]),
     (&["switch", "--port", "1=tap:a", "--ca-cert", "taken"], 2, &["taken", "no certificate"]),
     (&["switch", "--port", "1=tap:a", "--certificate", "taken"], 2, &["taken", "private_key"]),
     (&["generate", "--pcap", "taken"], 2, &["--port"]),

@@ -152,7 +152,7 @@ fn a_damaged_file_as_a_port_is_named_and_what_was_before_is_forwarded() {
     assert!(said.errors.contains("port 1: down: in.pcap: at byte"), "{}", said.errors);
     assert!(read(&folder.0.join("out.pcap")) == frames[..2]);
     let said = planimeter(&folder.0, &["capture", "--port", "pcap:in.pcap", "--write", "all.pcap"]);
-    assert!(said.errors.contains("port 1: in.pcap: at byte"), "{}", said.errors);
+    assert!(said.errors.contains("port 1 failed: in.pcap: at byte"), "{}", said.errors);
     assert_eq!(said.code, Some(2));
     assert!(read(&folder.0.join("all.pcap")) == frames[..2]);
 }
@@ -262,7 +262,7 @@ fn what_is_wrong_is_told() {
             "--filter 2: character 1, \"src=10.0.0.1/8\"",
         ),
         (&["--filter-file", "filter"], "filter: line 3, character 6"),
-        (&["--filter-file", "nothing"], "nothing: cannot read"),
+        (&["--filter-file", "nothing"], "cannot read nothing: "),
         (&["--write", "nowhere/out.pcap"], "nowhere/out.pcap: No such file"),
         (&["--port", "pcap:words"], "words: at byte 0"),
         (&["--snap", "0"], "--snap"),
@@ -275,10 +275,10 @@ fn what_is_wrong_is_told() {
     for (filters, words) in [
         (
             ["any", "dport=53"],
-            "filter entry 2 (capture,dport=53) never decides: entry 1 (capture,any)",
+            "filter entry 2 (capture,dport=53) has no effect: entry 1 (capture,any)",
         ),
-        (["src=10.0.0.0/8", "drop,dport=53"], "decide differently"),
-        (["drop,sport=1", "drop,any"], "no filter entry captures anything"),
+        (["src=10.0.0.0/8", "drop,dport=53"], "overlap with different results"),
+        (["drop,sport=1", "drop,any"], "no filter entry captures frames"),
     ] {
         let all = [&port[..], &["--filter", filters[0], "--filter", filters[1]]].concat();
         let said = planimeter(&folder.0, &all);

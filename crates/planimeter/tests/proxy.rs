@@ -34,7 +34,7 @@ fn our_controller_and_our_switch_work_through_it_and_a_run_is_left() {
     let mut told = BufReader::new(proxy.0.stderr.take().unwrap());
     let mut line = String::new();
     told.read_line(&mut line).unwrap();
-    assert!(line.starts_with("waiting for switches on punix:p.sock"), "{line}");
+    assert!(line.starts_with("listening for switches on punix:p.sock"), "{line}");
     // Such a port needs no peer.
     let port = "1=memif:port.sock,id=1,role=server";
     let words = ["switch", "--port", port, "--controller", "unix:p.sock", "--datapath-id", "0xbee"];
@@ -75,12 +75,15 @@ fn check(arguments: &[&str], word: &str) {
 
 #[test]
 fn two_sides_are_needed_and_each_has_its_direction() {
-    check(&[], "two sides are needed");
-    check(&["--listen", "ptcp:0"], "two sides are needed");
-    check(&["--listen", "tcp:127.0.0.1:1", "--switch", "tcp:127.0.0.1:2"], "not to listen on");
-    check(&["--listen", "ptcp:0", "--switch", "x:1"], "--switch: address");
+    check(&[], "two sides are required");
+    check(&["--listen", "ptcp:0"], "two sides are required");
+    check(
+        &["--listen", "tcp:127.0.0.1:1", "--switch", "tcp:127.0.0.1:2"],
+        "an address to connect to",
+    );
+    check(&["--listen", "ptcp:0", "--switch", "x:1"], "--switch: invalid address");
     let three = ["--listen", "ptcp:0", "--switch", "ptcp:0", "--controller", "ptcp:0"];
-    check(&three, "for the side that is not named");
+    check(&three, "cannot be combined");
     check(&["--listen", "pssl:0", "--switch", "tcp:127.0.0.1:2"], "certificate");
     let seconds = ["--listen", "ptcp:0", "--switch", "tcp:127.0.0.1:2", "--seconds=-1"];
     check(&seconds, "--seconds");
@@ -94,7 +97,7 @@ fn two_sides_are_needed_and_each_has_its_direction() {
 fn a_model_is_fitted_to_runs_that_have_modules_and_to_no_others() {
     let folder = Folder::new();
     let none = planimeter(&folder.0, &["model", "fit", "nowhere"]);
-    assert!(none.code == Some(2) && none.errors.contains("give a run's folder"), "{none:?}");
+    assert!(none.code == Some(2) && none.errors.contains("use the folder of a run"), "{none:?}");
     let what = planimeter(&folder.0, &["model", "fit", "--what"]);
     assert!(what.output.contains("planimeter run rule-activation --set deed=modify"), "{what:?}");
     let set = ["--set", "rig=sim", "--set", "repeats=1", "--set", "seconds=0.01"];
@@ -106,18 +109,21 @@ fn a_model_is_fitted_to_runs_that_have_modules_and_to_no_others() {
     };
     let plain = run("forwarding-rate", &set);
     let said = planimeter(&folder.0, &["model", "fit", &plain]);
-    assert!(said.code == Some(2) && said.errors.contains("no module measured"), "{said:?}");
+    assert!(
+        said.code == Some(2) && said.errors.contains("no results of measurement modules"),
+        "{said:?}"
+    );
     let small =
         ["--set", "rules_count=10,20", "--set", "probes_pps=10000", "--set", "probes=before"];
     let run = run("rule-activation", &[&set[..4], &small].concat());
     let fitted = planimeter(&folder.0, &["model", "fit", &run, "--out", "m.toml"]);
     assert_eq!(fitted.code, Some(0), "{fitted:?}");
     assert!(fitted.errors.contains("--on ours:model=./m.toml"), "{fitted:?}");
-    assert!(fitted.errors.contains("is assumed: run "), "{fitted:?}");
+    assert!(fitted.errors.contains("is assumed (hint: run "), "{fitted:?}");
     let text = std::fs::read_to_string(folder.0.join("m.toml")).unwrap();
     assert!(text.contains("answers = { value = \"acting\", source = \"measured: "), "{text}");
     let twice = planimeter(&folder.0, &["model", "fit", &run, "--out", "m.toml"]);
     assert!(twice.code == Some(2) && twice.errors.contains("cannot write m.toml"), "{twice:?}");
     let other = planimeter(&folder.0, &["model", "fit", &run, "--target", "ovs"]);
-    assert!(other.code == Some(2) && other.errors.contains("there are: ours"), "{other:?}");
+    assert!(other.code == Some(2) && other.errors.contains("use one of ours"), "{other:?}");
 }

@@ -271,9 +271,9 @@ fn hosts_are_sent_and_what_came_of_it_is_told() {
     assert_eq!(sent_on_errands(1, 3, Some(3)), (told.into(), 0));
     // A second task at the same time fails. A task still running at the module's end is stopped.
     let (told, stopped) = sent_on_errands(2, 1, Some(3));
-    assert!(matches!(&told[..], [Done::Failed(why)] if why.contains("another errand")), "{told:?}");
+    assert!(matches!(&told[..], [Done::Failed(why)] if why.contains("another task")), "{told:?}");
     assert_eq!(stopped, 1);
     let (told, stopped) = sent_on_errands(1, 1, None);
-    assert!(matches!(&told[..], [Done::Failed(why)] if why.contains("no host")), "{told:?}");
+    assert!(matches!(&told[..], [Done::Failed(why)] if why.contains("no hosts")), "{told:?}");
     assert_eq!(stopped, 0);
 }

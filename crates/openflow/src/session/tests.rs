@@ -100,7 +100,7 @@ fn a_peer_without_a_common_version_is_told_so() {
     let answers = sent(&mut session);
     let Message::Error(error) = &answers[0].1 else { panic!("{answers:?}") };
     assert_eq!(error.code, ErrorCode::HelloIncompatible);
-    assert_eq!(error.data, b"this end speaks OpenFlow 1.0");
+    assert_eq!(error.data, b"supported: OpenFlow 1.0");
 }
 
 #[test]

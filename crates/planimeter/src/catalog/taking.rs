@@ -180,21 +180,21 @@ mod tests {
     #[test]
     fn an_unsupported_parameter_is_an_error_with_the_nearest_valid_one() {
         for (id, assignment, words) in [
-            ("throughput", "load=50", &["throughput does not take load", "capacity"][..]),
-            ("throughput", "flows=100", &["throughput does not take flows", "\"entries\""]),
-            ("throughput", "goals=ndr", &["throughput does not take goals", "\"loss\""]),
+            ("throughput", "load=50", &["throughput does not support load", "capacity"][..]),
+            ("throughput", "flows=100", &["throughput does not support flows", "\"entries\""]),
+            ("throughput", "goals=ndr", &["throughput does not support goals", "\"loss\""]),
             (
                 "rule-activation",
                 "entries=100",
-                &["rule-activation does not take entries", "rules_count"],
+                &["rule-activation does not support entries", "rules_count"],
             ),
             (
                 "rule-activation",
                 "frame=512",
-                &["rule-activation does not take frame", "probe_bytes"],
+                &["rule-activation does not support frame", "probe_bytes"],
             ),
-            ("rule-activation", "seconds=2", &["rule-activation does not take seconds"]),
-            ("latency", "sconds=1", &["no such parameter", "\"seconds\""]),
+            ("rule-activation", "seconds=2", &["rule-activation does not support seconds"]),
+            ("latency", "sconds=1", &["unknown parameter", "\"seconds\""]),
         ] {
             let message = told(id, assignment);
             assert!(words.iter().all(|word| message.contains(word)), "{message}");
@@ -218,7 +218,7 @@ mod tests {
             ("throughput", "entries=1,100"),
         ] {
             let message = told(id, assignment);
-            assert!(message.contains("takes one value of") && message.contains(id), "{message}");
+            assert!(message.contains("supports one value of") && message.contains(id), "{message}");
         }
         let taken = [
             "latency",

@@ -1,10 +1,10 @@
 //! Full-screen view of a run: progress, the trial in progress, rates, the search, and remarks.
 //!
-//! A thread draws it a few times a second. It uses the terminal's alternate screen, so that the previous content
-//! returns afterwards, and disables the echo of typed keys; Ctrl-C still works. Invariant: the terminal is restored
-//! however the process ends, except by a signal that cannot be caught.
+//! A thread draws it a few times a second. It uses the terminal's alternate screen, so that the
+//! previous content returns afterwards, and disables the echo of typed keys; Ctrl-C still works.
+//! Invariant: the terminal is restored however the process ends, except by a signal that cannot be
+//! caught.
 
-/// Drawing of the screen.
 mod draw;
 
 use std::io::{self, Stderr, Write, stderr};
@@ -184,7 +184,8 @@ mod tests {
     use super::*;
     use crate::live::picture::tests::picture;
 
-    /// A run that panics while its screen is open; it needs a terminal of its own, which the test below provides.
+    /// A run that panics while its screen is open; it needs a terminal, which the test below
+    /// provides.
     #[test]
     #[ignore = "it panics, on the terminal of the test that wants it to"]
     fn a_run_that_panics() {

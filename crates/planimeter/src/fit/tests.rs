@@ -1,4 +1,5 @@
-//! Tests that updates with different causes are distinguished, and that an empty model can be parsed again.
+//! Tests that updates with different causes are distinguished, and that an empty model can be
+//! parsed again.
 
 use switch::behaviour::model::keys::KEYS;
 use switch::behaviour::model::{Answers, Model, file};
@@ -108,7 +109,7 @@ fn a_barrier_that_is_early_for_one_operation_is_not_honest_because_another_one_s
     // Barriers wait for additions but not for modifications: no model does both.
     let (told, source) = answers(&[of("add", 0.0, 40e6), modified]);
     assert_eq!(told, Answers::Taken);
-    assert!(source.starts_with("assumed: barriers wait for add and not for modify"), "{source}");
+    assert!(source.starts_with("assumed: barriers wait for add, but not for modify"), "{source}");
     assert_eq!(answers(&[added, of("delete", 0.0, 2e6)]).0, Answers::Acting);
 }
 

@@ -1,51 +1,29 @@
 //! Targets and their links to the tester.
 //!
-//! A [`Target`] is one device with the tester's ports on both sides. The tester programs it, offers trials and reads
-//! its loss counters. Each link has a file; names are in `name`.
+//! A [`Target`] is one device with the tester's ports on both sides. The tester programs it, offers
+//! trials and reads its loss counters. Each link has a file; names are in `name`.
 
-/// Names of targets and links.
 pub mod name;
-/// Choice of the link for each target.
 pub mod links;
-/// Several switches as one target.
 pub mod network;
-/// Targets programmed by a ProGFE graph.
 pub mod progfe;
-/// VLAN tagging in the kernel.
 mod linux_tagger;
-/// Targets from another build of this program.
 pub mod build;
-/// Targets that emulate a hardware model.
 pub mod model;
-/// Capture of control channels on the wire.
 mod tapped;
-/// User devices.
 pub mod device;
-/// Hosts at the ends of a site's links.
 mod hosts;
-/// SNMP agents of targets.
 mod witness;
-/// Flow entries as an OpenFlow controller installs them.
 pub mod program;
-/// A controller that acts during a trial.
 pub mod orders;
-/// Longer drain while frames are unaccounted for.
 mod overdue;
-/// Program swaps during a trial.
 pub mod swaps;
-/// A target restart during a trial.
 mod reset;
-/// MAC addresses that bridges learn from frames.
 mod lesson;
-/// Simulated stalls of the tester.
 mod standstill;
-/// Targets in this process, connected by in-memory rings of frames.
 pub mod memory;
-/// Frames replayed from memory to targets in this process.
 mod replay;
-/// Targets in namespaces of their own, connected by veth pairs.
 pub mod veth;
-/// Targets in processes of their own, connected by shared memory.
 pub mod memif;
 
 use std::collections::BTreeMap;
@@ -159,7 +137,7 @@ impl Bench {
             },
             Bench::Memif(_) if inputs > 1 && kind.is_dpdk() => {
                 let what =
-                    "over memif programs of DPDK have one port to send into: give --link veth:xdp";
+                    "DPDK programs have one input port over memif (hint: use --link veth:xdp)";
                 Err(TargetError::CannotHold(what.into()))
             }
             Bench::Memif(bench) => Ok(Box::new(bench.target(kind, inputs)?)),
@@ -221,7 +199,7 @@ pub trait Target {
         Vec::new()
     }
 
-    /// Discards what is known of its state; another owner may have changed it.
+    /// Discards the known state, which another owner may have changed.
     fn forget(&mut self) {}
 
     /// Returns the addresses at both ends of its links.
@@ -230,8 +208,8 @@ pub trait Target {
     /// Installs the setup, and removes everything else.
     fn install(&mut self, setup: &Setup) -> Result<(), TargetError>;
 
-    /// Fills its caches with the installed flows, so that the trial meets them in steady state; returns the result if
-    /// it has caches.
+    /// Fills its caches with the installed flows, so that the trial meets them in steady state;
+    /// returns the result if it has caches.
     fn warm(&mut self, _trial: &Trial) -> Result<Option<Warmed>, TargetError> {
         Ok(None)
     }
@@ -283,8 +261,8 @@ pub(crate) fn scene(ports: usize) -> Scene {
 /// Returns the error for a connection to a target that is not an OpenFlow switch.
 pub(crate) fn no_controller() -> ChannelError {
     ChannelError::System {
-        doing: "connecting to",
-        what: "a target that is no OpenFlow switch".into(),
+        doing: "connect to",
+        what: "a target that is not an OpenFlow switch".into(),
         error: std::io::ErrorKind::Unsupported.into(),
     }
 }
@@ -294,8 +272,8 @@ fn alone(rig: &mut LiveRig, module: &mut dyn Module) -> StageReport {
     rig.stage(module, &Scene::default(), &mut |_, _| Err(no_controller()))
 }
 
-/// Runs a module in real time on a target with this control channel. A target without a controller supports only
-/// modules that need none.
+/// Runs a module in real time on a target with this control channel. A target without a controller
+/// supports only modules that need none.
 fn stage(
     rig: &mut LiveRig,
     access: &Access,
@@ -309,7 +287,7 @@ fn stage(
     if let Some(site) = captured {
         return tapped::stage(rig, module, site);
     }
-    let failed = |error| TargetError::failed(format!("connecting to {channel}"), error);
+    let failed = |error| TargetError::failed(format!("cannot connect to {channel}"), error);
     let mut dialer = Dialer::new(&[channel.parse().map_err(failed)?]).map_err(failed)?;
     Ok(rig.stage(module, &scene, &mut |wanted, now| dialer.connect(wanted, now)))
 }
@@ -317,11 +295,11 @@ fn stage(
 /// Addresses for links that have none of their own.
 pub(crate) const ADDRESSES: Addresses = Addresses::numbered([2, 0x49, 0, 0, 0], [2, 0x54, 0, 0, 0]);
 
-/// How a target's caches were filled before a trial.
+/// Result of filling a target's caches before a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Warmed {
-    /// Whether the caches are in steady state; if not, the next measurement does not show the target's normal
-    /// operation.
+    /// Whether the caches are in steady state; if not, the next measurement does not show the
+    /// target's normal operation.
     pub is_steady: bool,
     /// Passes over every flow.
     pub passes: u64,
@@ -385,8 +363,8 @@ impl Snapshot {
 
     /// Adds counters with dotted names, and returns whether the target reports losses.
     ///
-    /// `ports.1.drops.REASON` and `drops.REASON` are frames that the target lost, and so are some [events of Open
-    /// vSwitch](lost_in_ovs). All others are plain counters.
+    /// `ports.1.drops.REASON` and `drops.REASON` are frames that the target lost, and so are some
+    /// [events of Open vSwitch](lost_in_ovs). All others are plain counters.
     pub fn add(&mut self, counters: BTreeMap<String, u64>) -> bool {
         let mut tells = false;
         for (name, value) in counters {
@@ -414,11 +392,13 @@ impl Snapshot {
     }
 }
 
-/// Returns where and why Open vSwitch lost the frames of this event counter, if it counts lost frames.
+/// Returns where and why Open vSwitch lost the frames of this event counter, if it counts lost
+/// frames.
 ///
-/// Lost frames are those that its datapath dropped, and packet-ins that found the queue of a hundred to the
-/// connection full (`rconn_send_with_limit`). Frames that an action handed to user space, mostly to a controller, are
-/// not: the datapath counts each of them as dropped because it does not see what user space does with them.
+/// Lost frames are those that its datapath dropped, and packet-ins that found the queue of a
+/// hundred to the connection full (`rconn_send_with_limit`). Frames that an action handed to user
+/// space, mostly to a controller, are not: the datapath counts each of them as dropped because it
+/// does not see what user space does with them.
 fn lost_in_ovs(name: &str) -> Option<(&'static str, &str)> {
     match name {
         "coverage.rconn_overflow" => Some(("control channel", "queue_to_controller_full")),

@@ -69,7 +69,7 @@ fn another_person_repeats_a_run_by_one_command() {
     let again =
         planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
     assert!(
-        again.code == Some(2) && again.errors.contains("there is such a file"),
+        again.code == Some(2) && again.errors.contains("the file exists already"),
         "{}",
         again.errors
     );
@@ -125,11 +125,11 @@ fn a_file_from_elsewhere_gets_a_name_of_its_own_and_one_that_changed_is_told() {
     let said =
         planimeter(&mine.0, &["bundle", folder.to_str().unwrap(), "--out", file.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert!(said.errors.contains("s.toml has changed since the run began"), "{}", said.errors);
+    assert!(said.errors.contains("s.toml changed after the run started"), "{}", said.errors);
     let said = planimeter(&theirs.0, &["run", "a.tar.gz"]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
     assert!(
-        said.errors.contains("s.toml in this bundle is not what its run read"),
+        said.errors.contains("s.toml in this bundle changed after its run started"),
         "{}",
         said.errors
     );
@@ -176,9 +176,9 @@ fn what_is_no_bundle_is_told_in_one_line_and_leaves_nothing() {
     fs::write(folder.0.join("garbage.tar.gz"), "no bundle").unwrap();
     for (words, about) in [
         (&["run", "nowhere.tar.gz"][..], "nowhere.tar.gz"),
-        (&["run", "garbage.tar.gz"], "it is no bundle"),
-        (&["run", "garbage.tar.gz", "--on", "ours"], "--on beside"),
-        (&["run", "latency", "--trust"], "--trust goes with a bundle"),
+        (&["run", "garbage.tar.gz"], "not a bundle"),
+        (&["run", "garbage.tar.gz", "--on", "ours"], "--on cannot be combined with"),
+        (&["run", "latency", "--trust"], "--trust needs a bundle"),
         (&["bundle", "nowhere"], "nowhere"),
         (&["bundle", "nowhere", "--hide", "x"], "--mask"),
     ] {
@@ -340,8 +340,8 @@ fn a_masked_report_holds_no_byte_of_whose_it_was_and_leaves_the_runs_own_alone()
     assert_eq!(bytes(&campaign), before, "the runs' own reports are as they were");
     let inside = run.join("shared");
     for (out, words) in [
-        (run.to_str().unwrap(), "a folder of its own"),
-        (inside.to_str().unwrap(), "a folder of its own"),
+        (run.to_str().unwrap(), "use a folder outside it"),
+        (inside.to_str().unwrap(), "use a folder outside it"),
     ] {
         let said = report(&[run.to_str().unwrap()], out);
         assert!(said.code == Some(2) && said.errors.contains(words), "{}", said.errors);

@@ -147,14 +147,17 @@ fn what_cannot_be_compared_is_told_in_one_line() {
     fs::write(folder.0.join("later/record.json"), "{\"schema\": 2}").unwrap();
     let rows: &[(&str, &[&str])] = &[
         ("compare runs/base", &["<NEW>"]),
-        ("compare runs/base runs/base", &["on both sides", "runs/base:"]),
+        ("compare runs/base runs/base", &["with itself", "runs/base:"]),
         ("compare runs/base:ovs runs/base:ours", &["no target \"ovs\"", "ours, bridge"]),
         ("compare runs/base runs/nowhere", &["give two runs, or two targets"]),
-        ("compare runs/no runs/where", &["runs/no is no folder of a run", "record.json"]),
+        (
+            "compare runs/no runs/where",
+            &["runs/no is neither a target nor the folder", "record.json"],
+        ),
         ("compare runs/base ours", &["give two runs, or two targets"]),
         ("compare ours ovss --run latency", &["ovss", "did you mean \"ovs\""]),
         ("compare ours bridge", &["--run EXPERIMENT"]),
-        ("compare ours ours --run latency", &["ours is on both sides", "ours@PROGRAM"]),
+        ("compare ours ours --run latency", &["cannot compare ours with itself", "ours@PROGRAM"]),
         ("compare ours ours@/no/program --run latency", &["/no/program", "ours@./before"]),
         ("compare runs/base runs/new", &["runs/new/record.json", "line 1"]),
         ("compare runs/base later", &["schema version 2", "only 1 is understood"]),
@@ -166,7 +169,10 @@ fn what_cannot_be_compared_is_told_in_one_line() {
             "compare runs/base:ours runs/base:bridge --gate throughput_pps>=1",
             &["nothing to look at"],
         ),
-        ("compare runs/base:ours runs/base:bridge --run latency", &["compared as they are"]),
+        (
+            "compare runs/base:ours runs/base:bridge --run latency",
+            &["two targets, not stored runs"],
+        ),
         ("compare runs/base:ours runs/base:bridge --junit no/where.xml", &["no/where.xml"]),
     ];
     for (words, wanted) in rows {
@@ -190,7 +196,7 @@ fn stored_runs_are_listed_and_a_metric_over_them() {
     let names: Vec<&str> = all.output.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(names, ["new", "base"], "the latest first");
     assert_eq!(all.errors.lines().count(), 1, "{}", all.errors);
-    assert!(all.errors.contains("left out: cut: ") && all.errors.contains("line 1"));
+    assert!(all.errors.contains("skipped cut: ") && all.errors.contains("line 1"));
     let later = said(&folder, "list runs runs --filter since=2030-01-01 --json", &[]);
     let later: Value = serde_json::from_str(&later.output).unwrap();
     assert_eq!(later["runs"][0]["folder"], "new");
@@ -204,7 +210,7 @@ fn stored_runs_are_listed_and_a_metric_over_them() {
     for (words, wanted) in [
         ("list runs nowhere", "nowhere"),
         ("list runs --filter speed=1", "--filter speed=1"),
-        ("list targets runs", "go with stored runs"),
+        ("list targets runs", "need stored runs"),
     ] {
         let told = said(&folder, words, &[]);
         assert_eq!(

@@ -55,7 +55,7 @@ fn a_command_that_fails_before_the_first_trial_is_named_first_and_exits_3() {
     let (said, summary, page) =
         run(&folder, &["rule-activation"], &["--set", "rules_count=10", "--before", "exit 7"]);
     assert_eq!(said.code, Some(3), "{}", said.errors);
-    let why = "--before on ours ended with exit status: 7";
+    let why = "--before on ours failed: exit status: 7";
     assert!(said.errors.lines().last().unwrap().contains(why), "{}", said.errors);
     for text in [&summary, &page] {
         assert!(place(text, &format!("The run failed: {why}")) < place(text, " measured on "));

@@ -47,8 +47,8 @@ fn a_command_that_fails_ends_the_run_and_what_was_measured_is_kept() {
     let said = planimeter(&folder.0, &[&RUN[..], &hooks].concat());
     assert_eq!(said.code, Some(4), "{}", said.errors);
     let line = said.errors.lines().last().unwrap();
-    assert!(line.contains("--between on ours ended with exit status: 7"), "{line}");
-    assert!(line.contains("what was measured is kept"), "{line}");
+    assert!(line.contains("--between on ours failed: exit status: 7"), "{line}");
+    assert!(line.contains("partial results are kept"), "{line}");
     let run = only_run(&folder.0.join("runs"));
     let printed = fs::read_to_string(run.join("hooks").join("between-ours-latency.log")).unwrap();
     assert_eq!(printed, "it is dark\n");

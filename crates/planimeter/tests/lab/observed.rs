@@ -116,7 +116,7 @@ fn graph(place: &Place) {
     let refused = both.map(|it| {
         let said = it.wait_with_output().unwrap();
         assert!(said.status.success());
-        String::from_utf8_lossy(&said.stderr).contains("somebody else measures costs")
+        String::from_utf8_lossy(&said.stderr).contains("another client measures costs")
     });
     assert_ne!(refused, [true, true], "one of them has costs");
 }
@@ -134,16 +134,16 @@ fn frames(place: &Place) {
         assert_eq!((&line["port"], &line["came"]), (&1.into(), &wire.as_str().into()), "{line}");
         assert_eq!(line["left"], serde_json::json!([{ "port": 2, "bytes": wire }]), "{line}");
         let steps = line["steps"].as_array().unwrap();
-        assert_eq!(steps.last().unwrap()["outcome"], "left by port 2", "{line}");
+        assert_eq!(steps.last().unwrap()["outcome"], "sent on port 2", "{line}");
     }
     recorded(&place.path().join("t.pcapng"));
     let (text, _) = told(place, &[&trace[..], &["--port", "1"]].concat());
-    assert!(text.starts_with("frame 1, by port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
+    assert!(text.starts_with("frame 1, port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
     // No such frame arrives, and the command ends without a signal.
     let (text, errors) =
         told(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());
     assert_eq!(text, "");
-    assert!(errors.contains("0 of 1 frames came in 0.1 s"), "{errors}");
+    assert!(errors.contains("timeout: 0 of 1 frames in 0.1 s"), "{errors}");
     let said = place.planimeter(&[&trace[..], &["--when", "Eth.kind = 1"]].concat());
     assert_eq!(said.code, Some(2));
     assert!(said.errors.contains("has no field \"kind\""), "{}", said.errors);
@@ -162,7 +162,7 @@ fn recorded(file: &Path) {
     assert_eq!(all.len(), 6, "{all:?}");
     for pair in all.chunks(2) {
         assert_eq!((pair[0].0, pair[0].1), (0, Some(Direction::Inbound)), "{all:?}");
-        assert!(pair[0].2.contains("left by port 2"), "{all:?}");
+        assert!(pair[0].2.contains("sent on port 2"), "{all:?}");
         assert_eq!((pair[1].0, pair[1].1), (1, Some(Direction::Outbound)), "{all:?}");
     }
 }
@@ -170,7 +170,7 @@ fn recorded(file: &Path) {
 /// Tests the effect of another program.
 fn plans(place: &Place, bridge: &str) {
     let (text, _) = told(place, &["progfe", "plan", bridge, "--control", "control"]);
-    assert!(text.starts_with("nothing would change in bridge\n"), "{text}");
+    assert!(text.starts_with("no changes to bridge\n"), "{text}");
     assert!(text.contains("= fdb: kept: Entries "), "{text}");
     let other = fs::read_to_string(bridge).unwrap();
     let other = other.replace("<set name=\"AgeSeconds\">300<", "<set name=\"AgeSeconds\">60<");

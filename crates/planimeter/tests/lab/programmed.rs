@@ -291,7 +291,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
         said.errors
     );
     let loaded = told(&place, &["load", program]);
-    assert!(loaded.starts_with("router runs, program number "), "{loaded}");
+    assert!(loaded.starts_with("running router, program number "), "{loaded}");
     assert!(!told(&place, &["get", "lpm.IPv4PrefixTable"]).contains("11.2.119.48"));
     // A trace of a packet like the hosts' own.
     let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 9, 8, 0];
@@ -300,7 +300,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
     let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
     let traced = told(&place, &["trace", "--frame", &hex]);
     assert!(traced.contains("lpm: NormalOut -> nh.PktsIn"), "{traced}");
-    assert!(traced.contains("left by port 2"), "{traced}");
+    assert!(traced.contains("sent on port 2"), "{traced}");
     pings.wait_for("packets pass in the end", |(sent, back)| sent == back);
     drop(pings);
     assert!(router.is_running());

@@ -89,7 +89,10 @@ pub fn a_foreign_agent_counts_every_frame() {
 pub fn an_absent_agent_is_a_warning() {
     let place = Place::new();
     for witness in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_wait=0"]) {
-        assert_eq!(witness["problems"][0], "nobody listens there", "{witness}");
+        assert_eq!(
+            witness["problems"][0], "connection refused: no agent listens there",
+            "{witness}"
+        );
         assert_eq!(witness["frames_in"], Value::Null, "{witness}");
     }
 }

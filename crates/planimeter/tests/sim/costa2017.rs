@@ -448,7 +448,7 @@ fn a_switch_that_hangs_near_full_is_waited_for_and_emptied_and_the_next_experime
     for (_, run) in hung {
         let note = |words: &str| run.notes.iter().any(|note| note.contains(words));
         assert!(note("no barrier reply for a batch before the timeout"), "{:?}", run.notes);
-        assert!(note("afterwards the switch answered on a new connection"), "{:?}", run.notes);
+        assert!(note("the switch replied on a new connection"), "{:?}", run.notes);
         let taken = run.measured.iter().find(|it| it.metric.name().ends_with("accepted_rules"));
         // Whole batches with replies, without the one in which it fell silent.
         assert!(taken.is_some_and(|it| (96.0..=160.0).contains(&it.value)), "{taken:?}");
@@ -475,7 +475,7 @@ fn a_switch_that_does_not_answer_again_has_its_commands_run_and_is_told() {
     let record = carry_out(&plan, Destination::New(Folder::new().0.clone()), None).0.record;
     let [(_, first), ..] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("no run") };
     assert!(
-        first.notes.iter().any(|note| note.contains("did not answer again within 5 s")),
+        first.notes.iter().any(|note| note.contains("did not reply within 5 s")),
         "{:?}",
         first.notes
     );

@@ -41,7 +41,7 @@ fn left_out(record: &Record) -> Vec<(String, String)> {
     told.collect()
 }
 
-const WHY: &str = "all that was to follow: the switch refused 115072 of 131072 flows, the first of them number 16000: \
+const WHY: &str = "remaining trials: the switch rejected 115072 of 131072 flows, first number 16000: \
                    flow_mod_failed/table_full";
 
 #[test]
@@ -103,7 +103,7 @@ fn a_run_in_which_nothing_can_be_measured_fails_with_the_reason() {
     let run = runner::run(&plan, destination, &mut benches, &stop, &mut watcher);
     let error = run.err().unwrap();
     let wanted = format!(
-        "{SMALL}: the switch refused 4000 of 20000 flows, the first of them number 16000: flow_mod_failed/table_full"
+        "{SMALL}: the switch rejected 4000 of 20000 flows, first number 16000: flow_mod_failed/table_full"
     );
     assert_eq!(error.to_string(), wanted);
 }

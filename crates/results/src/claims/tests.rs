@@ -1,8 +1,6 @@
 //! Claims files, and verdicts on runs whose truth is known.
 
-/// Runs made by hand.
 mod made;
-/// Claims of each study.
 mod bianco2010;
 mod costa2017;
 mod gelberger2013;

@@ -1,6 +1,5 @@
 //! The report of the made-up run against the files in `tests/golden`; `UPDATE=1` blesses anew.
 
-/// What a reader sees and does in a real browser.
 mod browser;
 
 use std::path::{Path, PathBuf};

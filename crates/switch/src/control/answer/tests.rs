@@ -117,13 +117,13 @@ fn a_bridge_tells_and_takes_addresses() {
 fn a_bridge_refuses_addresses_that_cannot_be() {
     let mut rig = Rig::new(Kind::Bridge(BridgeConfig { macs_max: 1, ..BridgeConfig::default() }));
     for (line, why) in [
-        (r#"{"add_mac":{"mac":"02:00:00:00:00:01","port":3}}"#, "there is no port 3"),
-        (r#"{"add_mac":{"mac":"03:00:00:00:00:01","port":1}}"#, "not one station's address"),
+        (r#"{"add_mac":{"mac":"02:00:00:00:00:01","port":3}}"#, "no port 3"),
+        (r#"{"add_mac":{"mac":"03:00:00:00:00:01","port":1}}"#, "not a unicast address"),
         (r#"{"add_mac":{"mac":"02:00:00:00:00:01","port":1,"vlan":4096}}"#, "above 4095"),
         (
             r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1},
                             {"mac":"02:00:00:00:00:02","port":1}]}"#,
-            "the table of 1 addresses is full; 1 were added",
+            "address table full: at most 1 entries; 1 were added",
         ),
         (r#"{"get":"routes"}"#, "a bridge cannot get routes"),
         (r#"{"set":{"ageing_s":3601}}"#, "is not between 0 and 3600"),
@@ -187,7 +187,7 @@ fn an_element_is_read_changed_and_programmed_anew_while_frames_pass() {
     assert!(rig.ask(&load("bad.xml", "<fe>")).as_str().unwrap().contains("bad.xml:1:1"));
     assert!(rig.ask(r#"{"roll_back":{}}"#)["program"].is_string());
     assert_eq!(rig.ask(read), json!({"value": "60"}));
-    assert!(rig.ask(r#"{"roll_back":{}}"#).as_str().unwrap().contains("no program is kept"));
+    assert!(rig.ask(r#"{"roll_back":{}}"#).as_str().unwrap().contains("no previous program"));
     let told = rig.ask(r#"{"get":"program"}"#);
     assert!(told["text"].as_str().unwrap().contains("<fe "));
     assert!(rig.ask(r#"{"get":"routes"}"#).as_str().unwrap().contains("cannot get routes"));
@@ -278,7 +278,7 @@ fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_i
     let route = |to: &str, rest: &str| format!(r#"{{"to":"{to}","via":"10.0.2.2"{rest}}}"#);
     let routes = |all: &[String]| format!(r#"{{"add_routes":[{}]}}"#, all.join(","));
     let early = rig.ask(&routes(&[route("16.0.0.0/8", "")]));
-    assert_eq!(early, json!("16.0.0.0/8: no neighbour 10.0.2.2 is known"));
+    assert_eq!(early, json!("16.0.0.0/8: unknown neighbour 10.0.2.2"));
     assert_eq!(rig.arrive(1, &packet([16, 0, 0, 1], 1)), [0, 0]);
     assert_eq!(rig.ask(neighbour), json!({"added": 1}));
     let told = routes(&[route("16.0.0.0/8", ""), route("10.1.0.0/16", r#","port":2"#)]);
@@ -307,8 +307,8 @@ fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_i
     assert_eq!(rows(&mut rig, "lpm"), before, "a neighbour that is known has the row that it had");
     for (line, part) in [
         (r#"{"set_interfaces":[{"port":3,"mac":"02:00:00:00:00:01"}]}"#, "declares no port 3"),
-        (r#"{"add_routes":[{"to":"1.0.0.0/8","port":2}]}"#, "leads to a neighbour"),
-        (r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1}]}"#, "no table that learns"),
+        (r#"{"add_routes":[{"to":"1.0.0.0/8","port":2}]}"#, "no next hop"),
+        (r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1}]}"#, "no learning table"),
     ] {
         let said = rig.ask(line);
         assert!(said.as_str().is_some_and(|said| said.contains(part)), "{said} lacks {part:?}");
@@ -383,7 +383,7 @@ fn a_bridge_adds_and_lists_addresses_a_budget_at_a_time() {
     let macs: Vec<Value> =
         (0..300).map(|at| json!({ "mac": station(at), "port": 1 + at / 250 * 8 })).collect();
     let (answer, _) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |_, _| {});
-    assert!(answer.as_str().unwrap().ends_with("there is no port 9; 250 were added"), "{answer}");
+    assert!(answer.as_str().unwrap().ends_with(": no port 9; 250 were added"), "{answer}");
     assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0], "it was learned");
     assert_eq!(rig.ask(r#"{"flush":"macs"}"#), json!({ "flushed": 2 }));
     assert_eq!(rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(), 1000);
@@ -565,7 +565,7 @@ fn a_router_refuses_what_it_cannot_reach() {
         (
             r#"{"add_routes":[{"to":"10.9.0.0/16","via":"10.0.2.9"},
                               {"to":"10.8.0.0/16","via":"172.16.0.1"}]}"#,
-            "no interface has the network of next hop 172.16.0.1; 1 were added",
+            "no interface is in the network of next hop 172.16.0.1; 1 were added",
         ),
         (r#"{"add_routes":[{"to":"10.9.0.0/16","port":7}]}"#, "no interface on port 7"),
         (
