@@ -4,6 +4,7 @@
 //! failure ends the run with its exit code.
 
 mod tidy;
+mod prose;
 mod ci;
 mod deny;
 mod fuzz;
@@ -34,12 +35,12 @@ fn main() -> ExitCode {
         ["bless"] => ci::bless(),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy         check layers, module docs, unsafe and clocks\n   \
-                     cargo xtask ci [--full]  all checks; --full adds the slow ones\n       cargo \
-                 xtask model        check interleavings of threads in a table (loom)\n       \
+                "usage: cargo xtask tidy         check layers, module docs, unsafe, clocks, documents\n       \
+                 cargo xtask ci [--full]  all checks; --full adds the slow ones\n       \
+                 cargo xtask model        check interleavings of threads in a table (loom)\n       \
                  cargo xtask cross        compile for arm64 and run tests in an emulator\n       \
-                 cargo xtask fuzz [SECONDS] [TARGET...]  run fuzz targets, 60 seconds each\n      \
-                  cargo xtask bless        rewrite expected test outputs (check the diff)"
+                 cargo xtask fuzz [SECONDS] [TARGET...]  run fuzz targets, 60 seconds each\n       \
+                 cargo xtask bless        rewrite expected test outputs (check the diff)"
             );
             ExitCode::from(2)
         }

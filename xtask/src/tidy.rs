@@ -1,7 +1,7 @@
-//! Style checks: layers, module declarations, module docs and permitted APIs.
+//! Style checks: layers, module declarations, module docs, permitted APIs and documents.
 //!
-//! The rules are those of ARCHITECTURE.md. A rule that a program can check is only here. Long files
-//! are listed but do not fail the check.
+//! The rules are those of ARCHITECTURE.md and CONTRIBUTING.md. A rule that a program can check is
+//! only here. Long files are listed but do not fail the check.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -68,12 +68,13 @@ pub fn run() -> ExitCode {
 
 /// Runs all checks and prints every fault. Returns whether there are none.
 pub fn check_and_print() -> bool {
-    let mut files = sources(&crate::root().join("crates"));
-    files.extend(sources(&crate::root().join("python/src")));
+    let mut files = files_in(&crate::root().join("crates"), "rs", true);
+    files.extend(files_in(&crate::root().join("python/src"), "rs", true));
     let mut faults = layers();
     faults.extend(unwired(&files));
     faults.extend(files.iter().filter_map(|file| missing_doc(file)));
     faults.extend(files.iter().flat_map(|file| forbidden_words(file)));
+    faults.extend(crate::prose::check(&crate::root()));
     for file in &files {
         let lines = lines_without_tests(&read(file));
         if lines > FILE_LINES_LISTED && !is_test(file) {
@@ -225,15 +226,18 @@ fn lines_without_tests(text: &str) -> usize {
     without_tests(text).lines().count()
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// Files with an extension in a folder, sorted; also those in its subfolders if `is_deep`.
+pub fn files_in(folder: &Path, extension: &str, is_deep: bool) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let Ok(entries) = std::fs::read_dir(folder) else { return files };
     let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
-            files.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            if is_deep {
+                files.extend(files_in(&path, extension, is_deep));
+            }
+        } else if path.extension().is_some_and(|it| it == extension) {
             files.push(path);
         }
     }
@@ -260,7 +264,8 @@ fn read(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap_or_default()
 }
 
-fn shown(file: &Path) -> String {
+/// The path of a file, relative to the root.
+pub fn shown(file: &Path) -> String {
     file.strip_prefix(crate::root()).unwrap_or(file).to_string_lossy().into_owned()
 }
 
@@ -301,8 +306,8 @@ mod tests {
         write("lib.rs", "//! The root of everything.\nmod wired;\n");
         write("wired.rs", "//! Has a file below it.\npub mod deep;\n");
         write("wired/deep.rs", "use std::fmt;\n");
-        write("lost.rs", "//! Nobody reads this.\n");
-        let files = sources(&folder);
+        write("lost.rs", "//! Declared in no file.\n");
+        let files = files_in(&folder, "rs", true);
         let lost = unwired(&files);
         let silent: Vec<String> = files.iter().filter_map(|file| missing_doc(file)).collect();
         std::fs::remove_dir_all(&folder).unwrap();
