@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_counts_under_each_protocol_that_it_carries() {
+    fn a_frame_counts_for_each_protocol_in_it() {
         let frames = [
             ethernet().vlan(5).ipv4(ip()).udp(1, 2).payload(&[0; 100]).bytes(),
             ethernet().ipv4(ipv4::Header { protocol: 47, ..ip() }).payload(&[0; 30]).bytes(),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_classed_with_their_frame_check_sequence() {
+    fn sizes_include_the_frame_check_sequence() {
         let class = |bytes: usize| usize::from(Class::of(&[0; 20], bytes).size);
         for (place, &end) in SIZE_ENDS.iter().enumerate() {
             assert_eq!((class(end - 4), class(end - 3)), (place, place + 1));
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn types_without_room_count_together_and_sums_agree() {
+    fn excess_types_share_a_counter_and_the_sums_agree() {
         let (mut one, mut other) = (Traffic::new(), Traffic::new());
         let frame = |kind: u16| ethernet().ether_type(0x9000 + kind).payload(&[0; 46]).bytes();
         (0..20).for_each(|kind| one.add(&frame(kind)));

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_shown_nowhere() {
+    fn secrets_are_never_formatted() {
         let user = User {
             name: "watcher".into(),
             auth: Some((AuthProtocol::Sha256, Secret::new("correct horse"))),

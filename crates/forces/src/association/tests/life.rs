@@ -3,12 +3,12 @@
 use super::*;
 
 #[test]
-fn heartbeats_go_as_fepo_says() {
+fn heartbeats_follow_the_fe_and_ce_policies() {
     let mut net = Net::new(&settings());
     assert_eq!(net.set("FEPO", "FEHBPolicy", "FEHBPolicy1"), []);
     let before = net.messages;
     net.wait(5_100);
-    assert_eq!(net.messages - before, 10, "one for each half second");
+    assert_eq!(net.messages - before, 10, "one per 500 ms");
     assert_eq!(net.set("FEPO", "FEHBPolicy", "FEHBPolicy0"), []);
     let before = net.messages;
     net.wait(9_000);
@@ -37,7 +37,7 @@ fn heartbeats_go_as_fepo_says() {
 }
 
 #[test]
-fn a_silent_ce_is_lost_and_the_element_stops() {
+fn an_element_drops_a_silent_ce_and_stops_forwarding() {
     let mut net = Net::new(&settings());
     // The CE is silent but connected.
     net.ces[0].1 = None;
@@ -55,7 +55,7 @@ fn a_silent_ce_is_lost_and_the_element_stops() {
 }
 
 #[test]
-fn a_teardown_ends_it_at_once_and_nobody_waits() {
+fn a_teardown_ends_the_association_on_both_sides() {
     let mut net = Net::new(&settings());
     net.ce(CE).teardown(TeardownReason::NORMAL);
     net.dead.push(CE);
@@ -71,7 +71,7 @@ fn a_teardown_ends_it_at_once_and_nobody_waits() {
 }
 
 #[test]
-fn what_comes_by_the_wrong_way_is_dropped() {
+fn messages_on_the_wrong_channel_or_damaged_are_dropped() {
     let mut net = Net::new(&settings());
     let body = || Body::Config(vec![set("BasicMetadataDispatch", "MetadataID", "3")]);
     let flags = Flags { ack: Ack::Always, mode: Mode::AllOrNone, ..Flags::default() };
@@ -98,7 +98,7 @@ fn what_comes_by_the_wrong_way_is_dropped() {
 }
 
 #[test]
-fn packets_are_redirected_both_ways_behind_everything_else() {
+fn packets_are_redirected_in_both_directions_with_low_priority() {
     let mut net = Net::new(&settings());
     let redirect = Redirect { metadata: vec![(1, vec![0, 0, 0, 7])], packet: Some(vec![1; 64]) };
     net.ce(CE).redirect(redirect.clone()).unwrap();
@@ -125,7 +125,7 @@ fn happening(event: u32, value: u64) -> Happening {
 }
 
 #[test]
-fn events_are_told_to_who_has_subscribed() {
+fn events_are_sent_to_subscribers_only() {
     let mut net = Net::new(&settings());
     net.element = Memory::new(&[3]);
     let tell = |net: &mut Net, value: u64, milliseconds: u64| {
@@ -135,7 +135,7 @@ fn events_are_told_to_who_has_subscribed() {
         net.run();
         net.ce_events.iter().filter(|(_, event)| matches!(event, CeEvent::Notified(_))).count()
     };
-    assert_eq!(tell(&mut net, 3, 0), 0, "nobody has subscribed");
+    assert_eq!(tell(&mut net, 3, 0), 0, "no CE has subscribed");
     let event = place("EtherPHYCop", "LinkSpeedChanged");
     let subscribe = |net: &mut Net, set: &[(u32, u32)]| {
         let correlator = net.ce(CE).subscribe(&event, set).unwrap();
@@ -201,7 +201,7 @@ fn a_backup_takes_over_when_the_primary_is_lost() {
 }
 
 #[test]
-fn hot_standby_has_all_and_heeds_one() {
+fn hot_standby_associates_all_ces_and_obeys_the_primary() {
     let mut net =
         Net::new(&FeSettings { backups: vec![CE2], ha_mode: 2, goes_on: true, ..settings() });
     assert!(net.fe.is_associated(CE) && net.fe.is_associated(CE2));
@@ -229,7 +229,7 @@ fn hot_standby_has_all_and_heeds_one() {
 }
 
 #[test]
-fn an_element_without_an_id_gets_one_and_a_stranger_none() {
+fn the_ce_assigns_an_id_only_to_admitted_elements() {
     let mut fe = Fe::new(&FeSettings { id: Id::NONE, ..settings() }, ms(0));
     let mut element = Memory::new(&[]);
     let mut gives = CeSettings { gives: Some(Id(42)), ..CeSettings::new(CE) };

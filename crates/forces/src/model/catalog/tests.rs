@@ -93,7 +93,7 @@ fn types_are_checked() {
 }
 
 #[test]
-fn large_and_deep_types_are_refused() {
+fn large_and_deep_types_are_rejected() {
     let grow = |levels: usize, decl: &dyn Fn(String) -> String| {
         let names: Vec<String> = (0..=levels).map(|level| format!("t{level}")).collect();
         let decls: Vec<String> = (0..=levels)
@@ -133,7 +133,7 @@ fn large_and_deep_types_are_refused() {
 }
 
 #[test]
-fn structs_are_added_to() {
+fn a_struct_can_extend_another() {
     let base = format!("<struct>{}{}</struct>", component(1, "x", UINT), component(2, "y", UINT));
     let more = format!(
         "<struct><derivedFrom>base</derivedFrom>{}</struct>",
@@ -171,7 +171,7 @@ fn structs_are_added_to() {
 }
 
 #[test]
-fn content_keys_are_paths() {
+fn content_keys_are_resolved_to_paths() {
     let row = format!(
         "<struct>{}{}</struct>",
         component(
@@ -212,7 +212,7 @@ fn content_keys_are_paths() {
 }
 
 #[test]
-fn libraries_see_what_they_load() {
+fn a_library_needs_the_libraries_that_it_uses() {
     let base = types(&[("shared", UINT)]);
     let user = types(&[("mine", "<typeRef>shared</typeRef>")]);
     let all = |loads: &[&str]| {
@@ -239,7 +239,7 @@ fn libraries_see_what_they_load() {
 }
 
 #[test]
-fn classes_are_added_to() {
+fn a_class_can_extend_another() {
     let events = |base: &str, id: u32, target: &str| {
         format!(
             "<events{base}><event eventID=\"{id}\"><name>e{id}</name><synopsis/><eventTarget>{target}\
@@ -360,7 +360,7 @@ fn classes_are_checked() {
 }
 
 #[test]
-fn an_events_path_has_its_subscripts() {
+fn event_paths_have_a_place_for_each_subscript() {
     let row = format!("<struct>{}</struct>", component(3, "state", UINT));
     let rest = components(&[component(5, "table", &format!("<array>{row}</array>"))])
         + "<events baseID=\"9\"><event eventID=\"4\"><name>Changed</name><synopsis/>\
