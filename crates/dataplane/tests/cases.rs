@@ -23,7 +23,7 @@ use packet::show::Show;
 use packet::time::Nanos;
 
 #[test]
-fn every_case_goes_as_its_file_says() {
+fn every_case_gives_its_expected_results() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     let mut files: Vec<PathBuf> =
         fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -172,7 +172,7 @@ impl Case {
                 "controller" => OnMiss::Controller,
                 "drop" => OnMiss::Drop,
                 "normal" => OnMiss::Normal,
-                other => panic!("{}: no way to miss {other}", line.place),
+                other => panic!("{}: unknown miss behavior {other}", line.place),
             },
             drop_fragments: line.has("drop_fragments"),
             normal: (!line.has("no_bridge")).then(dataplane::bridge::Settings::default),

@@ -28,7 +28,7 @@ use packet::header::ipv4;
 use packet::time::Nanos;
 
 #[test]
-fn every_case_goes_as_its_file_says() {
+fn every_case_gives_its_expected_results() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaping");
     for name in ["groups", "meters", "queues"] {
         let path = folder.join(name).with_extension("case");
@@ -78,7 +78,7 @@ impl<'a> Words<'a> {
 
 fn number<T: TryFrom<u64>>(text: &str) -> T {
     let number = if text == "all" { u64::from(u32::MAX) } else { text.parse().unwrap() };
-    T::try_from(number).unwrap_or_else(|_| panic!("{text} is too much"))
+    T::try_from(number).unwrap_or_else(|_| panic!("unexpected argument {text}"))
 }
 
 fn actions(text: &str) -> Vec<Action> {
@@ -95,7 +95,7 @@ fn actions(text: &str) -> Vec<Action> {
                 "set_queue" => Action::SetQueue(number(value)),
                 "set_udp_src" => Action::set(Field::UdpSrc, number::<u16>(value).into()),
                 "dec_ip_ttl" => Action::DecIpTtl,
-                other => panic!("no action {other}"),
+                other => panic!("unknown action {other}"),
             }
         })
         .collect()
@@ -170,7 +170,7 @@ impl Case {
                 return self.told();
             }
             "show" => return self.show(words.0[1]),
-            other => panic!("no command {other}"),
+            other => panic!("unknown command {other}"),
         }
         Vec::new()
     }
@@ -284,7 +284,7 @@ impl Case {
             "drops" => (self.pipeline.drops().occurred())
                 .map(|(why, frames)| format!("{} {frames}", why.name()))
                 .collect(),
-            other => panic!("nothing to show of {other}"),
+            other => panic!("cannot show {other}"),
         }
     }
 }
@@ -322,7 +322,7 @@ fn kind(word: &str) -> GroupKind {
         "select" => GroupKind::Select,
         "indirect" => GroupKind::Indirect,
         "failover" => GroupKind::FastFailover,
-        other => panic!("no kind {other}"),
+        other => panic!("unknown kind {other}"),
     }
 }
 

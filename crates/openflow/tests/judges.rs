@@ -81,7 +81,7 @@ fn is_experimental(message: &Message) -> bool {
 }
 
 #[test]
-fn open_vswitch_reads_every_version() {
+fn open_vswitch_decodes_every_version() {
     if !need::is_there("ovs-ofctl") {
         return;
     }
@@ -100,7 +100,11 @@ fn open_vswitch_reads_every_version() {
         let text = String::from_utf8_lossy(&output.stdout);
         let (faults, clean) = faults_of_open_vswitch(&text, &sent);
         assert!(faults.is_empty(), "{version}: {faults}");
-        assert!(clean * 2 > sent.len(), "{version}: only {clean} of {} are clean", sent.len());
+        assert!(
+            clean * 2 > sent.len(),
+            "{version}: only {clean} of {} are without complaint",
+            sent.len()
+        );
     }
 }
 
@@ -151,7 +155,7 @@ fn is_beyond_tshark(version: Version, message: &Message) -> bool {
 }
 
 #[test]
-fn tshark_reads_the_versions_that_it_knows() {
+fn tshark_decodes_the_versions_that_it_supports() {
     if !need::is_there("tshark") {
         return;
     }

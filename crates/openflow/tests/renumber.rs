@@ -37,7 +37,7 @@ fn numbers(message: &Message) -> Vec<u32> {
 }
 
 #[test]
-fn every_port_of_foreign_messages_is_another_and_nothing_else() {
+fn renumbering_changes_every_port_and_nothing_else() {
     let (mut messages, mut ports) = (0, 0);
     for version in Version::SPOKEN {
         for bytes in all(*version) {
@@ -109,7 +109,7 @@ fn with(port: u32) -> Vec<Message> {
 }
 
 #[test]
-fn a_message_is_what_would_have_been_said_with_the_other_port() {
+fn a_renumbered_message_equals_one_with_the_other_port() {
     let bytes_of = |version: Version, message: &Message| {
         let mut bytes = Vec::new();
         encode(version, 5, message, &mut bytes).ok().map(|()| bytes)
@@ -131,7 +131,7 @@ fn a_message_is_what_would_have_been_said_with_the_other_port() {
 }
 
 #[test]
-fn hostile_bytes_do_no_harm() {
+fn hostile_bytes_are_renumbered_or_rejected() {
     let mut draw = Numbers(7);
     for version in Version::SPOKEN {
         for bytes in all(*version) {

@@ -138,10 +138,7 @@ fn a_map_is_cleared_in_steps_and_copies_keep_their_entries() {
     assert_eq!((map.len(), map.iter().count()), (0, 0));
     let mut map = copy.clone();
     map.insert(7, Arc::clone(&value));
-    assert!(
-        map.clear_some(|_| 0, &mut (CHUNK_MAX + GROUP_MAX + 9)),
-        "except around that entry"
-    );
+    assert!(map.clear_some(|_| 0, &mut (CHUNK_MAX + GROUP_MAX + 9)), "except around that entry");
     assert_eq!(copy.iter().count(), 20_000);
     let mut map = copy;
     let (mut calls, mut left) = (1, Arc::strong_count(&value));

@@ -444,7 +444,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn it_finds_what_a_list_finds_while_the_structure_changes() {
+    fn every_structure_gives_the_lookups_of_a_list() {
         for seed in 0..4 {
             let mut dice = Dice::new(seed);
             let mut rest = Rest::new(Classifier::Automatic, seed);

@@ -137,7 +137,7 @@ impl Pair {
         (0..count).for_each(|_| self.change_entries());
         let kept = self.dice.roll(3) > 0;
         self.bundled[usize::from(!kept)] += count;
-        assert!(self.out.events.is_empty(), "nobody hears of it before it is done");
+        assert!(self.out.events.is_empty(), "no event before the commit");
         let mut wanted = self.bundle.take().unwrap();
         if kept {
             self.pipeline.keep(&mut self.out);
@@ -169,7 +169,7 @@ impl Pair {
             let at = at.unwrap_or_else(|| panic!("{place}: {reasons:?} of {entry:?}: {told:?}"));
             told.swap_remove(at);
         }
-        assert!(told.is_empty(), "{place}: told besides {told:?}");
+        assert!(told.is_empty(), "{place}: additional reports {told:?}");
         self.compare(&format!("{place}, after a while"));
     }
 
@@ -331,7 +331,7 @@ fn is_over(entry: &Entry, now: Nanos) -> bool {
 fn timed_out(event: Event) -> (FlowRemovedReason, u64, u64, u64) {
     match event {
         Event::FlowRemoved { flow, why } => (why, flow.cookie, flow.frames, flow.bytes),
-        other => panic!("no removal: {other:?}"),
+        other => panic!("not a removal: {other:?}"),
     }
 }
 
@@ -340,7 +340,7 @@ fn removal(event: Event) -> (u64, u64, u64) {
         Event::FlowRemoved { flow, why: FlowRemovedReason::Deleted } => {
             (flow.cookie, flow.frames, flow.bytes)
         }
-        other => panic!("no removal: {other:?}"),
+        other => panic!("not a removal: {other:?}"),
     }
 }
 

@@ -81,7 +81,10 @@ impl Pair {
         let (count, first) = (ways.len(), ways[0].1.seen.clone());
         let (choices, mut effects): (Vec<Choices>, Vec<Effects>) =
             ways.into_iter().filter(|(_, effects)| effects.seen == seen).unzip();
-        assert!(!effects.is_empty(), "{place}: no way of {count}, such as {first:?}, is {seen:?}");
+        assert!(
+            !effects.is_empty(),
+            "{place}: none of {count} results, such as {first:?}, equals {seen:?}"
+        );
         self.learned += self.choices.learn(&choices);
         self.naive.commit(effects.swap_remove(0), self.now);
     }
@@ -94,7 +97,7 @@ impl Pair {
         choices: &Choices,
         found: &mut Vec<(Choices, Effects)>,
     ) {
-        assert!(found.len() < WAYS_MAX, "too many ways");
+        assert!(found.len() < WAYS_MAX, "too many alternatives");
         match self.naive.decide(port, model, choices, self.now) {
             Ok(effects) => found.push((choices.clone(), effects)),
             Err(unknown) => {
@@ -165,7 +168,7 @@ impl Pair {
         }
         for (number, meter) in &self.naive.meters {
             let records = self.pipeline.meters().records(*number, self.now);
-            let [record] = &records[..] else { panic!("{place}: meter {number} is gone") };
+            let [record] = &records[..] else { panic!("{place}: meter {number} is missing") };
             let bands = record.bands.iter().map(|band| (band.frames, band.bytes));
             let got = ((record.traffic.frames, record.traffic.bytes), bands.collect::<Vec<_>>());
             assert_eq!(got, (meter.traffic, meter.done.clone()), "{place}, meter {number}");
@@ -207,6 +210,6 @@ fn packet_in(event: Event) -> Told {
             tunnel_id: context.fields.tunnel_id,
             bytes: frame.bytes().to_vec(),
         },
-        other => panic!("no packet-in: {other:?}"),
+        other => panic!("not a packet-in: {other:?}"),
     }
 }
