@@ -24,7 +24,7 @@ impl<F: FnMut(Nanos)> Meanwhile for World<F> {
 
     fn rest(&mut self, _: Option<RawFd>, _: bool, deadline: Nanos) {
         self.rests += 1;
-        assert!(self.rests < 1_000_000, "the controller rests without end");
+        assert!(self.rests < 1_000_000, "the controller waits without end");
         (self.peer)(self.now);
         self.now = deadline.min(self.now + Nanos::from_micros(100)).max(self.now);
     }
@@ -59,7 +59,7 @@ fn answer_to(bytes: &[u8]) -> Option<ControlError> {
 const HELLO: [u8; 8] = [1, 0, 0, 8, 0, 0, 0, 1];
 
 #[test]
-fn bad_peers_end_in_one_line_that_says_what_they_did() {
+fn invalid_peers_end_with_a_one_line_error() {
     let said = |bytes: &[u8]| {
         let error = answer_to(bytes).expect("no switch").to_string();
         assert!(!error.contains('\n'), "{error}");
@@ -90,7 +90,7 @@ fn bad_peers_end_in_one_line_that_says_what_they_did() {
 }
 
 #[test]
-fn a_peer_that_goes_away_is_named() {
+fn a_peer_that_closes_the_connection_is_named() {
     let (near, far) = channel();
     let mut far = Some(far);
     let mut world = world(|_| drop(far.take()));
@@ -99,7 +99,7 @@ fn a_peer_that_goes_away_is_named() {
 }
 
 #[test]
-fn random_bytes_never_panic_and_always_come_to_an_end() {
+fn random_bytes_never_panic_and_always_end() {
     let mut refused = 0;
     for seed in 0..300u64 {
         let mut bytes = HELLO.to_vec();
@@ -229,7 +229,7 @@ fn flow(cookie: u64) -> FlowMod {
 }
 
 #[test]
-fn flows_are_installed_ahead_of_barriers_and_refusals_are_matched() {
+fn flows_are_installed_with_barriers_and_errors_are_assigned() {
     let (near, far) = channel();
     let mut switch = ToySwitch::new(Box::new(far));
     let mut settings = Settings::new();
@@ -255,7 +255,7 @@ fn flows_are_installed_ahead_of_barriers_and_refusals_are_matched() {
 }
 
 #[test]
-fn a_switch_that_falls_silent_is_given_up_in_time() {
+fn a_silent_switch_times_out() {
     let (near, far) = channel();
     let mut switch = ToySwitch::new(Box::new(far));
     let mut world = world(|now| {
@@ -271,7 +271,7 @@ fn a_switch_that_falls_silent_is_given_up_in_time() {
 }
 
 #[test]
-fn a_statistics_reply_without_end_is_cut_off() {
+fn an_endless_statistics_reply_is_aborted() {
     let (near, far) = channel();
     let mut switch = ToySwitch::new(Box::new(far));
     switch.is_endless = true;
@@ -286,7 +286,7 @@ fn a_statistics_reply_without_end_is_cut_off() {
 }
 
 #[test]
-fn over_a_socket_and_in_real_time_both_ends_may_connect() {
+fn over_a_socket_either_end_can_connect() {
     let url: Url = "ptcp:0:127.0.0.1".parse().unwrap();
     for switch_connects in [false, true] {
         let mut listener = Listener::open(&url).unwrap();
@@ -327,7 +327,7 @@ fn over_a_socket_and_in_real_time_both_ends_may_connect() {
 }
 
 #[test]
-fn where_nobody_listens_or_connects_that_is_said() {
+fn errors_name_the_address_without_a_peer() {
     let url: Url = "ptcp:0:127.0.0.1".parse().unwrap();
     let mut listener = Listener::open(&url).unwrap();
     let settings = Settings { connect_timeout: Nanos::from_millis(5), ..Settings::new() };

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_found_is_bounded_and_what_is_beyond_is_counted() {
+    fn findings_are_limited_and_the_excess_is_counted() {
         let mut findings = Findings::default();
         let entry = LogEntry { at: Nanos(1), name: "x".into(), values: Vec::new() };
         (0..LOG_ENTRIES_MAX + 2).for_each(|_| findings.log(entry.clone()));

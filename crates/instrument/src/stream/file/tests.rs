@@ -25,7 +25,7 @@ fn error(rest: &str) -> String {
 }
 
 #[test]
-fn a_whole_file_becomes_streams() {
+fn a_complete_file_is_parsed() {
     let text = format!(
         r#"{HEAD}rate_percent = 12.5
 link_bits_per_second = 1_000_000_000
@@ -73,7 +73,7 @@ port_source = {{ first = 100, step = 10 }}
 }
 
 #[test]
-fn a_loopback_message_needs_no_addresses_of_ip_and_may_have_none() {
+fn a_loopback_stream_requires_no_ip_addresses_and_rejects_them() {
     let bare = HEAD.replace("ip_source = \"10.0.0.1\"\nip_destination = \"10.0.1.1\"\n", "");
     let rest = "rate_pps = 1.0\nloopback_level = 5\narrival = \"answered\"\n";
     let streams = read(&format!("{bare}{rest}"), 2).unwrap();
@@ -86,7 +86,7 @@ fn a_loopback_message_needs_no_addresses_of_ip_and_may_have_none() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_with_its_place() {
+fn syntax_errors_are_reported_with_line_and_column() {
     let said = error("rate_pps = 1.0\nmac_surce = 1\n");
     assert!(said.starts_with("line 11, column 1: unknown field `mac_surce`"), "{said}");
     let said = error("rate_pps = \"fast\"\n");
@@ -101,7 +101,7 @@ fn what_cannot_be_read_is_named_with_its_place() {
 }
 
 #[test]
-fn every_fault_of_every_stream_is_told_at_once() {
+fn all_faults_of_all_streams_are_reported_together() {
     let text = format!(
         "{}rate_pps = 0.0\nvlan_id = 5000\n{}rate_percent = 5.0\n[[stream.vary]]\n\
          port_source = {{ first = 70000 }}\nmac_source = {{ list = [1], first = 2 }}\n",
@@ -126,7 +126,7 @@ fn every_fault_of_every_stream_is_told_at_once() {
 }
 
 #[test]
-fn an_address_of_the_wrong_kind_does_not_suit_a_field() {
+fn an_address_of_the_wrong_family_does_not_fit_a_field() {
     let said = error(
         "rate_pps = 1.0\n[[stream.vary]]\ncount = 2\nip_source = { first = \"00:00:00:00:00:01\" }\n",
     );
@@ -134,7 +134,7 @@ fn an_address_of_the_wrong_kind_does_not_suit_a_field() {
 }
 
 #[test]
-fn a_replay_is_read_beside_streams_and_refused_where_frames_must_be_known_again() {
+fn a_replay_is_accepted_except_where_frames_must_be_identified() {
     let replay = "[[replay]]\nid = 9\nfrom = 2\nfile = \"a.pcap\"\n";
     let text = format!("{HEAD}rate_pps = 1.0\n{replay}");
     let contents = read_all(&text, 2).unwrap();
@@ -183,7 +183,7 @@ fn one(head: &str, rest: &str) -> Stream {
 }
 
 #[test]
-fn every_schedule_is_read() {
+fn every_schedule_is_parsed() {
     for (rest, shape) in [
         ("schedule = \"constant\"\n", Shape::Constant),
         ("schedule = { poisson = { seed = 7 } }\n", Shape::Poisson { seed: 7 }),
@@ -227,7 +227,7 @@ fn every_schedule_is_read() {
 }
 
 #[test]
-fn sizes_may_be_a_genome() {
+fn sizes_can_be_a_genome() {
     let head = HEAD.replace("frame_bytes = 64\n", "");
     let stream = one(&head, "genome = \"28a 16A 4g\"\ngenome_sizes = { A = 570 }\n");
     assert_eq!((stream.frame_bytes, stream.sizes()), (1518, &[64, 570, 1518][..]));
@@ -244,12 +244,12 @@ fn sizes_may_be_a_genome() {
     ] {
         let said = read(&format!("{head}rate_pps = 1.0\n{rest}"), 2).unwrap_err().to_string();
         assert!(said.contains(words), "{said:?} lacks {words:?}");
-        assert!(!said.contains("; "), "one fault is told as several: {said}");
+        assert!(!said.contains("; "), "one fault is reported as several: {said}");
     }
 }
 
 #[test]
-fn headers_of_every_kind_are_read() {
+fn headers_of_every_kind_are_parsed() {
     let head = HEAD.replace("frame_bytes = 64", "frame_bytes = 256");
     let bare: String = head
         .lines()
@@ -294,7 +294,7 @@ fn headers_of_every_kind_are_read() {
 }
 
 #[test]
-fn every_order_and_every_kind_of_values_is_read() {
+fn every_order_and_every_kind_of_values_is_parsed() {
     let head = HEAD.replace("frame_bytes = 64", "frame_bytes = 256");
     let vary = |rest: &str| one(&head, &format!("[[stream.vary]]\n{rest}")).vary;
     let group =
@@ -334,7 +334,7 @@ fn every_order_and_every_kind_of_values_is_read() {
 }
 
 #[test]
-fn a_replay_may_be_marked() {
+fn a_replay_can_be_marked() {
     let text = "[[replay]]\nid = 9\nfrom = 1\nfile = \"a.pcap\"\n";
     let mark = |rest: &str| read_all(&format!("{text}{rest}"), 2).map(|all| all.replays[0].mark);
     assert_eq!(mark("to = 2\n"), Ok(Some(Mark { to: 1, before_end: 0 })));
