@@ -1,7 +1,7 @@
 //! Tests of a switch and Open vSwitch's programs over TLS, with certificates of `ovs-pki`. The
 //! other implementation verifies the handshake in both directions, and the OpenFlow messages.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+#![allow(clippy::unwrap_used, reason = "a test may panic at any place")]
 
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
@@ -170,7 +170,7 @@ fn ovs_ofctl_controls_a_switch_over_tls_in_every_version() {
 }
 
 #[test]
-fn who_shows_a_certificate_of_another_ca_or_speaks_no_tls_gets_nowhere() {
+fn an_untrusted_certificate_and_plain_text_are_rejected() {
     let Some(made) = Certificates::make("stranger", &["ovs-ofctl"]) else { return };
     let listen = vec!["pssl:0:127.0.0.1".to_string()];
     let switch = Switch::start(OpenFlowConfig { listen, ..made.switch() });
@@ -201,7 +201,7 @@ impl Drop for Killed {
 }
 
 #[test]
-fn a_switch_reaches_ovs_testcontroller_over_tls() {
+fn a_switch_connects_to_ovs_testcontroller_over_tls() {
     let Some(made) = Certificates::make("reach", &["ovs-testcontroller"]) else { return };
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut command = made.command("ovs-testcontroller", "controller", "switchca");

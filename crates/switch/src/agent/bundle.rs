@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bundle_is_opened_filled_closed_and_taken_out() {
+    fn a_bundle_is_opened_filled_closed_and_committed() {
         let mut bundles = Bundles::default();
         bundles.open(1, ATOMIC, &limits(), Nanos(0)).unwrap();
         add(&mut bundles, 1, 10).unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_wrongly_discards_the_bundle() {
+    fn invalid_messages_discard_the_bundle() {
         let other = BundleFlags::ORDERED;
         let mut bundles = Bundles::default();
         let open = |bundles: &mut Bundles| bundles.open(1, ATOMIC, &limits(), Nanos(0));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn bundles_messages_and_bytes_have_limits_and_time_runs_out() {
+    fn bundles_have_limits_and_time_out() {
         let mut bundles = Bundles::default();
         add(&mut bundles, 1, 90).unwrap();
         assert_eq!(add(&mut bundles, 1, 91), Err(ErrorCode::BundleMessageTooMany));

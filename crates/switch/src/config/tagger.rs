@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_and_every_problem_of_it_is_told() {
+    fn a_file_is_parsed_and_all_its_problems_are_reported() {
         let rules = "trunk = 3\n[[rule]]\ndscp = [40, 47]\nvlan = 4095\npriority = 7\n\
                      [[rule]]\nudp_destination = 53\nvlan = 0\n";
         let config = TaggerConfig::from_toml(rules).unwrap();

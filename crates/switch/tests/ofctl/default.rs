@@ -22,12 +22,12 @@ fn hearing(rig: &mut Rig, arguments: &[&str]) -> (Watch, String) {
         if let Some(line) = monitor.line_within("PACKET_IN", Nanos::from_millis(100)) {
             return (monitor, line);
         }
-        assert!(clock::now() < until, "the monitor heard of no frame");
+        assert!(clock::now() < until, "the monitor received no packet-in");
     }
 }
 
 #[test]
-fn any_table_and_field_can_be_said_and_is_told_back() {
+fn every_table_and_field_round_trips() {
     let Some(mut rig) = start("default-flows") else { return };
     let flows = [
         ("table=3,ipv6,ipv6_dst=2001:db8::/32,actions=dec_ttl,output:2", &[][..]),
@@ -68,7 +68,7 @@ fn any_table_and_field_can_be_said_and_is_told_back() {
 }
 
 #[test]
-fn flows_are_changed_and_deleted_by_what_1_0_cannot_say() {
+fn entries_are_changed_and_deleted_with_extensions() {
     let Some(rig) = start("default-changes") else { return };
     rig.ofctl(&["add-flow", "priority=7,ipv6,ipv6_src=fe80::/10,actions=output:2"]);
     rig.ofctl(&["add-flow", "priority=8,ipv6,ipv6_src=fe80::/10,actions=output:2"]);
@@ -89,7 +89,7 @@ fn flows_are_changed_and_deleted_by_what_1_0_cannot_say() {
 }
 
 #[test]
-fn a_monitor_hears_of_frames_and_of_entries_that_have_gone() {
+fn a_monitor_receives_packet_ins_and_flow_removed_messages() {
     let Some(mut rig) = start("default-monitor") else { return };
     let (monitor, frame) = hearing(&mut rig, &["monitor", "65534"]);
     let text = "total_len=60 in_port=1 (via no_match) data_len=60";
@@ -103,7 +103,7 @@ fn a_monitor_hears_of_frames_and_of_entries_that_have_gone() {
 }
 
 #[test]
-fn what_frames_do_not_have_is_refused() {
+fn fields_that_frames_do_not_have_are_rejected() {
     let Some(rig) = start("default-refused") else { return };
     for (arguments, error) in [
         (["add-flow", "reg0=1,actions=output:2"], "OFPBMC_BAD_FIELD"),

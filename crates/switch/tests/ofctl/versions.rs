@@ -19,7 +19,7 @@ fn each(name: &str, first: usize, check: impl Fn(&mut Rig, &str)) {
 }
 
 #[test]
-fn flows_of_several_tables_come_and_go() {
+fn entries_of_several_tables_are_added_and_deleted() {
     each("tables", 0, |rig, version| {
         assert!(rig.ofctl(&["show"]).contains("n_tables:254"), "{version}");
         let flows = [
@@ -80,7 +80,7 @@ fn ports_are_described_set_and_counted() {
 }
 
 #[test]
-fn groups_come_change_and_take_their_flows_along() {
+fn deleting_groups_deletes_their_entries() {
     each("groups", 0, |rig, version| {
         let add = "group_id=7,type=all,bucket=actions=output:2,bucket=actions=output:3";
         rig.ofctl(&["add-group", add]);
@@ -108,7 +108,7 @@ fn groups_come_change_and_take_their_flows_along() {
 }
 
 #[test]
-fn meters_come_change_and_are_counted() {
+fn meters_are_added_changed_and_counted() {
     each("meters", 2, |rig, version| {
         rig.ofctl(&["add-meter", "meter=3,pktps,bands=type=drop,rate=1"]);
         rig.ofctl(&["add-flow", "in_port=1,actions=meter:3,output:2"]);
@@ -127,12 +127,12 @@ fn meters_come_change_and_are_counted() {
             assert!(features.contains("max_meter:4096"), "{version}: {features}");
         }
         rig.ofctl(&["del-meters"]);
-        assert!(rig.flows().is_empty(), "{version}: the entry went with its meter");
+        assert!(rig.flows().is_empty(), "{version}: the entry was deleted with its meter");
     });
 }
 
 #[test]
-fn bundles_are_done_whole_or_not_at_all() {
+fn bundles_are_atomic() {
     each("bundles", 3, |rig, version| {
         let file = rig.folder.join("flows");
         let name = file.display().to_string();
@@ -147,7 +147,7 @@ fn bundles_are_done_whole_or_not_at_all() {
 }
 
 #[test]
-fn tables_say_what_they_can_do_and_are_set() {
+fn tables_describe_and_change_their_features() {
     each("features", 2, |rig, version| {
         let told = rig.ofctl(&["dump-table-features"]);
         assert!(told.contains("table 0"), "{version}: {told}");

@@ -97,7 +97,7 @@ fn frame(to: u8, from: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_bridge_tells_and_takes_addresses() {
+fn a_bridge_lists_and_accepts_addresses() {
     let mut rig = Rig::new(Kind::Bridge(BridgeConfig::default()));
     rig.arrive(1, &frame(2, 1));
     rig.now += Nanos::from_millis(1_500);
@@ -114,7 +114,7 @@ fn a_bridge_tells_and_takes_addresses() {
 }
 
 #[test]
-fn a_bridge_refuses_addresses_that_cannot_be() {
+fn a_bridge_rejects_invalid_addresses() {
     let mut rig = Rig::new(Kind::Bridge(BridgeConfig { macs_max: 1, ..BridgeConfig::default() }));
     for (line, why) in [
         (r#"{"add_mac":{"mac":"02:00:00:00:00:01","port":3}}"#, "there is no port 3"),
@@ -134,7 +134,7 @@ fn a_bridge_refuses_addresses_that_cannot_be() {
 }
 
 #[test]
-fn the_ageing_time_of_a_bridge_is_set_while_it_runs() {
+fn the_ageing_time_of_a_bridge_changes_while_it_runs() {
     let mut rig = Rig::new(Kind::Bridge(BridgeConfig::default()));
     rig.arrive(1, &frame(2, 1));
     assert_eq!(rig.ask(r#"{"set":{"ageing_s":0}}"#), json!({"ageing_s": 0}));
@@ -145,7 +145,7 @@ fn the_ageing_time_of_a_bridge_is_set_while_it_runs() {
 }
 
 #[test]
-fn an_element_is_read_changed_and_programmed_anew_while_frames_pass() {
+fn an_element_is_read_changed_and_reprogrammed_while_frames_pass() {
     let text = include_str!("../../../../../examples/progfe/bridge.fe.xml");
     let source = progfe::xml::Source::new("bridge.fe.xml", text);
     let (program, problems) = progfe::program::Program::load(&source, &|_| Err("none".into()));
@@ -195,7 +195,7 @@ fn an_element_is_read_changed_and_programmed_anew_while_frames_pass() {
 }
 
 #[test]
-fn many_entries_of_an_element_are_made_ready_apart_all_of_them_or_none() {
+fn many_table_entries_are_prepared_separately_and_applied_atomically() {
     let folder = std::env::temp_dir().join(format!("switch-{}-apart", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let text = include_str!("../../../../../examples/progfe/bridge.fe.xml");
@@ -263,7 +263,7 @@ fn element(text: &str) -> Rig {
 }
 
 #[test]
-fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_is() {
+fn a_routing_element_accepts_interfaces_neighbors_and_routes() {
     let mut rig = element(include_str!("../../../../../examples/progfe/router.fe.xml"));
     let packet = |to: [u8; 4], behind: u8| {
         let ip = packet::header::ipv4::Header::new([10, 1, 0, 2].into(), to.into());
@@ -304,7 +304,7 @@ fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_i
     };
     let before = rows(&mut rig, "lpm");
     assert_eq!(rig.ask(neighbour), json!({"added": 1}));
-    assert_eq!(rows(&mut rig, "lpm"), before, "a neighbour that is known has the row that it had");
+    assert_eq!(rows(&mut rig, "lpm"), before, "a known neighbour keeps its row");
     for (line, part) in [
         (r#"{"set_interfaces":[{"port":3,"mac":"02:00:00:00:00:01"}]}"#, "declares no port 3"),
         (r#"{"add_routes":[{"to":"1.0.0.0/8","port":2}]}"#, "leads to a neighbour"),
@@ -318,7 +318,7 @@ fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_i
 }
 
 #[test]
-fn a_tagger_is_told_its_rules_and_tells_what_it_did() {
+fn a_tagger_accepts_rules_and_reports_counters() {
     let mut rig = Rig::new(Kind::Tagger(crate::config::TaggerConfig::default()));
     assert_eq!(rig.ask(r#"{"get":"about"}"#)["kind"], "tagger");
     assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
@@ -363,7 +363,7 @@ fn station(number: usize) -> String {
 }
 
 #[test]
-fn a_bridge_adds_and_lists_addresses_a_budget_at_a_time() {
+fn a_bridge_adds_and_lists_addresses_within_a_budget() {
     let mut rig = Rig::new(Kind::Bridge(BridgeConfig::default()));
     let macs: Vec<Value> =
         (0..1000).map(|at| json!({ "mac": station(at), "port": 1 + at % 2 })).collect();
@@ -390,7 +390,7 @@ fn a_bridge_adds_and_lists_addresses_a_budget_at_a_time() {
 }
 
 #[test]
-fn a_list_of_routes_has_each_that_is_there_all_the_time_once() {
+fn a_list_of_routes_during_changes_has_each_permanent_route_once() {
     let mut rig = router();
     let to = |at: usize| format!("10.{}.{}.0/24", 100 + at / 256, at % 256);
     let routes: Vec<Value> =
@@ -409,15 +409,23 @@ fn a_list_of_routes_has_each_that_is_there_all_the_time_once() {
     let rows = rows.as_array().unwrap();
     let count = |wanted: &str| rows.iter().filter(|row| row["to"] == wanted).count();
     assert!((0..1000).all(|at| count(&to(at)) == 1));
-    assert_eq!((count("9.9.3.0/24"), count("11.9.3.0/24")), (0, 1), "it goes on behind the last");
+    assert_eq!(
+        (count("9.9.3.0/24"), count("11.9.3.0/24")),
+        (0, 1),
+        "it continues after the last row"
+    );
     let flushed = rig.ask(r#"{"flush":"routes"}"#);
     assert_eq!(flushed, json!({ "flushed": 1000 + 2 * (turns.len() - 1) }));
-    assert_eq!(rig.arrive(1, &packet_to([10, 100, 3, 1])), [1, 0], "no route: the sender is told");
-    assert_eq!(rig.arrive(1, &packet_to([10, 0, 2, 2])), [0, 1], "its own networks stay");
+    assert_eq!(
+        rig.arrive(1, &packet_to([10, 100, 3, 1])),
+        [1, 0],
+        "no route: the sender receives an ICMP error"
+    );
+    assert_eq!(rig.arrive(1, &packet_to([10, 0, 2, 2])), [0, 1], "connected networks stay");
 }
 
 #[test]
-fn counters_have_the_connections_of_each_listener() {
+fn counters_include_the_connections_of_each_listener() {
     let folder = std::env::temp_dir().join(format!("switch-{}-listeners", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut config = Config::new(Kind::Bridge(BridgeConfig::default()));
@@ -448,7 +456,7 @@ fn counters_have_the_connections_of_each_listener() {
 }
 
 #[test]
-fn a_switch_tells_its_tables_and_has_no_addresses() {
+fn a_switch_lists_its_tables_and_has_no_addresses() {
     let mut rig = Rig::new(Kind::OpenFlow(OpenFlowConfig::default()));
     rig.arrive(1, &frame(2, 1));
     let all = rig.ask(r#"{"get":"counters"}"#);
@@ -461,7 +469,7 @@ fn a_switch_tells_its_tables_and_has_no_addresses() {
 }
 
 #[test]
-fn a_switch_tells_when_each_entry_last_matched() {
+fn a_switch_reports_the_last_match_of_each_entry() {
     let mut rig = Rig::new(Kind::OpenFlow(OpenFlowConfig::default()));
     let mut spec = FlowSpec::new(Match::ANY, 7, &[Action::Output { port: 2 }]);
     spec.idle_timeout = Nanos::from_secs(60);
@@ -478,7 +486,7 @@ fn a_switch_tells_when_each_entry_last_matched() {
 }
 
 #[test]
-fn a_long_list_of_entries_comes_in_parts() {
+fn a_long_list_of_entries_has_several_parts() {
     let wildcard_flows_max = 2 * switch::FLOWS_TOLD_MAX;
     let config = OpenFlowConfig { wildcard_flows_max, ..OpenFlowConfig::default() };
     let mut rig = Rig::new(Kind::OpenFlow(config));
@@ -528,13 +536,13 @@ fn packet_to(destination: [u8; 4]) -> Vec<u8> {
 }
 
 #[test]
-fn a_router_takes_routes_and_neighbours_and_forwards_by_them() {
+fn a_router_accepts_routes_and_neighbors_and_uses_them() {
     let mut rig = router();
     assert_eq!(rig.arrive(1, &packet_to([10, 0, 2, 2])), [0, 1]);
     assert_eq!(
         rig.arrive(1, &packet_to([10, 9, 0, 1])),
         [1, 0],
-        "no route: the sender is asked for"
+        "no route: the sender is resolved"
     );
     let add = r#"{"add_routes":[{"to":"10.9.0.0/16","via":"10.0.2.9"}]}"#;
     assert_eq!(rig.ask(add), json!({"added": 1}));
@@ -559,7 +567,7 @@ fn a_router_takes_routes_and_neighbours_and_forwards_by_them() {
 }
 
 #[test]
-fn a_router_refuses_what_it_cannot_reach() {
+fn a_router_rejects_unreachable_next_hops() {
     let mut rig = router();
     for (line, why) in [
         (

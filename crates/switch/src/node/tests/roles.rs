@@ -29,7 +29,7 @@ fn three(version: Version) -> Rig {
 }
 
 #[test]
-fn there_is_one_master_and_elections_go_forward() {
+fn there_is_one_master_and_generations_increase() {
     for version in [Version::V1_2, Version::V1_3, Version::V1_4, Version::V1_5] {
         let mut rig = three(version);
         assert_eq!(role(&mut rig, 0, Role::NoChange, 0), Ok((Role::Equal, GENERATION_UNKNOWN)));
@@ -43,12 +43,16 @@ fn there_is_one_master_and_elections_go_forward() {
             _ => None,
         });
         assert_eq!(status, (version >= Version::V1_4).then_some((Role::Slave, 6)), "{version}");
-        assert_eq!(role(&mut rig, 2, Role::NoChange, 0), Ok((Role::Equal, 6)), "as it was");
+        assert_eq!(
+            role(&mut rig, 2, Role::NoChange, 0),
+            Ok((Role::Equal, 6)),
+            "the role is unchanged"
+        );
     }
 }
 
 #[test]
-fn a_slave_looks_and_changes_nothing() {
+fn a_slave_reads_but_does_not_change() {
     let mut rig = three(Version::V1_3);
     role(&mut rig, 0, Role::Slave, 1).unwrap();
     let orders = [
@@ -71,7 +75,7 @@ fn a_slave_looks_and_changes_nothing() {
 }
 
 #[test]
-fn news_go_to_those_whose_role_and_choice_want_them() {
+fn asynchronous_messages_follow_role_and_configuration() {
     let mut rig = three(Version::V1_3);
     role(&mut rig, 1, Role::Slave, 1).unwrap();
     let mut chosen = AsyncConfig::default();
@@ -116,7 +120,7 @@ fn news_go_to_those_whose_role_and_choice_want_them() {
 }
 
 #[test]
-fn group_changes_of_one_controller_are_forwarded_to_those_that_want_it() {
+fn group_changes_are_forwarded_to_other_subscribed_controllers() {
     let mut rig = three(Version::V1_4);
     let mut chosen = AsyncConfig::default();
     chosen.set(AsyncKind::RequestForward, false, 0b01);
@@ -160,7 +164,7 @@ fn listen(rig: &mut Rig, who: usize, reasons: u32) {
 }
 
 #[test]
-fn controllers_hear_of_others_that_come_go_and_change() {
+fn controllers_receive_the_status_of_other_controllers() {
     use ControllerStatusReason::{ChannelStatus, Request, Role as RoleChange, ShortId};
     let mut rig = three(Version::V1_5);
     listen(&mut rig, 0, 0b111_1110);
@@ -185,7 +189,7 @@ fn controllers_hear_of_others_that_come_go_and_change() {
             new.clone(),
         ]
     );
-    assert_eq!(statuses(&mut rig, 1), [new], "of itself it knows, and of numbers it does not ask");
+    assert_eq!(statuses(&mut rig, 1), [new], "its own status and short IDs are not reported");
     role(&mut rig, 3, Role::Master, 3).unwrap();
     assert!(statuses(&mut rig, 0).is_empty(), "nothing changed");
     // A controller disconnects.
@@ -203,7 +207,7 @@ fn controllers_hear_of_others_that_come_go_and_change() {
 }
 
 #[test]
-fn a_controller_that_cannot_be_reached_is_named_as_down() {
+fn an_unreachable_controller_is_reported_as_down() {
     let controllers = vec!["unix:/nonexistent/planimeter.sock".to_string()];
     let settings = OpenFlowConfig { controllers, ..OpenFlowConfig::default() };
     let mut rig = Rig::speaking(Version::V1_5, settings);

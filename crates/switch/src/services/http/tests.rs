@@ -84,7 +84,7 @@ fn post(path: &str, body: &str) -> Vec<u8> {
 }
 
 #[test]
-fn every_path_asks_what_it_says() {
+fn every_path_gives_its_request() {
     for (bytes, asks, status, holds) in [
         (get("/program"), Request::Get(What::Program), "200 OK", "\r\n\r\n<fe/>"),
         (get("/counters"), Request::Get(What::Counters), "200 OK", "{\"generation\":2}\n"),
@@ -136,7 +136,7 @@ fn every_path_asks_what_it_says() {
 }
 
 #[test]
-fn what_should_not_be_is_refused_and_closed() {
+fn invalid_requests_are_rejected_and_the_connection_is_closed() {
     let long = format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(HEAD_BYTES_MAX));
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(HEADERS_MAX + 1));
     for (bytes, status) in [
@@ -178,7 +178,7 @@ fn what_should_not_be_is_refused_and_closed() {
 }
 
 #[test]
-fn who_has_to_show_a_token_shows_it() {
+fn a_required_token_is_checked() {
     let token = Some("0123456789abcdef");
     let with = |shown: &str| {
         format!("GET /about HTTP/1.1\r\nHost: 10.0.0.1:80\r\nAuthorization: {shown}\r\n\r\n")
@@ -192,7 +192,7 @@ fn who_has_to_show_a_token_shows_it() {
 }
 
 #[test]
-fn a_body_is_waited_for_once_the_client_was_told_to_send_it() {
+fn a_body_is_awaited_after_100_continue() {
     let mut talk = Talk::new();
     let head = "POST /check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
     assert_eq!(talk.say(head.as_bytes(), None).0, "HTTP/1.1 100 Continue\r\n\r\n");
@@ -203,7 +203,7 @@ fn a_body_is_waited_for_once_the_client_was_told_to_send_it() {
 }
 
 #[test]
-fn requests_of_which_bytes_are_others_are_answered_or_end_the_connection() {
+fn damaged_requests_are_answered_or_end_the_connection() {
     let good = b"POST /program?name=a%20b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n<fe>GET /components/nh/T%5B2%5D HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let words: [&[u8]; 8] =
         [b"\r\n\r\n", b"%", b"99999999999999999999", b"-1", b" ", b"\0", b"\xff", b"HTTP/1.0"];
@@ -257,7 +257,7 @@ fn pipelined_requests_are_answered_in_limited_numbers_per_turn() {
             assert!(turned.is_ok());
             let now = answered - before;
             assert!((1..=REQUESTS_A_TURN_OF_ONE).contains(&now), "{now} requests in one turn");
-            assert_eq!(REQUESTS_A_TURN - left, now, "what is left for other clients");
+            assert_eq!(REQUESTS_A_TURN - left, now, "the rest of the turn is for other clients");
             assert!(client.input.len() <= 2 * READ_BYTES && client.output.len() <= OUTPUT_BYTES);
             turns += 1;
             while near.receive(&mut buffer).unwrap() > 0 {}
@@ -269,7 +269,7 @@ fn pipelined_requests_are_answered_in_limited_numbers_per_turn() {
 }
 
 #[test]
-fn a_turn_with_no_request_left_answers_none_and_comes_again_at_once() {
+fn a_turn_at_its_limit_answers_nothing_and_requests_another_turn() {
     let (mut near, far) = memory::pair(1 << 20, "http");
     let mut client = Client::new(Box::new(far), Nanos::ZERO);
     let (access, mut buffer) = (Access::default(), vec![0; READ_BYTES]);
@@ -282,12 +282,12 @@ fn a_turn_with_no_request_left_answers_none_and_comes_again_at_once() {
             Answered::Now(Ok(json!(1)))
         });
         assert_eq!((turned, count), (Ok(()), answers));
-        assert_eq!(client.due(now) == now, answers == 0, "there is more to do only then");
+        assert_eq!(client.due(now) == now, answers == 0, "only then is there more to do");
     }
 }
 
 #[test]
-fn a_host_that_is_not_this_server_and_a_page_of_another_site_are_rejected() {
+fn requests_for_another_host_and_from_another_site_are_rejected() {
     let with = |headers: &str| {
         let bytes = format!("GET /about HTTP/1.1\r\n{headers}\r\n");
         Talk::new().say(bytes.as_bytes(), None).0
@@ -308,7 +308,7 @@ fn a_host_that_is_not_this_server_and_a_page_of_another_site_are_rejected() {
 }
 
 #[test]
-fn a_head_has_little_time_and_an_idle_client_more() {
+fn an_incomplete_head_times_out_before_an_idle_client() {
     let mut talk = Talk::new();
     talk.now = Nanos(HEAD_TIME_MAX.0 - 1);
     assert!(talk.say(b"", None).1);
@@ -323,7 +323,7 @@ fn a_head_has_little_time_and_an_idle_client_more() {
 }
 
 #[test]
-fn silent_connections_give_way_to_new_ones() {
+fn silent_connections_are_replaced_by_new_ones() {
     let limits = ConnectionLimits { total: 4, per_source: 3 };
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let (token, names) = (None, Vec::new());
@@ -338,7 +338,7 @@ fn silent_connections_give_way_to_new_ones() {
             silent.push(TcpStream::connect(address).unwrap());
         }
         turn(&mut http);
-        assert!(http.clients.len() <= limits.per_source, "one source has no more places");
+        assert!(http.clients.len() <= limits.per_source, "one source has no more connections");
         assert!(clock::now() < until);
     }
     let mut client = TcpStream::connect(address).unwrap();
@@ -356,7 +356,7 @@ fn silent_connections_give_way_to_new_ones() {
 }
 
 #[test]
-fn refused_connections_are_counted() {
+fn rejected_connections_are_counted() {
     let limits = ConnectionLimits { total: 4, per_source: 2 };
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let (token, names) = (None, Vec::new());

@@ -8,7 +8,7 @@ fn faults(text: &str) -> String {
 }
 
 #[test]
-fn every_fault_is_told_at_once_with_line_key_and_remedy() {
+fn all_faults_are_reported_with_line_key_and_hint() {
     let text = "name = \"Bad Name\"\n\
                 [hardware]\n\
                 insert_ns = 5\n\
@@ -43,7 +43,7 @@ fn every_fault_is_told_at_once_with_line_key_and_remedy() {
 }
 
 #[test]
-fn a_kind_is_hardware_unless_the_file_states_software() {
+fn a_model_is_hardware_unless_the_file_specifies_software() {
     let kind = |line: &str| read(&format!("name = \"a\"\nabout = \"b\"\n{line}"));
     for (line, is_software) in
         [("", false), ("kind = \"hardware\"\n", false), ("kind = \"software\"\n", true)]
@@ -57,7 +57,7 @@ fn a_kind_is_hardware_unless_the_file_states_software() {
 }
 
 #[test]
-fn what_is_not_toml_says_where() {
+fn invalid_toml_is_reported_with_its_position() {
     let told = faults("name = \"a\"\nabout = \"b\"\n[hardware\ninsert_ns = {\n");
     assert!(told.starts_with("line 3: this is not TOML: "), "{told}");
     assert!(faults("name = 3\nhardware = 4\n").contains("line 2: hardware: this is a section"));
@@ -66,7 +66,7 @@ fn what_is_not_toml_says_where() {
 }
 
 #[test]
-fn no_bytes_make_it_fail_otherwise() {
+fn arbitrary_bytes_never_panic() {
     let whole = known_text();
     for cut in 0..whole.len() {
         if whole.is_char_boundary(cut) {
@@ -95,7 +95,7 @@ fn known_text() -> String {
 }
 
 #[test]
-fn every_key_is_read_into_its_own_place_and_written_again() {
+fn every_key_sets_its_own_value_and_is_written_again() {
     for key in KEYS {
         let value = match key.takes {
             Takes::Number(max) => max.min(7).to_string(),
