@@ -165,7 +165,7 @@ mod tests {
         "Ip: Forwarding RetransSegs\nIp: 1 7\nTcp: RtoMin RetransSegs InErrs\nTcp: 200 42 0\n";
 
     #[test]
-    fn a_counter_is_found_by_its_group_and_name() {
+    fn a_counter_is_found_by_group_and_name() {
         assert_eq!(counted(TEXT, "Tcp", "RetransSegs"), Some(42));
         assert_eq!(counted(TEXT, "Tcp", "TCPTimeouts"), None);
         assert_eq!(counted(TEXT, "TcpExt", "RetransSegs"), None);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_read_as_far_as_the_kernel_knows_it() {
+    fn a_connection_is_parsed_as_far_as_the_kernel_reports_it() {
         let read = |info| {
             let bytes = message(info);
             netlink::messages(&bytes).find_map(|it| parse(&it))

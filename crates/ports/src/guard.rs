@@ -161,7 +161,7 @@ mod tests {
     const BYTES: usize = 4 * 4096;
 
     #[test]
-    fn memory_that_is_taken_away_reads_as_zeros_and_is_known_for_it() {
+    fn a_truncated_mapping_reads_as_zeros_and_is_reported() {
         // SAFETY: the name ends in zero, the descriptor is new, and the mapping is new and has its
         // length. Bytes are read and written inside its bounds, and it is unmapped after its guard.
         unsafe {

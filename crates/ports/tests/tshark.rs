@@ -18,7 +18,7 @@ type Told = (String, u32, usize, String);
 
 fn have(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "{program} must be there under CI");
+    assert!(found || std::env::var_os("CI").is_none(), "{program} is required in CI");
     if !found {
         println!("skipped: needs {program} (Debian: tshark)");
     }
@@ -127,7 +127,7 @@ fn ours(format: Format, name: &str) -> PathBuf {
 }
 
 #[test]
-fn what_we_write_tshark_reads_as_we_do() {
+fn tshark_reads_written_files_as_we_do() {
     if !have("tshark") || !have("capinfos") {
         return;
     }
@@ -157,7 +157,7 @@ fn what_we_write_tshark_reads_as_we_do() {
 }
 
 #[test]
-fn tshark_shows_what_was_cut_and_who_stamped() {
+fn tshark_shows_truncation_comments_and_interfaces() {
     if !have("tshark") {
         return;
     }
@@ -190,7 +190,7 @@ fn tshark_shows_what_was_cut_and_who_stamped() {
 }
 
 #[test]
-fn what_editcap_writes_we_read_as_tshark_does() {
+fn files_of_editcap_are_read_as_by_tshark() {
     if !have("editcap") {
         return;
     }
@@ -226,7 +226,7 @@ fn what_editcap_writes_we_read_as_tshark_does() {
 }
 
 #[test]
-fn every_unit_order_and_offset_of_stamps_is_read_as_tshark_reads_it() {
+fn every_unit_byte_order_and_offset_of_timestamps_is_read_as_by_tshark() {
     if !have("tshark") {
         return;
     }
@@ -263,7 +263,7 @@ fn every_unit_order_and_offset_of_stamps_is_read_as_tshark_reads_it() {
 }
 
 #[test]
-fn a_pcap_in_the_other_order_is_read_as_tshark_reads_it() {
+fn a_pcap_file_in_the_other_byte_order_is_read_as_by_tshark() {
     if !have("tshark") {
         return;
     }
@@ -284,7 +284,7 @@ fn a_pcap_in_the_other_order_is_read_as_tshark_reads_it() {
 }
 
 #[test]
-fn files_that_tshark_writes_from_hex_dumps_and_merges_are_read() {
+fn files_that_tshark_writes_and_merges_are_read() {
     if !have("text2pcap") || !have("mergecap") {
         return;
     }

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_that_are_set_otherwise_begin_anew() {
+    fn agents_with_changed_settings_restart() {
         let with = |agents: &str| {
             let mut program = program("", "");
             let text =
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_difference_is_named_and_the_same_program_has_none() {
+    fn every_difference_is_reported_and_equal_programs_have_none() {
         let old = program(
             r#"<lfb id="a" class="Count"/><lfb id="m" class="Mirror"/><lfb id="x" class="Count"/>"#,
             r#"<link from="phy.EtherPHYOut" to="a.PktsIn"/><link from="a.PktsOut" to="m.PktsIn"/>"#,

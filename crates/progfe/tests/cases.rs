@@ -50,7 +50,7 @@ struct Run<E: Enforcer> {
 fn document(text: &str) -> String {
     if let Some(file) = text.lines().find_map(|line| line.strip_prefix("program ")) {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/progfe");
-        return std::fs::read_to_string(examples.join(file.trim())).expect("a program that ships");
+        return std::fs::read_to_string(examples.join(file.trim())).expect("a shipped program");
     }
     let mut instances = String::new();
     let (mut links, mut rest) = (String::new(), String::new());
@@ -103,7 +103,7 @@ fn frame(text: &str) -> Vec<u8> {
             (None, "svlan") => 0x88a8,
             (None, "itag") => 0x88e7,
             (None, "mpls") => 0x8847,
-            (None, other) => panic!("the type of {other:?} has to be said"),
+            (None, other) => panic!("the type of {other:?} is missing"),
         };
         let mut layer = Vec::new();
         match words[0] {
@@ -194,7 +194,7 @@ fn frame(text: &str) -> Vec<u8> {
             }
             "text" => layer.extend(words[1..].join(" ").bytes()),
             "zeros" => layer.resize(words[1].parse().unwrap(), 0),
-            other => panic!("no layer {other:?}"),
+            other => panic!("unknown layer {other:?}"),
         }
         layer.append(&mut bytes);
         bytes = layer;
@@ -240,8 +240,8 @@ impl<E: Enforcer> Run<E> {
     }
 
     fn done(&mut self) {
-        assert!(self.left.is_empty(), "left as well: {:02x?}", self.left);
-        assert!(self.told.is_empty(), "told as well: {:02x?}", self.told);
+        assert!(self.left.is_empty(), "additionally sent: {:02x?}", self.left);
+        assert!(self.told.is_empty(), "additionally redirected: {:02x?}", self.told);
     }
 
     fn step(&mut self, line: &str) {
@@ -335,11 +335,11 @@ impl<E: Enforcer> Run<E> {
                 let mut named = links.map(|(at, link)| (at, program.output_name(link.from)));
                 let met: Vec<_> = named.by_ref().filter(|(_, name)| is_of(name)).collect();
                 for (at, name) in &met {
-                    assert!(self.element.link(*at).frames > 0, "no frame took {name}");
+                    assert!(self.element.link(*at).frames > 0, "no frame used {name}");
                 }
                 assert_eq!(met.len(), rest.trim().parse().unwrap());
             }
-            _ => panic!("no step {line:?}"),
+            _ => panic!("unknown step {line:?}"),
         }
     }
 }
@@ -366,7 +366,7 @@ fn run<E: Enforcer>(name: &str, text: &str) {
 }
 
 #[test]
-fn every_case_goes_as_it_says() {
+fn every_case_gives_its_expected_results() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     let mut classes = std::collections::BTreeSet::new();
     let mut files: Vec<_> =

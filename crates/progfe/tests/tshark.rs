@@ -126,7 +126,7 @@ fn oam(mep: u16, peer: u16) -> String {
 }
 
 #[test]
-fn tshark_reads_every_kind_of_oam_frame() {
+fn tshark_decodes_every_kind_of_oam_frame() {
     if !need::is_there("tshark") {
         return;
     }
@@ -186,7 +186,7 @@ fn tshark_reads_every_kind_of_oam_frame() {
 }
 
 #[test]
-fn tshark_reads_what_a_router_says() {
+fn tshark_decodes_the_frames_of_a_router() {
     if !need::is_there("tshark") {
         return;
     }

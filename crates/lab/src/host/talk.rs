@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_of_both_ends_are_joined_by_number() {
+    fn times_of_both_ends_are_joined_by_number() {
         let at = Duration::from_micros;
         let said = [(0, at(0), at(9)), (2, at(20), at(29)), (3, at(30), at(39))];
         let answered =

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_producer_fills_what_is_free_through_the_wrap() {
+    fn a_producer_fills_free_slots_across_the_wrap() {
         let mut ring = ring(4);
         let start = u32::MAX - 1;
         (ring.own, ring.others) = (start, start);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_consumer_reads_what_is_there_through_the_wrap() {
+    fn a_consumer_reads_published_slots_across_the_wrap() {
         let mut ring = ring(4);
         let start = u32::MAX - 2;
         (ring.own, ring.others) = (start, start);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_jumps_is_believed_as_far_as_the_ring_is_long() {
+    fn an_invalid_index_is_limited_to_the_ring_length() {
         let mut ring = ring(4);
         for wild in [5, 1 << 20, u32::MAX, u32::MAX / 2] {
             ring.word(0).store(wild, Ordering::Relaxed);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_go_with_their_metadata_and_come_back() {
+    fn frames_and_metadata_are_exchanged_with_the_process() {
         let mut bench = Bench::new(AGENT, 1);
         bench.frame(1, b"early");
         bench.connect();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_make_no_sense_end_it() {
+    fn invalid_messages_end_the_connection() {
         for (message, says) in [
             (&[SEND, 0, 0][..], "too short"),
             (&[9; 20], "kind 9"),

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_blocks_learnt_is_told_with_its_fate_and_nothing_changes() {
+    fn a_preview_reports_the_fate_of_learned_state_and_changes_nothing() {
         let (mut out, now) = (Outputs::new(&[1, 2]), Nanos::from_secs(10));
         let mut element: Element<Compiled> = Element::start(program(TEXT), 1).unwrap();
         for from in 1..=3 {

@@ -105,7 +105,7 @@ pub fn document(blocks: &[usize], leads: &[u8]) -> String {
     let mut link = |from: String, after: usize| {
         let room = blocks.len() - after;
         // A fifth of the outputs have no link, some lead to a port, most to a later block.
-        let to = match usize::from(*leads.next().expect("there is one")) {
+        let to = match usize::from(*leads.next().expect("the list is not empty")) {
             lead if lead % 5 == 0 => return,
             lead if lead % 5 == 1 || room == 0 => {
                 format!("phy#{}.EtherPHYIn", 1 + lead as u32 % PORTS)

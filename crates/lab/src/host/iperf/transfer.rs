@@ -201,7 +201,7 @@ mod tests {
         "sender_tcp_congestion":"cubic"}}"#;
 
     #[test]
-    fn what_it_says_of_its_connection_is_read() {
+    fn the_report_of_a_connection_is_parsed() {
         let said = parse(SAID.as_bytes()).unwrap();
         assert_eq!((said.program.as_str(), said.congestion.as_str()), ("iperf 3.12", "cubic"));
         assert_eq!((said.received_bytes, said.seconds, said.retransmits), (800, 1.5, 3));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_say_is_an_error() {
+    fn an_incomplete_report_is_an_error() {
         for (text, why) in [
             (SAID.replace(r#""end""#, r#""error":"unable to connect","end""#), "unable to connect"),
             (SAID.replace(r#""bytes":800"#, r#""x":1"#), "what was received"),

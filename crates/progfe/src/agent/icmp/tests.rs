@@ -42,7 +42,7 @@ fn told(bench: &mut Bench, why: Option<u128>, packet: &Builder) -> Vec<Vec<u8>> 
 }
 
 #[test]
-fn echo_is_answered_for_its_own_addresses() {
+fn echo_requests_to_its_own_addresses_are_answered() {
     let mut bench = Bench::new(AGENT, 1);
     let request = icmp::Header::echo_request(7, 9);
     let packet = empty().ipv4(v4([10, 1, 0, 9], [10, 2, 0, 1])).icmp(request).payload(b"ping");
@@ -70,7 +70,7 @@ fn echo_is_answered_for_its_own_addresses() {
 }
 
 #[test]
-fn every_reason_has_its_message() {
+fn every_exception_has_its_icmp_message() {
     let mut bench = Bench::new(AGENT, 1);
     bench.tables.numbers.insert("nh.IPv4NextHopTable[3].MTU".into(), 1300);
     let far = empty().ipv4(v4([10, 1, 0, 9], [9, 9, 9, 9])).udp(1, 2).payload(&[7; 2000]);
@@ -111,7 +111,7 @@ fn every_reason_has_its_message() {
 }
 
 #[test]
-fn a_packet_that_may_be_cut_is_cut() {
+fn a_packet_that_may_be_fragmented_is_fragmented() {
     let mut bench = Bench::new(AGENT, 1);
     bench.tables.numbers.insert("nh.IPv4NextHopTable[3].MTU".into(), 600);
     let header = ipv4::Header { dont_fragment: false, ..v4([10, 1, 0, 9], [9, 9, 9, 9]) };
@@ -128,7 +128,7 @@ fn a_packet_that_may_be_cut_is_cut() {
 }
 
 #[test]
-fn nothing_is_said_about_errors_to_groups_or_too_often() {
+fn no_icmp_errors_about_errors_to_groups_or_above_the_rate() {
     let mut bench = Bench::new(AGENT, 1);
     let udp = |from, to| empty().ipv4(v4(from, to)).udp(1, 2);
     let later = ipv4::Header { fragment_offset: 64, ..v4([10, 1, 0, 9], [9, 9, 9, 9]) };

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_and_answers_are_read_as_they_were_said() {
+    fn requests_and_replies_round_trip() {
         let speaker = |last: u8, address: &str| Speaker {
             mac: [2, 0, 0, 0, 0, last],
             address: address.parse().unwrap(),

@@ -50,7 +50,7 @@ fn answered(address: &str, question: &Message, vid: u16) -> Vec<u8> {
 }
 
 #[test]
-fn packets_wait_for_the_answer_and_go_on_in_order() {
+fn packets_wait_for_the_reply_and_are_sent_in_order() {
     for (port, to, next_hop, asked) in [
         (1, "10.1.0.9", 0u128, "10.1.0.9"),
         (1, "8.8.8.8", 0x0a01_0008, "10.1.0.8"),
@@ -64,7 +64,7 @@ fn packets_wait_for_the_answer_and_go_on_in_order() {
         assert_eq!((question.target.to_string().as_str(), question.asks), (asked, true));
         let vid = if port == 2 { 7 } else { 0 };
         for _ in 1..WAITING_MAX {
-            assert!(unresolved(&mut bench, port, to, next_hop).is_empty(), "asked once only");
+            assert!(unresolved(&mut bench, port, to, next_hop).is_empty(), "requested only once");
         }
         let on = bench.frame(port, &answered(asked, &question, vid));
         assert_eq!(on.len(), WAITING_MAX);
@@ -80,7 +80,7 @@ fn packets_wait_for_the_answer_and_go_on_in_order() {
 }
 
 #[test]
-fn who_does_not_answer_is_unreachable_after_three_questions() {
+fn a_silent_neighbor_is_unreachable_after_three_requests() {
     let mut bench = bench();
     let begun = bench.now;
     unresolved(&mut bench, 1, "10.1.0.9", 0);
@@ -92,7 +92,7 @@ fn who_does_not_answer_is_unreachable_after_three_questions() {
 }
 
 #[test]
-fn a_neighbour_is_asked_again_by_himself_and_forgotten_when_silent() {
+fn a_neighbor_is_probed_by_unicast_and_removed_when_silent() {
     let mut bench = bench();
     let question = said(&unresolved(&mut bench, 1, "10.1.0.9", 0));
     bench.frame(1, &answered("10.1.0.9", &question, 0));
@@ -114,7 +114,7 @@ fn a_neighbour_is_asked_again_by_himself_and_forgotten_when_silent() {
 }
 
 #[test]
-fn it_answers_for_its_own_addresses_and_for_no_others() {
+fn requests_for_its_own_addresses_only_are_answered() {
     let mut bench = bench();
     let host = |address: &str| Speaker { mac: FAR, address: address.parse().unwrap(), vid: 0 };
     let ask = |bench: &mut Bench, from: &str, about: &str| {
@@ -145,7 +145,7 @@ fn it_answers_for_its_own_addresses_and_for_no_others() {
 }
 
 #[test]
-fn tables_and_queues_have_limits_that_are_counted() {
+fn tables_and_queues_are_limited_and_losses_counted() {
     let mut bench = bench();
     for last in 0..=ASKED_MAX {
         let to = format!("fd01::{:x}", last + 16);
