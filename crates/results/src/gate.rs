@@ -166,7 +166,7 @@ mod tests {
     use crate::record::{Interval, IntervalMethod};
 
     #[test]
-    fn a_gate_is_read_as_it_is_written() {
+    fn gates_round_trip() {
         for text in ["throughput_pps>=0.97", "latency_ns_p99<=1.1", "activation_ns_p50<=1.25"] {
             assert_eq!(text.parse::<Gate>().unwrap().to_string(), text);
         }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_gate_is_told_with_what_would_be_one() {
+    fn an_invalid_gate_is_reported_with_a_hint() {
         for (text, wanted) in [
             ("throughput_pps", "METRIC>=RATIO"),
             ("throughput_pps=0.97", "METRIC>=RATIO"),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_lies_beyond_fails() {
+    fn only_values_beyond_the_threshold_fail() {
         let gate: Gate = "throughput_pps>=0.97".parse().unwrap();
         let outcome = |low, high| {
             let method = IntervalMethod::Ranks;

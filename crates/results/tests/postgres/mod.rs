@@ -6,10 +6,7 @@
 //! it, in all cases.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a server is waited for that tells nobody when it is ready"
-)]
+#![allow(clippy::disallowed_methods, reason = "PostgreSQL does not signal when it is ready")]
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -56,7 +53,7 @@ impl Postgres {
     pub fn start() -> Option<Postgres> {
         let found = programs();
         let is_needed = std::env::var_os("CI").is_some() && is_root();
-        assert!(found.is_some() || !is_needed, "postgresql is needed here, and is not installed");
+        assert!(found.is_some() || !is_needed, "postgresql is required but not installed");
         let Some(programs) = found else {
             println!("skipped: postgresql is not installed");
             return None;
@@ -130,7 +127,7 @@ impl Postgres {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        panic!("it did not start: {said}; {}", self.told());
+        panic!("the server did not start: {said}; {}", self.told());
     }
 
     fn log(&self) -> PathBuf {

@@ -123,21 +123,21 @@ fn folders(team: &mut Team, filter: &[&str]) -> Vec<String> {
 
 /// All tests share one server, because starting it takes longest.
 #[test]
-fn a_real_server_keeps_what_folders_hold() {
+fn a_real_server_stores_the_contents_of_run_folders() {
     let Some(server) = Postgres::start() else { return };
-    what_is_sent_is_what_a_file_holds(&server.database("equal"));
-    names_may_be_long_and_of_any_letters(&server.database("names"));
-    what_is_newer_takes_the_place_of_what_is_older(&server.database("newer"));
-    many_may_send_the_same(&server.database("many"));
-    trials_are_sent_as_they_end(&server.database("pushing"));
-    tables_of_others_are_left_alone(&server);
-    who_may_only_look_looks(&server);
+    uploaded_runs_equal_a_local_index(&server.database("equal"));
+    names_can_be_long_and_have_any_characters(&server.database("names"));
+    newer_runs_replace_older_ones(&server.database("newer"));
+    several_clients_can_upload_the_same_run(&server.database("many"));
+    trials_are_uploaded_when_they_end(&server.database("pushing"));
+    tables_of_other_versions_are_not_changed(&server);
+    a_read_only_user_can_read(&server);
 }
 
-fn what_is_sent_is_what_a_file_holds(url: &str) {
+fn uploaded_runs_equal_a_local_index(url: &str) {
     let runs = Runs::new("equal");
     let mut team = Team::open(&address(url)).unwrap();
-    assert!(folders(&mut team, &[]).is_empty(), "who only looks makes no tables");
+    assert!(folders(&mut team, &[]).is_empty(), "reading creates no tables");
     for seed in 0..70 {
         runs.add(&format!("2026-01-{:02}", 1 + seed % 28), seed, 1 + seed as usize % 5);
     }
@@ -149,7 +149,7 @@ fn what_is_sent_is_what_a_file_holds(url: &str) {
         .unwrap()
         .write_record(&record("2026-01-31", 0, 0))
         .unwrap();
-    assert_eq!(runs.send(&mut team).runs, 71, "all in which something was measured");
+    assert_eq!(runs.send(&mut team).runs, 71, "all runs with a measurement");
     fs::remove_dir_all(runs.0.join("2026-01-31-empty-1")).unwrap();
     is_same_as_file(&runs, &mut team);
     assert_eq!(runs.send(&mut team), Sent::default());
@@ -204,7 +204,7 @@ fn what_is_sent_is_what_a_file_holds(url: &str) {
     assert!(team.fetch(&identity, &elsewhere.0).unwrap_err().to_string().contains("is damaged"));
 }
 
-fn names_may_be_long_and_of_any_letters(url: &str) {
+fn names_can_be_long_and_have_any_characters(url: &str) {
     let runs = Runs::new("names");
     let odd = "žluťoučký 🐎 \u{202e}'; DROP TABLE run; -- \\ \" %";
     let folder = runs.add("2026-01-31", 1, 2);
@@ -224,7 +224,7 @@ fn names_may_be_long_and_of_any_letters(url: &str) {
     assert_eq!(team.find(odd).unwrap().1, odd);
 }
 
-fn what_is_newer_takes_the_place_of_what_is_older(url: &str) {
+fn newer_runs_replace_older_ones(url: &str) {
     let (here, there) = (Runs::new("here"), Runs::new("there"));
     let mut team = Team::open(&address(url)).unwrap();
     let name = here.add("2026-01-31", 7, 2);
@@ -237,7 +237,7 @@ fn what_is_newer_takes_the_place_of_what_is_older(url: &str) {
     let said = team.find(&name).unwrap_err().to_string();
     assert!(said.contains("ann@lab1") && said.contains("bob@lab2"), "{said}");
     fs::rename(here.0.join(&name), here.0.join("moved")).unwrap();
-    assert_eq!(here.send(&mut team), Sent::default(), "it is the same run");
+    assert_eq!(here.send(&mut team), Sent::default(), "the run is the same");
     // More trials replace fewer, and not the reverse.
     let go_on = |trials: usize| {
         let mut store = Store::create_at(&here.0.join(format!("moved-{trials}"))).unwrap();
@@ -253,16 +253,16 @@ fn what_is_newer_takes_the_place_of_what_is_older(url: &str) {
     };
     fs::remove_dir_all(there.0.join(&name)).unwrap();
     go_on(5);
-    assert_eq!(here.send(&mut team).runs, 1, "it has changed, and of two copies the newer counts");
+    assert_eq!(here.send(&mut team).runs, 1, "it has changed, and the newer copy counts");
     assert_eq!(here.send(&mut team).runs, 0);
     fs::rename(here.0.join("moved"), there.0.join("old")).unwrap();
     assert_eq!(team.find(&identity).unwrap().1, "moved-5");
-    assert_eq!(there.send(&mut team).runs, 0, "what is older does not come back");
+    assert_eq!(there.send(&mut team).runs, 0, "an older copy does not return");
     assert_eq!(team.find(&identity).unwrap().1, "moved-5");
     assert_eq!(team.runs(&Filter::default()).unwrap().len(), 2);
 }
 
-fn many_may_send_the_same(url: &str) {
+fn several_clients_can_upload_the_same_run(url: &str) {
     let runs = Runs::new("many");
     (0..40).for_each(|seed| drop(runs.add("2026-01-31", seed, 2)));
     // The tables do not exist yet either.
@@ -277,7 +277,7 @@ fn many_may_send_the_same(url: &str) {
     is_same_as_file(&runs, &mut team);
 }
 
-fn trials_are_sent_as_they_end(url: &str) {
+fn trials_are_uploaded_when_they_end(url: &str) {
     let runs = Runs::new("pushing");
     let mut team = Team::open(&address(url)).unwrap();
     let mut store = Store::create(&runs.0, "2026-01-31", "latency").unwrap();
@@ -309,7 +309,7 @@ fn trials_are_sent_as_they_end(url: &str) {
     is_same_as_file(&runs, &mut team);
 }
 
-fn tables_of_others_are_left_alone(server: &Postgres) {
+fn tables_of_other_versions_are_not_changed(server: &Postgres) {
     let runs = Runs::new("versions");
     runs.add("2026-01-31", 1, 2);
     let url = server.database("later");
@@ -337,7 +337,7 @@ fn tables_of_others_are_left_alone(server: &Postgres) {
     assert!(matches!(team.fetch(&"a".repeat(64), &runs.0), Err(TeamError::NotKept)));
 }
 
-fn who_may_only_look_looks(server: &Postgres) {
+fn a_read_only_user_can_read(server: &Postgres) {
     let runs = Runs::new("looking");
     runs.add("2026-01-31", 1, 2);
     let url = server.database("looking");
@@ -352,7 +352,7 @@ fn who_may_only_look_looks(server: &Postgres) {
     let said = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
     assert!(said.is_read_only() && said.is_lasting(), "{said}");
     assert!(said.to_string().contains("permission denied"), "{said}");
-    assert_eq!(folders(&mut reader, &[]), ["2026-01-31-latency-1"], "and looks on");
+    assert_eq!(folders(&mut reader, &[]), ["2026-01-31-latency-1"], "reading still works");
     // Without existing tables, this user may not create any.
     server.database("bare");
     let mut reader = Team::open(&address(&server.url("reader", "bare"))).unwrap();
@@ -392,7 +392,7 @@ fn until_they_leave(mut stream: std::net::TcpStream) {
 const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0K\0\0\0\x0c\0\0\0\x01\0\0\0\x02Z\0\0\0\x05I";
 
 #[test]
-fn a_server_that_is_none_ends_in_one_line() {
+fn an_invalid_server_ends_in_a_one_line_error() {
     let answers: [(&'static [u8], &str); 6] = [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", ""),
         (b"R\0\0\0\x08\0\0\0\0Z\xff\xff\xff\xff\xff\xff", ""),
@@ -447,7 +447,7 @@ fn a_server_that_is_none_ends_in_one_line() {
 }
 
 #[test]
-fn columns_are_called_by_both_databases_as_they_are_here() {
+fn both_databases_have_the_column_names_of_the_schema() {
     let kinds: Vec<_> = [&EXPERIMENT, &TARGET, &CELL, &TRIAL, &tables::CONTENTS]
         .into_iter()
         .flat_map(|table| table.columns.iter().map(|(_, kind, _)| word(*kind)))
