@@ -185,7 +185,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn ranks_lie_between_the_sorted_ends() {
+    fn ranks_are_between_the_sorted_limits() {
         let window = |rule, low, high| Window { rule, acts: Bounds { low, high } };
         let times = ActivationTimes::new(vec![window(0, 5.0, 6.0), window(1, 0.0, 20.0)]);
         assert_eq!(times.nth(0), Bounds { low: 0.0, high: 6.0 });
@@ -194,7 +194,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_pause_is_as_long_as_the_data_allow() {
+    fn a_pause_has_the_limits_that_the_data_permit() {
         let pause = times(&[10.0, 11.0, 50.0], 2.0).longest_pause().unwrap();
         assert_eq!(pause.length, Bounds { low: 37.0, high: 41.0 });
         assert_eq!(pause.begins, Bounds { low: 9.0, high: 11.0 });

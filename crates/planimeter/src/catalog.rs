@@ -311,14 +311,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_study_stands_for_all_its_items() {
+    fn a_study_name_selects_all_its_items() {
         let ids: Vec<&str> = find("bianco2010").unwrap().iter().map(|entry| entry.id).collect();
         let items = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "table1", "fig9", "fig10"];
         assert_eq!(ids, items.map(|item| format!("bianco2010/{item}")));
     }
 
     #[test]
-    fn an_item_of_a_later_version_is_told_apart_from_a_wrong_name() {
+    fn an_item_of_a_later_version_is_distinguished_from_a_wrong_name() {
         assert!(matches!(find("bianca2010"), Err(NameError::Unknown { .. })));
     }
 }

@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn sequential_traffic_hits_every_entry_of_the_largest_table() {
+    fn sequential_traffic_matches_every_entry_of_the_largest_table() {
         check(Technology::OpenFlow, |headers| {
             u64::from(headers.port_source) << 16 | u64::from(headers.port_destination)
         });
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn every_frame_of_random_traffic_belongs_to_an_entry() {
+    fn every_frame_of_random_traffic_matches_an_entry() {
         let (table, traffic) = (Table::Exact, Traffic::Random);
         let setup = Setup { table, entries: 700, traffic, ..Setup::single(7) };
         let entries: HashSet<(u16, u16)> = (0..700).map(udp_ports).collect();
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn random_traffic_over_a_whole_number_of_ports_hits_every_entry_and_no_other() {
+    fn random_traffic_over_all_ports_matches_exactly_all_entries() {
         let (table, traffic) = (Table::Exact, Traffic::Random);
         let setup = Setup { table, entries: 1024, traffic, ..Setup::single(3) };
         let entries: HashSet<(u16, u16)> = (0..1024).map(udp_ports).collect();
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_a_chains_traffic_is_for_its_wildcard_entries() {
+    fn half_of_the_traffic_of_a_chain_matches_its_wildcard_entries() {
         let (table, traffic) = (Table::Chain, Traffic::Random);
         let setup = Setup { table, entries: 1100, traffic, ..Setup::single(3) };
         assert_eq!((setup.wildcards(), setup.flows()), (100, 2000));
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_for_an_access_list_meet_it_and_few_are_frequent_by_zipf() {
+    fn frames_for_an_access_list_match_it_and_zipf_makes_few_frequent() {
         let setup = Setup { table: Table::Acl, entries: 50, ..Setup::single(3) };
         let rules = access_list(setup.style, setup.entries);
         let flows = |traffic| {
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rules_do_not_name_varies() {
+    fn fields_without_rules_vary() {
         let (table, traffic) = (Table::Wildcard, Traffic::Random);
         let setup = Setup { table, entries: 100, traffic, ..Setup::single(3) };
         let by_address = sent(&Setup { rules: Rules::Addresses, ..setup }, 20_000);

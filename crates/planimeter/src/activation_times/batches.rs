@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_closer_than_probes_can_show_are_unresolved() {
+    fn batches_closer_than_the_probe_interval_are_unresolved() {
         let ends = batched(20, 48, 80.0, 12_000.0);
         assert_eq!(times(&ends, 500.0).batches().unwrap().size(), (48.0, 0.0));
         assert_eq!(times(&ends, 10_000.0).grouping(), Grouping::Unresolved);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_visible_pauses_are_no_batches_where_others_may_be_hidden() {
+    fn a_few_visible_pauses_are_no_batches_if_others_may_be_hidden() {
         // Windows differ: every third pause is visible, and the others may be as long.
         let mut windows = Vec::new();
         for batch in 0..30u32 {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_one_after_the_other_are_even_and_alone_at_equal_intervals_batches_of_one() {
+    fn evenly_spaced_rules_are_even_or_batches_of_one() {
         let ends: Vec<f64> = (1..200).map(|rule| f64::from(rule) * 100.0).collect();
         assert_eq!(times(&ends, 150.0).grouping(), Grouping::Even);
         assert_eq!(times(&ends, 20.0).batches().unwrap().size(), (1.0, 0.0));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_within_batches_is_over_pairs_of_one_batch() {
+    fn the_order_within_batches_uses_pairs_of_one_batch() {
         let ends = [10.0, 20.0, 30.0, 1010.0, 1020.0, 1030.0, 2010.0, 2020.0, 2030.0];
         let order = |ends: &[f64]| {
             let times = times(ends, 2.0);

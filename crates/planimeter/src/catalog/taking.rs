@@ -171,9 +171,9 @@ mod tests {
         assign(&mut parameters, &entry(id), assignment).unwrap_err().to_string()
     }
 
-    /// U2: what an experiment does not take is an error that names experiment, key and fix.
+    /// U2: an undeclared parameter is an error that names experiment, key and fix.
     #[test]
-    fn a_parameter_that_does_not_apply_is_an_error_with_the_nearest_that_does() {
+    fn an_undeclared_parameter_is_an_error_with_the_nearest_declared_one() {
         for (id, assignment, words) in [
             ("throughput", "load=50", &["throughput does not take load", "capacity"][..]),
             ("throughput", "flows=100", &["throughput does not take flows", "\"entries\""]),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_for_one_experiment_does_not_reach_another() {
+    fn parameters_of_one_experiment_do_not_affect_another() {
         let both =
             [entry("forwarding-rate"), entry("rule-activation"), entry("flow-mod-rate")].concat();
         let mut parameters = Parameters::at(Effort::Quick);

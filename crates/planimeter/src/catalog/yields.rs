@@ -103,7 +103,7 @@ mod tests {
     use crate::catalog;
 
     #[test]
-    fn who_is_named_exists_and_a_metric_comes_of_something() {
+    fn every_listed_experiment_exists_and_every_metric_has_one() {
         for (metrics, by) in FOUND_BY {
             for name in *by {
                 assert!(catalog::entries().any(|entry| entry.is_of(name)), "{name}");

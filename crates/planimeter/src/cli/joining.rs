@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_equals_sign_divides_target_and_link() {
+    fn the_last_equals_sign_separates_target_and_link() {
         let model: TargetKind = "ours:model=hp-2920".parse().unwrap();
         let asked = read(&["veth", "ours:model=hp-2920=memif"]).unwrap();
         assert_eq!(asked, Asked { all: Some(Link::Veth), own: vec![(model, Link::Memif)] });
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_needs_its_target_and_a_target_a_link_that_carries_it() {
+    fn a_link_needs_its_target_and_a_target_needs_a_suitable_link() {
         let (ours, ovs) = (TargetKind::Ours, TargetKind::Ovs);
         let line = |words: &[&str], kinds: &[TargetKind]| {
             read(words).unwrap().links(kinds, false).unwrap_err().line

@@ -203,9 +203,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_command_line_is_told_in_one_line() {
+    fn an_invalid_command_line_gives_a_one_line_error() {
         let said = |words: &[&str]| match Arguments::try_parse_from(words) {
-            Ok(_) => panic!("{words:?} was understood"),
+            Ok(_) => panic!("{words:?} was accepted"),
             Err(error) => one_line(&error.to_string()),
         };
         assert_eq!(

@@ -184,18 +184,19 @@ mod tests {
     use super::*;
     use crate::live::picture::tests::picture;
 
-    /// A run that panics while its screen is open; it needs a terminal of its own, which the test below provides.
+    /// Panics while its screen is open. Requires a separate terminal, which the test below
+    /// provides.
     #[test]
     #[ignore = "it panics, on the terminal of the test that wants it to"]
     fn a_run_that_panics() {
         let screen = Screen::open(Look { plain: true }, picture()).expect("there is a terminal");
         screen.tell(Event::Said { line: "all is well".into() });
-        panic!("a fault that nobody foresaw");
+        panic!("an unexpected fault");
     }
 
     #[test]
     #[allow(clippy::disallowed_methods, clippy::print_stdout)]
-    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+    fn a_panic_restores_the_terminal_before_it_is_printed() {
         if Command::new("script").arg("--version").output().is_err() {
             println!("skipped: script (bsdutils) is not installed");
             return;
@@ -212,9 +213,9 @@ mod tests {
         let said = String::from_utf8_lossy(&output.stdout);
         let place = |mark: &str| said.find(mark).unwrap_or_else(|| panic!("no {mark:?}: {said:?}"));
         let (up, down, told) =
-            (place("\x1b[?1049h"), place("\x1b[?1049l"), place("a fault that nobody foresaw"));
+            (place("\x1b[?1049h"), place("\x1b[?1049l"), place("an unexpected fault"));
         assert!(up < down && down < told, "{said:?}");
-        assert!(place("\x1b[?25h") < told, "the cursor is shown again: {said:?}");
+        assert!(place("\x1b[?25h") < told, "the cursor is visible again: {said:?}");
         // The terminal library shows the cursor once more on drop, which draws nothing.
         let after = said[told..].replace("\x1b[?25h", "");
         assert!(
@@ -222,6 +223,9 @@ mod tests {
             "nothing is drawn: {said:?}"
         );
         assert!(after.contains("code 101"), "{said:?}");
-        assert!(after.contains("echo") && !after.contains("-echo"), "keys are seen: {said:?}");
+        assert!(
+            after.contains("echo") && !after.contains("-echo"),
+            "typed keys are echoed: {said:?}"
+        );
     }
 }

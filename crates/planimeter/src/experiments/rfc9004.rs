@@ -253,7 +253,7 @@ mod tests {
     }
 
     fn value(findings: &[Finding], metric: Metric) -> &Finding {
-        findings.iter().find(|it| it.metric == metric).expect("it was searched for")
+        findings.iter().find(|it| it.metric == metric).expect("the search has a result")
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_near_the_longest_is_a_bound_and_a_coarser_step_is_kept() {
+    fn a_burst_near_the_longest_is_a_bound_and_coarse_steps_are_kept() {
         let found_short = found(1e6, &["burst_seconds=0.01"]);
         assert!(value(&found_short, Metric::BurstFrames).irregular);
         let coarse = found(1000.0, &["burst_step=100"]);

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_target_is_set_up_once_and_tasks_come_round_by_round() {
+    fn the_target_is_configured_once_and_tasks_run_round_by_round() {
         let mut row = Row::new(Setup::single(1), 2, 2);
         assert!(matches!(row.begin(), Some(Step::Install(_))) && row.begin().is_none());
         let mut seen = Vec::new();

@@ -50,7 +50,7 @@ fn batched(sizes: &[usize]) -> Vec<f64> {
 }
 
 #[test]
-fn batches_are_told_by_the_pauses_between_them() {
+fn batches_are_recognized_by_their_pauses() {
     let run = run();
     let times = batched(&[20, 40, 40, 10]);
     let places: Vec<usize> = (0..times.len()).collect();
@@ -69,7 +69,7 @@ fn batches_are_told_by_the_pauses_between_them() {
 }
 
 #[test]
-fn rules_that_take_more_and_more_are_no_batches() {
+fn increasing_times_are_not_batches() {
     let run = run();
     let mut at = 0.0;
     let times: Vec<f64> = (0..1000)
@@ -86,7 +86,7 @@ fn rules_that_take_more_and_more_are_no_batches() {
 }
 
 #[test]
-fn a_barrier_that_is_early_for_one_operation_is_not_honest_because_another_one_s_is() {
+fn a_barrier_that_is_early_for_one_operation_is_not_correct() {
     let run = run();
     let times: Vec<f64> = (1..100).map(|rule| f64::from(rule) * 400e3).collect();
     let places: Vec<usize> = (0..times.len()).collect();
@@ -113,7 +113,7 @@ fn a_barrier_that_is_early_for_one_operation_is_not_honest_because_another_one_s
 }
 
 #[test]
-fn a_model_of_which_nothing_is_known_says_so_of_every_key() {
+fn an_unknown_model_states_that_for_every_key() {
     let fitted = fit(&[], "ours", "nothing");
     assert!(fitted.found.is_empty());
     assert_eq!(fitted.assumed.len(), KEYS.len());
@@ -124,7 +124,7 @@ fn a_model_of_which_nothing_is_known_says_so_of_every_key() {
 }
 
 #[test]
-fn a_name_is_made_of_what_a_model_s_name_may_have() {
+fn a_model_name_has_only_permitted_characters() {
     assert_eq!(name_of("ours:model=hp-5406zl"), "fitted-hp-5406zl");
     assert_eq!(name_of("ours:model=/x/My Switch.toml"), "fitted-my-switch");
     assert_eq!(name_of("ovs"), "fitted-ovs");

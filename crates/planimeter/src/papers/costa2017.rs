@@ -116,10 +116,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_switch_of_table_one_is_read() {
+    fn every_switch_of_table_one_is_parsed() {
         let found = published("table1");
         let of = |metric: &str| found.iter().filter(|it| it.metric == metric).collect::<Vec<_>>();
-        // One of the nine switches has no ports of its own.
+        // One of the nine switches has no own ports.
         assert_eq!((of("processor_bytes").len(), of("ports_count").len()), (9, 8));
         let versions = of("versions_count");
         assert_eq!((versions[4].value, versions[4].text.as_deref()), (2.0, Some("1.0, 1.4")));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn every_interval_that_the_study_prints_is_read() {
+    fn every_printed_interval_of_the_study_is_parsed() {
         // Nine switches: five types, one and many, two tables under two loads, two modes; table VI leaves 20 of 54 empty.
         let counts =
             [("table3", 45), ("table4", 9), ("table5", 18), ("table7", 36), ("table8", 36)];

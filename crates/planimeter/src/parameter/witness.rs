@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_read_and_what_is_wrong_with_them_shows_no_secret() {
+    fn credentials_are_parsed_and_errors_contain_no_secret() {
         let v2 = credentials("community = \"s3cret-word\"").unwrap();
         assert_eq!(v2, Credentials::Community(Secret::new("s3cret-word")));
         let text = "user = \"watcher\"\nauth = \"sha512\"\nauth_password = \"s3cret-word\"\n\

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_scripts_say_is_a_message_or_an_error_that_says_why() {
+    fn script_messages_are_decoded_or_give_an_error_with_a_reason() {
         check(json!({"type": "barrier_request"}), "barrier_request");
         check(json!({"type": "echo_request", "data": "00ff"}), "echo_request data=2:00ff");
         check(
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_of_the_codec_that_a_controller_sends_has_a_form() {
+    fn every_controller_message_of_the_codec_has_a_script_form() {
         for kind in MessageKind::ALL {
             let is_from_switch = kind.sender() == Some(End::Switch);
             match forms::message(*kind) {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn every_action_and_instruction_of_the_codec_has_a_form_and_comes_back() {
+    fn every_action_and_instruction_of_the_codec_has_a_form_and_round_trips() {
         for kind in ActionKind::ALL {
             let text = forms::action(*kind);
             let change = flow_mod("actions", text);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_switches_forward_come_back_as_they_are_sent() {
+    fn forms_of_forwarding_switches_round_trip() {
         for kind in [
             MessageKind::SetConfig,
             MessageKind::GroupMod,
@@ -257,7 +257,7 @@ mod tests {
 
     /// Checks that at least one protocol version can encode each example.
     #[test]
-    fn every_form_is_encoded_by_a_version_that_has_its_kind() {
+    fn every_form_is_encoded_by_a_version_that_supports_it() {
         let encodes = |message: &Message| {
             Version::SPOKEN.iter().any(|version| {
                 openflow::codec::encode(*version, 1, message, &mut Vec::new()).is_ok()

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_told_what_it_is_for_and_its_end_is_told() {
+    fn a_command_receives_its_occasion_and_its_end_is_reported() {
         let folder = std::env::temp_dir().join(format!("planimeter-hooks-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let says =

@@ -167,7 +167,7 @@ mod tests {
     use crate::target::name::{Link, Technology};
 
     #[test]
-    fn a_build_is_what_it_is_a_build_of() {
+    fn a_build_has_the_kind_of_its_base_target() {
         let text = "bridge@/proc/self/exe";
         let kind: TargetKind = text.parse().unwrap();
         assert_eq!((kind.name(), kind.technology()), (text, Technology::Bridging));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_build_is_told() {
+    fn an_invalid_build_is_reported() {
         let said = |text: &str| text.parse::<TargetKind>().unwrap_err().to_string();
         assert!(said("ours@/no/where").contains("/no/where"), "{}", said("ours@/no/where"));
         assert!(said("ours@/").contains("no file"));

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_how_a_device_is_reached_and_cabled() {
+    fn a_name_specifies_the_channel_and_the_ports_of_a_device() {
         let text = "openflow:tcp:192.0.2.7:6653,ports=1@eth1+2@eth2";
         let device = parse(text).unwrap();
         assert_eq!((device.name(), device.is_openflow()), (text, true));
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_name_is_told_with_its_remedy() {
+    fn invalid_names_are_reported_with_a_hint() {
         for (text, words) in [
             ("openflow:", "write openflow:tcp:IP:PORT"),
             ("openflow:tcp:switch:6653,ports=1@a+2@b", "names are not looked up"),

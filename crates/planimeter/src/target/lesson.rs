@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_until_all_are_known_or_hope_is_lost() {
+    fn learning_repeats_until_all_addresses_are_known_or_fails() {
         assert_eq!(passes(Table::Mac, &[None]), (0, true));
         assert_eq!(passes(Table::Learned, &[None]), (1, true));
         assert_eq!(passes(Table::Learned, &[Some(3), Some(900), Some(1001)]), (3, true));

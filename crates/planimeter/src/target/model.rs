@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_and_its_mode_are_one_small_value() {
+    fn a_model_name_and_mode_are_one_small_value() {
         let plain = ModelTarget::parse("ours:model=honest").unwrap();
         assert_eq!(ModelTarget::parse("ours:model=honest,mode=openflow"), Ok(plain));
         assert_eq!((plain.name(), plain.source()), ("ours:model=honest", "honest"));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_name_or_a_file_is_told_with_its_remedy() {
+    fn invalid_names_and_files_are_reported_with_a_hint() {
         let told = |text: &str| ModelTarget::parse(text).unwrap_err().to_string();
         assert!(told("ours:model=hones").contains("there are: honest, "));
         assert!(told("ours:model=honest,mode=x").contains("write mode=openflow or mode=legacy"));

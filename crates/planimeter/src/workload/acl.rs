@@ -172,7 +172,7 @@ mod tests {
     const STYLES: [Style; 3] = [Style::Acl, Style::Fw, Style::Ipc];
 
     #[test]
-    fn rules_differ_nest_and_are_the_same_for_the_same_seed() {
+    fn rules_are_distinct_nested_and_determined_by_the_seed() {
         for style in STYLES {
             let found = rules(style, 2000, 7);
             assert_eq!(found.len(), 2000, "{style:?}");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn styles_differ_as_they_should() {
+    fn styles_differ_as_expected() {
         let share = |style, is: fn(&Rule) -> bool| {
             rules(style, 2000, 7).iter().filter(|rule| is(rule)).count() as f64 / 2000.0
         };
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_for_all_rules_alike_and_meet_no_earlier_one() {
+    fn headers_cover_all_rules_evenly_and_match_no_earlier_one() {
         for style in STYLES {
             let rules = rules(style, 300, 7);
             let headers = headers(&rules, 6000, 3);
@@ -215,10 +215,10 @@ mod tests {
             let mut hits = vec![0u32; rules.len()];
             for header in &headers {
                 let first = rules.iter().position(|rule| rule.meets(header));
-                hits[first.expect("it is made for a rule")] += 1;
+                hits[first.expect("each header is made for a rule")] += 1;
             }
             let met = hits.iter().filter(|&&hits| hits > 0).count();
-            assert!(met > 250, "{style:?}: only {met} of 300 rules are met");
+            assert!(met > 250, "{style:?}: only {met} of 300 rules are matched");
             assert!(hits.iter().all(|&hits| hits < 60), "{style:?}: {hits:?}");
         }
     }

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_differ_and_have_the_lengths_of_a_routing_table() {
+    fn prefixes_are_distinct_and_have_the_lengths_of_a_routing_table() {
         assert_eq!(PER_MILLE.iter().map(|(_, share)| share).sum::<u64>(), 1000);
         let found = prefixes(50_000);
         let distinct: HashSet<_> = found.iter().collect();
@@ -80,11 +80,11 @@ mod tests {
         let nested = |&(network, length): &(u32, u8)| {
             (12..length).any(|shorter| distinct.contains(&(network & mask(shorter), shorter)))
         };
-        assert!(found.iter().any(nested), "none lies in another");
+        assert!(found.iter().any(nested), "no prefix contains another");
     }
 
     #[test]
-    fn a_host_lies_in_its_prefix() {
+    fn a_host_is_in_its_prefix() {
         for (pick, prefix) in prefixes(1000).into_iter().enumerate() {
             let host = host(prefix, pick as u64);
             assert_eq!(host & mask(prefix.1), prefix.0);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn each_frame_meets_the_rule_whose_tag_it_is_to_arrive_with() {
+    fn each_frame_matches_the_rule_of_its_expected_tag() {
         for entries in 1..=RULES_MAX {
             let traffic = Traffic::Sequential;
             let setup = Setup { table: Table::Tags, entries, traffic, ..Setup::single(1) };

@@ -285,13 +285,13 @@ throughput ours frame_bytes=64: trial 2 in one line
 ";
 
     #[test]
-    fn a_search_on_two_targets() {
+    fn a_search_on_two_targets_is_drawn() {
         let shown = text(&drawn(&picture(), 90, 18, true));
         assert_eq!(shown, WANTED, "\n{shown}");
     }
 
     #[test]
-    fn colours_are_used_unless_nobody_wants_them() {
+    fn colors_are_used_unless_disabled() {
         let colours = |plain| {
             let terminal = drawn(&picture(), 90, 18, plain);
             let cells = terminal.backend().buffer().content.iter();
@@ -303,7 +303,7 @@ throughput ours frame_bytes=64: trial 2 in one line
     }
 
     #[test]
-    fn any_size_and_any_picture_can_be_drawn() {
+    fn any_size_and_any_state_can_be_drawn() {
         let mut hostile = picture();
         hostile.begun.command_line = "\x1b[31mred\x07".into();
         hostile.searches[0].most = 0.0;

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_sockets_measure_is_named_after_the_type() {
+    fn metrics_of_sockets_are_named_after_the_match_type() {
         for (place, word) in WORDS.iter().take(PUBLISHED).enumerate() {
             assert_eq!(SERIES[place], format!("{word}_sockets"));
             assert_eq!(PREFIXES_SOCKETS[place], format!("{word}_sockets_"));

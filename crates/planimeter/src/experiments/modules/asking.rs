@@ -317,10 +317,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_several_messages_is_over_with_the_last() {
+    fn a_multipart_reply_is_complete_with_its_last_part() {
         let mut asking = asking();
         assert_eq!(sent(&mut asking), None);
-        assert_eq!(heard(&mut asking, 30, 13, &Message::BarrierReply), None, "nobody asked that");
+        assert_eq!(
+            heard(&mut asking, 30, 13, &Message::BarrierReply),
+            None,
+            "no request has this transaction id"
+        );
         assert_eq!(heard(&mut asking, 30, 12, &part(true)), None);
         let answer = heard(&mut asking, 40, 12, &part(false)).unwrap();
         assert_eq!((answer.first_at, answer.delay()), (Nanos(30), Nanos(20)));
@@ -329,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_an_end_is_given_up_some_time() {
+    fn an_endless_reply_is_abandoned() {
         let mut asking = asking();
         sent(&mut asking);
         let count = (1..).find_map(|count| {
@@ -344,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missed_between_the_first_part_and_the_last_costs_no_delay() {
+    fn unknown_times_of_middle_parts_cost_no_delay() {
         let parts = |known: [bool; 3]| {
             let mut asking = asking();
             sent(&mut asking);
@@ -362,15 +366,15 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_be_read_before_the_question_is_known_to_have_left() {
+    fn a_reply_can_be_read_before_the_send_time_is_known() {
         let mut asking = asking();
         assert_eq!(heard(&mut asking, 30, 12, &Message::BarrierReply), None);
-        assert_eq!(heard(&mut asking, 31, 12, &Message::BarrierReply), None, "said twice");
+        assert_eq!(heard(&mut asking, 31, 12, &Message::BarrierReply), None, "a repeated reply");
         assert_eq!(sent(&mut asking).unwrap().delay(), Nanos(10));
     }
 
     #[test]
-    fn errors_are_counted_and_one_about_the_last_message_refuses_the_question() {
+    fn errors_are_counted_and_one_about_the_last_message_rejects_the_request() {
         let error = Message::error(openflow::version::ErrorCode::RequestBadType, &[]);
         let mut asking = asking();
         sent(&mut asking);

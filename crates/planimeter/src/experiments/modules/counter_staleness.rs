@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_became_visible_between_two_questions() {
+    fn counters_change_between_two_requests() {
         let reading = |asked_at, read_at, frames| Reading {
             asked_at: Nanos(asked_at),
             read_at: Nanos(read_at),
@@ -421,6 +421,10 @@ mod tests {
         assert_eq!(watched.staleness(9, Nanos(190)), at(65, 55));
         assert_eq!(watched.staleness(10, Nanos(190)), None);
         watched.readings.remove(0);
-        assert_eq!(watched.staleness(4, Nanos(190)), at(10, 10), "the first reading had all");
+        assert_eq!(
+            watched.staleness(4, Nanos(190)),
+            at(10, 10),
+            "the first reply counts all frames"
+        );
     }
 }

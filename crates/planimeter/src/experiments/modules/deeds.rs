@@ -444,7 +444,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_deed_has_a_name_of_its_own_that_a_record_can_keep() {
+    fn every_operation_has_a_unique_name_valid_in_records() {
         let deeds = all();
         let names: BTreeSet<&str> = deeds.iter().map(|deed| deed.name).collect();
         assert_eq!(names.len(), deeds.len());

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn few_rules_are_one_block_and_many_are_all_there_once() {
+    fn few_rules_are_one_block_and_blocks_cover_all_rules_once() {
         assert_eq!(Focus::new(1, 1.0, 1).blocks.len(), 1);
         assert_eq!(Focus::new(100, 1.0, 1).blocks.len(), 1);
         for rules in [128, 1000, 1400, 65_536] {
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn most_probes_go_where_rules_come_to_act_next_and_all_rules_have_some() {
+    fn probes_concentrate_on_the_next_rules_and_cover_all() {
         let mut focus = Focus::new(320, 1000.0, 1);
         assert_eq!(shares(&focus), [100.0; 10]);
         acting(&mut focus, 0..1);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn where_rules_act_early_probes_go_further_ahead() {
+    fn early_activations_widen_the_probed_range() {
         let mut focus = Focus::new(320, 1000.0, 1).ahead(70);
         acting(&mut focus, 0..1);
         let shares = shares(&focus);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_acts_everywhere_is_probed_everywhere_alike_and_what_has_acted_too() {
+    fn rules_active_everywhere_are_probed_evenly() {
         let mut focus = Focus::new(320, 1000.0, 1);
         for block in 0..10 {
             acting(&mut focus, block * 32..block * 32 + 1);

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_rates_of_what_queues_and_of_what_loses_are_found() {
+    fn the_highest_rates_of_queueing_and_lossy_devices_are_found() {
         for capacity in [700.0, 5_000.0, 12_345.0, 90_000.0, 800_000.0, 5e6] {
             check(capacity, true);
             check(capacity, false);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_where_everything_is_lost() {
+    fn without_successful_steps_no_rate_is_sustained() {
         let mut search = Highest::new(100.0, 1e6);
         while let Some(rate) = search.next() {
             search.note(Step { done: 0, ..step(rate, 1e9, false) });
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_was_not_kept_is_done_again_before_it_counts() {
+    fn a_missed_step_is_repeated_before_it_counts() {
         for (is_disturbed, times) in [(false, AGAIN), (true, AGAIN_DISTURBED)] {
             let mut search = Highest::new(100.0, 1000.0);
             let missed = Step { is_disturbed, done: 0, ..step(1000.0, 1e6, false) };

@@ -637,7 +637,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_combination_has_what_its_fields_need() {
+    fn a_combination_has_the_prerequisites_of_its_fields() {
         let with = |fields: &[Field]| fields.iter().map(|it| bit(*it)).sum::<Fields>();
         let udp = with(&[Field::UdpSrc, Field::IpProto, Field::EthType]);
         assert_eq!(closed(bit(Field::UdpSrc)), udp);
@@ -646,11 +646,11 @@ mod tests {
     }
 
     #[test]
-    fn every_combination_comes_once() {
+    fn every_combination_occurs_once() {
         let all = combinations(13);
         assert!(all.iter().all(|fields| closed(*fields) == *fields));
         let pairs = combinations(2);
         assert!(pairs.len() > 70 && pairs.len() < all.len(), "{}", pairs.len());
-        assert!(pairs.contains(&((1 << 13) - 1)), "all fields at once");
+        assert!(pairs.contains(&((1 << 13) - 1)), "all fields together");
     }
 }

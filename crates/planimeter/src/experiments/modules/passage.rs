@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_more_is_taken_has_an_interval() {
+    fn additional_time_has_an_interval() {
         let spread = |by: f64| Spread::of((0..100).map(|it| f64::from(it) + by).collect()).unwrap();
         let (value, half) = extra(&spread(50.0), &spread(0.0));
         assert_eq!(value, 50.0);

@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn priorities_are_a_permutation_in_the_order_that_was_asked_for() {
+    fn priorities_are_a_permutation_in_the_requested_order() {
         let ascending = Priorities::Ascending.all(5);
         assert_eq!(ascending, [1, 2, 3, 4, 5]);
         assert_eq!(Priorities::Descending.all(5), [5, 4, 3, 2, 1]);

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_lie_where_they_should() {
+    fn quantiles_have_the_expected_values() {
         let spread = Spread::of(vec![4.0, 1.0, 3.0, 2.0]).unwrap();
         assert_eq!((spread.least(), spread.quantile(0.5), spread.greatest()), (1.0, 2.5, 4.0));
         assert_eq!(spread.mean(), 2.5);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_goes_from_the_least_to_the_greatest() {
+    fn a_distribution_extends_from_the_minimum_to_the_maximum() {
         let spread = Spread::of((0..1000).map(f64::from).collect()).unwrap();
         let series = spread.distribution("x_share".into(), "round_trip_ns");
         assert_eq!((series.points[0], series.points[399]), ((0.0, 0.001), (999.0, 1.0)));

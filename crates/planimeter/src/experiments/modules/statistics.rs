@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_its_word() {
+    fn every_kind_has_its_keyword() {
         for statistic in Statistic::ALL {
             assert_eq!(Statistic::of(statistic.word()), Some(statistic));
         }

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_let_through_at_once_does_not_count() {
+    fn an_initial_burst_does_not_count() {
         // A burst of ten, then one every five milliseconds.
         let mut done: Vec<Nanos> = (0..10).map(Nanos).collect();
         done.extend((1..40).map(|place| Nanos::from_millis(5 * place)));

@@ -623,7 +623,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tier_begins_where_times_change_for_good() {
+    fn a_tier_begins_where_times_change_permanently() {
         let row = |values: &[f64]| -> Vec<(f64, f64)> {
             values.iter().enumerate().map(|(at, value)| (at as f64, *value)).collect()
         };
@@ -635,7 +635,7 @@ mod tests {
         assert_eq!(tiers(&row(&three)), [0.0, 60.0, 100.0]);
         let mut peak = one.clone();
         peak[30] = 5000.0;
-        assert_eq!(tiers(&row(&peak)), [0.0], "one late batch is no tier");
+        assert_eq!(tiers(&row(&peak)), [0.0], "one late batch is not a tier");
         assert!(tiers(&[]).is_empty());
     }
 }

@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_as_long_as_frames_are_treated_neither_as_before_nor_as_after() {
+    fn a_window_lasts_while_frames_have_neither_the_old_nor_the_new_result() {
         let window = |seen: &[u8]| {
             let mut treated = Treated::default();
             for (at, &seen) in (1..).zip(seen) {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_count_by_how_they_were_treated() {
+    fn frames_are_counted_by_their_result() {
         let mut counts = Counts::default();
         for seen in [ON, ON | AGAIN, BACK, 0, ON | BACK] {
             counts.note(&Frame { sent_at: Nanos(1), seen });

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_exchanged_and_stay_different() {
+    fn port_numbers_are_exchanged_and_stay_unique() {
         assert_eq!(Numbering::of(&[1, 2, 3]), None);
         for ports in [&[5, 17][..], &[2, 1], &[3, 1], &[2, 3, 9], &[17, 2, 5]] {
             let numbering = Numbering::of(ports).unwrap();
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_pass_in_pieces_of_any_size_with_the_other_numbers() {
+    fn messages_in_pieces_of_any_size_are_renumbered() {
         let numbering = Numbering::of(&[5, 17]).unwrap();
         let messages = |ports: [u32; 3]| ports.map(bytes_of).concat();
         // Piece sizes in which the channel takes and delivers bytes.
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_passes_as_it_is() {
+    fn invalid_messages_pass_unchanged() {
         let numbering = Numbering::of(&[5, 17]).unwrap();
         let half = bytes_of(1)[..30].to_vec();
         for bytes in [vec![4, 14, 0, 2, 0, 0, 0, 0, 1, 1, 1], half, vec![4, 14, 0]] {

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_does_what_is_asked_passes_and_another_is_told_where_it_differs() {
+    fn a_suitable_program_passes_and_another_is_rejected_with_the_difference() {
         assert_eq!(rehearsed("router.fe.xml", Table::Lpm, 1000), Ok(()));
         assert_eq!(rehearsed("vlan.fe.xml", Table::Tags, 3), Ok(()));
         assert_eq!(rehearsed("vlan16.fe.xml", Table::Tags, 16), Ok(()));
