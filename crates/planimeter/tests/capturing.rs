@@ -54,7 +54,7 @@ fn xdp_needs() -> Result<(), Need> {
     need::require(Feature::XdpSocket).map(drop)
 }
 
-/// A cable in a namespace of its own, and a file with frames to send over it.
+/// A cable in its own namespace, and a file with frames to send over it.
 struct Place {
     folder: Folder,
     namespace: Namespace,

@@ -123,7 +123,7 @@ fn controller(mut channel: TcpStream) -> usize {
 }
 
 #[test]
-fn a_switch_waits_for_what_its_controller_decides_about_the_last_frames() {
+fn a_switch_waits_for_packet_outs_of_its_controller_before_it_ends() {
     let folder = Folder::new();
     let frames = datagrams(3, 1, 2);
     write(&folder.0.join("in.pcap"), &frames);
@@ -139,7 +139,7 @@ fn a_switch_waits_for_what_its_controller_decides_about_the_last_frames() {
 }
 
 #[test]
-fn a_damaged_file_as_a_port_is_named_and_what_was_before_is_forwarded() {
+fn a_damaged_input_file_is_reported_and_earlier_frames_are_forwarded() {
     let folder = Folder::new();
     let frames = datagrams(3, 1, 2);
     write(&folder.0.join("in.pcap"), &frames);
@@ -158,7 +158,7 @@ fn a_damaged_file_as_a_port_is_named_and_what_was_before_is_forwarded() {
 }
 
 #[test]
-fn a_capture_filters_counts_and_cuts() {
+fn a_capture_filters_counts_and_truncates() {
     let folder = Folder::new();
     let frames = datagrams(40, 1, 2);
     write(&folder.0.join("in.pcapng"), &frames);
@@ -232,7 +232,7 @@ fn a_generator_between_files_counts_by_protocol() {
 }
 
 #[test]
-fn a_capture_ends_when_it_has_enough() {
+fn a_capture_ends_at_its_limit() {
     let folder = Folder::new();
     write(&folder.0.join("in.pcap"), &datagrams(100, 1, 2));
     let one = ["capture", "--port", "pcap:in.pcap", "--write", "out.pcap", "--json"];
@@ -250,7 +250,7 @@ fn a_capture_ends_when_it_has_enough() {
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn invalid_commands_are_reported() {
     let folder = Folder::new();
     write(&folder.0.join("in.pcap"), &datagrams(4, 1, 2));
     fs::write(folder.0.join("filter"), "any\n\ndrop,dport=x\n").unwrap();

@@ -1,9 +1,10 @@
-//! Tests of the program on a real kernel: real targets over veth, misbehaving controllers, and complete clean-up,
-//! however it ends.
+//! Tests of the program on a real kernel: real targets over veth, misbehaving controllers, and
+//! complete clean-up after any end.
 //!
-//! They require root or user namespaces; otherwise each test names the missing requirement and is skipped, except as
-//! root where `CI` is set: there no test may be skipped. Tests run one after the other, each in folders of its own.
-//! Arguments that are not options select them by a part of their name.
+//! They require root or user namespaces. Otherwise each test names the missing requirement and is
+//! skipped, except as root where `CI` is set: there no test may be skipped. Tests run in sequence,
+//! and each has its own folders. Arguments that are not options select them by a part of their
+//! name.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -295,7 +296,7 @@ impl Place {
     }
 
     fn assert_clean(&self, before: &System) {
-        assert_eq!(self.left(), (Vec::new(), Vec::new()), "something is left");
+        assert_eq!(self.left(), (Vec::new(), Vec::new()), "resources are left");
         assert_eq!(System::now().stray(before), Vec::<String>::new());
     }
 }
@@ -503,7 +504,7 @@ fn rfc_2544_is_measured() {
     let reset = outcomes.iter().find(|it| it["metric"] == "reset_ns").unwrap();
     // A busy machine may limit the tester; no other flag shows that the bridge returned.
     let flags = reset["flags"].as_array().map_or(&[][..], Vec::as_slice);
-    assert!(flags.iter().all(|flag| flag == "tester_limited"), "it came back: {reset}");
+    assert!(flags.iter().all(|flag| flag == "tester_limited"), "the target recovered: {reset}");
 }
 
 /// Tests full-mesh traffic and address tables over veth; our bridge also over shared memory.
@@ -680,7 +681,7 @@ fn long_run(place: &Place) -> (Child, BufReader<impl Read>) {
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut said = String::new();
     while !said.contains("[1/") {
-        assert!(errors.read_line(&mut said).unwrap() > 0, "it ended early: {said}");
+        assert!(errors.read_line(&mut said).unwrap() > 0, "the run ended early: {said}");
     }
     (child, errors)
 }
@@ -748,7 +749,7 @@ fn a_killed_run_is_swept_by_the_doctor() {
     assert!(removed[0].as_str().unwrap().ends_with(&folder), "{swept}");
     place.assert_clean(&before);
     let again = place.planimeter(&["doctor", "--clean"]);
-    assert!(again.output.contains("nothing was left"), "{}", again.output);
+    assert!(again.output.contains("the killed run left no folder"), "{}", again.output);
 }
 
 fn a_killed_run_is_swept_by_the_next() {
@@ -821,7 +822,7 @@ fn without_rights() {
     }
 }
 
-/// A program in a network namespace of its own, ended when this value is dropped.
+/// A program in a separate network namespace. Dropping this value stops it.
 struct Element {
     child: Child,
     errors: BufReader<std::process::ChildStderr>,
@@ -845,7 +846,7 @@ impl Element {
         loop {
             let begin = said.len();
             let read = self.errors.read_line(&mut said).unwrap();
-            assert!(read > 0, "it ended without saying {words:?}: {said}");
+            assert!(read > 0, "it ended without {words:?}: {said}");
             if said[begin..].contains(words) {
                 return said[begin..].to_string();
             }
@@ -870,7 +871,7 @@ impl Drop for Element {
     }
 }
 
-/// Returns a thousand frames, of which one is too long for the link, one too short and one truncated.
+/// Returns a thousand frames: one is too long for the link, one is too short, and one is truncated.
 fn capture_file() -> Vec<u8> {
     let options = CaptureOptions::pcapng("x");
     let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
@@ -950,7 +951,7 @@ fn streams_are_sent_until_interrupted() {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = namespace.run(|| command.spawn()).unwrap().unwrap();
     let have_come = || ["cable1", "cable2"].iter().all(|name| frames_in(name) > 50);
-    assert!(in_time(|| namespace.run(have_come).unwrap()), "no frames come");
+    assert!(in_time(|| namespace.run(have_come).unwrap()), "no frames arrive");
     interrupt(child.id());
     let said: Said = child.wait_with_output().unwrap().into();
     assert_eq!(said.code, Some(130), "{}", said.errors);
@@ -1017,7 +1018,7 @@ fn a_switch_that_cannot_start() {
         let mut child = namespace.run(|| command.spawn()).unwrap().unwrap();
         let has_ended = in_time(|| child.try_wait().unwrap().is_some());
         child.kill().unwrap();
-        assert!(has_ended, "{all:?}: it runs");
+        assert!(has_ended, "{all:?}: the program runs");
         let said: Said = child.wait_with_output().unwrap().into();
         let line = said.errors.lines().last().unwrap_or_default();
         assert_eq!(said.code, Some(2), "{all:?}: {line}");
@@ -1026,7 +1027,7 @@ fn a_switch_that_cannot_start() {
         }
         let links: Vec<String> =
             namespace.netlink().unwrap().links().unwrap().into_iter().map(|it| it.name).collect();
-        assert!(!links.contains(&"t0".to_string()), "the interface is left");
+        assert!(!links.contains(&"t0".to_string()), "the interface was not removed");
     }
     assert_eq!(fs::read_to_string(place.path().join("file")).unwrap(), "keep");
     assert_eq!(contents(place.path()), ["file", "run"]);
@@ -1081,7 +1082,7 @@ fn a_hostile_controller() {
     let grown = memory_kib(switch.child.id()).saturating_sub(resident);
     assert!(grown < 16 * 1024, "it has grown by {grown} KiB");
     assert_eq!(switch.end(), Some(0));
-    assert!(!socket.exists(), "the socket is left");
+    assert!(!socket.exists(), "the socket was not removed");
 }
 
 /// Sends 1 GiB of echo requests without reading a reply, until it is stopped.
@@ -1092,7 +1093,7 @@ fn flood(socket: &Path) {
     let mut echo = vec![0; 60_000];
     echo[..8].copy_from_slice(&[1, 2, 0xea, 0x60, 0, 0, 0, 2]);
     let sent = (0..(1 << 30) / echo.len()).take_while(|_| peer.write_all(&echo).is_ok()).count();
-    assert!(sent < 1_000, "{sent} requests were taken whose answers nobody reads");
+    assert!(sent < 1_000, "{sent} requests were accepted without a reader of the replies");
 }
 
 /// Tests that an endless line is not stored, and that other clients get replies at the same time.
@@ -1198,7 +1199,7 @@ fn a_switch_ends_cleanly() {
         assert_eq!(output, "", "stdout belongs to results");
         assert_eq!(contents(place.path()), ["run"]);
         let links = namespace.netlink().unwrap().links().unwrap();
-        assert!(links.iter().all(|link| link.name != "t0"), "the interface is left");
+        assert!(links.iter().all(|link| link.name != "t0"), "the interface was not removed");
     }
 }
 

@@ -36,10 +36,10 @@ fn main() -> ExitCode {
 fn needs() -> Result<(), String> {
     match tools().join("installed").exists() {
         true => Ok(()),
-        false => {
-            Err("maturin and others from PyPI are not installed (to mend: sh tools/needs.sh tests)"
-                .into())
-        }
+        false => Err(
+            "maturin and others from PyPI are not installed (hint: run `sh tools/needs.sh tests`)"
+                .into(),
+        ),
     }
 }
 

@@ -23,7 +23,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn our_controller_and_our_switch_work_through_it_and_a_run_is_left() {
+fn controller_and_switch_work_through_the_proxy_and_a_run_is_stored() {
     let folder = Folder::new();
     let mut listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
     let there = listener.address_to_connect().to_string();
@@ -74,7 +74,7 @@ fn check(arguments: &[&str], word: &str) {
 }
 
 #[test]
-fn two_sides_are_needed_and_each_has_its_direction() {
+fn two_sides_with_their_directions_are_required() {
     check(&[], "two sides are needed");
     check(&["--listen", "ptcp:0"], "two sides are needed");
     check(&["--listen", "tcp:127.0.0.1:1", "--switch", "tcp:127.0.0.1:2"], "not to listen on");
@@ -91,7 +91,7 @@ fn two_sides_are_needed_and_each_has_its_direction() {
 }
 
 #[test]
-fn a_model_is_fitted_to_runs_that_have_modules_and_to_no_others() {
+fn a_model_is_fitted_only_to_runs_with_modules() {
     let folder = Folder::new();
     let none = planimeter(&folder.0, &["model", "fit", "nowhere"]);
     assert!(none.code == Some(2) && none.errors.contains("give a run's folder"), "{none:?}");

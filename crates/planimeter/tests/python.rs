@@ -63,7 +63,7 @@ fn scripted(body: &str) -> (Value, String, String) {
 }
 
 #[test]
-fn the_example_finds_what_rule_activation_finds() {
+fn the_example_agrees_with_rule_activation() {
     let folder = Folder::new();
     let set = ["rules_count=50", "probes_pps=50000"];
     let (theirs, _) = measured(&folder.0, EXAMPLE, &set);
@@ -79,12 +79,12 @@ fn the_example_finds_what_rule_activation_finds() {
     }
     assert!(value(theirs, "python_events_count").unwrap() > 100.0);
     assert!(value(theirs, "python_bytes").unwrap() > 1000.0);
-    assert_eq!(value(theirs, "python_cpu_ns"), None, "in virtual time Python's takes none");
+    assert_eq!(value(theirs, "python_cpu_ns"), None, "Python takes no virtual time");
 }
 
 /// Tests two switches in a row, and a script with a connection to both.
 #[test]
-fn a_script_speaks_to_each_switch_of_a_topology() {
+fn a_script_uses_each_switch_of_a_topology() {
     let folder = Folder::new();
     let switch = |name: &str| format!("[[switch]]\nname = \"{name}\"\ntarget = \"ours\"\n");
     let chain = format!(
@@ -167,7 +167,7 @@ fn a_script_configures_the_switch_and_sends_groups_meters_and_bundles() {
 }
 
 #[test]
-fn one_seed_gives_one_result_whatever_time_python_takes() {
+fn one_seed_gives_one_result_for_any_run_time_of_python() {
     let folder = Folder::new();
     let set = ["rules_count=20", "probes_pps=50000"];
     let [once, again] = [0, 1].map(|_| measured(&folder.0, EXAMPLE, &set).0);
@@ -193,7 +193,7 @@ fn the_example_measures_in_real_time() {
 }
 
 #[test]
-fn what_a_script_declares_is_listed_and_checked() {
+fn the_declarations_of_a_script_are_listed_and_checked() {
     let folder = Folder::new();
     let said = planimeter(&folder.0, &["list", EXAMPLE]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
@@ -206,7 +206,7 @@ fn what_a_script_declares_is_listed_and_checked() {
 }
 
 #[test]
-fn a_script_that_cannot_be_used_is_refused_with_file_and_line() {
+fn an_unusable_script_is_rejected_with_file_and_line() {
     let folder = Folder::new();
     let refused = |text: &str, wanted: &str| {
         fs::write(folder.0.join("wrong.py"), text).unwrap();
@@ -227,7 +227,7 @@ fn a_script_that_cannot_be_used_is_refused_with_file_and_line() {
 }
 
 #[test]
-fn a_module_that_raises_is_told_with_its_traceback_and_what_it_found_is_kept() {
+fn an_exception_is_reported_with_its_traceback_and_results_are_stored() {
     let (module, log, errors) = scripted(
         "    def start(self, facts):\n        self.measured('kept_ns', 7, 1)\n        self.timer_in(1000)\n\
          \x20   def timer(self, timer):\n        print('about to')\n        1 / 0\n",
@@ -241,7 +241,7 @@ fn a_module_that_raises_is_told_with_its_traceback_and_what_it_found_is_kept() {
 }
 
 #[test]
-fn a_module_that_blocks_is_ended_by_a_limit_with_a_name_and_says_where_it_was() {
+fn a_module_that_blocks_ends_by_a_named_limit_with_its_position() {
     let (module, ..) = scripted(
         "    def needs(self):\n        return Needs(answer_s=0.5)\n\
          \x20   def start(self, facts):\n        self.measured('kept_ns', 7, 1)\n        self.timer_in(1000)\n\
@@ -255,7 +255,7 @@ fn a_module_that_blocks_is_ended_by_a_limit_with_a_name_and_says_where_it_was() 
 }
 
 #[test]
-fn a_module_that_grows_leaves_or_says_nonsense_is_told() {
+fn a_module_that_grows_exits_or_sends_invalid_data_is_reported() {
     for (body, wanted) in [
         ("all = []\n        while True: all.append(bytearray(1 << 20))", "MemoryError"),
         (
@@ -323,7 +323,7 @@ fn messages_frames_and_streams_reach_a_script() {
 }
 
 #[test]
-fn a_script_asks_an_snmp_agent_and_hears_of_the_wire() {
+fn a_script_queries_an_snmp_agent_and_reads_wire_timestamps() {
     let folder = Folder::new();
     let text = "from planimeter import *\n\nclass Mine(Module):\n    \"\"\"Mine.\"\"\"\n\
         \x20   def start(self, facts):\n\

@@ -152,7 +152,7 @@ fn join(ports: &mut [&mut dyn Port]) {
         for port in ports.iter_mut() {
             port.receive(&mut nothing, clock::now()).unwrap();
         }
-        assert!(clock::now() < deadline, "the ports do not find each other");
+        assert!(clock::now() < deadline, "the ports do not connect");
     }
 }
 
@@ -221,7 +221,7 @@ fn check(name: &str, ends: Ends<'_>) {
         let (mean, bias) = (passed.undisturbed(&said.means), quiet.undisturbed(&alone.means));
         undisturbed += mean.len() + bias.len();
         trials += 2 * REPEATS;
-        // Frames that are held until others have passed have a longer delay.
+        // Frames that wait until others have passed have a longer delay.
         let too_few = mean.len().min(bias.len()) < UNDISTURBED_MIN;
         if case.kind == Kind::Reorder || too_few || cores.shared() {
             continue;

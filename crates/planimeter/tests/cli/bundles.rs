@@ -58,14 +58,14 @@ fn unpacked(file: &Path, into: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn another_person_repeats_a_run_by_one_command() {
+fn a_bundled_run_is_repeated_by_one_command() {
     let (mine, theirs) = (Folder::new(), Folder::new());
     let run = measured(&mine);
     let file = theirs.0.join("a.tar.gz");
     let said =
         planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert_eq!(said.errors, "", "nothing is left out and nothing has changed");
+    assert_eq!(said.errors, "", "the bundle has no omissions and no changes");
     let again =
         planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
     assert!(
@@ -79,7 +79,7 @@ fn another_person_repeats_a_run_by_one_command() {
     let dry = planimeter(&theirs.0, &["run", "a.tar.gz", "--dry-run"]);
     assert_eq!(dry.code, Some(0), "{}", dry.errors);
     assert!(dry.output.contains("progfe:programs/bridge.fe.xml"), "{}", dry.output);
-    assert_eq!(contents(&theirs.0), ["a.tar.gz"], "a dry run leaves nothing");
+    assert_eq!(contents(&theirs.0), ["a.tar.gz"], "a dry run leaves no files");
     let said = planimeter(&theirs.0, &["run", "a.tar.gz", "--out", "here"]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
     let campaign = only_run(&theirs.0.join("here"));
@@ -103,7 +103,7 @@ fn another_person_repeats_a_run_by_one_command() {
 }
 
 #[test]
-fn a_file_from_elsewhere_gets_a_name_of_its_own_and_one_that_changed_is_told() {
+fn an_external_file_gets_its_own_name_and_a_changed_one_is_reported() {
     let (mine, theirs) = (Folder::new(), Folder::new());
     let program = root().join("examples/progfe/bridge.fe.xml").canonicalize().unwrap();
     let on = format!("progfe:{}", program.display());
@@ -139,7 +139,7 @@ fn a_file_from_elsewhere_gets_a_name_of_its_own_and_one_that_changed_is_told() {
 }
 
 #[test]
-fn commands_of_somebody_else_are_not_run_unless_they_are_trusted() {
+fn commands_in_a_foreign_bundle_need_trust() {
     let (mine, theirs) = (Folder::new(), Folder::new());
     let words = "run latency --on ours --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
     let hook = ["--before", "echo here > ../../../told"];
@@ -171,7 +171,7 @@ fn commands_of_somebody_else_are_not_run_unless_they_are_trusted() {
 }
 
 #[test]
-fn what_is_no_bundle_is_told_in_one_line_and_leaves_nothing() {
+fn an_invalid_bundle_gives_a_one_line_error_and_leaves_no_files() {
     let folder = Folder::new();
     fs::write(folder.0.join("garbage.tar.gz"), "no bundle").unwrap();
     for (words, about) in [
@@ -238,7 +238,7 @@ fn of_somebody(folder: &Folder) -> PathBuf {
 }
 
 #[test]
-fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
+fn a_masked_bundle_has_no_identifying_text_and_still_gives_a_report() {
     let folder = Folder::new();
     let campaign = of_somebody(&folder);
     let name = campaign.to_str().unwrap();
@@ -250,7 +250,7 @@ fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
         .collect();
     let holds = |all: &[u8], word: &str| all.windows(word.len()).any(|it| it == word.as_bytes());
     for secret in SECRETS {
-        assert!(holds(&all, secret), "{secret} is in no bundle, so that nothing is shown");
+        assert!(holds(&all, secret), "{secret} is in no bundle, so this test shows nothing");
     }
     let words = [
         "bundle",
@@ -304,7 +304,7 @@ fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
 }
 
 #[test]
-fn a_masked_report_holds_no_byte_of_whose_it_was_and_leaves_the_runs_own_alone() {
+fn a_masked_report_has_no_identifying_text_and_leaves_the_runs_unchanged() {
     let folder = Folder::new();
     let campaign = of_somebody(&folder);
     let run = campaign.join("1-latency");
@@ -337,11 +337,11 @@ fn a_masked_report_holds_no_byte_of_whose_it_was_and_leaves_the_runs_own_alone()
         let (_, page) = files.iter().find(|(name, _)| name == "report.html").unwrap();
         assert!(holds(page, "1@eth-1+2@eth-2") && holds(page, "ours"), "{out}");
     }
-    assert_eq!(bytes(&campaign), before, "the runs' own reports are as they were");
+    assert_eq!(bytes(&campaign), before, "the reports of the runs are unchanged");
     let inside = run.join("shared");
     for (out, words) in [
-        (run.to_str().unwrap(), "a folder of its own"),
-        (inside.to_str().unwrap(), "a folder of its own"),
+        (run.to_str().unwrap(), "a separate folder"),
+        (inside.to_str().unwrap(), "a separate folder"),
     ] {
         let said = report(&[run.to_str().unwrap()], out);
         assert!(said.code == Some(2) && said.errors.contains(words), "{}", said.errors);

@@ -37,13 +37,13 @@ fn stored(folder: &Folder, change: impl Fn(f64) -> f64) {
 }
 
 #[test]
-fn two_targets_are_measured_by_turns_and_a_gate_fails_only_when_measured_again() {
+fn targets_take_turns_and_a_gate_fails_only_if_measured_again() {
     let folder = Folder::new();
     let passed = said(&folder, MEASURE, &["--gate", "latency_ns_p50<=1.1", "--json"]);
     assert_eq!(passed.code, Some(0), "{}", passed.errors);
     let found: Value = serde_json::from_str(&passed.output).unwrap();
     assert_eq!(found["is_interleaved"], true);
-    assert_eq!(contents(&folder.0.join("runs")).len(), 1, "what is clear is measured once");
+    assert_eq!(contents(&folder.0.join("runs")).len(), 1, "a clear result is measured once");
 
     let forms = ["--gate", "latency_ns_p50<=0.5", "--junit", "gate.xml", "--markdown", "gate.md"];
     let failed = said(&folder, MEASURE, &forms);
@@ -65,7 +65,7 @@ fn two_targets_are_measured_by_turns_and_a_gate_fails_only_when_measured_again()
 /// Tests that both targets get the same loads: 90 % of one target's maximum differs from 90 % of the other's, and
 /// latencies at different loads are not comparable.
 #[test]
-fn both_targets_are_offered_the_loads_of_the_baseline() {
+fn both_targets_have_the_loads_of_the_baseline() {
     let folder = Folder::new();
     let done = said(&folder, MEASURE, &["--set", "load=50,90", "--json"]);
     assert!(matches!(done.code, Some(0 | 1 | 5)), "{}", done.errors);
@@ -83,7 +83,7 @@ fn both_targets_are_offered_the_loads_of_the_baseline() {
 }
 
 #[test]
-fn a_dry_comparison_says_what_it_would_do_and_measures_nothing() {
+fn a_dry_comparison_prints_the_plan_and_measures_nothing() {
     let folder = Folder::new();
     let told = said(&folder, MEASURE, &["--dry-run", "--gate", "latency_ns_p50<=1.1"]);
     assert_eq!(told.code, Some(0), "{}", told.errors);
@@ -98,7 +98,7 @@ fn a_dry_comparison_says_what_it_would_do_and_measures_nothing() {
 }
 
 #[test]
-fn an_inconclusive_gate_has_an_exit_code_of_its_own() {
+fn an_inconclusive_gate_has_its_own_exit_code() {
     let folder = Folder::new();
     let turn = std::cell::Cell::new(false);
     stored(&folder, |value| {
@@ -116,7 +116,7 @@ fn an_inconclusive_gate_has_an_exit_code_of_its_own() {
 }
 
 #[test]
-fn stored_runs_are_compared_as_they_are() {
+fn stored_runs_are_compared() {
     let folder = Folder::new();
     stored(&folder, |value| value * 1.3);
     let gate = ["--gate", "latency_ns_p50<=1.1"];
@@ -127,7 +127,7 @@ fn stored_runs_are_compared_as_they_are() {
     assert_eq!(said(&folder, &only("bridge"), &gate).code, Some(1));
     assert_eq!(said(&folder, &only("ours"), &gate).code, Some(0));
     let back = said(&folder, "compare runs/new runs/base", &gate);
-    assert_eq!(back.code, Some(0), "what got better fails nothing: {}", back.output);
+    assert_eq!(back.code, Some(0), "improvements fail no gate: {}", back.output);
     // A tester-limited result neither passes nor fails.
     let path = folder.0.join("runs/new/record.json");
     let mut doubtful: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -139,7 +139,7 @@ fn stored_runs_are_compared_as_they_are() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_told_in_one_line() {
+fn an_invalid_comparison_gives_a_one_line_error() {
     let folder = Folder::new();
     stored(&folder, |value| value);
     fs::write(folder.0.join("runs/new/record.json"), "{\"schema\": 1,").unwrap();
@@ -180,7 +180,7 @@ fn what_cannot_be_compared_is_told_in_one_line() {
 }
 
 #[test]
-fn stored_runs_are_listed_and_a_metric_over_them() {
+fn stored_runs_are_listed_with_a_trend_of_a_metric() {
     let folder = Folder::new();
     stored(&folder, |value| value * 1.3);
     fs::create_dir(folder.0.join("runs/cut")).unwrap();
@@ -219,7 +219,7 @@ fn stored_runs_are_listed_and_a_metric_over_them() {
 
 /// Tests that the workflows for GitHub and GitLab are valid for this version.
 #[test]
-fn the_ready_workflows_say_what_the_program_takes() {
+fn the_workflow_files_have_valid_commands() {
     for forge in ["github", "gitlab"] {
         ready_workflow(forge);
     }

@@ -32,7 +32,7 @@ fn place(text: &str, wanted: &str) -> usize {
 }
 
 #[test]
-fn a_module_that_fails_in_every_trial_is_named_first_and_exits_3() {
+fn a_module_that_fails_in_every_trial_is_reported_first_with_exit_code_3() {
     let folder = Folder::new();
     let script = "from planimeter import *\n\n\
         class Mine(Module):\n    \"\"\"Mine.\"\"\"\n    def start(self, facts):\n        raise ValueError(\"no such thing\")\n";
@@ -50,7 +50,7 @@ fn a_module_that_fails_in_every_trial_is_named_first_and_exits_3() {
 }
 
 #[test]
-fn a_command_that_fails_before_the_first_trial_is_named_first_and_exits_3() {
+fn a_command_that_fails_before_the_first_trial_is_reported_first_with_exit_code_3() {
     let folder = Folder::new();
     let (said, summary, page) =
         run(&folder, &["rule-activation"], &["--set", "rules_count=10", "--before", "exit 7"]);
@@ -63,7 +63,7 @@ fn a_command_that_fails_before_the_first_trial_is_named_first_and_exits_3() {
 }
 
 #[test]
-fn a_target_that_fails_in_every_trial_is_named_first_and_exits_3() {
+fn a_target_that_fails_in_every_trial_is_reported_first_with_exit_code_3() {
     let folder = Folder::new();
     // A switch that closes its connections when its table is full, which the first entry causes.
     let value =

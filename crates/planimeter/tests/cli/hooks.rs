@@ -22,7 +22,7 @@ const RUN: [&str; 12] = [
 const TELLS: &str = "echo $PLANIMETER_HOOK $PLANIMETER_TARGET $PLANIMETER_EXPERIMENT >> told";
 
 #[test]
-fn commands_are_run_around_targets_and_between_their_experiments() {
+fn commands_run_around_targets_and_between_experiments() {
     let folder = Folder::new();
     let hooks = ["seconds=0.01", "--before", TELLS, "--between", TELLS, "--after", TELLS];
     let said = planimeter(&folder.0, &[&RUN[..], &hooks, &["--dry-run"]].concat());
@@ -40,7 +40,7 @@ fn commands_are_run_around_targets_and_between_their_experiments() {
 }
 
 #[test]
-fn a_command_that_fails_ends_the_run_and_what_was_measured_is_kept() {
+fn a_failed_command_ends_the_run_and_earlier_results_are_stored() {
     let folder = Folder::new();
     let hooks =
         ["seconds=0.01", "--between", "echo it is dark; exit 7", "--after", "echo after > after"];
@@ -48,7 +48,7 @@ fn a_command_that_fails_ends_the_run_and_what_was_measured_is_kept() {
     assert_eq!(said.code, Some(4), "{}", said.errors);
     let line = said.errors.lines().last().unwrap();
     assert!(line.contains("--between on ours ended with exit status: 7"), "{line}");
-    assert!(line.contains("what was measured is kept"), "{line}");
+    assert!(line.contains("the results so far are stored"), "{line}");
     let run = only_run(&folder.0.join("runs"));
     let printed = fs::read_to_string(run.join("hooks").join("between-ours-latency.log")).unwrap();
     assert_eq!(printed, "it is dark\n");
@@ -56,5 +56,5 @@ fn a_command_that_fails_ends_the_run_and_what_was_measured_is_kept() {
     let trials = record["trials"].as_array().unwrap();
     assert!(!trials.is_empty() && trials.iter().all(|it| it["experiment"] == "forwarding-rate"));
     assert_eq!(record["partial"], true);
-    assert!(folder.0.join("after").exists(), "the device was not put back");
+    assert!(folder.0.join("after").exists(), "the device was not restored");
 }

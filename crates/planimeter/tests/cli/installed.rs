@@ -18,7 +18,7 @@ fn commands() -> Vec<String> {
 }
 
 #[test]
-fn every_command_has_its_page() {
+fn every_command_has_a_manual_page() {
     let folder = Folder::new();
     let said = planimeter(&folder.0, &["man", "pages"]);
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -37,7 +37,7 @@ fn every_command_has_its_page() {
 }
 
 #[test]
-fn shells_can_complete_every_command() {
+fn shells_complete_every_command() {
     for shell in ["bash", "zsh", "fish"] {
         let said = planimeter(&std::env::temp_dir(), &["completions", shell]);
         assert_eq!(said.code, Some(0), "{said:?}");
@@ -49,7 +49,7 @@ fn shells_can_complete_every_command() {
 
 /// Tests the program as the Debian package installs it: file capabilities apply to every user.
 #[test]
-fn rights_of_the_file_serve_whoever_is_not_root() {
+fn file_capabilities_apply_to_ordinary_users() {
     // A file in a memory file system may hold no capabilities.
     let folder = std::env::temp_dir().join(format!("planimeter-rights-{}", std::process::id()));
     fs::create_dir(&folder).unwrap();

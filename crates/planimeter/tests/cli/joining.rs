@@ -22,7 +22,7 @@ fn rows<'a>(record: &'a Value, what: &str) -> &'a Vec<Value> {
 }
 
 #[test]
-fn each_value_names_the_link_that_it_was_measured_over() {
+fn each_value_names_its_link() {
     let folder = Folder::new();
     let said = carried_out(&folder, &[]);
     assert!(said.errors.contains("links: ours over memory; bridge over replay"), "{}", said.errors);
@@ -52,7 +52,7 @@ fn each_value_names_the_link_that_it_was_measured_over() {
 }
 
 #[test]
-fn a_run_over_several_links_goes_on_where_it_was_cut_short() {
+fn an_interrupted_run_over_several_links_resumes() {
     let folder = Folder::new();
     carried_out(&folder, &[]);
     let run = only_run(&folder.0.join("runs"));
@@ -70,11 +70,11 @@ fn a_run_over_several_links_goes_on_where_it_was_cut_short() {
     assert_eq!(rows(&again, "trials")[0], rows(&whole, "trials")[0]);
     assert_eq!(rows(&again, "trials").len(), rows(&whole, "trials").len());
     assert_eq!(again["targets"], whole["targets"]);
-    assert_eq!(again["calibrations"], whole["calibrations"], "they were measured once");
+    assert_eq!(again["calibrations"], whole["calibrations"], "each calibration was measured once");
 }
 
 #[test]
-fn a_dry_run_says_which_target_has_which_link() {
+fn a_dry_run_lists_the_link_of_each_target() {
     let folder = Folder::new();
     let said = carried_out(&folder, &["--dry-run"]);
     assert!(said.output.contains("--link memory --link bridge=replay"), "{}", said.output);

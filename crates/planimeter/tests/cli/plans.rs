@@ -24,7 +24,7 @@ fn plan(folder: &Folder, text: &str, more: &[&str]) -> Said {
 }
 
 #[test]
-fn examples_say_what_they_would_do() {
+fn a_dry_run_of_each_example_prints_its_plan() {
     let folder = Folder::new();
     let files = contents(&examples());
     assert!(files.len() >= 2, "{files:?}");
@@ -42,11 +42,11 @@ fn examples_say_what_they_would_do() {
             assert!(said.output.contains(words), "{file}: {words}: {}", said.output);
         }
     }
-    assert_eq!(contents(&folder.0), Vec::<String>::new(), "a dry run leaves nothing");
+    assert_eq!(contents(&folder.0), Vec::<String>::new(), "a dry run leaves no files");
 }
 
 #[test]
-fn the_example_is_measured_and_its_gates_hold() {
+fn the_example_is_measured_and_its_gates_pass() {
     let folder = Folder::new();
     let path = examples().join("quick.toml");
     let files = ["--junit", "gates.xml", "--markdown", "gates.md"];
@@ -65,7 +65,7 @@ fn the_example_is_measured_and_its_gates_hold() {
         text("gates.xml")
     );
     assert!(text("gates.md").contains("latency_ns_p50<=1.5"), "{}", text("gates.md"));
-    // Each step is listed, shown and repeated like any run.
+    // Each step can be listed, reported and repeated like any run.
     let listed = planimeter(&folder.0, &["list", "runs"]);
     assert!(listed.output.contains("/1-small-frames  ") && listed.output.contains("/2-latency  "));
     fs::remove_file(campaign.join("report.html")).unwrap();
@@ -74,7 +74,7 @@ fn the_example_is_measured_and_its_gates_hold() {
 }
 
 #[test]
-fn a_step_is_the_same_run_as_its_command_line() {
+fn a_step_equals_a_run_of_its_command_line() {
     let folder = Folder::new();
     let said = plan(&folder, PLAN, &["--seed", "9", "--out", "here", "--json"]);
     assert_eq!(said.code, Some(0), "{}", said.errors);
@@ -93,7 +93,7 @@ fn a_step_is_the_same_run_as_its_command_line() {
 }
 
 #[test]
-fn a_gate_fails_when_measured_again_and_not_before() {
+fn a_gate_fails_only_if_measured_again() {
     let folder = Folder::new();
     let gate = |ratio: &str| {
         format!(
@@ -150,7 +150,7 @@ fn a_gate_fails_when_measured_again_and_not_before() {
 }
 
 #[test]
-fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
+fn a_killed_plan_resumes_at_the_next_trial() {
     let folder = Folder::new();
     // The first measurement of the second step never ends: its hook waits until the program is killed.
     let text = PLAN.replace(
@@ -163,7 +163,7 @@ fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
     let mut killed = command(&folder.0, &["run", "office.toml", "--seed", "4"]);
     let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !folder.0.join("reached").exists() {
-        assert_eq!(killed.try_wait().unwrap(), None, "it ended before the hook");
+        assert_eq!(killed.try_wait().unwrap(), None, "the program ended before the hook");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     killed.kill().unwrap();
@@ -186,7 +186,7 @@ fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
 }
 
 #[test]
-fn wrong_plans_are_told_whole_and_measure_nothing() {
+fn invalid_plans_report_all_errors_and_measure_nothing() {
     let folder = Folder::new();
     for (text, words) in [
         ("", &["office.toml:1:1: nothing is said to be measured"][..]),

@@ -1,7 +1,7 @@
-//! Tests that all processes of a run end with it, whatever started them and however the run ends.
+//! Tests that all processes of a run end with it, for any starter and any end of the run.
 //!
-//! Each run has a command (`--before`) and a Python module that both leave a process in a session of its own, and a
-//! target. The runs differ in the privileges of the program.
+//! Each run has a command (`--before`) and a Python module that both leave a process in a separate
+//! session, and a target. The runs differ in the privileges of the program.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -84,7 +84,8 @@ impl Place {
         self.path().join("planimeter")
     }
 
-    /// Returns a shell command that leaves a process in a session of its own, with this name in its arguments.
+    /// Returns a shell command that leaves a process in a separate session, with this name in its
+    /// arguments.
     fn daemon(&self, name: &str) -> String {
         let path = self.path().display();
         format!(
@@ -181,7 +182,7 @@ fn processes_end_with_their_run_without_root() {
 }
 
 #[test]
-fn processes_end_with_their_run_with_rights_of_the_file() {
+fn processes_end_with_their_run_with_file_capabilities() {
     ends_whole(Rights::File);
 }
 
@@ -191,23 +192,23 @@ fn processes_end_with_their_run_without_a_pid_namespace() {
 }
 
 #[test]
-fn processes_die_with_a_killed_run() {
+fn processes_end_with_a_killed_run() {
     dies_whole(Rights::Inherited);
 }
 
 #[test]
-fn processes_die_with_a_killed_run_without_root() {
+fn processes_end_with_a_killed_run_without_root() {
     dies_whole(Rights::Rootless);
 }
 
 #[test]
-fn processes_die_with_a_killed_run_with_rights_of_the_file() {
+fn processes_end_with_a_killed_run_with_file_capabilities() {
     dies_whole(Rights::File);
 }
 
 /// Tests that without a PID namespace the kernel ends the run's children, and the doctor ends their children.
 #[test]
-fn the_doctor_ends_what_a_killed_run_without_a_pid_namespace_leaves() {
+fn doctor_ends_leftover_processes_of_a_killed_run_without_a_pid_namespace() {
     let Some(place) = Place::new(Rights::NoPidNamespace, false) else { return };
     killed(&place);
     let has_child = || place.has("planimeter switch") || place.has("planimeter.conversation");

@@ -1,4 +1,5 @@
-//! Tests of resumed runs: one writer at a time, each planned trial once, and the effect of a damaged file.
+//! Tests of resumed runs: one writer per run, each planned trial once, and the effect of a damaged
+//! file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -73,7 +74,7 @@ fn ids(record: &Value) -> BTreeSet<u64> {
 }
 
 #[test]
-fn a_run_that_still_measures_has_one_writer_and_a_killed_one_goes_on() {
+fn a_running_run_has_one_writer_and_a_killed_one_resumes() {
     const TRIALS: u64 = 800;
     let folder = Folder::new();
     let line = format!("{TEN} --set warmup=0 --set load=1 --set repeats={TRIALS}");
@@ -111,7 +112,7 @@ fn a_run_that_still_measures_has_one_writer_and_a_killed_one_goes_on() {
 }
 
 #[test]
-fn what_two_writers_left_is_resumed_to_the_trials_that_were_planned() {
+fn a_run_of_two_writers_is_resumed_to_the_planned_trials() {
     let folder = Folder::new();
     let run = measured(&folder, TEN);
     let whole = record(&run);
@@ -139,7 +140,7 @@ fn what_two_writers_left_is_resumed_to_the_trials_that_were_planned() {
 }
 
 #[test]
-fn a_damaged_line_costs_its_own_trial_and_is_named() {
+fn a_damaged_line_loses_its_own_trial_and_is_reported() {
     for (experiment, line, damaged) in
         [(TEN, 3, "half"), (TEN, 1, "nul"), (TEN, 10, "letters"), (SEARCH, 4, "half")]
     {
@@ -191,7 +192,7 @@ fn lossy(run: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_run_whose_record_is_damaged_is_read_and_goes_on() {
+fn a_run_with_a_damaged_record_is_read_and_resumed() {
     let folder = Folder::new();
     let run = measured(&folder, TEN);
     let (whole, all) = (record(&run), lines(&run));
@@ -230,7 +231,10 @@ fn a_report_that_could_not_be_written_is_written_later() {
     // As the user named it: below the folder in which the run was started.
     let command =
         format!("`planimeter report runs/{}`", run.file_name().unwrap().to_str().unwrap());
-    assert!(line.contains("everything is measured and kept") && line.contains(&command), "{line}");
+    assert!(
+        line.contains("all trials are measured and stored") && line.contains(&command),
+        "{line}"
+    );
     assert_eq!(record(&run)["partial"], false);
     fs::remove_dir_all(run.join("report.html")).unwrap();
     let name = run.to_str().unwrap();

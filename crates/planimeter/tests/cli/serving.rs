@@ -145,7 +145,7 @@ impl Following {
                 }
             }
         }
-        panic!("nothing more is told");
+        panic!("the stream has ended");
     }
 
     fn status(mut self) -> u16 {
@@ -164,7 +164,7 @@ fn store(folder: &Path, seeds: &[&str]) {
 }
 
 #[test]
-fn nobody_comes_in_without_the_token_and_who_has_it_gets_a_cookie() {
+fn requests_need_the_token_and_get_a_cookie() {
     let folder = Folder::new();
     let serving = Serving::begin(&folder.0);
     for path in
@@ -199,7 +199,7 @@ fn nobody_comes_in_without_the_token_and_who_has_it_gets_a_cookie() {
 }
 
 #[test]
-fn nothing_outside_the_folder_of_runs_is_shown() {
+fn files_outside_the_folder_of_runs_are_not_served() {
     let folder = Folder::new();
     store(&folder.0, &["1"]);
     let run = only_run(&folder.0.join("runs"));
@@ -242,7 +242,7 @@ fn nothing_outside_the_folder_of_runs_is_shown() {
 }
 
 #[test]
-fn stored_runs_are_listed_compared_and_followed_over_time_beside_those_that_cannot_be_read() {
+fn stored_runs_are_listed_compared_and_drawn_as_a_trend_with_unreadable_ones_named() {
     let folder = Folder::new();
     store(&folder.0, &["1", "2", "3"]);
     let names = contents(&folder.0.join("runs"));
@@ -286,7 +286,7 @@ const PLAN: &str = "on = [\"bridge\", \"ours\"]\nlink = \"memory\"\neffort = \"q
                     [[step]]\nrun = \"latency\"\n[[step]]\nname = \"again\"\nrun = \"latency\"\n";
 
 #[test]
-fn a_plan_is_begun_if_it_has_no_command_and_its_steps_are_seen_opened_and_compared() {
+fn a_plan_without_commands_is_started_and_its_steps_are_shown() {
     let folder = Folder::new();
     fs::write(folder.0.join("office.toml"), PLAN).unwrap();
     let hook = format!("before = \"touch hooked\"\n{PLAN}");
@@ -342,7 +342,7 @@ fn a_plan_is_begun_if_it_has_no_command_and_its_steps_are_seen_opened_and_compar
 }
 
 #[test]
-fn who_floods_the_server_is_told_so_and_harms_nobody() {
+fn a_flood_of_connections_is_limited_and_blocks_no_other_client() {
     let folder = Folder::new();
     let serving = Serving::begin(&folder.0);
     let page = |serving: &Serving| serving.get("/metrics").status;
@@ -374,7 +374,7 @@ fn who_floods_the_server_is_told_so_and_harms_nobody() {
 }
 
 #[test]
-fn one_source_has_only_its_share_of_connections() {
+fn connections_per_source_are_limited() {
     let folder = Folder::new();
     let serving = Serving::begin_with(&folder.0, &["--connections-per-source", "3"], &[]);
     let mut followers: Vec<Following> = (0..3).map(|_| serving.follow()).collect();
@@ -387,7 +387,7 @@ fn one_source_has_only_its_share_of_connections() {
 }
 
 #[test]
-fn a_name_that_was_given_is_a_host_of_the_server() {
+fn a_given_name_is_accepted_as_host() {
     let folder = Folder::new();
     let serving = Serving::begin_with(&folder.0, &["--server-name", "lab.example"], &[]);
     for (host, status) in [("lab.example:80", 200), ("evil.example", 421)] {
@@ -399,7 +399,7 @@ fn a_name_that_was_given_is_a_host_of_the_server() {
 }
 
 #[test]
-fn a_run_is_begun_watched_by_slow_and_fast_ones_and_stopped() {
+fn a_run_is_started_followed_by_slow_and_fast_clients_and_stopped() {
     let folder = Folder::new();
     let serving = Serving::begin(&folder.0);
     for (body, why) in [
@@ -454,12 +454,12 @@ fn a_run_is_begun_watched_by_slow_and_fast_ones_and_stopped() {
     assert_eq!(record(&run)["partial"], true);
     assert!(
         !contents(&run).contains(&"live.jsonl".to_string()),
-        "what is told is no part of a run"
+        "live events are not stored in a run"
     );
 }
 
 #[test]
-fn a_run_of_another_terminal_that_crashed_is_seen() {
+fn a_crashed_run_of_another_terminal_is_shown() {
     let folder = Folder::new();
     fs::create_dir_all(folder.0.join("runs/crashed")).unwrap();
     let lines = "{\"at_ms\":5,\"event\":\"begun\",\"command_line\":\"planimeter run <b>x</b>\",\"created\":\"\",\"experiments\":[\"x\"],\
@@ -474,7 +474,7 @@ fn a_run_of_another_terminal_that_crashed_is_seen() {
 }
 
 #[test]
-fn a_screen_is_drawn_on_a_terminal_and_taken_away() {
+fn a_screen_is_drawn_on_a_terminal_and_removed() {
     let has = Command::new("script").arg("--version").output().is_ok();
     if !has {
         println!("skipped: script (bsdutils) is not installed");
@@ -503,19 +503,19 @@ fn a_screen_is_drawn_on_a_terminal_and_taken_away() {
     let place =
         |mark: &str| screen.find(mark).unwrap_or_else(|| panic!("no {mark:?} in {screen:?}"));
     assert!(place(up) < place("trials,") && place("trials,") < place(down), "{screen:?}");
-    assert!(place(down) < screen.rfind("\x1b[?25h").unwrap(), "the cursor is shown again");
-    assert_eq!(screen.matches("-echo").count(), 0, "keys are seen again: {screen:?}");
+    assert!(place(down) < screen.rfind("\x1b[?25h").unwrap(), "the cursor is visible again");
+    assert_eq!(screen.matches("-echo").count(), 0, "typed keys are echoed again: {screen:?}");
     assert!(screen.contains("\x1b[3"), "colours: {screen:?}");
     let plain = seen("xterm", "NO_COLOR");
     let colours = ["\x1b[31m", "\x1b[32m", "\x1b[34m", "\x1b[36m", "\x1b[38;5"];
     assert!(plain.contains(up) && !colours.iter().any(|it| plain.contains(it)), "{plain:?}");
     let lines = seen("dumb", "");
     assert!(!lines.contains('\x1b') && lines.contains("[4/4] bianco2010/fig3 direct"), "{lines}");
-    assert!(lines.contains(" s left)\r\n"), "the time that is left: {lines}");
+    assert!(lines.contains(" s left)\r\n"), "the remaining time: {lines}");
 }
 
 #[test]
-fn pages_in_a_browser() {
+fn the_pages_work_in_a_browser() {
     let Some(packages) = packages::found() else { return };
     let folder = Folder::new();
     store(&folder.0, &["1", "2"]);
@@ -529,5 +529,5 @@ fn pages_in_a_browser() {
     let said = String::from_utf8_lossy(&run.stdout);
     println!("{said}");
     assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stderr));
-    assert!(said.matches("ok ").count() > 20, "it looked at too little:\n{said}");
+    assert!(said.matches("ok ").count() > 20, "too few checks:\n{said}");
 }

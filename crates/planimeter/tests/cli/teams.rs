@@ -67,7 +67,7 @@ fn of_store(errors: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_store_for_teams() {
+fn a_team_store_collects_runs_of_several_users() {
     let Some(mut server) = Postgres::start() else { return };
     runs_of_all_are_found_and_opened(&server);
     passwords_are_nowhere(&server);
@@ -114,7 +114,7 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     for file in ["report.html", "summary.md"] {
         let both = [ann.0.join("runs").join(name), bob.0.join("copy")];
         let [here, there] = both.map(|it| fs::read_to_string(it.join(file)).unwrap());
-        assert!(here == there, "{file} is another");
+        assert!(here == there, "{file} differs");
     }
     let compared = of(&bob, "bob", &["compare", ids[0], ids[1], "--store", &url]);
     assert_eq!(compared.code, Some(0), "{}", compared.errors);
@@ -278,7 +278,7 @@ fn wait_until(server: &Postgres, database: &str, sql: &str) {
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    panic!("{sql}: never so");
+    panic!("{sql}: the result does not appear");
 }
 
 fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
@@ -328,7 +328,7 @@ fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
     let there = "SELECT string_agg(n::text, ' ' ORDER BY n) FROM (SELECT (SELECT count(DISTINCT trial.id) FROM planimeter.trial \
                  WHERE trial.run = run.id) AS n FROM planimeter.run WHERE digest <> '') AS all_runs";
     assert_eq!(server.sql("away", there), trials.join(" "));
-    assert_eq!(trials.len(), 3, "two that were interrupted, and one that found nobody");
+    assert_eq!(trials.len(), 3, "two interrupted runs, and one without a server");
     let runs = here.0.join("runs");
     let names = contents(&runs);
     assert!(names.iter().any(|name| runs.join(name).join("report.html").exists()), "{names:?}");

@@ -57,7 +57,7 @@ fn is_refused(said: &Said, what: &str) {
 }
 
 #[test]
-fn a_run_of_this_user_goes_on_and_one_from_an_archive_needs_trust() {
+fn a_run_of_this_user_resumes_and_one_from_an_archive_needs_trust() {
     let folder = Folder::new();
     let run = stored(&folder);
     let other = folder.0.join("unpacked");
@@ -84,7 +84,7 @@ fn a_run_of_this_user_goes_on_and_one_from_an_archive_needs_trust() {
 }
 
 #[test]
-fn a_record_that_was_changed_is_not_of_this_user_any_more() {
+fn a_changed_record_is_no_longer_trusted() {
     let folder = Folder::new();
     let run = stored(&folder);
     fs::write(folder.0.join("mine.py"), "open('hooked', 'w')\n").unwrap();
@@ -122,7 +122,7 @@ fn a_record_that_was_changed_is_not_of_this_user_any_more() {
 }
 
 #[test]
-fn a_campaign_from_an_archive_needs_trust_too() {
+fn a_campaign_from_an_archive_needs_trust() {
     let folder = Folder::new();
     let plan = "on = \"bridge\"\nlink = \"memory\"\neffort = \"quick\"\n\
                 set = { rig = \"sim\", seconds = 0.01, load = 5, repeats = 2 }\n\
@@ -144,7 +144,7 @@ fn a_campaign_from_an_archive_needs_trust_too() {
 }
 
 #[test]
-fn no_bundle_carries_a_signature() {
+fn a_bundle_contains_no_signature() {
     let folder = Folder::new();
     let run = stored(&folder);
     assert!(run.join("signature").is_file());
@@ -158,7 +158,7 @@ fn no_bundle_carries_a_signature() {
 }
 
 #[test]
-fn a_browser_starts_no_program_but_this_one() {
+fn a_browser_starts_only_this_program() {
     let folder = Folder::new();
     let evil = folder.0.join("evil");
     fs::write(&evil, "#!/bin/sh\ntouch \"$(dirname \"$0\")/hooked\"\n").unwrap();

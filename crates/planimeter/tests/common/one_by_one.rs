@@ -1,4 +1,4 @@
-//! Runner of tests that need a lab: one test at a time, each of which may name a missing requirement.
+//! Runner of tests that need a lab. Tests run in sequence, and each may name a missing requirement.
 //!
 //! Invariant: if `CI` is set for root over all users, no test may be skipped.
 

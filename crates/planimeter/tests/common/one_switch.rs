@@ -133,7 +133,7 @@ impl Filter {
     }
 }
 
-/// The last piece of flow statistics, and how often it still has to be repeated.
+/// The last piece of flow statistics, and the remaining number of repetitions.
 type Piece = Arc<Mutex<(Vec<u8>, u32)>>;
 
 /// The switch.
@@ -330,7 +330,7 @@ impl OneSwitch {
                     reports.push(report);
                 }
                 Step::Done => return reports,
-                Step::Install(_) | Step::Trial { .. } => panic!("{id} is no module"),
+                Step::Install(_) | Step::Trial { .. } => panic!("{id} is not a module"),
             }
         }
     }

@@ -35,7 +35,7 @@ pub fn through_ovs(root: PathBuf) {
     let site = lab.memory("ovs", &Wiring::of_machine().unwrap()).unwrap();
     ovs.start(&site).unwrap();
     let Access::OpenFlow { channel } = ovs.ready(PATIENCE).unwrap() else {
-        panic!("it is told by OpenFlow");
+        panic!("it has an OpenFlow channel");
     };
     let flow = ["add-flow", channel.as_str(), "in_port=1,actions=output:2"];
     let said = Command::new("ovs-ofctl").args(flow).output().unwrap();
@@ -133,7 +133,7 @@ fn greet(one: &mut Box<dyn Port>, two: &mut Box<dyn Port>, peer: &mut dyn Peer) 
             }
         }
         if clock::now().0 - start.0 > PATIENCE.as_nanos() as u64 {
-            panic!("nothing comes through: {:?}, {:?}", peer.check(), peer.counters());
+            panic!("no frame comes through: {:?}, {:?}", peer.check(), peer.counters());
         }
     }
     unreachable!("a frame comes through, or patience ends")

@@ -127,7 +127,7 @@ impl Player<'_> {
             }),
             _ => None,
         });
-        let told = told.ok_or("it does not tell its time of day")?;
+        let told = told.ok_or("the switch does not report its time of day")?;
         let nanos = i128::from(told.seconds) * 1_000_000_000 + i128::from(told.nanoseconds);
         let nanos = (nanos + i128::from(after_ms) * 1_000_000).max(0);
         let (seconds, nanoseconds) = (nanos / 1_000_000_000, nanos % 1_000_000_000);

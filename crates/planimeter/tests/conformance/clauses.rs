@@ -65,7 +65,7 @@ fn clause(text: &str, line: &str, cases: &[Case]) -> Result<Clause, String> {
     Ok(clause)
 }
 
-/// Returns whether a name matches a pattern in which `*` stands for any characters.
+/// Returns whether a name matches a pattern with `*` for any characters.
 pub fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

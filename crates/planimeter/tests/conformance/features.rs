@@ -76,7 +76,7 @@ impl FeaturesChange {
         let mut rows = Vec::new();
         for (table, changes) in &self.rows {
             let row = told.iter().find(|row| row.table == *table).or(told.first());
-            let row = row.ok_or("the switch tells of no table")?;
+            let row = row.ok_or("the switch reports no table")?;
             let mut row = TableFeatures { table: *table, command: self.command, ..row.clone() };
             changes.iter().try_for_each(|change| change.make(&mut row))?;
             rows.push(row);

@@ -130,7 +130,7 @@ pub fn text() -> String {
 fn head(out: &mut String, name: &str, clauses: &str, versions: &str, covers: &str) {
     let written =
         write!(out, "\ncase {name}\nclause {clauses}\nversions {versions}\ncovers {covers}\n");
-    written.expect("a string takes everything");
+    written.expect("writing to a string succeeds");
 }
 
 fn line(out: &mut String, text: &str) {
@@ -175,7 +175,7 @@ fn masked(row: &Row, number: usize, covers: &str, out: &mut String) {
         Some(value & crate::words::value(*field, mask).ok()?)
     };
     let (Some(hit), Some(miss)) = (masks(has), masks(other)) else {
-        panic!("{field} has a mask that cannot be read")
+        panic!("{field} has an invalid mask")
     };
     for (name, bits, hits) in [("masked", hit, true), ("masked_apart", miss, false)] {
         head(out, &format!("match_{field}_{name}_{number}"), CLAUSES, versions, covers);
@@ -248,7 +248,8 @@ fn needed(row: &Row) -> String {
     row.needs
         .split_whitespace()
         .map(|word| {
-            let wanted = crate::words::field_match(word).expect("rows are readable");
+            let wanted =
+                crate::words::field_match(word).expect("the table has valid hexadecimal values");
             let mask = (!wanted.is_exact()).then_some(wanted.mask);
             oxm(wanted.field, wanted.value, mask)
         })
@@ -259,7 +260,7 @@ fn refusing(row: &Row, number: usize, out: &mut String) {
     let Row { field, has, versions, .. } = row;
     let versions = if *versions < "1.2" { "1.2+" } else { versions };
     let clauses = "1.3.5/7.2.3 1.3.5/7.4.4";
-    let Ok(value) = crate::words::value(*field, has) else { panic!("{has} is unreadable") };
+    let Ok(value) = crate::words::value(*field, has) else { panic!("{has} is invalid") };
     let needed = needed(row);
     let mut case = |name: &str, error: &str, bytes: String| {
         let covers = format!("field:{field} error:{error}");

@@ -228,7 +228,7 @@ fn expect(words: &[&str]) -> Result<Expect, String> {
                 message.kind().name() == name && same && has_all(&message.to_string(), &wanted)
             })
         }
-        _ => return Err(format!("nobody can expect {what}")),
+        _ => return Err(format!("unknown expectation {what}")),
     };
     Ok(Expect::Message { text, check })
 }

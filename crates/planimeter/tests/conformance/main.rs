@@ -8,11 +8,7 @@
 //! Arguments that are not options select cases by a part of their name. `--sim` omits tests that need a kernel.
 //! `UPDATE=1` rewrites `docs/openflow-conformance.md`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test may fail where it stands"
-)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic at any place")]
 
 mod act;
 mod ask;
@@ -164,7 +160,7 @@ impl Run {
         let mut ours = || Ok(Box::new(Live::ours(&lab, program)?) as Box<dyn Subject>);
         self.all("ours", cases, live_versions, &mut ours);
         if let Err(need) = need::tool("ovs-vswitchd", "openvswitch-switch") {
-            println!("Open vSwitch is not asked: {need}");
+            println!("Open vSwitch is not tested: {need}");
             self.failed += usize::from(must_not_skip());
             return;
         }
@@ -213,8 +209,8 @@ impl Run {
     }
 }
 
-/// Plays a case on the current subject, or on a new one if it is spent or the case before left it in an unknown
-/// state.
+/// Plays a case on the current subject. Uses a new subject if that is spent, or if the previous
+/// case left it in an unknown state.
 fn play_on(
     kept: &mut Option<Box<dyn Subject>>,
     make: &mut Make,

@@ -121,7 +121,7 @@ impl Player<'_> {
                 break;
             }
         }
-        Err(format!("in vain it was waited until {what}"))
+        Err(format!("timeout while waiting until {what}"))
     }
 
     /// Runs the subject for one turn, and reads all connections.

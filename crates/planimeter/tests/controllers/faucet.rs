@@ -44,7 +44,7 @@ fn check(hardware: &str) {
         asker.ask(asked, OPEN);
     }
     // The list applies to frames from port 1, not to replies of host 2.
-    assert_eq!(one.is_refused(two, REFUSED, OPEN), 0, "the list lets it through");
+    assert_eq!(one.is_refused(two, REFUSED, OPEN), 0, "the access list permits it");
     two.ask(one, REFUSED);
     let came = three.hears_broadcast_of(one, || one.ask(two, OPEN), || four.ask(three, OPEN));
     assert_eq!(came, 0, "a broadcast has left its VLAN");

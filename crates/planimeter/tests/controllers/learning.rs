@@ -59,7 +59,7 @@ pub fn os_ken_in_1_3() {
     assert!(controller.said().contains("ports [1, 2, 3]"), "{}", controller.said());
     let said = controller.said();
     all_reach_all(&rig);
-    assert_eq!(controller.said(), said, "what has been learned needs no controller");
+    assert_eq!(controller.said(), said, "learned flows need no controller");
     assert_eq!(switch.end(), Some(0));
 }
 

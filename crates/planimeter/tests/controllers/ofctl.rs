@@ -126,7 +126,7 @@ fn groups(session: &Session<'_>) {
         assert!(!session.run(&["dump-groups"]).contains("bucket_id:9"));
     }
     session.run(&["del-groups"]);
-    assert_eq!(session.flows(), [""; 0], "flows go with their groups");
+    assert_eq!(session.flows(), [""; 0], "deleting a group deletes its flows");
     assert!(!session.run(&["dump-groups"]).contains("group_id=1"));
 }
 
@@ -143,7 +143,7 @@ fn meters(session: &Session<'_>) {
         session.run(&["meter-features"]);
     }
     session.run(&["del-meters"]);
-    assert_eq!(session.flows(), [""; 0], "flows go with their meters");
+    assert_eq!(session.flows(), [""; 0], "deleting a meter deletes its flows");
 }
 
 fn bundles(session: &Session<'_>) {

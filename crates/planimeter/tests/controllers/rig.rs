@@ -1,7 +1,8 @@
-//! Test rig of a few hosts around a switch, each in a network namespace of its own, and programs next to them.
+//! Test rig of a few hosts around a switch, each in its own network namespace, and programs next to
+//! them.
 //!
-//! Invariant: a wait succeeds or fails the test. A frame that must not arrive is distinguished from a late one by a
-//! later frame that has arrived.
+//! Invariant: a wait succeeds or fails the test. A frame that must not arrive is distinguished from
+//! a late one by a later frame that has arrived.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -65,7 +66,7 @@ impl Host {
                 return;
             }
             let who = (self.number, other.number);
-            assert!(begun.elapsed() < PATIENCE, "no answer on port {port}: {who:?}");
+            assert!(begun.elapsed() < PATIENCE, "no reply on port {port}: {who:?}");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -243,7 +244,7 @@ impl Drop for Program {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            eprintln!("{} said:\n{}", self.name, self.said());
+            eprintln!("output of {}:\n{}", self.name, self.said());
         }
     }
 }

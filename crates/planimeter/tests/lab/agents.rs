@@ -222,7 +222,7 @@ pub fn a_router_with_agents_routes() {
     let sent: Vec<u8> = (0..1u32 << 18).flat_map(u32::to_be_bytes).collect();
     let stream = net.hosts[0].run(|| TcpStream::connect("10.2.0.9:7000")).unwrap();
     stream.unwrap().write_all(&sent).unwrap();
-    assert!(received.join().unwrap() == sent, "other bytes came than were sent");
+    assert!(received.join().unwrap() == sent, "the received bytes differ from the sent ones");
     let mut control = Control::open(&net.place);
     let known = control.state("arp")["neighbours"].as_array().unwrap().len();
     assert_eq!(known, if has_v6 { 4 } else { 2 });
@@ -395,9 +395,9 @@ pub fn a_program_of_ones_own_is_an_agent() {
     let mine = frame(1, [0x88, 0xb5]);
     let back = [&mine[6..12], &mine[..6], &mine[12..]].concat();
     send(one.as_mut(), &mine);
-    assert!(receives(one.as_mut(), &back), "it did not come back");
+    assert!(receives(one.as_mut(), &back), "the frame did not return");
     send(two.as_mut(), &mine);
-    assert!(receives(two.as_mut(), &back), "it did not come back by the other port");
+    assert!(receives(two.as_mut(), &back), "the frame did not return through the other port");
     process.signal("STOP");
     let mut control = Control::open(&net.place);
     let full = in_time(|| {

@@ -1,6 +1,8 @@
-//! Tests of user devices that another process started: our switch, Open vSwitch, and a kernel bridge. The switches
-//! have namespaces of their own, and TCP connections in both directions over a separate cable. The program runs at
-//! the other ends of the cables.
+//! Tests of user devices that another process started: our switch, Open vSwitch, and a kernel
+//! bridge.
+//!
+//! Each switch has its own namespace, and TCP connections in both directions over a separate cable.
+//! The program runs at the other ends of the cables.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -286,7 +288,8 @@ pub fn ofctl_needs() -> Result<(), Need> {
     need::tool("ovs-ofctl", "openvswitch-common").map(drop)
 }
 
-/// Tests Open vSwitch in both directions, with a flow of its own, which is first rejected, then deleted and restored.
+/// Tests Open vSwitch in both directions. Its existing flow is first rejected, then deleted and
+/// restored.
 pub fn open_vswitch_is_a_device() {
     let rack = Rack::new();
     let mut switch = OpenVswitch::default();

@@ -1,5 +1,5 @@
-//! Tests of failures of interfaces and targets during a trial: the failure is named, the run ends in time, and
-//! earlier results are kept and marked.
+//! Tests of failures of interfaces and targets during a trial. The failure is named, the run ends
+//! in time, and earlier results are stored and marked.
 
 use std::fs;
 use std::io::Read;
@@ -135,7 +135,7 @@ pub fn a_target_stands_still() {
     let trials = record["trials"].as_array().unwrap();
     trials.iter().for_each(|trial| assert_eq!(trial["frames_unexplained"], 0, "{trial}"));
     let waited = |trial: &&Value| trial["duration_ns_drain"].as_u64() > Some(50_000_000);
-    assert!(trials.iter().filter(waited).count() > 0, "no trial was kept open");
+    assert!(trials.iter().filter(waited).count() > 0, "no trial was extended");
     place.assert_clean(&before);
 }
 
@@ -178,7 +178,7 @@ pub fn an_interface_goes_down_during_a_run() {
     };
     // The tester measures itself first, which takes longer on a busy machine.
     let has_measured = || trials().is_some_and(|text| text.lines().count() > 1);
-    assert!((0..4).any(|_| in_time(has_measured)), "no trial ends");
+    assert!((0..4).any(|_| in_time(has_measured)), "no trial has ended");
     let name = take_down(child.id()).expect("the tester has an interface to the bridge");
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
@@ -193,7 +193,7 @@ pub fn an_interface_goes_down_during_a_run() {
     let record = record(&only_run(&runs));
     assert_eq!(record["partial"], true);
     let trials = record["trials"].as_array().unwrap();
-    assert!(trials.len() > 1, "what was measured is gone");
+    assert!(trials.len() > 1, "earlier results are lost");
     // If it went down during a trial, the trial has the counters until then.
     let is_cut = |trial: &&Value| trial["flags"].to_string().contains("interrupted");
     let cut: Vec<&Value> = trials.iter().filter(is_cut).collect();

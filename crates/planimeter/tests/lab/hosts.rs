@@ -25,7 +25,8 @@ fn measured(trial: &Value, name: &str) -> Option<f64> {
     all.iter().find(|it| it["metric"] == name)?["value"].as_f64()
 }
 
-/// Tests client and server; the wait for a packet is so long that none counts as lost because of it.
+/// Tests client and server. The wait for a packet is so long that no packet counts as lost because
+/// of it.
 pub fn client_and_server_exist_twice() {
     let place = Place::new();
     let before = System::now();

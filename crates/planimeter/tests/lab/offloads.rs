@@ -109,7 +109,10 @@ impl Net {
             stream.set_write_timeout(Some(PATIENCE)).unwrap();
             stream.write_all(&sent).unwrap();
             drop(stream);
-            assert!(arrived.join().unwrap() == sent, "other bytes arrived than were sent");
+            assert!(
+                arrived.join().unwrap() == sent,
+                "the received bytes differ from the sent ones"
+            );
         });
     }
 
@@ -160,7 +163,10 @@ impl Net {
         assert!(frames as usize > BYTES / 1500, "{what}: {ports}");
         let repeated = self.retransmitted();
         let repeated_max = RETRANSMITTED_MAX + SEGMENTS_MAX * overflowed;
-        assert!(repeated <= repeated_max, "{what}: {repeated} segments were sent again: {ports}");
+        assert!(
+            repeated <= repeated_max,
+            "{what}: {repeated} segments were retransmitted: {ports}"
+        );
     }
 }
 

@@ -121,7 +121,7 @@ impl Pings {
         let before = self.counts();
         let until = Instant::now() + PATIENCE;
         while self.counts().0 < before.0 + count {
-            assert!(Instant::now() < until, "nothing is sent any more");
+            assert!(Instant::now() < until, "no packet is sent any longer");
             std::thread::sleep(Duration::from_millis(1));
         }
         let now = self.counts();
@@ -214,7 +214,7 @@ fn decoded(path: PathBuf, heard: &Heard) -> (usize, String) {
             }
             file.extend(frame);
         }
-        assert!(rest.is_empty(), "a message is cut off");
+        assert!(rest.is_empty(), "a message is truncated");
     }
     fs::write(&path, file).unwrap();
     let output =
@@ -266,7 +266,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
     assert_eq!(said.code, Some(2));
     assert!(said.errors.contains("lpm.IPv4PrefixTable[41].HopSelector: "), "{}", said.errors);
     let (sent, back) = pings.next(20);
-    assert!(back + 1 >= sent, "{back} of {sent}: an order that was refused changed something");
+    assert!(back + 1 >= sent, "{back} of {sent}: a rejected change had an effect");
     // Many rows in one message.
     let row = |number: u32| {
         let [_, b, c, d] = (number << 4).to_be_bytes();
@@ -301,7 +301,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
     let traced = told(&place, &["trace", "--frame", &hex]);
     assert!(traced.contains("lpm: NormalOut -> nh.PktsIn"), "{traced}");
     assert!(traced.contains("left by port 2"), "{traced}");
-    pings.wait_for("packets pass in the end", |(sent, back)| sent == back);
+    pings.wait_for("packets pass at the end", |(sent, back)| sent == back);
     drop(pings);
     assert!(router.is_running());
     assert_eq!(router.end(), Some(0));

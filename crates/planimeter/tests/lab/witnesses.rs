@@ -124,7 +124,7 @@ pub fn control_channels_are_captured() {
         while let Some(event) = reader.next_event().unwrap() {
             frames += u64::from(matches!(event, packet::capture::Event::Frame(_)));
         }
-        // Hellos, requests and replies, several of which may share a segment.
+        // Hellos, requests and replies. A segment may contain several of them.
         assert!(frames > 10, "{} has {frames} packets", file.display());
     }
 }

@@ -121,12 +121,12 @@ fn cases(are_modules: bool, set: &'static [&'static str]) -> impl Iterator<Item 
 
 /// U18.
 #[test]
-fn of_trials_are_within_30_percent_of_virtual_time() {
+fn estimates_of_trials_are_within_30_percent_of_virtual_time() {
     hold(cases(false, &SLOW_LINK));
 }
 
 /// U18: once is enough, since the number of repeats is exact.
 #[test]
-fn of_modules_are_within_30_percent_of_virtual_time() {
+fn estimates_of_modules_are_within_30_percent_of_virtual_time() {
     hold(cases(true, &["rig=sim", "repeats=1", "seconds=0.1"]));
 }

@@ -60,7 +60,7 @@ fn near(have: f64, want: f64, what: &str) {
 }
 
 #[test]
-fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_claim() {
+fn every_item_has_values_and_a_verdict_for_each_claim() {
     let record = &*STUDY;
     // Switching, routing, tagging; an OpenFlow switch does each.
     let works = [
@@ -116,7 +116,7 @@ fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_c
 }
 
 #[test]
-fn a_program_answers_oam_by_itself_what_a_controller_has_two_messages_for() {
+fn a_program_answers_oam_without_the_two_messages_of_a_controller() {
     let kinds = [program("oam.fe.xml"), TargetKind::Ours];
     let set = ["frame=96", "repeats=1", "samples=50", "rate_max=20000", "step=0.01"];
     let record = measure(&plan(&["gelberger2013/offload"], &kinds, &set, 1));
@@ -138,7 +138,7 @@ fn a_program_answers_oam_by_itself_what_a_controller_has_two_messages_for() {
 }
 
 #[test]
-fn what_has_no_system_says_why_it_is_left_out() {
+fn an_item_without_hosts_states_why_it_is_skipped() {
     let record = &*STUDY;
     let ids: Vec<&str> = record.experiments.iter().map(|it| it.id.as_str()).collect();
     let told: Vec<&str> = (record.experiments.iter())
@@ -150,7 +150,7 @@ fn what_has_no_system_says_why_it_is_left_out() {
 }
 
 #[test]
-fn a_workload_that_costs_nothing_is_told_so() {
+fn a_workload_without_cost_is_reported_as_such() {
     let claims = claims_with_rates(&STUDY);
     let answer = |text: &str, target: &str| {
         let line = claims.iter().find(|line| {

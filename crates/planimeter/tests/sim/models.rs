@@ -15,7 +15,7 @@ pub fn modelled(folder: &Folder, keys: &str) -> TargetKind {
 }
 
 #[test]
-fn a_path_of_set_capacity_is_measured_at_that_and_its_losses_are_accounted_for() {
+fn the_capacity_of_a_path_is_measured_and_its_losses_are_accounted_for() {
     let folder = Folder::new();
     let kind = modelled(
         &folder,
@@ -33,7 +33,7 @@ fn a_path_of_set_capacity_is_measured_at_that_and_its_losses_are_accounted_for()
 }
 
 #[test]
-fn rules_are_changed_as_fast_as_the_agent_takes_them_whatever_is_under_way_and_beforehand() {
+fn flow_mod_rates_are_those_of_the_agent_for_any_number_in_flight() {
     let folder = Folder::new();
     // An agent that takes 100 us for a rule and for a barrier; existing rules make no difference to it.
     let kind = modelled(
@@ -64,7 +64,7 @@ fn rules_are_changed_as_fast_as_the_agent_takes_them_whatever_is_under_way_and_b
 }
 
 #[test]
-fn insertions_of_the_edgecore_take_longer_than_modifications_and_come_in_any_order() {
+fn insertions_of_the_edgecore_take_longer_than_modifications_in_any_order() {
     let kind: TargetKind = "ours:model=edgecore-as5812".parse().unwrap();
     let set = ["rules_count=300", "probes_pps=10000", "repeats=1"];
     let record = measure(&plan(&["oflops2018/fig7a", "oflops2018/fig7b"], &[kind], &set, 1));
@@ -84,7 +84,7 @@ fn insertions_of_the_edgecore_take_longer_than_modifications_and_come_in_any_ord
 }
 
 #[test]
-fn traffic_begins_when_all_entries_act_and_the_same_seed_gives_the_same_record() {
+fn traffic_begins_when_all_entries_are_active_and_the_seed_determines_the_record() {
     let folder = Folder::new();
     let kind = modelled(
         &folder,

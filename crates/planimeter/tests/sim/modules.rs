@@ -170,7 +170,7 @@ impl Module for Rules {
 }
 
 #[test]
-fn an_honest_switch_is_found_honest_in_every_version() {
+fn a_correct_switch_is_found_correct_in_every_version() {
     let resolution = Nanos((f64::from(RULES) / PROBES_PPS * 1e9) as u64);
     for version in [Version::V1_0, Version::V1_3, Version::V1_5] {
         let mut module = Rules::new(version);
@@ -181,7 +181,7 @@ fn an_honest_switch_is_found_honest_in_every_version() {
         for (rule, first) in module.first.iter().enumerate() {
             let batch = rule / BATCH as usize;
             let (sent, answered) = (module.sent[batch], module.answered[batch]);
-            let first = first.expect("every rule was seen to act");
+            let first = first.expect("every rule became active");
             // It becomes active when its barrier is answered, as far as probes can show.
             assert!(first >= answered && first <= answered + resolution, "rule {rule}: {first}");
             assert!(answered > sent && answered <= sent + SERVES_EVERY);
@@ -221,7 +221,7 @@ impl Module for ByHand {
                 desk.send_all(0, (0..8).map(out).collect());
             }
             What::Frame(arrival) => {
-                let probe = arrival.probe.expect("the stage knows its own frames");
+                let probe = arrival.probe.expect("the stage identifies its own frames");
                 assert_eq!((probe.number % 4, probe.is_intact), (probe.place, true));
                 self.1.push(event.at.since(probe.sent_at));
                 if self.1.len() == 8 {
@@ -236,7 +236,7 @@ impl Module for ByHand {
 }
 
 #[test]
-fn frames_in_packet_outs_are_known_again_where_they_come_out() {
+fn frames_in_packet_outs_are_identified_at_their_output() {
     for version in [Version::V1_0, Version::V1_3] {
         let mut module = ByHand(version, Vec::new());
         let report = stage(&mut module);

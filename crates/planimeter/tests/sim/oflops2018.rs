@@ -20,7 +20,7 @@ fn cells(record: &Record, item: &str, name: &'static str) -> usize {
 }
 
 #[test]
-fn every_item_of_the_study_has_its_numbers_and_an_answer_to_each_claim() {
+fn every_item_of_the_study_has_values_and_a_verdict_for_each_claim() {
     let record = study(&["frame=96,1472", "sizes=96,1472", "capacity=1G"]);
     // Two sizes at two rates each.
     assert_eq!(cells(&record, "oflops2018/fig6a", "latency_ns_p50"), 4);

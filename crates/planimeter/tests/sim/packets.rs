@@ -67,7 +67,7 @@ fn check_rates(run: &ModuleRun, names: [&'static str; 2]) {
 }
 
 #[test]
-fn packet_ins_take_as_long_and_come_as_fast_as_the_switch_is_slow() {
+fn packet_ins_have_the_delay_and_rate_of_the_switch() {
     for (version, buffer) in CASES {
         let set =
             ["frame=512", "samples=100", "step=0.1", "rate_max=100000", SERVICE, version, buffer];
@@ -83,7 +83,7 @@ fn packet_ins_take_as_long_and_come_as_fast_as_the_switch_is_slow() {
 }
 
 #[test]
-fn frames_come_back_through_the_controller_whether_the_switch_keeps_them_or_not() {
+fn frames_return_through_the_controller_with_and_without_buffers() {
     for (version, buffer) in CASES {
         let set =
             ["frame=96", "samples=100", "step=0.1", "rate_max=100000", SERVICE, version, buffer];
@@ -111,7 +111,7 @@ fn each_flow_is_set_up_by_its_first_frame() {
 }
 
 #[test]
-fn packet_outs_come_out_at_once() {
+fn packet_outs_leave_immediately() {
     for version in VERSIONS {
         let set = ["frame=96", "samples=100", "step=0.02", "rate_max=20000", version];
         let record = run("packet-out", &set);
@@ -125,7 +125,7 @@ fn packet_outs_come_out_at_once() {
 }
 
 #[test]
-fn echoes_are_answered_at_rest_and_at_work() {
+fn echo_requests_are_answered_when_idle_and_under_load() {
     for version in VERSIONS {
         let load = "load_pps=25000";
         let record = run("echo-delay", &["echoes=50", "payload=64", load, SERVICE, version]);
@@ -139,7 +139,7 @@ fn echoes_are_answered_at_rest_and_at_work() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_before_the_barrier_is_answered() {
+fn invalid_flow_mods_are_rejected_before_the_barrier_reply() {
     for version in VERSIONS {
         let record = run("error-delay", &["samples=20", version]);
         // No error, or a wrong port, table or action; sent alone and after other flow-mods.
@@ -158,7 +158,7 @@ fn what_cannot_be_done_is_refused_before_the_barrier_is_answered() {
 }
 
 #[test]
-fn messages_that_are_done_at_once_are_done_as_fast_as_they_are_asked_for() {
+fn messages_without_cost_have_the_requested_rate() {
     for version in VERSIONS {
         let set = ["under_way=0,4", "rate_max=5000", "step=0.02", version];
         let record = run("control-rate", &set);
@@ -172,7 +172,7 @@ fn messages_that_are_done_at_once_are_done_as_fast_as_they_are_asked_for() {
 }
 
 #[test]
-fn abuse_costs_a_switch_that_answers_at_once_nothing_and_no_other_controller() {
+fn malformed_messages_cost_a_fast_switch_nothing() {
     for version in VERSIONS {
         let set = ["flood_per_s=20000", "probes_pps=30000", "time=0.05", version];
         let record = run("abuse", &set);

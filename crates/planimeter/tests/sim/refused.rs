@@ -45,7 +45,7 @@ const WHY: &str = "all that was to follow: the switch refused 115072 of 131072 f
                    flow_mod_failed/table_full";
 
 #[test]
-fn others_and_other_experiments_go_on() {
+fn other_targets_and_experiments_continue() {
     let plan =
         plan(&["forwarding-rate", "bianco2010/fig4"], &[TargetKind::Ours, small()], &["load=5"], 1);
     let record = measure(&plan);
@@ -58,7 +58,7 @@ fn others_and_other_experiments_go_on() {
 }
 
 #[test]
-fn an_element_is_left_out_where_more_ports_are_needed_than_its_program_declares() {
+fn an_element_with_too_few_ports_is_skipped() {
     let element = program("bridge.fe.xml");
     let kinds = [element, TargetKind::Bridge];
     let record = measure(&plan(&["bianco2010/fig9", "bianco2010/fig10"], &kinds, &["load=5"], 1));
@@ -75,7 +75,7 @@ fn an_element_is_left_out_where_more_ports_are_needed_than_its_program_declares(
 }
 
 #[test]
-fn a_run_that_goes_on_says_it_once() {
+fn a_resumed_run_reports_a_skip_once() {
     let plan = plan(&["forwarding-rate"], &[TargetKind::Ours, small()], &[], 1);
     let folder = Folder::new();
     // The last trial is not run.
@@ -90,7 +90,7 @@ fn a_run_that_goes_on_says_it_once() {
 }
 
 #[test]
-fn a_run_in_which_nothing_can_be_measured_fails_with_the_reason() {
+fn a_run_without_any_measurement_fails_with_the_reason() {
     let set = ["table=exact", "entries=20000"];
     let plan = plan(&["forwarding-rate"], &[small()], &set, 1);
     let (folder, stop) = (Folder::new(), Arc::new(AtomicBool::new(false)));

@@ -29,7 +29,7 @@ fn value(report: &StageReport, name: &str) -> f64 {
 }
 
 #[test]
-fn a_switch_that_stands_still_under_load_is_silent_for_as_long() {
+fn a_stall_of_the_switch_under_load_is_the_longest_silence() {
     // Entries are active immediately; the quiet time ends after 50 ms, the observed time after 100 ms.
     for (after_ms, quiet_ms, loaded_ms) in [(20, 7.0, 0.0), (70, 0.0, 7.0)] {
         let vice = Vice::StandsStill(Nanos::from_millis(after_ms), Nanos::from_millis(7));
@@ -57,7 +57,7 @@ fn found(record: &Record, name: &str) -> f64 {
 }
 
 #[test]
-fn every_load_ends_and_says_what_it_did() {
+fn every_load_ends_and_reports_its_messages() {
     let set = [SMALL, &["repeats=1"]].concat();
     let record = measure(&plan(&["control-stall"], &[TargetKind::Ours], &set, 1));
     assert_eq!(record.trials.len(), 7);
@@ -76,7 +76,7 @@ fn every_load_ends_and_says_what_it_did() {
 }
 
 #[test]
-fn a_switch_that_holds_less_is_measured_with_what_it_holds() {
+fn a_smaller_switch_is_measured_with_the_entries_that_fit() {
     let mut model = Model::default();
     model.capacity.rules = 120;
     let set = settings(&["load=dump"]);
@@ -97,7 +97,7 @@ fn a_switch_without_bundles_fails_that_load_with_its_reason() {
 }
 
 #[test]
-fn a_load_that_takes_too_long_is_told_as_not_finished() {
+fn a_load_that_takes_too_long_is_reported_as_unfinished() {
     let mut model = Model::default();
     model.agent.flow_mod_ns = 20_000_000;
     let set = settings(&["load=adds", "entries=5", "adds=200"]);

@@ -13,7 +13,7 @@ const SECRETS: &str = "user = \"watcher\"\nauth_password = \"correct horse\"\n\
 /// Checks that every trial's agent counted what the tester's ports sent and received.
 fn assert_counted(record: &Record) {
     for trial in &record.trials {
-        let witness = trial.witness.as_ref().expect("each trial has a witness");
+        let witness = trial.witness.as_ref().expect("each trial has agent counters");
         assert_eq!(witness.problems, Vec::<String>::new(), "{witness:?}");
         let (sent, received) = (witness.frames_sent, witness.frames_received);
         assert_eq!((witness.frames_in, witness.frames_out), (Some(sent), Some(received)));
@@ -24,7 +24,7 @@ fn assert_counted(record: &Record) {
 }
 
 #[test]
-fn a_trial_has_a_witness_that_counts_what_was_sent() {
+fn the_agent_of_a_trial_counts_all_sent_frames() {
     let set = [
         "snmp=lab",
         "service_ns=2000",
@@ -45,7 +45,7 @@ fn a_trial_has_a_witness_that_counts_what_was_sent() {
 }
 
 #[test]
-fn a_module_has_one_too_and_its_numbers_are_the_modules() {
+fn the_agent_of_a_module_counts_its_frames() {
     let mut plan =
         plan(&["echo-delay"], &[TargetKind::Ours], &["snmp=lab", "repeats=1", "payload=64"], 3);
     plan.parameters.witness.credentials = witness::credentials(SECRETS).unwrap();
@@ -73,7 +73,7 @@ fn a_module_has_one_too_and_its_numbers_are_the_modules() {
 }
 
 #[test]
-fn the_same_is_measured_with_a_witness_as_without() {
+fn results_are_the_same_with_and_without_an_agent() {
     let outcomes = |set: &[&str]| {
         let set = [set, &["repeats=1", "payload=64"]].concat();
         let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &set, 3));
@@ -89,12 +89,12 @@ fn the_same_is_measured_with_a_witness_as_without() {
 }
 
 #[test]
-fn control_channels_have_stamps_of_the_simulation_where_they_are_asked_for() {
+fn control_channels_have_simulated_timestamps_on_request() {
     let set = ["control_capture=stamps", "repeats=1", "payload=64"];
     let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &set, 3));
     for trial in &record.trials {
         let module = trial.module.as_ref().unwrap();
-        let wire = module.wire.as_ref().expect("it was asked for");
+        let wire = module.wire.as_ref().expect("the capture was requested");
         assert_eq!(wire.stamps, Some(ClockSource::Virtual));
         let received = wire.received.as_ref().unwrap();
         assert_eq!((received.count, received.ns_max), (module.messages_received, 0));

@@ -44,7 +44,7 @@ impl Faults {
     /// Checks that a value contains the ground truth within its error, which is at most `half_max`.
     fn hidden(&mut self, report: &StageReport, name: &str, truth: f64, half_max: f64) {
         let Some(found) = said(report, name) else {
-            return self.0.push(format!("{name} is not told"));
+            return self.0.push(format!("{name} is missing"));
         };
         let (value, half) = (found.value, found.half_width.unwrap());
         let holds = (value - truth).abs() <= half + ROUNDING * truth.abs();
@@ -84,7 +84,7 @@ fn measure(model: &Model, settings: &[(&str, String)], seed: u64) -> StageReport
 }
 
 #[test]
-fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
+fn batches_of_any_size_and_interval_are_found_or_reported_as_unresolved() {
     let mut told = 0;
     check("batches", |draw, seed| {
         let batch = scaled(draw, 1, 500);
@@ -114,7 +114,7 @@ fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
             faults.hidden(&report, "batch_interval_ns_mean", interval as f64, half);
         } else {
             let is_possible = pause as f64 > TOLD_ROUNDS * round + WAY_NS;
-            faults.check(!is_possible, || format!("a pause of {pause} ns is not told"));
+            faults.check(!is_possible, || format!("a pause of {pause} ns is not reported"));
             let hidden = said(&report, "pause_hidden_ns_max").map_or(0.0, |found| found.value);
             faults.check(hidden >= pause as f64, || format!("{hidden} ns hide no {pause} ns"));
         }
@@ -129,7 +129,7 @@ fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
         );
         (words, faults)
     });
-    println!("batches: told of {told}");
+    println!("batches: reported for {told}");
 }
 
 /// Returns the number of rules at another position than in the order sent (figure 8b).
@@ -141,8 +141,7 @@ fn displaced(report: &StageReport) -> usize {
 /// Tests 48 of 1,000 rules every 12 ms, with an initial probe round of 10 ms. A former version reported 119 every 43
 /// ms.
 #[test]
-fn batches_that_come_about_as_often_as_probes_are_found_at_the_defaults_and_order_is_drawn_as_it_is()
- {
+fn batches_near_the_probe_interval_and_their_order_are_found_at_the_defaults() {
     for order in [0, 1] {
         let hardware = Hardware {
             insert_ns: 80_000,
@@ -191,7 +190,7 @@ fn early_for_one(draw: &mut Draw) -> (Model, usize, u64, f64) {
 }
 
 #[test]
-fn barriers_that_are_early_for_one_operation_are_found_by_how_much_and_for_no_other() {
+fn barriers_early_for_one_operation_are_found_for_that_one_only() {
     let (mut accused, mut judged, mut detected) = (0, 0, 0);
     check("early for one operation", |draw, seed| {
         let (model, late, rules, gap) = early_for_one(draw);
@@ -206,26 +205,27 @@ fn barriers_that_are_early_for_one_operation_are_found_by_how_much_and_for_no_ot
                 faults.hidden(&report, "barrier_gap_ns_max", gap, half);
                 detected += u64::from(premature.value > 0.0);
                 let is_possible = gap > 2.0 * round + WAY_NS;
-                faults
-                    .check(premature.value > 0.0 || !is_possible, || format!("{deed} is not late"));
+                faults.check(premature.value > 0.0 || !is_possible, || {
+                    format!("{deed}: the early barrier is not detected")
+                });
                 continue;
             }
             judged += 1;
             let latest = said(&report, "barrier_gap_ns_max").unwrap();
             let is_accused = premature.value > 0.0 || latest.value > latest.half_width.unwrap();
             accused += u64::from(is_accused);
-            faults.check(!is_accused, || format!("{deed} is accused"));
+            faults.check(!is_accused, || format!("{deed} is wrongly reported as early"));
         }
         (format!("{} late by {gap} ns, {rules} rules", DEEDS[late]), faults)
     });
     println!(
-        "early for one operation: {detected} shown by probes, {accused} of {judged} honest ones accused"
+        "early for one operation: {detected} detected by probes, {accused} of {judged} correct ones reported as early"
     );
     assert!(accused * 100 <= judged, "{accused} of {judged}");
 }
 
 #[test]
-fn barriers_that_are_early_now_and_then_are_found_by_repeating_the_update() {
+fn occasionally_early_barriers_are_found_by_repeated_updates() {
     let count = cases("TRUTH_CASES_ACTIVATION", 10);
     // Rules become active so shortly after the barrier reply that few probes fall in between.
     let detected = |updates: &str, lateness: u64| {

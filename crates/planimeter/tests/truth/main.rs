@@ -95,7 +95,7 @@ fn faults(case: &Case, said: &Said, rig: &SimRig<Wire>) -> Vec<String> {
     check(have == want, format!("repeated {have} of {want}"));
     check(said.reordered == done.reordered, format!("{} of {done:?}", said.reordered));
     check(said.wrong == 0, format!("wrong {}", said.wrong));
-    // Frames that are held until others have passed have a longer delay.
+    // Frames that wait until others have passed have a longer delay.
     if case.kind != Kind::Reorder {
         let mean = mean_of(&said.means).unwrap();
         check(mean.contains(case.ns_mean()), format!("{mean:?} without {}", case.ns_mean()));
@@ -107,7 +107,7 @@ fn faults(case: &Case, said: &Said, rig: &SimRig<Wire>) -> Vec<String> {
 }
 
 #[test]
-fn what_links_do_is_found_within_the_stated_error() {
+fn link_properties_are_found_within_the_stated_error() {
     let (count, mut missed) = (cases(), Vec::new());
     for seed in 0..count {
         let case = Case::draw(seed, GAP);
@@ -142,7 +142,7 @@ fn check_stall(case: &Case, said: &Said) {
             let (stalls, ns) = (said.stalls, case.delay.fixed.0);
             assert_eq!((stalls.count, stalls.ns_longest), (1, span.0), "{case:?}");
             let found = said.delays.ns_min().zip(said.delays.ns_max());
-            assert_eq!(found, Some((ns, ns)), "{case:?}: a stall stands among the delays");
+            assert_eq!(found, Some((ns, ns)), "{case:?}: a stall counts as a delay");
             // Nothing is sent in this time: frames in flight arrive while the tester stalls.
             let under_way = ns.min(span.0) / GAP.0;
             assert!(stalls.delays_unknown.abs_diff(under_way) <= 1, "{case:?}: {stalls:?}");
@@ -151,7 +151,7 @@ fn check_stall(case: &Case, said: &Said) {
 }
 
 #[test]
-fn percentiles_of_a_scatter_are_found_within_their_intervals() {
+fn percentiles_of_random_delays_are_found_within_their_intervals() {
     let scatters = (0..cases()).map(|seed| Case::draw(seed, GAP));
     let (mut found, mut count) = (0, 0);
     for case in scatters.filter(|case| case.kind == Kind::Jitter) {
@@ -189,7 +189,7 @@ fn a_rate_limit_is_found_within_the_width_of_the_goal() {
 }
 
 #[test]
-fn ten_searches_over_a_link_that_loses_now_and_then_agree_within_the_width() {
+fn ten_searches_over_a_link_with_random_loss_agree_within_the_width() {
     let goal = Goal {
         duration_initial: Nanos::from_millis(50),
         duration_final: Nanos::from_millis(50),
@@ -207,7 +207,7 @@ fn ten_searches_over_a_link_that_loses_now_and_then_agree_within_the_width() {
 }
 
 #[test]
-fn a_stall_of_two_milliseconds_is_no_latency() {
+fn a_stall_of_two_milliseconds_is_not_a_latency() {
     let ns = 700_000;
     let delay = DelayOptions { fixed: Nanos(ns), ..DelayOptions::default() };
     let case = Case { delay, ..Case::draw(0, GAP) };

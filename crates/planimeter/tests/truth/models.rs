@@ -43,11 +43,11 @@ pub fn cases(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Returns what is wrong with the report of a hidden value, if anything.
+/// Returns the error in the report of a hidden value, if there is one.
 fn fault(hidden: &Hidden, report: &StageReport) -> Option<String> {
     let Hidden { name, truth, probes } = *hidden;
     let Some(found) = said(report, name) else {
-        return Some(format!("{name} is not told of {truth}: {}", report.ended));
+        return Some(format!("{name} is missing for {truth}: {}", report.ended));
     };
     let (value, half) = (found.value, found.half_width.unwrap_or(f64::INFINITY));
     let is_within = (value - truth).abs() <= half + ROUNDING * truth.abs();
@@ -139,22 +139,22 @@ fn early(draw: &mut Draw, about: u64) -> Case {
 }
 
 #[test]
-fn a_barrier_that_is_early_by_about_a_millisecond_is_found_out() {
+fn a_barrier_reply_early_by_about_a_millisecond_is_detected() {
     check("early by 1 ms", |draw, _| early(draw, MS));
 }
 
 #[test]
-fn a_barrier_that_is_early_by_about_ten_milliseconds_is_found_out() {
+fn a_barrier_reply_early_by_about_ten_milliseconds_is_detected() {
     check("early by 10 ms", |draw, _| early(draw, 10 * MS));
 }
 
 #[test]
-fn a_barrier_that_is_early_by_about_400_milliseconds_is_found_out() {
+fn a_barrier_reply_early_by_about_400_milliseconds_is_detected() {
     check("early by 400 ms", |draw, _| early(draw, 400 * MS));
 }
 
 #[test]
-fn a_barrier_that_is_early_by_about_four_seconds_is_found_out() {
+fn a_barrier_reply_early_by_about_four_seconds_is_detected() {
     check("early by 4 s", |draw, _| early(draw, 4_000 * MS));
 }
 
@@ -176,7 +176,7 @@ fn batched(draw: &mut Draw, is_shuffled: bool) -> (Model, u64) {
 }
 
 #[test]
-fn batches_are_found_with_their_size_and_their_interval() {
+fn batches_are_found_with_their_size_and_interval() {
     check("batches", |draw, seed| {
         let (model, rules) = batched(draw, shuffles(seed));
         let (pps, half) = probes(rules, 2 * MS);
@@ -225,7 +225,7 @@ fn tau(order: &[u64], counts: impl Fn(u64, u64) -> bool) -> f64 {
 }
 
 #[test]
-fn an_order_that_is_shuffled_within_batches_is_found_as_it_was() {
+fn an_order_shuffled_within_batches_is_found() {
     check("order", |draw, seed| {
         let (model, rules) = batched(draw, shuffles(seed));
         let (pps, _) = probes(rules, model.hardware.insert_ns);
@@ -267,7 +267,7 @@ fn shuffles(seed: u64) -> bool {
 }
 
 #[test]
-fn what_an_insertion_costs_and_each_entry_that_is_moved_for_it_is_found() {
+fn the_costs_of_insertions_and_moved_entries_are_found() {
     check("moves", |draw, seed| {
         let rules = draw.between(150, 300);
         let (insert_ns, move_ns) = (draw.between(200_000, 800_000), draw.between(2_000, 20_000));
@@ -300,7 +300,7 @@ fn what_an_insertion_costs_and_each_entry_that_is_moved_for_it_is_found() {
 }
 
 #[test]
-fn a_table_is_found_as_large_as_it_is() {
+fn the_capacity_of_a_table_is_found() {
     check("capacity", |draw, _| {
         let rules = draw.between(20, 400);
         let batch = draw.between(1, 40);
@@ -327,7 +327,7 @@ fn a_table_is_found_as_large_as_it_is() {
 }
 
 #[test]
-fn what_flow_statistics_cost_for_each_rule_is_found() {
+fn the_cost_of_flow_statistics_per_rule_is_found() {
     check("statistics", |draw, _| {
         let rules = draw.between(50, 400);
         let mut model = Model { paths: paths(draw), ..Model::default() };
@@ -382,7 +382,7 @@ fn a_limit_on_packet_ins_is_found() {
 }
 
 #[test]
-fn installation_by_the_first_packet_is_found_and_how_long_it_takes() {
+fn installation_by_the_first_packet_and_its_duration_are_found() {
     check("first packet", |draw, seed| {
         let rules = draw.between(5, 12);
         let (insert_ns, link_pps) = (draw.between(10_000, 100_000), draw.between(10_000, 100_000));
@@ -482,7 +482,7 @@ const ACCUSATIONS: [&str; 3] =
     ["rules_premature_ratio", "stale_frames", "leaked_after_barrier_frames"];
 
 #[test]
-fn an_honest_switch_is_never_accused() {
+fn a_correct_switch_is_never_reported_as_early() {
     let mut judged = 0;
     let count = cases("TRUTH_CASES_HONEST", 60);
     for seed in 0..count {

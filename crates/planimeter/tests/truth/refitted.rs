@@ -169,7 +169,7 @@ fn stated(fitted: &Fit, deed: &str, rules: f64) -> f64 {
 }
 
 #[test]
-fn a_fitted_model_that_is_measured_again_shows_what_was_measured() {
+fn a_fitted_model_reproduces_the_measurement() {
     let count = cases("TRUTH_CASES_ACTIVATION", 4);
     let (mut values, mut missed, mut wrong) = (0u64, Vec::new(), 0u64);
     for seed in 0..count {
@@ -196,7 +196,9 @@ fn a_fitted_model_that_is_measured_again_shows_what_was_measured() {
                     .iter()
                     .find(|it| it.metric.name() == name && it.point.value == x);
                 let Some(same) = same else {
-                    missed.push(format!("{seed} {deed} {name} at {x} is not told again"));
+                    missed.push(format!(
+                        "{seed} {deed} {name} at {x} is missing in the second measurement"
+                    ));
                     continue;
                 };
                 let halves = cell.resolution.unwrap_or(0.0) + same.resolution.unwrap_or(0.0);

@@ -62,7 +62,7 @@ fn mean_ns(path: &Path, bytes: u64) -> f64 {
 }
 
 #[test]
-fn intervals_of_round_trips_hold_what_is_set_for_each_type_and_size() {
+fn intervals_of_round_trips_contain_the_true_value_for_each_type_and_size() {
     let count: u64 =
         std::env::var("TRUTH_CASES_TRIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
     // By type, for cells and for single runs: the number of intervals, and of those that contain the mean.
@@ -117,7 +117,7 @@ fn intervals_of_round_trips_hold_what_is_set_for_each_type_and_size() {
         }
         whole += u64::from(misses == 0);
     }
-    println!("{whole} of {count} tables held in all their cells; missed:\n{}", missed.join("\n"));
+    println!("{whole} of {count} tables are correct in all cells; missed:\n{}", missed.join("\n"));
     for (name, kinds) in TYPES.iter().zip(held) {
         for (kind, (all, good)) in ["cells", "runs"].iter().zip(kinds) {
             println!("{name}: {good} of {all} {kind}");

@@ -87,7 +87,7 @@ fn cases(usual: u64) -> u64 {
 }
 
 #[test]
-fn rewrites_are_done_late_unstable_or_not_done_as_the_switch_does_them() {
+fn rewrites_are_reported_as_performed_late_unstable_or_missing() {
     let (mut honest, mut accused, mut others, mut missed) = (0, 0, 0, Vec::new());
     for seed in 0..cases(20) {
         let (truth, mut switch) = draw(seed);
@@ -98,7 +98,7 @@ fn rewrites_are_done_late_unstable_or_not_done_as_the_switch_does_them() {
         // The first two kinds rewrite nothing.
         for kind in 2..KINDS {
             let repeats: Vec<&StageReport> = reports.iter().skip(kind).step_by(KINDS).collect();
-            let found = quorum(&repeats).expect("no rewrite is refused");
+            let found = quorum(&repeats).expect("no rewrite is rejected");
             let late: Vec<_> =
                 repeats.iter().filter_map(|report| said(report, "late_ns")).collect();
             let is_right = match truth {
@@ -177,7 +177,7 @@ fn late_switches_are_not_accused_by_actions_matches_and_capacity() {
 }
 
 #[test]
-fn rules_that_are_accepted_and_not_installed_are_missing() {
+fn accepted_rules_that_are_not_installed_are_reported_as_missing() {
     let mut switch = OneSwitch::like(&Model::default(), 1).flawed(Flaw::IgnoresRules(4));
     let set = ["rules_bound=100", "version=1.3", "patience=0.5"].map(String::from);
     let report = &switch.run("table-capacity", &set, 1)[0];

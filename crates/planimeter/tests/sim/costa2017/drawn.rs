@@ -165,7 +165,7 @@ pub fn with(folder: &Folder, seed: u64, layout: Layout, signs: &[Sign]) -> Drawn
         let mut path = calm(chance, base_ns, rules);
         let mut put = |name: &str, value: f64| {
             let found = path.iter_mut().find(|(known, _)| *known == name);
-            found.expect("a calm path says all").1 = value;
+            found.expect("a path without signs is complete").1 = value;
         };
         if has(Sign::Tail) {
             put("slow_percent", chance.between(2.5, 12.0));
@@ -224,10 +224,10 @@ struct Keys(String);
 impl Keys {
     fn say(&mut self, section: &str, rows: &[(&'static str, f64)]) {
         let text = &mut self.0;
-        writeln!(text, "[{section}]").expect("memory takes it");
+        writeln!(text, "[{section}]").expect("writing to a string succeeds");
         for (name, value) in rows.iter().filter(|(_, value)| *value >= 0.5) {
             writeln!(text, "{name} = {{ value = {value:.0}, source = \"assumed\" }}")
-                .expect("memory takes it");
+                .expect("writing to a string succeeds");
         }
     }
 }

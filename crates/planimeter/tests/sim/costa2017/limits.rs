@@ -29,7 +29,7 @@ fn bears(record: &Record, kind: TargetKind) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn as_many_messages_are_found_as_a_model_takes_and_it_bears_nearly_as_many() {
+fn the_sustained_message_rate_is_that_of_the_model() {
     let [stable, small] = [Folder::new(), Folder::new()];
     let kind = modelled(&stable, AGENT);
     // In any case, half of the added rules are rejected.
@@ -41,7 +41,7 @@ fn as_many_messages_are_found_as_a_model_takes_and_it_bears_nearly_as_many() {
     let of = |kind: TargetKind, name: &str| {
         let metric = Metric::Named(Name::read(name).unwrap());
         let cell = record.cells_of("costa2017/messages", kind.name(), metric).next();
-        cell.unwrap_or_else(|| panic!("{name} is not told")).value
+        cell.unwrap_or_else(|| panic!("{name} is missing")).value
     };
     for (word, truth) in [("flow_mod", RULES_PER_S), ("port_stats", STATISTICS_PER_S)] {
         let told = |what: &str| of(kind, &format!("{word}_{what}"));
@@ -75,7 +75,7 @@ fn near_its_limit(vice: Vice) -> StageReport {
 }
 
 #[test]
-fn a_switch_that_fails_near_its_limit_is_said_to() {
+fn a_switch_that_fails_near_its_limit_is_reported() {
     let value = |report: &StageReport, name: &str| said(report, name).map(|it| it.value);
     // About 0.2 s are for the limit, the next two seconds are near it.
     let silent = near_its_limit(Vice::FallsSilent(Nanos::from_millis(1200)));
@@ -89,11 +89,11 @@ fn a_switch_that_fails_near_its_limit_is_said_to() {
     assert_eq!(value(&leaving, "lost_count"), Some(1.0));
     let why = said(&leaving, "lost_count").unwrap().note.clone().unwrap();
     assert!(why.starts_with("near"), "{why}");
-    assert_eq!(value(&leaving, "beyond_answered_ratio"), None, "it never came to that");
+    assert_eq!(value(&leaving, "beyond_answered_ratio"), None, "the fault did not occur");
 }
 
 #[test]
-fn statistics_whose_pieces_never_end_are_given_up_and_the_run_goes_on() {
+fn endless_statistics_replies_are_abandoned_and_the_run_continues() {
     let set = ["pace=0.05", "requests=2", "heavy_pps=1000", "patience=0.2", "rules_bound=20"];
     let mut switch = OneSwitch::like(&Model::default(), 1).with(Vice::NeverEnds);
     let reports = switch.run("costa2017/table7", &set.map(String::from), 1);

@@ -35,7 +35,7 @@ fn judged(record: &Record, kind: TargetKind) -> Vec<Judged> {
 }
 
 #[test]
-fn the_way_of_every_match_is_told_of_the_nine_switches() {
+fn the_path_of_every_match_is_decided_for_the_nine_switches() {
     let kinds: Vec<TargetKind> = NINE.iter().map(|(name, ..)| known(name)).collect();
     let types = "match_types=port,mac,ip,udp_port,exact";
     // More than the HP's hardware holds, so that the last rule is not in hardware.
@@ -59,7 +59,7 @@ fn the_way_of_every_match_is_told_of_the_nine_switches() {
         ["Where does your switch stand?", "By hardware or by software?", "What it really has"];
     assert_eq!(titles, wanted);
     let spoken = judged(&all, known("hp-2920")).pop().unwrap().evidence.join("; ");
-    assert!(spoken.contains("some did not fit"), "{spoken}");
+    assert!(spoken.contains("some rules did not fit"), "{spoken}");
 }
 
 /// Runs all measurements that decide the path, on all of these switches.
@@ -83,7 +83,7 @@ fn wrong(record: &Record, drawn: &Drawn) -> Vec<Judged> {
 }
 
 #[test]
-fn of_switches_that_were_never_seen_nine_in_ten_are_told_right() {
+fn nine_of_ten_unknown_switches_are_classified_correctly() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let cases = number("PATH_CASES").unwrap_or(12);
     let first = number("PATH_FIRST").unwrap_or(FRESH);
@@ -102,12 +102,12 @@ fn of_switches_that_were_never_seen_nine_in_ten_are_told_right() {
             faults.extend((!wrong.is_empty()).then(told));
         }
     }
-    println!("draws {seeds:?}: {right} of {cases} told right\n{}", faults.join("\n"));
+    println!("draws {seeds:?}: {right} of {cases} correct\n{}", faults.join("\n"));
     assert!(cases > 0 && 10 * right >= 9 * cases, "{right} of {cases}:\n{}", faults.join("\n"));
 }
 
 #[test]
-fn one_sign_by_itself_is_enough_and_is_named() {
+fn one_sign_alone_is_sufficient_and_named() {
     let cases = [
         (Sign::Slow, "one way"),
         (Sign::Tail, "99th percentile"),
@@ -136,7 +136,7 @@ fn one_sign_by_itself_is_enough_and_is_named() {
 }
 
 #[test]
-fn claims_are_put_to_the_models_of_their_switches() {
+fn claims_are_evaluated_for_the_models_of_their_switches() {
     let kinds = ["hp-2920", "hp-2920,mode=legacy", "extreme-x460"].map(known);
     let set = ["packets=100", "open_pps=0", "wait=0.02", "repeats=3", "rewrites=published"];
     let items = [
@@ -160,7 +160,7 @@ fn claims_are_put_to_the_models_of_their_switches() {
             line.claim.item == item && line.targets.contains(&name)
         };
         let found: Vec<_> = claims.iter().filter(of).map(|line| &line.verdict).collect();
-        assert!(!found.is_empty(), "no claim of {item} is put to {target}");
+        assert!(!found.is_empty(), "no claim of {item} is evaluated for {target}");
         found.contains(&&Verdict::Holds)
     };
     for (item, target) in [
