@@ -32,11 +32,23 @@ use ports::port::{Port, PortCounters, PortError, PortFacts};
 use serde_json::Value;
 
 const TESTS: [Test<Need>; 5] = [
-    ("what_arrived_is_captured_until_the_program_is_interrupted", needs, interrupted),
-    ("an_interface_that_goes_down_ends_the_capture_and_keeps_the_file", needs, goes_down),
-    ("a_capture_by_af_xdp_stamps_where_frames_enter", xdp_needs, by_xdp),
-    ("two_interfaces_are_captured_into_one_file", needs, two_interfaces),
-    ("a_stall_of_the_tester_is_not_taken_for_delay", xdp_needs, stalls),
+    (
+        "received_frames_are_captured_until_an_interrupt",
+        needs,
+        received_frames_are_captured_until_an_interrupt,
+    ),
+    (
+        "an_interface_that_goes_down_ends_the_capture_with_a_valid_file",
+        needs,
+        an_interface_that_goes_down_ends_the_capture_with_a_valid_file,
+    ),
+    (
+        "a_capture_over_af_xdp_has_timestamps_of_reception",
+        xdp_needs,
+        a_capture_over_af_xdp_has_timestamps_of_reception,
+    ),
+    ("two_interfaces_are_captured_into_one_file", needs, two_interfaces_are_captured_into_one_file),
+    ("a_stall_of_the_tester_is_not_a_delay", xdp_needs, a_stall_of_the_tester_is_not_a_delay),
 ];
 
 const FRAMES: u64 = 1_000;
@@ -155,7 +167,7 @@ fn account(said: &Said) -> Value {
     serde_json::from_str(&said.output).unwrap_or_else(|error| panic!("{error}: {said:?}"))
 }
 
-fn interrupted() {
+fn received_frames_are_captured_until_an_interrupt() {
     let place = Place::new();
     let child = place.capture(&["--port", "afpacket:cable2", "--write", "out.pcapng", "--json"]);
     place.send();
@@ -170,7 +182,7 @@ fn interrupted() {
     assert_eq!((&of_type["frames"], &of_type["bytes"]), (&FRAMES.into(), &bytes.into()));
 }
 
-fn goes_down() {
+fn an_interface_that_goes_down_ends_the_capture_with_a_valid_file() {
     let place = Place::new();
     let child = place.capture(&["--port", "afpacket:cable2", "--write", "out.pcap"]);
     place.send();
@@ -183,7 +195,7 @@ fn goes_down() {
     assert_all(&place.path().join("out.pcap"));
 }
 
-fn by_xdp() {
+fn a_capture_over_af_xdp_has_timestamps_of_reception() {
     let place = Place::new();
     let port = "xdp:cable2,stamps=kernel";
     let ends = FRAMES.to_string();
@@ -196,7 +208,7 @@ fn by_xdp() {
     assert_all(&place.path().join("out.pcapng"));
 }
 
-fn two_interfaces() {
+fn two_interfaces_are_captured_into_one_file() {
     let place = Place::new();
     let ports = ["--port", "afpacket:cable1", "--port", "afpacket:cable2"];
     let child = place.capture(&[&ports[..], &["--write", "out.pcapng", "--json"]].concat());
@@ -255,7 +267,7 @@ ip_destination = "10.0.1.1"
 "#;
 
 /// Runs the same trial with each source of timestamps: only timestamps of this program are affected by its own stall.
-fn stalls() {
+fn a_stall_of_the_tester_is_not_a_delay() {
     let place = Place::new();
     for (spec, source) in [
         ("xdp:cable2,stamps=kernel", Clock::XdpProgram),

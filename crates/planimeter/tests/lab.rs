@@ -59,119 +59,187 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const TESTS: [Test<Need>; 61] = [
-    ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
-    ("every_tagger_puts_the_tag_on_that_it_should", tagging_needs, every_tagger_tags),
-    ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
+    ("every_target_forwards", ovs_needs, every_target_forwards),
+    ("every_tagger_adds_the_correct_tag", tagging_needs, every_tagger_adds_the_correct_tag),
+    ("two_flows_enter_by_two_ports", ovs_needs, two_flows_enter_by_two_ports),
     (
         "a_python_module_receives_packet_ins_of_open_vswitch",
         ovs_needs,
         scripts::a_python_module_receives_packet_ins_of_open_vswitch,
     ),
     (
-        "an_open_vswitch_is_a_target_by_its_prefix",
+        "open_vswitch_is_selected_by_its_prefix",
         scripts::prefix_needs,
-        scripts::an_open_vswitch_is_a_target_by_its_prefix,
+        scripts::open_vswitch_is_selected_by_its_prefix,
     ),
-    ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
-    ("bridges_with_four_ports_are_measured", lab_needs, bridges_with_four_ports),
-    ("a_soak_tells_of_memory_and_drift", lab_needs, a_soak_tells),
-    ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
-    ("an_early_interruption_is_one_too", lab_needs, an_early_interruption_is_one_too),
-    ("a_killed_run_is_swept_by_the_doctor", lab_needs, a_killed_run_is_swept_by_the_doctor),
-    ("a_killed_run_is_swept_by_the_next", lab_needs, a_killed_run_is_swept_by_the_next),
-    ("without_open_vswitch_its_package_is_named", mount_needs, without_open_vswitch),
-    ("without_rights_they_are_named", user_needs, without_rights),
-    ("a_switch_that_cannot_start_says_why", tap_needs, a_switch_that_cannot_start),
-    ("a_hostile_controller_harms_nobody_else", tap_needs, a_hostile_controller),
-    ("a_hostile_client_of_the_control_socket", tap_needs, a_hostile_client),
-    ("a_socket_that_a_dead_switch_left_is_taken_over", tap_needs, a_stale_socket),
-    ("a_switch_ends_cleanly_when_asked", tap_needs, a_switch_ends_cleanly),
-    ("an_interface_that_vanishes_is_told", tap_needs, a_vanishing_interface),
-    ("frames_come_through_ovs_on_dpdk", dpdk_needs, frames_come_through_ovs),
-    ("frames_come_through_testpmd", pmd_needs, frames_come_through_testpmd),
-    ("targets_over_shared_memory_account_for_frames", memif_needs, targets_over_shared_memory),
-    ("bridges_learn_before_they_are_measured", memif_needs, bridges_learn),
-    ("controllers_measure_switches_over_shared_memory", dpdk_needs, controllers_measure),
-    ("targets_by_af_xdp_account_for_frames", xdp_needs, targets_by_af_xdp),
-    ("switches_without_a_link_in_common", both_needs, joining::switches_without_a_link_in_common),
-    ("a_path_over_two_switches", ovs_needs, joining::a_path_over_two_switches),
-    ("a_capture_file_is_sent_over_veth", lab_needs, a_capture_file_is_sent),
-    ("an_interface_that_goes_down_while_sending", lab_needs, disturbed::an_interface_goes_down),
+    ("all_tests_of_rfc_2544_are_measured", lab_needs, all_tests_of_rfc_2544_are_measured),
+    ("bridges_with_four_ports_are_measured", lab_needs, bridges_with_four_ports_are_measured),
+    ("a_soak_test_reports_memory_and_drift", lab_needs, a_soak_test_reports_memory_and_drift),
     (
-        "an_interface_that_goes_down_during_a_run",
-        enter_needs,
-        disturbed::an_interface_goes_down_during_a_run,
+        "an_interrupted_run_leaves_nothing_behind",
+        lab_needs,
+        an_interrupted_run_leaves_nothing_behind,
     ),
-    ("a_target_that_floods_is_borne", lab_needs, disturbed::a_target_floods),
-    ("a_target_that_stands_still_is_waited_for", lab_needs, disturbed::a_target_stands_still),
+    (
+        "a_run_can_be_interrupted_during_calibration",
+        lab_needs,
+        a_run_can_be_interrupted_during_calibration,
+    ),
+    ("doctor_cleans_up_after_a_killed_run", lab_needs, doctor_cleans_up_after_a_killed_run),
+    (
+        "the_next_run_cleans_up_after_a_killed_run",
+        lab_needs,
+        the_next_run_cleans_up_after_a_killed_run,
+    ),
+    (
+        "without_open_vswitch_its_package_is_named",
+        mount_needs,
+        without_open_vswitch_its_package_is_named,
+    ),
+    ("missing_privileges_are_named", user_needs, missing_privileges_are_named),
+    (
+        "a_switch_that_cannot_start_reports_the_reason",
+        tap_needs,
+        a_switch_that_cannot_start_reports_the_reason,
+    ),
+    (
+        "a_hostile_controller_does_not_affect_others",
+        tap_needs,
+        a_hostile_controller_does_not_affect_others,
+    ),
+    (
+        "a_hostile_control_client_does_not_affect_others",
+        tap_needs,
+        a_hostile_control_client_does_not_affect_others,
+    ),
+    ("a_stale_socket_is_replaced", tap_needs, a_stale_socket_is_replaced),
+    ("a_switch_ends_cleanly_on_a_signal", tap_needs, a_switch_ends_cleanly_on_a_signal),
+    ("a_removed_interface_is_reported", tap_needs, a_removed_interface_is_reported),
+    ("frames_pass_open_vswitch_on_dpdk", dpdk_needs, frames_pass_open_vswitch_on_dpdk),
+    ("frames_pass_testpmd", pmd_needs, frames_pass_testpmd),
+    (
+        "targets_over_shared_memory_account_for_frames",
+        memif_needs,
+        targets_over_shared_memory_account_for_frames,
+    ),
+    ("bridges_learn_before_they_are_measured", memif_needs, bridges_learn_before_they_are_measured),
+    (
+        "controllers_measure_switches_over_shared_memory",
+        dpdk_needs,
+        controllers_measure_switches_over_shared_memory,
+    ),
+    ("targets_over_af_xdp_account_for_frames", xdp_needs, targets_over_af_xdp_account_for_frames),
+    (
+        "switches_without_a_common_link_are_measured",
+        both_needs,
+        joining::switches_without_a_common_link_are_measured,
+    ),
+    (
+        "a_path_over_two_switches_is_measured",
+        ovs_needs,
+        joining::a_path_over_two_switches_is_measured,
+    ),
+    ("a_capture_file_is_sent_over_veth", lab_needs, a_capture_file_is_sent_over_veth),
+    (
+        "an_interface_that_goes_down_while_sending_is_reported",
+        lab_needs,
+        disturbed::an_interface_that_goes_down_while_sending_is_reported,
+    ),
+    (
+        "an_interface_that_goes_down_during_a_run_is_reported",
+        enter_needs,
+        disturbed::an_interface_that_goes_down_during_a_run_is_reported,
+    ),
+    ("a_target_that_floods_is_handled", lab_needs, disturbed::a_target_that_floods_is_handled),
+    (
+        "the_drain_is_extended_for_a_stalled_target",
+        lab_needs,
+        disturbed::the_drain_is_extended_for_a_stalled_target,
+    ),
     ("streams_are_sent_until_interrupted", lab_needs, streams_are_sent_until_interrupted),
     (
-        "a_foreign_snmp_agent_counts_every_frame",
+        "an_external_snmp_agent_counts_every_frame",
         witnesses::agent_needs,
-        witnesses::a_foreign_agent_counts_every_frame,
+        witnesses::an_external_snmp_agent_counts_every_frame,
     ),
     ("control_channels_are_captured", ovs_needs, witnesses::control_channels_are_captured),
-    ("a_switch_of_ours_is_a_device", lab_needs, devices::a_switch_of_ours_is_a_device),
-    ("open_vswitch_is_a_device", devices::ofctl_needs, devices::open_vswitch_is_a_device),
+    ("our_switch_is_measured_as_a_device", lab_needs, devices::our_switch_is_measured_as_a_device),
     (
-        "a_device_is_measured_by_two_ports_and_by_three",
-        lab_needs,
-        devices::a_device_is_measured_by_two_ports_and_by_three,
+        "open_vswitch_is_measured_as_a_device",
+        devices::ofctl_needs,
+        devices::open_vswitch_is_measured_as_a_device,
     ),
     (
-        "a_device_has_numbers_of_its_own_and_speaks_tls",
+        "a_device_is_measured_with_two_and_three_ports",
         lab_needs,
-        devices::a_device_has_numbers_of_its_own_and_speaks_tls,
+        devices::a_device_is_measured_with_two_and_three_ports,
+    ),
+    (
+        "a_device_with_other_port_numbers_is_measured_over_tls",
+        lab_needs,
+        devices::a_device_with_other_port_numbers_is_measured_over_tls,
     ),
     (
         "the_control_channel_of_a_device_is_captured",
         lab_needs,
         devices::the_control_channel_of_a_device_is_captured,
     ),
-    ("a_bridge_is_a_device", lab_needs, devices::a_bridge_is_a_device),
-    ("a_router_is_a_device", lab_needs, devices::a_router_is_a_device),
+    ("a_bridge_is_measured_as_a_device", lab_needs, devices::a_bridge_is_measured_as_a_device),
+    ("a_router_is_measured_as_a_device", lab_needs, devices::a_router_is_measured_as_a_device),
     (
-        "what_is_wrong_with_a_device_is_told",
+        "device_errors_are_reported_with_a_hint",
         lab_needs,
-        devices::what_is_wrong_with_a_device_is_told,
+        devices::device_errors_are_reported_with_a_hint,
     ),
-    ("client_and_server_exist_twice", lab_needs, hosts::client_and_server_exist_twice),
-    ("other_links_have_no_hosts", lab_needs, hosts::other_links_have_no_hosts),
     (
-        "a_window_and_a_frame_size_are_what_was_asked_for",
+        "client_and_server_measure_all_targets",
+        lab_needs,
+        hosts::client_and_server_measure_all_targets,
+    ),
+    ("other_links_support_no_hosts", lab_needs, hosts::other_links_support_no_hosts),
+    (
+        "the_requested_window_and_frame_size_apply",
         hosts::iperf_needs,
-        transfers::a_window_and_a_frame_size_are_what_was_asked_for,
+        transfers::the_requested_window_and_frame_size_apply,
     ),
-    ("a_bridge_carries_merged_frames", offloads::needs, offloads::a_bridge_carries_merged_frames),
-    ("a_router_carries_merged_frames", offloads::needs, offloads::a_router_carries_merged_frames),
+    ("a_bridge_forwards_merged_frames", offloads::needs, offloads::a_bridge_forwards_merged_frames),
+    ("a_router_forwards_merged_frames", offloads::needs, offloads::a_router_forwards_merged_frames),
     (
-        "a_switch_carries_merged_frames_and_rewrites_them",
+        "a_switch_rewrites_and_forwards_merged_frames",
         offloads::needs,
-        offloads::a_switch_carries_merged_frames_and_rewrites_them,
+        offloads::a_switch_rewrites_and_forwards_merged_frames,
     ),
     ("mininet_measures_with_iperf", offloads::mininet_needs, offloads::mininet_measures_with_iperf),
-    ("iperf3_makes_the_load_of_statistics", hosts::iperf_needs, hosts::iperf_makes_the_load),
+    (
+        "iperf3_generates_the_load_of_statistics",
+        hosts::iperf_needs,
+        hosts::iperf3_generates_the_load_of_statistics,
+    ),
     (
         "a_router_is_reprogrammed_over_forces",
         programmed::needs,
         programmed::a_router_is_reprogrammed_over_forces,
     ),
-    ("a_running_element_is_looked_at", lab_needs, observed::a_running_element_is_looked_at),
-    ("a_router_with_agents_routes", agents::host_needs, agents::a_router_with_agents_routes),
+    ("a_running_element_is_inspected", lab_needs, observed::a_running_element_is_inspected),
+    ("a_router_with_agents_forwards", agents::host_needs, agents::a_router_with_agents_forwards),
     (
         "continuity_is_checked_with_open_vswitch",
         agents::cfm_needs,
         agents::continuity_is_checked_with_open_vswitch,
     ),
-    ("elements_measure_each_other", lab_needs, agents::elements_measure_each_other),
     (
-        "a_program_of_ones_own_is_an_agent",
-        agents::host_needs,
-        agents::a_program_of_ones_own_is_an_agent,
+        "elements_measure_the_delay_between_them",
+        lab_needs,
+        agents::elements_measure_the_delay_between_them,
     ),
-    ("programs_come_by_http", agents::host_needs, agents::programs_come_by_http),
-    ("programs_come_by_ethernet", lab_needs, agents::programs_come_by_ethernet),
-    ("an_absent_snmp_agent_is_a_warning", lab_needs, witnesses::an_absent_agent_is_a_warning),
+    (
+        "an_external_program_is_an_agent",
+        agents::host_needs,
+        agents::an_external_program_is_an_agent,
+    ),
+    ("programs_are_loaded_over_http", agents::host_needs, agents::programs_are_loaded_over_http),
+    ("programs_are_loaded_over_ethernet", lab_needs, agents::programs_are_loaded_over_ethernet),
+    ("a_missing_snmp_agent_is_a_warning", lab_needs, witnesses::a_missing_snmp_agent_is_a_warning),
 ];
 
 fn main() -> ExitCode {
@@ -250,11 +318,11 @@ fn both_needs() -> Result<(), Need> {
     xdp_needs()
 }
 
-fn frames_come_through_ovs() {
+fn frames_pass_open_vswitch_on_dpdk() {
     shared_memory::through_ovs(Folder::new().0.join("run"));
 }
 
-fn frames_come_through_testpmd() {
+fn frames_pass_testpmd() {
     shared_memory::through_testpmd(Folder::new().0.join("run"));
 }
 
@@ -390,7 +458,7 @@ fn every_target_forwards() {
 }
 
 /// Tests every target that tags, with each tag checked on the wire, and programs that bridge and route.
-fn every_tagger_tags() {
+fn every_tagger_adds_the_correct_tag() {
     let place = Place::new();
     let before = System::now();
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe");
@@ -425,7 +493,7 @@ fn every_tagger_tags() {
 }
 
 /// Tests every target with a third port, over a nominal link so slow that all targets carry both flows.
-fn two_flows_come_in() {
+fn two_flows_enter_by_two_ports() {
     let place = Place::new();
     let before = System::now();
     let targets = ["ours", "bridge", "router", "linux-bridge", "linux-router", "ovs"];
@@ -482,7 +550,7 @@ fn results_of(outcomes: &[Value], id: &str, metric: &str) -> usize {
 }
 
 /// Tests all six tests on a switch, and a reset on a kernel target.
-fn rfc_2544_is_measured() {
+fn all_tests_of_rfc_2544_are_measured() {
     let set = ["frame=512", "seconds=0.1", "repeats=1", "capacity=20M", "resolution=0.2"];
     let targets = ["ours", "linux-bridge"];
     let (outcomes, summary) = standard(&["rfc2544", "--link", "veth"], &targets, &set);
@@ -508,7 +576,7 @@ fn rfc_2544_is_measured() {
 }
 
 /// Tests full-mesh traffic and address tables over veth; our bridge also over shared memory.
-fn bridges_with_four_ports() {
+fn bridges_with_four_ports_are_measured() {
     let set = [
         "frame=512",
         "seconds=0.1",
@@ -544,7 +612,7 @@ fn bridges_with_four_ports() {
 }
 
 /// Tests a series with flow-mods and with changing addresses, and the memory of processes.
-fn a_soak_tells() {
+fn a_soak_test_reports_memory_and_drift() {
     let set = ["soak_seconds=3", "repeats=1", "capacity=20M", "flow_mods_per_s=500"];
     let (_, summary) = standard(&["soak", "--link", "veth"], &["ours", "bridge"], &set);
     for target in ["ours", "bridge"] {
@@ -555,13 +623,13 @@ fn a_soak_tells() {
 
 /// Tests every target over shared memory, with traffic over several entries. The state of Open vSwitch's caches is
 /// recorded before each of its trials, and both switches report their cycles.
-fn targets_over_shared_memory() {
+fn targets_over_shared_memory_account_for_frames() {
     let targets = ["ours", "bridge", "router", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"];
     account_for_frames("memif", &targets);
 }
 
 /// Tests our bridge, and Open vSwitch as a bridge, after they learned the traffic's stations.
-fn bridges_learn() {
+fn bridges_learn_before_they_are_measured() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec!["run", "forwarding-rate", "--link", "memif", "--effort", "quick"];
@@ -590,7 +658,7 @@ fn bridges_learn() {
     }
 }
 
-fn targets_by_af_xdp() {
+fn targets_over_af_xdp_account_for_frames() {
     account_for_frames("veth:xdp", &["ours", "bridge", "ovs-dpdk", "direct"]);
 }
 
@@ -633,7 +701,7 @@ fn account_for_frames(link: &str, targets: &[&str]) {
 }
 
 /// Every experiment with a controller, on our switch and on Open vSwitch, with few flows.
-fn controllers_measure() {
+fn controllers_measure_switches_over_shared_memory() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec!["run", "flow-mod-rate", "flow-mod-impact", "flow-stats-dump"];
@@ -686,7 +754,7 @@ fn long_run(place: &Place) -> (Child, BufReader<impl Read>) {
     (child, errors)
 }
 
-fn an_interrupted_run_leaves_nothing() {
+fn an_interrupted_run_leaves_nothing_behind() {
     let place = Place::new();
     let before = System::now();
     let (mut child, mut errors) = long_run(&place);
@@ -703,7 +771,7 @@ fn an_interrupted_run_leaves_nothing() {
 }
 
 /// Tests an interruption while the tester itself is measured.
-fn an_early_interruption_is_one_too() {
+fn a_run_can_be_interrupted_during_calibration() {
     let place = Place::new();
     let before = System::now();
     let mut child = place
@@ -736,7 +804,7 @@ fn kill(place: &Place, before: &System) {
     assert_eq!(place.left().0.len(), 1, "a killed run leaves its folder");
 }
 
-fn a_killed_run_is_swept_by_the_doctor() {
+fn doctor_cleans_up_after_a_killed_run() {
     let place = Place::new();
     let before = System::now();
     kill(&place, &before);
@@ -752,7 +820,7 @@ fn a_killed_run_is_swept_by_the_doctor() {
     assert!(again.output.contains("the killed run left no folder"), "{}", again.output);
 }
 
-fn a_killed_run_is_swept_by_the_next() {
+fn the_next_run_cleans_up_after_a_killed_run() {
     let place = Place::new();
     let before = System::now();
     kill(&place, &before);
@@ -775,7 +843,7 @@ fn a_killed_run_is_swept_by_the_next() {
 }
 
 /// Tests a run without Open vSwitch: a mount that only this run sees hides the programs.
-fn without_open_vswitch() {
+fn without_open_vswitch_its_package_is_named() {
     let place = Place::new();
     let before = System::now();
     let switch = need::tool("ovs-vswitchd", "openvswitch-switch").unwrap();
@@ -799,7 +867,7 @@ fn without_open_vswitch() {
     place.assert_clean(&before);
 }
 
-fn without_rights() {
+fn missing_privileges_are_named() {
     let folder = Folder::new();
     // The program may be in a folder that other users cannot enter; a copy is not.
     let program = folder.0.join("planimeter");
@@ -968,7 +1036,7 @@ fn streams_are_sent_until_interrupted() {
     }
 }
 
-fn a_capture_file_is_sent() {
+fn a_capture_file_is_sent_over_veth() {
     let place = Place::new();
     let (namespace, _cable) = with_cable();
     fs::write(place.path().join("trace.pcapng"), capture_file()).unwrap();
@@ -996,7 +1064,7 @@ fn a_capture_file_is_sent() {
     assert!((1_998..2_020).contains(&frames), "{port}");
 }
 
-fn a_switch_that_cannot_start() {
+fn a_switch_that_cannot_start_reports_the_reason() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let _busy = namespace.run(|| TcpListener::bind("0.0.0.0:6699")).unwrap().unwrap();
@@ -1056,7 +1124,7 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     ]
 }
 
-fn a_hostile_controller() {
+fn a_hostile_controller_does_not_affect_others() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let mut switch = Element::start(
@@ -1097,7 +1165,7 @@ fn flood(socket: &Path) {
 }
 
 /// Tests that an endless line is not stored, and that other clients get replies at the same time.
-fn a_hostile_client() {
+fn a_hostile_control_client_does_not_affect_others() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let arguments = ["bridge", "--port", "1=tap:t0", "--control", "control"];
@@ -1172,7 +1240,7 @@ fn memory_kib(pid: u32) -> u64 {
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-fn a_stale_socket() {
+fn a_stale_socket_is_replaced() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let arguments = ["switch", "--port", "1=tap:t0", "--listen", "punix:socket"];
@@ -1186,7 +1254,7 @@ fn a_stale_socket() {
     assert_eq!(contents(place.path()), ["run"]);
 }
 
-fn a_switch_ends_cleanly() {
+fn a_switch_ends_cleanly_on_a_signal() {
     let place = Place::new();
     for kind in ["switch", "bridge"] {
         let namespace = Namespace::create().unwrap();
@@ -1204,7 +1272,7 @@ fn a_switch_ends_cleanly() {
 }
 
 /// Tests that the loss of a port's interface is reported, and that the other ports continue.
-fn a_vanishing_interface() {
+fn a_removed_interface_is_reported() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let mut arguments = vec!["bridge", "--port", "1=tap:t0", "--port", "2=tap:t1"];

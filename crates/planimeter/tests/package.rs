@@ -22,11 +22,11 @@ use common::Folder;
 use one_by_one::Test;
 
 const TESTS: &[Test<String>] = &[
-    ("imports_with_nothing_else", needs, imports_with_nothing_else),
-    ("its_own_tests_pass", needs, its_own_tests_pass),
-    ("its_types_hold", needs, its_types_hold),
+    ("the_package_imports_without_dependencies", needs, the_package_imports_without_dependencies),
+    ("the_tests_of_the_package_pass", needs, the_tests_of_the_package_pass),
+    ("the_type_annotations_are_valid", needs, the_type_annotations_are_valid),
     ("the_tutorial_runs", needs, the_tutorial_runs),
-    ("the_guides_lines_run", needs, the_guides_lines_run),
+    ("the_code_of_the_guide_runs", needs, the_code_of_the_guide_runs),
 ];
 
 fn main() -> ExitCode {
@@ -123,7 +123,7 @@ fn python() -> Command {
     command
 }
 
-fn imports_with_nothing_else() {
+fn the_package_imports_without_dependencies() {
     let environment = environment();
     let script = "import planimeter; print(planimeter.Switch().version)";
     let mut command = Command::new(environment.join("bin/python"));
@@ -133,13 +133,13 @@ fn imports_with_nothing_else() {
     assert!(said.contains("replay"), "{said}");
 }
 
-fn its_own_tests_pass() {
+fn the_tests_of_the_package_pass() {
     // Not in the source folder, which Python would find before the installed package.
     let tests = root().join("python/tests");
     done(python().args(["-m", "unittest", "discover"]).current_dir(tests));
 }
 
-fn its_types_hold() {
+fn the_type_annotations_are_valid() {
     let cache = Folder::new();
     let mut command = python();
     command.args(["-m", "mypy", "--cache-dir"]).arg(&cache.0);
@@ -149,7 +149,7 @@ fn its_types_hold() {
 }
 
 /// Runs the code of the guide's page about Python as one script.
-fn the_guides_lines_run() {
+fn the_code_of_the_guide_runs() {
     let page = std::fs::read_to_string(root().join("docs/guide/python.md")).unwrap();
     let blocks = page.split("```python run\n").skip(1);
     let script: String = blocks.map(|rest| rest.split("```").next().unwrap()).collect();

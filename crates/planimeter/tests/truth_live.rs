@@ -45,10 +45,14 @@ use ports::wrap::fault::{FaultCounters, FaultOptions};
 use results::record::Interval;
 
 const TESTS: [Test<Need>; 4] = [
-    ("links_between_shared_memory", || Ok(()), links_between_shared_memory),
-    ("links_between_interfaces", veth_needs, links_between_interfaces),
-    ("models_over_shared_memory", lab_needs, models_over_shared_memory),
-    ("models_over_interfaces", veth_needs, models_over_interfaces),
+    (
+        "links_between_shared_memory_are_measured",
+        || Ok(()),
+        links_between_shared_memory_are_measured,
+    ),
+    ("links_between_interfaces_are_measured", veth_needs, links_between_interfaces_are_measured),
+    ("models_over_shared_memory_are_measured", lab_needs, models_over_shared_memory_are_measured),
+    ("models_over_interfaces_are_measured", veth_needs, models_over_interfaces_are_measured),
 ];
 
 /// The load of the links' measurement, with frames 50 us apart, and its duration.
@@ -85,11 +89,11 @@ fn lab_needs() -> Result<(), Need> {
     if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
 }
 
-fn models_over_shared_memory() {
+fn models_over_shared_memory_are_measured() {
     living::check("memif", models());
 }
 
-fn models_over_interfaces() {
+fn models_over_interfaces_are_measured() {
     living::check("veth", models());
 }
 
@@ -284,7 +288,7 @@ fn check_counts(case: &Case, said: &Said, done: &FaultCounters) {
     assert_eq!(said.delays.count() + said.stalls.delays_unknown, said.forwarded, "{case:?}");
 }
 
-fn links_between_shared_memory() {
+fn links_between_shared_memory_are_measured() {
     let folder = Folder::new();
     let ends = || {
         let end = |number: u32, role: &str| {
@@ -298,7 +302,7 @@ fn links_between_shared_memory() {
     check("memif", &ends);
 }
 
-fn links_between_interfaces() {
+fn links_between_interfaces_are_measured() {
     let namespace = Namespace::create().unwrap();
     let end = |number: u8| EndSettings {
         namespace: namespace.clone(),

@@ -54,7 +54,7 @@ fn check(hardware: &str) {
     assert_eq!(switch.end(), Some(0));
 }
 
-pub fn forwards_and_refuses() {
+pub fn faucet_forwards_and_filters() {
     check("Open vSwitch");
 }
 

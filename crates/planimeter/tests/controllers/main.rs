@@ -35,7 +35,7 @@ const TESTS: &[Test<String>] = &[
     ("os_ken_learns_in_1_0", os_ken_needs, learning::os_ken_in_1_0),
     ("os_ken_learns_in_1_3", os_ken_needs, learning::os_ken_in_1_3),
     ("ovs_testcontroller_learns", testcontroller_needs, learning::ovs_testcontroller),
-    ("faucet_forwards_and_refuses", faucet_needs, faucet::forwards_and_refuses),
+    ("faucet_forwards_and_filters", faucet_needs, faucet::faucet_forwards_and_filters),
     ("faucet_sets_table_features", faucet_needs, faucet::sets_table_features),
     ("ovs_ofctl_in_every_version", ofctl_needs, ofctl::every_version),
     ("ovs_ofctl_does_not_stop_bridging", ofctl_needs, ofctl::does_not_stop_bridging),

@@ -173,7 +173,7 @@ fn ping(net: &Net, to: &str, hops: u8, bytes: usize, whole: bool) -> String {
 
 /// Tests that the element resolves neighbors without configuration, replies to ARP, and reports frames that it cannot
 /// forward.
-pub fn a_router_with_agents_routes() {
+pub fn a_router_with_agents_forwards() {
     let net = Net::new();
     let _router = net.start(&example("router-agents.fe.xml"), &[]);
     let has_v6 = Path::new("/proc/net/if_inet6").exists();
@@ -292,7 +292,7 @@ pub fn continuity_is_checked_with_open_vswitch() {
 }
 
 /// Tests that two elements detect each other and measure the delay between them, with kernel timestamps at one end.
-pub fn elements_measure_each_other() {
+pub fn elements_measure_the_delay_between_them() {
     let net = Net::new();
     let other = Place::new();
     let program = |own: &str, peer: &str| {
@@ -355,7 +355,7 @@ impl Drop for Ended {
 
 /// Tests that frames pass through a Python program. While it stalls other frames pass, and frames that it does not
 /// accept are counted.
-pub fn a_program_of_ones_own_is_an_agent() {
+pub fn an_external_program_is_an_agent() {
     let net = Net::new();
     let folder = net.place.path().join("agents");
     std::fs::create_dir(&folder).unwrap();
@@ -416,7 +416,7 @@ pub fn a_program_of_ones_own_is_an_agent() {
 }
 
 /// Tests programs over HTTP: rejected with all errors, or loaded in place of the running one.
-pub fn programs_come_by_http() {
+pub fn programs_are_loaded_over_http() {
     let net = Net::new();
     run_in(&net.element, "ip", &["link", "set", "lo", "up"]);
     let _element = net.start(&example("own-agent.fe.xml"), &["--http", "127.0.0.1:8080"]);
@@ -472,7 +472,7 @@ pub fn programs_come_by_http() {
 }
 
 /// Tests that a host loads a program over Ethernet, at the port that the element is configured for.
-pub fn programs_come_by_ethernet() {
+pub fn programs_are_loaded_over_ethernet() {
     let net = Net::new();
     let _element = net.start(&example("own-agent.fe.xml"), &["--ethernet", "1"]);
     let send = |host: usize, file: &str| {

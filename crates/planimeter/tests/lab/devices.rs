@@ -130,7 +130,7 @@ const BOTH: [&str; 2] = ["forwarding-rate", "rule-activation"];
 const RULES: [&str; 2] = ["rules_count=20", "probes_pps=2000"];
 
 /// Tests our switch, first listening, then connecting to the tester.
-pub fn a_switch_of_ours_is_a_device() {
+pub fn our_switch_is_measured_as_a_device() {
     let rack = Rack::new();
     for (words, device) in [
         (["--listen", "ptcp:6653:10.99.0.2"], "openflow:tcp:10.99.0.2:6653,ports=1@dev-1+2@dev-2"),
@@ -145,7 +145,7 @@ pub fn a_switch_of_ours_is_a_device() {
 }
 
 /// Tests one input port and then two: the switch has one table and opens one connection.
-pub fn a_device_is_measured_by_two_ports_and_by_three() {
+pub fn a_device_is_measured_with_two_and_three_ports() {
     let rack = Rack::new();
     let _switch = rack.our_switch(&["--controller", "tcp:10.99.0.1:6653"]);
     let device = "openflow:ptcp:6653:10.99.0.1,ports=1@dev-1+2@dev-2+3@dev-3";
@@ -200,7 +200,7 @@ fn assert_ended(record: &Value, experiments: &[&str]) {
 
 /// Tests a switch over TLS whose ports are not numbered 1, 2, 3: modules, verified rules and tables of the study of
 /// nine switches, which all use ports 1 and 2.
-pub fn a_device_has_numbers_of_its_own_and_speaks_tls() {
+pub fn a_device_with_other_port_numbers_is_measured_over_tls() {
     let rack = Rack::new();
     let [theirs, ours] = credentials(&rack, ["switch", "tester"]);
     let [key, certificate, ca] = &theirs;
@@ -248,7 +248,7 @@ pub fn the_control_channel_of_a_device_is_captured() {
 
 /// Tests a kernel router without neighbor entries: its ports' addresses are resolved, and its ARP requests are
 /// answered.
-pub fn a_router_is_a_device() {
+pub fn a_router_is_measured_as_a_device() {
     let rack = Rack::new();
     let own = |port: u32| PortAddress { port, address: [10, 0, port as u8, 1].into(), length: 24 };
     let mut router = LinuxRouter::new(vec![own(1), own(2)]);
@@ -290,7 +290,7 @@ pub fn ofctl_needs() -> Result<(), Need> {
 
 /// Tests Open vSwitch in both directions. Its existing flow is first rejected, then deleted and
 /// restored.
-pub fn open_vswitch_is_a_device() {
+pub fn open_vswitch_is_measured_as_a_device() {
     let rack = Rack::new();
     let mut switch = OpenVswitch::default();
     switch.start(&rack.site).unwrap();
@@ -333,7 +333,7 @@ pub fn open_vswitch_is_a_device() {
 }
 
 /// Tests a kernel bridge, and an interface that was down and is down again afterwards.
-pub fn a_bridge_is_a_device() {
+pub fn a_bridge_is_measured_as_a_device() {
     let rack = Rack::new();
     let mut bridge = LinuxBridge::new(Duration::from_secs(300));
     bridge.start(&rack.site).unwrap();
@@ -352,7 +352,7 @@ pub fn a_bridge_is_a_device() {
 }
 
 /// Tests that each error in a device's cables, interfaces and address is one line with a hint.
-pub fn what_is_wrong_with_a_device_is_told() {
+pub fn device_errors_are_reported_with_a_hint() {
     let rack = Rack::new();
     let _switch = rack.our_switch(&["--listen", "ptcp:6653:10.99.0.2"]);
     let at = |rest: &str| format!("openflow:tcp:10.99.0.2:{rest}");

@@ -50,7 +50,7 @@ fn ended(mut child: Child) -> Said {
     said
 }
 
-pub fn an_interface_goes_down() {
+pub fn an_interface_that_goes_down_while_sending_is_reported() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let cables = cables(&namespace);
@@ -74,7 +74,7 @@ pub fn an_interface_goes_down() {
 }
 
 /// Tests a bridge with a loop behind it, which forwards every frame endlessly.
-pub fn a_target_floods() {
+pub fn a_target_that_floods_is_handled() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let cables = cables(&namespace);
@@ -110,7 +110,7 @@ pub fn a_target_floods() {
 
 /// Tests that the drain is extended for a target that gets no core for longer than a short trial's drain: no frame is
 /// missing.
-pub fn a_target_stands_still() {
+pub fn the_drain_is_extended_for_a_stalled_target() {
     let place = Place::new();
     let before = System::now();
     let words = ["run", "latency", "--on", "bridge", "--link", "veth", "--effort", "quick"];
@@ -164,7 +164,7 @@ fn take_down(pid: u32) -> Option<String> {
     None
 }
 
-pub fn an_interface_goes_down_during_a_run() {
+pub fn an_interface_that_goes_down_during_a_run_is_reported() {
     let place = Place::new();
     let before = System::now();
     let words = ["run", "forwarding-rate", "--on", "linux-bridge", "--link", "veth"];

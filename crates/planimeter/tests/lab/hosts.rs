@@ -27,7 +27,7 @@ fn measured(trial: &Value, name: &str) -> Option<f64> {
 
 /// Tests client and server. The wait for a packet is so long that no packet counts as lost because
 /// of it.
-pub fn client_and_server_exist_twice() {
+pub fn client_and_server_measure_all_targets() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec!["run", "costa2017/sockets", "--effort", "quick", "--link", "veth"];
@@ -71,7 +71,7 @@ pub fn client_and_server_exist_twice() {
 }
 
 /// Tests that other links support no hosts.
-pub fn other_links_have_no_hosts() {
+pub fn other_links_support_no_hosts() {
     let place = Place::new();
     let said = place.planimeter(&["run", "costa2017/sockets", "--on", "ours", "--link", "memory"]);
     assert_eq!(said.code, Some(2), "{}", said.errors);
@@ -79,7 +79,7 @@ pub fn other_links_have_no_hosts() {
 }
 
 /// Tests that iperf3 reports its load, both at a rate and at full speed, and ends with the run.
-pub fn iperf_makes_the_load() {
+pub fn iperf3_generates_the_load_of_statistics() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec!["run", "costa2017/table7", "--effort", "quick", "--link", "veth"];

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::common::{only_run, record};
 use super::{Place, System};
 
-pub fn switches_without_a_link_in_common() {
+pub fn switches_without_a_common_link_are_measured() {
     let place = Place::new();
     let before = System::now();
     let targets = ["ours", "ovs", "ovs-dpdk", "ours:model=hp-5406zl"];
@@ -56,7 +56,7 @@ const CHAIN: &str = "instrument = [\"first:1\", \"second:1\"]\n\
                      [[switch]]\nname = \"second\"\ntarget = \"ovs\"\n\
                      [[link]]\nbetween = [\"first:2\", \"second:2\"]\n";
 
-pub fn a_path_over_two_switches() {
+pub fn a_path_over_two_switches_is_measured() {
     let place = Place::new();
     let before = System::now();
     fs::write(place.path().join("chain.toml"), CHAIN).unwrap();

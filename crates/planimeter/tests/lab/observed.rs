@@ -74,7 +74,7 @@ fn told(place: &Place, words: &[&str]) -> (String, String) {
     (said.output, said.errors)
 }
 
-pub fn a_running_element_is_looked_at() {
+pub fn a_running_element_is_inspected() {
     let (before, net) = (System::now(), Net::new());
     let bridge = example("bridge.fe.xml");
     let mut element = net.start(&bridge, &["--forces", "punix:forces"]);

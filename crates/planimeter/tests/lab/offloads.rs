@@ -173,7 +173,7 @@ impl Net {
 /// The kinds of port that take frames from an interface.
 const PORTS: [&str; 2] = ["afpacket", "xdp"];
 
-pub fn a_bridge_carries_merged_frames() {
+pub fn a_bridge_forwards_merged_frames() {
     for port in PORTS {
         let net = Net::new(false);
         let mut bridge = net.start("bridge", port, &[]);
@@ -184,7 +184,7 @@ pub fn a_bridge_carries_merged_frames() {
     }
 }
 
-pub fn a_router_carries_merged_frames() {
+pub fn a_router_forwards_merged_frames() {
     for port in PORTS {
         let net = Net::new(true);
         let interface =
@@ -201,7 +201,7 @@ pub fn a_router_carries_merged_frames() {
 
 /// Tests a switch that rewrites TCP and UDP ports in both directions, and with them checksums that senders left to
 /// their interfaces.
-pub fn a_switch_carries_merged_frames_and_rewrites_them() {
+pub fn a_switch_rewrites_and_forwards_merged_frames() {
     for port in PORTS {
         let net = Net::new(false);
         let socket = net.place.path().join("openflow");

@@ -56,7 +56,7 @@ pub fn a_python_module_receives_packet_ins_of_open_vswitch() {
 }
 
 /// Tests a comparison of the system's Open vSwitch with the one below a prefix.
-pub fn an_open_vswitch_is_a_target_by_its_prefix() {
+pub fn open_vswitch_is_selected_by_its_prefix() {
     let folder = Folder::new();
     let words = format!(
         "compare ovs ovs@{PREFIX} --run forwarding-rate --link veth --effort quick --set entries=4 --set frame=64 --set seconds=0.05 \

@@ -14,7 +14,7 @@ fn measured(trial: &Value, name: &str) -> Option<f64> {
 }
 
 /// Tests that the smallest window limits a connection, and that the frames have the requested size.
-pub fn a_window_and_a_frame_size_are_what_was_asked_for() {
+pub fn the_requested_window_and_frame_size_apply() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec![

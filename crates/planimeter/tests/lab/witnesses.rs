@@ -68,7 +68,7 @@ fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
 }
 
 /// Tests an agent that caches its counters for seconds, which `snmp_wait` waits for.
-pub fn a_foreign_agent_counts_every_frame() {
+pub fn an_external_snmp_agent_counts_every_frame() {
     let place = Place::new();
     for (level, text) in CREDENTIALS {
         fs::write(place.path().join("agent.toml"), text).unwrap();
@@ -86,7 +86,7 @@ pub fn a_foreign_agent_counts_every_frame() {
 }
 
 /// Tests an address without an agent, and an agent that does not reply to unknown credentials.
-pub fn an_absent_agent_is_a_warning() {
+pub fn a_missing_snmp_agent_is_a_warning() {
     let place = Place::new();
     for witness in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_wait=0"]) {
         assert_eq!(witness["problems"][0], "nobody listens there", "{witness}");
