@@ -216,10 +216,10 @@ fn an_unusable_script_is_rejected_with_file_and_line() {
     };
     refused("x = (\n", "wrong.py:1: SyntaxError");
     refused("import nowhere\n", "wrong.py:1: ModuleNotFoundError");
-    refused("x = 1\n", "is to have one class derived from planimeter.Module");
+    refused("x = 1\n", "must have one class derived from planimeter.Module");
     let head = "from planimeter import *\nclass A(Module):\n";
     let default = format!("{head}    parameters = [Number('a', 0, 1, default=2)]\n");
-    refused(&default, "wrong.py:3: ValueError: the default 2 of a is not from 0 to 1");
+    refused(&default, "wrong.py:3: ValueError: the default 2 of a is not within 0 to 1");
     refused(&format!("{head}    axis = 'b'\n"), "its axis \"b\" is no parameter");
     refused(&format!("{head}    shows = [{{'title': 'x', 'drawn': ['gap']}}]\n"), "no unit");
     let said = planimeter(&folder.0, &["run", "nowhere.py", "--on", "ours"]);
