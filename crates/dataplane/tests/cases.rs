@@ -37,24 +37,24 @@ fn every_case_gives_its_expected_results() {
 fn check(path: &Path) {
     let text = fs::read_to_string(path).unwrap();
     let mut case = Case::default();
-    let mut told = String::new();
+    let mut reported = String::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('=')) {
-        told += &format!("{line}\n");
+        reported += &format!("{line}\n");
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         let place = format!("{}:{}", path.display(), number + 1);
         for answer in case.run(&Line::new(line, &place)) {
-            told += &format!("= {answer}\n");
+            reported += &format!("= {answer}\n");
         }
     }
     if std::env::var_os("UPDATE").is_some() {
-        return fs::write(path, &told).unwrap();
+        return fs::write(path, &reported).unwrap();
     }
-    for (number, (got, wanted)) in told.lines().zip(text.lines()).enumerate() {
+    for (number, (got, wanted)) in reported.lines().zip(text.lines()).enumerate() {
         assert_eq!(got, wanted, "{}:{}", path.display(), number + 1);
     }
-    assert_eq!(told.lines().count(), text.lines().count(), "{}", path.display());
+    assert_eq!(reported.lines().count(), text.lines().count(), "{}", path.display());
 }
 
 /// State of a running case.

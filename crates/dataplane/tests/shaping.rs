@@ -33,17 +33,17 @@ fn every_case_gives_its_expected_results() {
     for name in ["groups", "meters", "queues"] {
         let path = folder.join(name).with_extension("case");
         let text = fs::read_to_string(&path).unwrap();
-        let (mut case, mut told) = (Case::new(), String::new());
+        let (mut case, mut transcript) = (Case::new(), String::new());
         for line in text.lines().filter(|line| !line.starts_with('=')) {
-            told += &format!("{line}\n");
+            transcript += &format!("{line}\n");
             if !line.is_empty() && !line.starts_with('#') {
-                case.run(line).iter().for_each(|answer| told += &format!("= {answer}\n"));
+                case.run(line).iter().for_each(|answer| transcript += &format!("= {answer}\n"));
             }
         }
         if std::env::var_os("UPDATE").is_some() {
-            fs::write(&path, &told).unwrap();
+            fs::write(&path, &transcript).unwrap();
         } else {
-            assert_eq!(told, text, "{}", path.display());
+            assert_eq!(transcript, text, "{}", path.display());
         }
     }
 }
@@ -167,7 +167,7 @@ impl Case {
             "run" => {
                 let until = Nanos::from_secs_f64(words.0[1].parse().unwrap());
                 self.go_on(until);
-                return self.told();
+                return self.take_output();
             }
             "show" => return self.show(words.0[1]),
             other => panic!("unknown command {other}"),
@@ -209,7 +209,7 @@ impl Case {
             self.collect();
             self.go_on(self.now + gap);
         }
-        self.told()
+        self.take_output()
     }
 
     /// Advances to a time, with a stop whenever frames are due.
@@ -244,7 +244,7 @@ impl Case {
         }
     }
 
-    fn told(&mut self) -> Vec<String> {
+    fn take_output(&mut self) -> Vec<String> {
         let left = std::mem::take(&mut self.left);
         let show = |(name, (frames, bytes))| format!("{name}: {frames} frames, {bytes} bytes");
         left.into_iter().map(show).collect()

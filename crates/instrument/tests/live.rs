@@ -91,8 +91,8 @@ fn every_frame_over_a_live_wire_is_accounted_for() {
         assert_eq!(report.account.unexplained(), 0);
         assert_eq!(report.latency.negative, 0);
         assert_ne!(report.latency.from_sent.ns_min(), Some(0));
-        let told = report.latency.from_sent.count() + report.latency.unknown;
-        assert_eq!(told, report.total.forwarded);
+        let reported = report.latency.from_sent.count() + report.latency.unknown;
+        assert_eq!(reported, report.total.forwarded);
         let (sent, due) = (&report.latency.from_sent, &report.latency.from_scheduled);
         assert!(due.ns_mean() >= sent.ns_mean(), "a frame is never sent before it is due");
         assert_eq!(report.stamps, Clock::UserSpace);

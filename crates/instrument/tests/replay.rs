@@ -103,14 +103,14 @@ fn received_frames_equal_the_captured_bytes_and_gaps() {
         let shift = rows[0].0.0 - heard[0].0.0;
         let heard: Vec<Row> =
             heard.into_iter().map(|(at, bytes)| (at + Nanos(shift), bytes)).collect();
-        let told = [&file, &write("heard.pcapng", &heard)].map(|file| {
+        let reported = [&file, &write("heard.pcapng", &heard)].map(|file| {
             let pcap = file.with_extension("by_editcap.pcap");
             let done =
                 Command::new("editcap").args(["-F", "nsecpcap"]).args([file, &pcap]).status();
             assert!(done.unwrap().success());
             std::fs::read(pcap).unwrap()
         });
-        assert!(told[0] == told[1]);
+        assert!(reported[0] == reported[1]);
         // A replay of that program's file is the same replay.
         let pcap = file.with_extension("by_editcap.pcap");
         let (again, ..) = over_a_wire(&with(Replay::once(1, 0, pcap), trial(Vec::new(), 5_000)));
@@ -145,13 +145,13 @@ fn an_invalid_file_is_rejected_before_any_frame_is_sent() {
         let mut rig = rig(2, common::wire);
         rig.trial(&with(replay, trial(Vec::new(), 1))).unwrap_err()
     };
-    let said = error(Replay::once(4, 0, file.clone())).to_string();
+    let message = error(Replay::once(4, 0, file.clone())).to_string();
     assert!(
-        said.starts_with("replay 4: ") && said.contains("no_capture.pcap: at byte 0"),
-        "{said}"
+        message.starts_with("replay 4: ") && message.contains("no_capture.pcap: at byte 0"),
+        "{message}"
     );
-    let said = error(Replay::once(4, 0, place("nowhere.pcap"))).to_string();
-    assert!(said.contains("nowhere.pcap: No such file"), "{said}");
+    let message = error(Replay::once(4, 0, place("nowhere.pcap"))).to_string();
+    assert!(message.contains("nowhere.pcap: No such file"), "{message}");
     assert!(matches!(error(Replay::once(4, 2, file)), RigError::Unusable(_)));
 }
 

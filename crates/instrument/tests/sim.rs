@@ -382,7 +382,7 @@ fn a_throughput_search_finds_the_link_capacity_within_its_resolution() {
             is_confirmed: true,
             verifications: 0,
         }));
-        let (mut installs, mut told) = (0, 0);
+        let (mut installs, mut reported) = (0, 0);
         drive(
             &mut search,
             &mut rig,
@@ -393,9 +393,9 @@ fn a_throughput_search_finds_the_link_capacity_within_its_resolution() {
             |outcome| {
                 if let Outcome::Trial { report, .. } = outcome {
                     let lost = drops.get();
-                    report.account.drop(Place::Target, "queue_full", lost - told);
+                    report.account.drop(Place::Target, "queue_full", lost - reported);
                     assert_eq!(report.account.unexplained(), 0);
-                    told = lost;
+                    reported = lost;
                 }
             },
         );

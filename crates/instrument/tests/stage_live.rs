@@ -151,7 +151,7 @@ fn a_module_measures_a_switch_over_a_socket_and_ports() {
     });
     assert_eq!(report.ended, Ended::Said, "{report:?}");
     assert_eq!((module.echoes.len(), module.barriers), (ECHOES, BARRIERS));
-    assert!(module.echoes.iter().all(|(asked, told)| asked < told));
+    assert!(module.echoes.iter().all(|(asked, reported)| asked < reported));
     // The batch took more than one write, and the ports were served in between.
     assert!(BARRIERS as usize * 8 > WRITE_BYTES);
     let (first, last) = module.batch_took.unwrap();

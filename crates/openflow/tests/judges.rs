@@ -116,14 +116,14 @@ fn faults_of_open_vswitch(text: &str, sent: &[(Message, Vec<u8>)]) -> (String, u
         // ovs-ofctl prints unknown messages without their transaction ID.
         let Some(start) = place(number) else { continue };
         let end = (number + 1..sent.len()).find_map(place).unwrap_or(text.len());
-        let said = &text[start..end.max(start)];
-        match said.split_once("***decode error: ") {
+        let output = &text[start..end.max(start)];
+        match output.split_once("***decode error: ") {
             None => clean += 1,
             Some((_, error)) if REFUSED.iter().any(|known| error.starts_with(known)) => {}
             // An unknown message after this one has no transaction ID, so its text is part of this
             // one's.
             Some((before, _)) if before.lines().count() > 1 && end != start => {}
-            Some(_) => writeln!(faults, "{message}\n{bytes:02x?}\n{said}").unwrap(),
+            Some(_) => writeln!(faults, "{message}\n{bytes:02x?}\n{output}").unwrap(),
         }
     }
     (faults, clean)

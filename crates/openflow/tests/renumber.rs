@@ -114,7 +114,7 @@ fn a_renumbered_message_equals_one_with_the_other_port() {
         let mut bytes = Vec::new();
         encode(version, 5, message, &mut bytes).ok().map(|()| bytes)
     };
-    let mut said = 0;
+    let mut compared = 0;
     for version in Version::SPOKEN {
         for (five, seventeen) in with(5).iter().zip(&with(17)) {
             let [Some(mut bytes), Some(wanted)] =
@@ -124,10 +124,10 @@ fn a_renumbered_message_equals_one_with_the_other_port() {
             };
             renumber(&mut bytes, &|port| if port == 5 { 17 } else { port });
             assert_eq!(bytes, wanted, "{version}: {five}");
-            said += 1;
+            compared += 1;
         }
     }
-    assert!(said >= 50, "{said}");
+    assert!(compared >= 50, "{compared}");
 }
 
 #[test]

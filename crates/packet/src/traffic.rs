@@ -317,8 +317,8 @@ mod tests {
         (10..50).for_each(|kind| other.add(&frame(kind)));
         one.merge(&other);
         assert_eq!((one.total.frames, one.types().len()), (60, TYPES_MAX));
-        let told: u64 = one.types().iter().map(|(_, count)| count.frames).sum();
-        assert_eq!(told + one.further_types.frames, 60);
+        let reported: u64 = one.types().iter().map(|(_, count)| count.frames).sum();
+        assert_eq!(reported + one.further_types.frames, 60);
         let mut alike = Traffic::new();
         alike.add_alike(Class::of(&frame(3), 60), 7);
         assert_eq!(alike.total, Count { frames: 7, bytes: 420 });

@@ -296,10 +296,10 @@ fn invalid_files_give_one_error_with_offset_and_hint() {
         (&new, first + 20, &[0xff; 4], first + 20, "captured bytes is 4294967295"),
         (&new, first + 20, &[0xff, 0], first + 20, "captured bytes is 255 and must be 0 to"),
     ] {
-        let said = cut(file, at, bytes);
-        assert!(said.starts_with(&format!("at byte {place}: ")), "{said}");
-        assert!(said.contains(words), "{said:?} lacks {words:?}");
-        assert!(!said.contains('\n'));
+        let message = cut(file, at, bytes);
+        assert!(message.starts_with(&format!("at byte {place}: ")), "{message}");
+        assert!(message.contains(words), "{message:?} lacks {words:?}");
+        assert!(!message.contains('\n'));
     }
     assert_eq!(decode(&[], 0).1, Err(Fault { at: 0, why: Why::Empty }));
 }

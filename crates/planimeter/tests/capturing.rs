@@ -13,7 +13,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ExitCode, Stdio};
 
-use common::{Folder, Said, command, interrupt};
+use common::{CommandResult, Folder, command, interrupt};
 use instrument::rig::Rig;
 use instrument::rig::live::LiveRig;
 use instrument::trial::Trial;
@@ -122,8 +122,9 @@ impl Place {
     fn send(&self) {
         let arguments = ["generate", "--port", "afpacket:cable1", "--pcap", "in.pcapng"];
         let mut command = command(self.path(), &arguments);
-        let said: Said = self.namespace.run(|| command.output()).unwrap().unwrap().into();
-        assert_eq!(said.code, Some(0), "{}", said.errors);
+        let result: CommandResult =
+            self.namespace.run(|| command.output()).unwrap().unwrap().into();
+        assert_eq!(result.code, Some(0), "{}", result.errors);
     }
 }
 
@@ -163,8 +164,8 @@ fn assert_all(path: &Path) {
     assert!(frames.is_sorted_by_key(|(_, at, _)| *at));
 }
 
-fn account(said: &Said) -> Value {
-    serde_json::from_str(&said.output).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+fn account(result: &CommandResult) -> Value {
+    serde_json::from_str(&result.output).unwrap_or_else(|error| panic!("{error}: {result:?}"))
 }
 
 fn received_frames_are_captured_until_an_interrupt() {
@@ -172,10 +173,10 @@ fn received_frames_are_captured_until_an_interrupt() {
     let child = place.capture(&["--port", "afpacket:cable2", "--write", "out.pcapng", "--json"]);
     place.send();
     interrupt(child.id());
-    let said: Said = child.wait_with_output().unwrap().into();
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    assert_eq!(result.code, Some(0), "{result:?}");
     assert_all(&place.path().join("out.pcapng"));
-    let port = &account(&said)["ports"][0];
+    let port = &account(&result)["ports"][0];
     assert_eq!((&port["stamps"], &port["name"]), (&"kernel".into(), &"cable2".into()));
     let of_type = &port["arrived"]["ethernet_types"]["0x88b5"];
     let bytes: u64 = (0..FRAMES).map(|number| frame(number).len() as u64).sum();
@@ -188,10 +189,10 @@ fn an_interface_that_goes_down_ends_the_capture_with_a_valid_file() {
     place.send();
     let index = place.cable.ends[1].index;
     place.namespace.netlink().unwrap().link_down(index).unwrap();
-    let said: Said = child.wait_with_output().unwrap().into();
-    assert_eq!(said.code, Some(4), "{said:?}");
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    assert_eq!(result.code, Some(4), "{result:?}");
     let words = "port 1: interface cable2 is down; what was captured before is kept";
-    assert!(said.errors.contains(words), "{said:?}");
+    assert!(result.errors.contains(words), "{result:?}");
     assert_all(&place.path().join("out.pcap"));
 }
 
@@ -202,9 +203,9 @@ fn a_capture_over_af_xdp_has_timestamps_of_reception() {
     let arguments = ["--port", port, "--filter", "any", "--frames", &ends, "--json"];
     let child = place.capture(&[&arguments[..], &["--write", "out.pcapng"]].concat());
     place.send();
-    let said: Said = child.wait_with_output().unwrap().into();
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(account(&said)["ports"][0]["stamps"], "xdp_program");
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    assert_eq!(result.code, Some(0), "{result:?}");
+    assert_eq!(account(&result)["ports"][0]["stamps"], "xdp_program");
     assert_all(&place.path().join("out.pcapng"));
 }
 
@@ -214,8 +215,8 @@ fn two_interfaces_are_captured_into_one_file() {
     let child = place.capture(&[&ports[..], &["--write", "out.pcapng", "--json"]].concat());
     place.send();
     interrupt(child.id());
-    let said: Said = child.wait_with_output().unwrap().into();
-    let account = account(&said);
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    let account = account(&result);
     let ours = |place: usize| {
         account["ports"][place]["captured"]["ethernet_types"]["0x88b5"]["frames"].as_u64()
     };

@@ -38,7 +38,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Folder, Said, bytes, contents, interrupt, only_run, planimeter, record};
+use common::{CommandResult, Folder, bytes, contents, interrupt, only_run, planimeter, record};
 use serde_json::Value;
 
 /// Two trials in virtual time.
@@ -320,10 +320,10 @@ fn wrong_input_gets_one_line_that_names_it() {
 }
 
 fn check_refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) {
-    let said = planimeter(folder, arguments);
-    let line = said.errors.trim_end();
-    assert_eq!(said.code, Some(code), "{arguments:?}: {line}");
-    assert_eq!(said.output, "", "{arguments:?}");
+    let result = planimeter(folder, arguments);
+    let line = result.errors.trim_end();
+    assert_eq!(result.code, Some(code), "{arguments:?}: {line}");
+    assert_eq!(result.output, "", "{arguments:?}");
     assert!(line.starts_with("planimeter: "), "{arguments:?}: {line}");
     assert_eq!(line.lines().count(), 1, "{arguments:?}: {line}");
     for word in words {
@@ -333,9 +333,12 @@ fn check_refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) {
 
 #[test]
 fn without_arguments_the_commands_are_listed() {
-    let said = planimeter(&std::env::temp_dir(), &[]);
-    assert_eq!((said.code, said.output.as_str()), (Some(2), ""));
-    assert!(said.errors.contains("\n  doctor  ") && said.errors.lines().count() > 20, "{said:?}");
+    let result = planimeter(&std::env::temp_dir(), &[]);
+    assert_eq!((result.code, result.output.as_str()), (Some(2), ""));
+    assert!(
+        result.errors.contains("\n  doctor  ") && result.errors.lines().count() > 20,
+        "{result:?}"
+    );
 }
 
 #[test]
@@ -351,9 +354,9 @@ fn an_unwritable_results_folder_is_named() {
 fn help_and_version_are_printed_to_stdout() {
     let folder = Folder::new();
     for arguments in [&["--help"][..], &["run", "--help"], &["--version"]] {
-        let said = planimeter(&folder.0, arguments);
-        assert_eq!((said.code, said.errors.as_str()), (Some(0), ""), "{arguments:?}");
-        assert!(said.output.contains("planimeter"), "{arguments:?}");
+        let result = planimeter(&folder.0, arguments);
+        assert_eq!((result.code, result.errors.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(result.output.contains("planimeter"), "{arguments:?}");
     }
 }
 
@@ -374,9 +377,13 @@ fn a_closed_output_pipe_does_not_end_a_run() {
         let mut child = command.spawn().unwrap();
         // The reader closes the pipe before the first output, or soon after.
         drop(child.stdout.take());
-        let said: Said = child.wait_with_output().unwrap().into();
-        assert_eq!(said.code, Some(0), "{words:?}: {}", said.errors);
-        assert!(!said.errors.contains("panic") && !said.errors.contains("pipe"), "{}", said.errors);
+        let result: CommandResult = child.wait_with_output().unwrap().into();
+        assert_eq!(result.code, Some(0), "{words:?}: {}", result.errors);
+        assert!(
+            !result.errors.contains("panic") && !result.errors.contains("pipe"),
+            "{}",
+            result.errors
+        );
     }
     let run = only_run(&folder.0.join("runs"));
     assert_eq!(record(&run)["partial"], false, "the run continued to its end");
@@ -392,9 +399,13 @@ fn a_closed_output_pipe_does_not_end_a_run() {
 fn a_full_disk_behind_stdout_is_reported() {
     let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
     let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
-    let said: Said = command.arg("list").stdout(full).output().unwrap().into();
-    assert_eq!(said.code, Some(2));
-    assert!(said.errors.contains("stdout") && said.errors.lines().count() == 1, "{}", said.errors);
+    let result: CommandResult = command.arg("list").stdout(full).output().unwrap().into();
+    assert_eq!(result.code, Some(2));
+    assert!(
+        result.errors.contains("stdout") && result.errors.lines().count() == 1,
+        "{}",
+        result.errors
+    );
 }
 
 #[test]
@@ -427,20 +438,20 @@ fn doctor_reports_missing_requirements_and_remedies() {
     }
     assert!(found["environment"]["cpu_cores"].as_u64().unwrap() > 0);
     assert!(found["noise"].is_null() || found["noise"].as_str().unwrap().contains("noisy"));
-    let said = planimeter(&folder.0, &["doctor"]).output;
-    assert!(said.contains("packet sockets") && said.contains("\nnoise    "), "{said}");
+    let text = planimeter(&folder.0, &["doctor"]).output;
+    assert!(text.contains("packet sockets") && text.contains("\nnoise    "), "{text}");
     assert_eq!(contents(&folder.0), Vec::<String>::new());
 }
 
 #[test]
 fn json_output_is_the_record() {
     let folder = Folder::new();
-    let said = planimeter(&folder.0, &[&SHORT[..], &["--json"]].concat());
-    let record = json(&said);
+    let result = planimeter(&folder.0, &[&SHORT[..], &["--json"]].concat());
+    let record = json(&result);
     assert_eq!(record["trials"].as_array().unwrap().len(), 2);
     let run = only_run(&folder.0.join("runs"));
-    assert_eq!(said.output, fs::read_to_string(run.join("record.json")).unwrap());
-    assert!(said.errors.contains("[2/2]"), "progress is on stderr: {}", said.errors);
+    assert_eq!(result.output, fs::read_to_string(run.join("record.json")).unwrap());
+    assert!(result.errors.contains("[2/2]"), "progress is on stderr: {}", result.errors);
 }
 
 /// Without a rate limit our data planes receive frames at their own speed, and each received frame
@@ -478,9 +489,9 @@ fn replay_measures_our_data_planes_without_a_wire() {
 #[test]
 fn a_dry_run_prints_the_plan_and_does_nothing() {
     let folder = Folder::new();
-    let said = planimeter(&folder.0, &[&SHORT[..], &["--dry-run"]].concat());
-    assert_eq!(said.code, Some(0));
-    assert!(said.output.contains("2 trials on direct"), "{}", said.output);
+    let result = planimeter(&folder.0, &[&SHORT[..], &["--dry-run"]].concat());
+    assert_eq!(result.code, Some(0));
+    assert!(result.output.contains("2 trials on direct"), "{}", result.output);
     assert_eq!(contents(&folder.0), Vec::<String>::new());
 }
 
@@ -525,9 +536,9 @@ fn a_report_is_rebuilt_from_stored_data() {
     for name in made {
         fs::remove_file(run.join(name)).unwrap();
     }
-    let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert_eq!(said.output.trim_end(), run.join("report.html").to_str().unwrap());
+    let result = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    assert_eq!(result.output.trim_end(), run.join("report.html").to_str().unwrap());
     for ((name, was), (again, is)) in before.iter().zip(&bytes(&run)) {
         assert_eq!(name, again);
         assert!(was == is, "{name} differs");
@@ -542,8 +553,8 @@ fn a_report_over_two_runs_is_written_to_the_given_folder() {
     let runs = contents(&folder.0.join("runs"));
     let path = |name: &String| folder.0.join("runs").join(name).display().to_string();
     let runs: Vec<String> = runs.iter().map(path).collect();
-    let said = planimeter(&folder.0, &["report", &runs[0], &runs[1], "--out", "both"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["report", &runs[0], &runs[1], "--out", "both"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(folder.0.join("both/report.html").exists());
 }
 
@@ -587,8 +598,8 @@ fn an_interrupted_run_keeps_its_results_and_resumes() {
     assert!((1..TRIALS).contains(&kept.len()), "{} trials", kept.len());
     assert!(fs::read_to_string(run.join("report.html")).unwrap().contains("partial"));
 
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(only_run(&folder.0.join("runs")), run, "the run resumes in the same folder");
     let whole = record(&run);
     let trials = whole["trials"].as_array().unwrap();
@@ -612,12 +623,12 @@ fn a_trial_with_a_truncated_line_is_measured_again() {
     crashed["partial"] = true.into();
     crashed["trials"] = Value::Array(Vec::new());
     fs::write(run.join("record.json"), crashed.to_string()).unwrap();
-    let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let summary = fs::read_to_string(run.join("summary.md")).unwrap();
     assert!(summary.contains("1 trial with"), "the summary counts the stored trial: {summary}");
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(record(&run)["cells"], whole["cells"]);
     assert_eq!(fs::read_to_string(run.join("trials.jsonl")).unwrap().lines().count(), 2);
 }
@@ -632,13 +643,13 @@ fn a_resumed_run_preserves_arguments_with_spaces() {
     let mut crashed = record(&run);
     crashed["partial"] = true.into();
     fs::write(run.join("record.json"), crashed.to_string()).unwrap();
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(record(&run)["trials"].as_array().unwrap().len(), 2);
 }
 
 /// Returns the only output of a command, a JSON document.
-fn json(said: &Said) -> Value {
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    serde_json::from_str(&said.output).expect("stdout is one JSON document")
+fn json(result: &CommandResult) -> Value {
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    serde_json::from_str(&result.output).expect("stdout is one JSON document")
 }

@@ -44,7 +44,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Folder, Said, command, contents, interrupt, only_run, record};
+use common::{CommandResult, Folder, command, contents, interrupt, only_run, record};
 use lab::need::{self, Feature, Need};
 use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
 use lab::veth::{Cable, EndSettings};
@@ -346,7 +346,7 @@ impl Place {
         command
     }
 
-    fn planimeter(&self, arguments: &[&str]) -> Said {
+    fn planimeter(&self, arguments: &[&str]) -> CommandResult {
         self.command(arguments).output().unwrap().into()
     }
 
@@ -429,8 +429,8 @@ fn every_target_forwards() {
     let mut arguments = vec!["run", "bianco2010/fig3", "--effort", "quick", "--link", "veth"];
     arguments.extend(["--set", "seconds=0.05", "--set", "repeats=3", "--set", "load=0.5"]);
     arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
@@ -475,8 +475,8 @@ fn every_tagger_adds_the_correct_tag() {
         let short = ["seconds=0.05", "repeats=3", "capacity=5M"];
         arguments.extend(short.iter().chain(set).flat_map(|it| ["--set", it]));
         arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
-        let said = place.planimeter(&arguments);
-        assert_eq!(said.code, Some(0), "{}", said.errors);
+        let result = place.planimeter(&arguments);
+        assert_eq!(result.code, Some(0), "{}", result.errors);
         place.assert_clean(&before);
         let record = record(&only_run(&place.path().join(runs)));
         for target in targets {
@@ -501,8 +501,8 @@ fn two_flows_enter_by_two_ports() {
     let set = ["seconds=0.05", "repeats=3", "load=40", "entries=64", "capacity=20M"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
@@ -535,8 +535,8 @@ fn standard(words: &[&str], targets: &[&str], set: &[&str]) -> (Vec<Value>, Stri
     let mut arguments = [&["run", "--effort", "quick"], words].concat();
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let folder = only_run(&place.path().join("runs"));
     let record = record(&folder);
@@ -636,8 +636,8 @@ fn bridges_learn_before_they_are_measured() {
     let set = ["table=learned", "entries=10000", "traffic=random", "seconds=0.05", "repeats=2"];
     arguments.extend(set.iter().chain(&["load=0.05"]).flat_map(|it| ["--set", it]));
     arguments.extend(["--on", "bridge", "--on", "ovs-dpdk:emc=off", "--on", "testpmd"]);
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     for trial in record["trials"].as_array().unwrap() {
@@ -670,8 +670,8 @@ fn account_for_frames(link: &str, targets: &[&str]) {
     let set = ["table=wildcard", "entries=20", "rules=addresses", "seconds=0.05", "repeats=3"];
     arguments.extend(set.iter().chain(&["load=0.05"]).flat_map(|it| ["--set", it]));
     arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
@@ -690,13 +690,13 @@ fn account_for_frames(link: &str, targets: &[&str]) {
             || target.starts_with("ovs")
             || link == "memif" && ["bridge", "router"].contains(&target);
         assert_eq!(trial["work"]["cycles_busy"].as_u64().is_some_and(|it| it > 0), tells);
-        let told = |name: &str| {
+        let reported = |name: &str| {
             let counters = trial["counters"].as_array()?;
             counters.iter().find(|it| it["name"] == name)?["after"].as_u64()
         };
         let is_ovs = target.starts_with("ovs");
-        assert_eq!(told("warm.flows").is_some_and(|it| it >= 20), is_ovs, "{trial}");
-        assert_eq!(told("warm.last_pass.upcalls_lost"), is_ovs.then_some(0), "{trial}");
+        assert_eq!(reported("warm.flows").is_some_and(|it| it >= 20), is_ovs, "{trial}");
+        assert_eq!(reported("warm.last_pass.upcalls_lost"), is_ovs.then_some(0), "{trial}");
     }
 }
 
@@ -709,8 +709,8 @@ fn controllers_measure_switches_over_shared_memory() {
     let set = ["flows=500", "batch=1,100,bundle:250", "seconds=0.05", "repeats=1"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(["--on", "ours", "--on", "ovs-dpdk"]);
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let cells = record["cells"].as_array().unwrap();
@@ -733,8 +733,11 @@ fn controllers_measure_switches_over_shared_memory() {
     let orders: Vec<&Value> = trials.iter().map(|it| &it["orders"]).collect();
     let orders: Vec<&Value> = orders.into_iter().filter(|it| !it.is_null()).collect();
     assert!(orders.iter().all(|it| it["errors"] == 0), "{orders:?}");
-    let told = |it: &&&Value| it["deed"] == "tell";
-    assert_eq!(orders.iter().filter(told).map(|it| &it["rows"]).collect::<Vec<_>>(), [500, 500]);
+    let reported = |it: &&&Value| it["deed"] == "tell";
+    assert_eq!(
+        orders.iter().filter(reported).map(|it| &it["rows"]).collect::<Vec<_>>(),
+        [500, 500]
+    );
 }
 
 /// Starts a long run over veth, and returns after its first trial.
@@ -747,9 +750,9 @@ fn long_run(place: &Place) -> (Child, BufReader<impl Read>) {
     let mut child =
         place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
-    let mut said = String::new();
-    while !said.contains("[1/") {
-        assert!(errors.read_line(&mut said).unwrap() > 0, "the run ended early: {said}");
+    let mut output = String::new();
+    while !output.contains("[1/") {
+        assert!(errors.read_line(&mut output).unwrap() > 0, "the run ended early: {output}");
     }
     (child, errors)
 }
@@ -785,10 +788,10 @@ fn a_run_can_be_interrupted_during_calibration() {
     let has_begun = || runs.is_dir() && only_run(&runs).join("record.json").exists();
     assert!(in_time(|| runs.is_dir() && !contents(&runs).is_empty() && has_begun()));
     interrupt(child.id());
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(said.contains("--resume"), "{said}");
+    let mut output = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut output).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{output}");
+    assert!(output.contains("--resume"), "{output}");
     place.assert_clean(&before);
     assert_eq!(record(&only_run(&runs))["partial"], true);
 }
@@ -809,9 +812,9 @@ fn doctor_cleans_up_after_a_killed_run() {
     let before = System::now();
     kill(&place, &before);
     let folder = place.left().0.remove(0);
-    let said = place.planimeter(&["doctor", "--clean", "--json"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    let swept: Value = serde_json::from_str(&said.output).unwrap();
+    let result = place.planimeter(&["doctor", "--clean", "--json"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let swept: Value = serde_json::from_str(&result.output).unwrap();
     let removed = swept["removed"].as_array().unwrap();
     assert_eq!(removed.len(), 1);
     assert!(removed[0].as_str().unwrap().ends_with(&folder), "{swept}");
@@ -824,7 +827,7 @@ fn the_next_run_cleans_up_after_a_killed_run() {
     let place = Place::new();
     let before = System::now();
     kill(&place, &before);
-    let said = place.planimeter(&[
+    let result = place.planimeter(&[
         "run",
         "bianco2010/fig3",
         "--link",
@@ -838,7 +841,7 @@ fn the_next_run_cleans_up_after_a_killed_run() {
         "--set",
         "load=1",
     ]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
 }
 
@@ -852,15 +855,15 @@ fn without_open_vswitch_its_package_is_named() {
         switch.display(),
         env!("CARGO_BIN_EXE_planimeter")
     );
-    let said: Said = Command::new("unshare")
+    let result: CommandResult = Command::new("unshare")
         .args(["--mount", "sh", "-c", &hidden])
         .current_dir(place.path())
         .env("XDG_RUNTIME_DIR", place.path().join("run"))
         .output()
         .unwrap()
         .into();
-    assert_eq!(said.code, Some(4), "{}", said.errors);
-    let line = said.errors.lines().last().unwrap();
+    assert_eq!(result.code, Some(4), "{}", result.errors);
+    let line = result.errors.lines().last().unwrap();
     for word in ["ovs", "ovs-vswitchd is not installed", "apt-get install openvswitch-switch"] {
         assert!(line.contains(word), "{word:?} is missing in: {line}");
     }
@@ -873,7 +876,7 @@ fn missing_privileges_are_named() {
     let program = folder.0.join("planimeter");
     fs::copy(env!("CARGO_BIN_EXE_planimeter"), &program).unwrap();
     for port in ["1=afpacket:lo", "1=tap:t0"] {
-        let said: Said = Command::new("setpriv")
+        let result: CommandResult = Command::new("setpriv")
             .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"])
             .arg(&program)
             .args(["bridge", "--port", port])
@@ -881,8 +884,8 @@ fn missing_privileges_are_named() {
             .output()
             .unwrap()
             .into();
-        assert_eq!(said.code, Some(4), "{}", said.errors);
-        let line = said.errors.trim_end();
+        assert_eq!(result.code, Some(4), "{}", result.errors);
+        let line = result.errors.trim_end();
         assert_eq!(line.lines().count(), 1, "{line}");
         for word in ["port 1", "not permitted", "root"] {
             assert!(line.contains(word), "{word:?} is missing in: {line}");
@@ -910,13 +913,13 @@ impl Element {
 
     /// Reads lines until one contains this; returns the whole line.
     fn wait_for(&mut self, words: &str) -> String {
-        let mut said = String::new();
+        let mut output = String::new();
         loop {
-            let begin = said.len();
-            let read = self.errors.read_line(&mut said).unwrap();
-            assert!(read > 0, "it ended without {words:?}: {said}");
-            if said[begin..].contains(words) {
-                return said[begin..].to_string();
+            let begin = output.len();
+            let read = self.errors.read_line(&mut output).unwrap();
+            assert!(read > 0, "it ended without {words:?}: {output}");
+            if output[begin..].contains(words) {
+                return output[begin..].to_string();
             }
         }
     }
@@ -1021,9 +1024,9 @@ fn streams_are_sent_until_interrupted() {
     let have_come = || ["cable1", "cable2"].iter().all(|name| frames_in(name) > 50);
     assert!(in_time(|| namespace.run(have_come).unwrap()), "no frames arrive");
     interrupt(child.id());
-    let said: Said = child.wait_with_output().unwrap().into();
-    assert_eq!(said.code, Some(130), "{}", said.errors);
-    let sent: Value = serde_json::from_str(&said.output).unwrap();
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    assert_eq!(result.code, Some(130), "{}", result.errors);
+    let sent: Value = serde_json::from_str(&result.output).unwrap();
     assert_eq!((&sent["interrupted"], &sent["frames_unexplained"]), (&true.into(), &0.into()));
     for stream in sent["streams"].as_array().unwrap() {
         let count = |key: &str| stream[key].as_u64().unwrap();
@@ -1051,9 +1054,9 @@ fn a_capture_file_is_sent_over_veth() {
         "--passes",
         "2",
     ]);
-    let said: Said = namespace.run(|| command.output()).unwrap().unwrap().into();
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    let lines: Vec<&str> = said.output.lines().collect();
+    let result: CommandResult = namespace.run(|| command.output()).unwrap().unwrap().into();
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let lines: Vec<&str> = result.output.lines().collect();
     for words in ["replay 1: 1998 frames", "2 passes, whole, 2 too long, 2 padded, 2 filled up"] {
         assert!(lines[0].contains(words), "{words:?} is missing in: {}", lines[0]);
     }
@@ -1087,9 +1090,9 @@ fn a_switch_that_cannot_start_reports_the_reason() {
         let has_ended = in_time(|| child.try_wait().unwrap().is_some());
         child.kill().unwrap();
         assert!(has_ended, "{all:?}: the program runs");
-        let said: Said = child.wait_with_output().unwrap().into();
-        let line = said.errors.lines().last().unwrap_or_default();
-        assert_eq!(said.code, Some(2), "{all:?}: {line}");
+        let result: CommandResult = child.wait_with_output().unwrap().into();
+        let line = result.errors.lines().last().unwrap_or_default();
+        assert_eq!(result.code, Some(2), "{all:?}: {line}");
         for word in words {
             assert!(line.contains(word), "{all:?}: {word:?} is missing in: {line}");
         }
@@ -1141,8 +1144,8 @@ fn a_hostile_controller_does_not_affect_others() {
         // The switch may close the connection while the peer still sends.
         let _ = peer.write_all(&bytes);
         let _ = peer.shutdown(std::net::Shutdown::Write);
-        let said = switch.wait_for(words);
-        assert!(switch.is_running(), "{name}: {said}");
+        let output = switch.wait_for(words);
+        assert!(switch.is_running(), "{name}: {output}");
         honest.is_answered(name);
     }
     flood(&socket);
@@ -1281,7 +1284,7 @@ fn a_removed_interface_is_reported() {
     let mut netlink = namespace.netlink().unwrap();
     let index = netlink.link("t0").unwrap().index;
     netlink.link_delete(index).unwrap();
-    let said = bridge.wait_for("port 1");
-    assert!(bridge.is_running(), "{said}");
+    let output = bridge.wait_for("port 1");
+    assert!(bridge.is_running(), "{output}");
     assert_eq!(bridge.end(), Some(0));
 }

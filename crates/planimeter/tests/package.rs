@@ -129,8 +129,8 @@ fn the_package_imports_without_dependencies() {
     let mut command = Command::new(environment.join("bin/python"));
     command.args(["-c", script]).current_dir("/");
     assert_eq!(done(&mut command), "1.3\n");
-    let said = done(Command::new(environment.join("bin/planimeter")).args(["list", "links"]));
-    assert!(said.contains("replay"), "{said}");
+    let output = done(Command::new(environment.join("bin/planimeter")).args(["list", "links"]));
+    assert!(output.contains("replay"), "{output}");
 }
 
 fn the_tests_of_the_package_pass() {
@@ -159,6 +159,6 @@ fn the_code_of_the_guide_runs() {
 }
 
 fn the_tutorial_runs() {
-    let said = done(python().args(["tests/run_notebook.py", "examples/tutorial.ipynb"]));
-    assert!(said.starts_with("tutorial.ipynb: "), "{said}");
+    let output = done(python().args(["tests/run_notebook.py", "examples/tutorial.ipynb"]));
+    assert!(output.starts_with("tutorial.ipynb: "), "{output}");
 }

@@ -31,9 +31,9 @@ fn controller_and_switch_work_through_the_proxy_and_a_run_is_stored() {
     let mut proxy = command(&folder.0, &words);
     let proxy = proxy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut proxy = Running(proxy);
-    let mut told = BufReader::new(proxy.0.stderr.take().unwrap());
+    let mut reported = BufReader::new(proxy.0.stderr.take().unwrap());
     let mut line = String::new();
-    told.read_line(&mut line).unwrap();
+    reported.read_line(&mut line).unwrap();
     assert!(line.starts_with("waiting for switches on punix:p.sock"), "{line}");
     // Such a port needs no peer.
     let port = "1=memif:port.sock,id=1,role=server";
@@ -68,9 +68,9 @@ fn controller_and_switch_work_through_the_proxy_and_a_run_is_stored() {
 
 fn check(arguments: &[&str], word: &str) {
     let folder = Folder::new();
-    let said = planimeter(&folder.0, &[&["proxy"], arguments].concat());
-    let is_one_line = said.errors.lines().count() == 1;
-    assert!(said.code == Some(2) && said.errors.contains(word) && is_one_line, "{said:?}");
+    let result = planimeter(&folder.0, &[&["proxy"], arguments].concat());
+    let is_one_line = result.errors.lines().count() == 1;
+    assert!(result.code == Some(2) && result.errors.contains(word) && is_one_line, "{result:?}");
 }
 
 #[test]
@@ -100,13 +100,13 @@ fn a_model_is_fitted_only_to_runs_with_modules() {
     let set = ["--set", "rig=sim", "--set", "repeats=1", "--set", "seconds=0.01"];
     let run = |experiment: &str, set: &[&str]| {
         let out = ["--link", "memory", "--out", experiment, "--effort", "quick", "--on", "ours"];
-        let said = planimeter(&folder.0, &[&["run", experiment], &out[..], set].concat());
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let result = planimeter(&folder.0, &[&["run", experiment], &out[..], set].concat());
+        assert_eq!(result.code, Some(0), "{result:?}");
         only_run(&folder.0.join(experiment)).to_str().unwrap().to_string()
     };
     let plain = run("forwarding-rate", &set);
-    let said = planimeter(&folder.0, &["model", "fit", &plain]);
-    assert!(said.code == Some(2) && said.errors.contains("no module measured"), "{said:?}");
+    let result = planimeter(&folder.0, &["model", "fit", &plain]);
+    assert!(result.code == Some(2) && result.errors.contains("no module measured"), "{result:?}");
     let small =
         ["--set", "rules_count=10,20", "--set", "probes_pps=10000", "--set", "probes=before"];
     let run = run("rule-activation", &[&set[..4], &small].concat());

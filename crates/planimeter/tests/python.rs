@@ -24,12 +24,12 @@ fn measured(folder: &Path, what: &str, set: &[&str]) -> (Value, String) {
     let set = set.iter().flat_map(|it| ["--set", it]);
     let arguments: Vec<&str> =
         ["run", what, "--json", "--effort", "quick"].into_iter().chain(SIM).chain(set).collect();
-    let said = planimeter(folder, &arguments);
-    let record: Value = serde_json::from_str(&said.output).unwrap();
+    let result = planimeter(folder, &arguments);
+    let record: Value = serde_json::from_str(&result.output).unwrap();
     let has_failed = module(&record)["ended"]["failed"].is_string();
     let code = if has_failed { 3 } else { 0 };
-    assert_eq!(said.code, Some(code), "{}{}", said.output, said.errors);
-    (record, said.errors)
+    assert_eq!(result.code, Some(code), "{}{}", result.output, result.errors);
+    (record, result.errors)
 }
 
 /// Returns the module of the only trial.
@@ -114,11 +114,11 @@ fn a_script_uses_each_switch_of_a_topology() {
     fs::write(folder.0.join("mine.py"), script).unwrap();
     let words =
         "run mine.py --json --topology chain.toml --link memory --set rig=sim --set repeats=1";
-    let said = planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>());
-    assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);
-    let record: Value = serde_json::from_str(&said.output).unwrap();
+    let result = planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
+    let record: Value = serde_json::from_str(&result.output).unwrap();
     let module = module(&record);
-    assert_eq!(module["ended"], "said", "{}", said.errors);
+    assert_eq!(module["ended"], "said", "{}", result.errors);
     for (name, wanted) in [
         ("datapaths_count", 2.0),
         ("answers_count", 2.0),
@@ -181,11 +181,11 @@ fn the_example_measures_in_real_time() {
     let set = set.iter().flat_map(|it| ["--set", it]);
     let arguments = ["run", EXAMPLE, "--json", "--on", "ours", "--link", "memory"];
     let arguments: Vec<&str> = arguments.into_iter().chain(set).collect();
-    let said = planimeter(&folder.0, &arguments);
-    assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);
-    let record: Value = serde_json::from_str(&said.output).unwrap();
+    let result = planimeter(&folder.0, &arguments);
+    assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
+    let record: Value = serde_json::from_str(&result.output).unwrap();
     let module = module(&record);
-    assert_eq!(module["ended"], "said", "{}", said.errors);
+    assert_eq!(module["ended"], "said", "{}", result.errors);
     assert_eq!(value(module, "rules_active_ratio"), Some(1.0));
     for name in ["control_plane_ns", "data_plane_ns", "python_answer_ns_max", "python_cpu_ns"] {
         assert!(value(module, name).is_some_and(|ns| ns > 0.0), "{name}: {module}");
@@ -195,14 +195,18 @@ fn the_example_measures_in_real_time() {
 #[test]
 fn the_declarations_of_a_script_are_listed_and_checked() {
     let folder = Folder::new();
-    let said = planimeter(&folder.0, &["list", EXAMPLE]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["list", EXAMPLE]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let row = "--set rules_count=1 to 10000 rules, several by commas";
-    assert!(said.output.contains("barrier_gap.py") && said.output.contains(row), "{}", said.output);
+    assert!(
+        result.output.contains("barrier_gap.py") && result.output.contains(row),
+        "{}",
+        result.output
+    );
     let wrong = ["run", EXAMPLE, "--on", "ours", "--set", "rules_count=0"];
-    let said = planimeter(&folder.0, &wrong);
-    assert_eq!(said.code, Some(2), "{}", said.errors);
-    assert!(said.errors.contains("rules_count"), "{}", said.errors);
+    let result = planimeter(&folder.0, &wrong);
+    assert_eq!(result.code, Some(2), "{}", result.errors);
+    assert!(result.errors.contains("rules_count"), "{}", result.errors);
 }
 
 #[test]
@@ -210,9 +214,9 @@ fn an_unusable_script_is_rejected_with_file_and_line() {
     let folder = Folder::new();
     let refused = |text: &str, wanted: &str| {
         fs::write(folder.0.join("wrong.py"), text).unwrap();
-        let said = planimeter(&folder.0, &["run", "wrong.py", "--on", "ours"]);
-        assert_eq!(said.code, Some(2), "{}", said.errors);
-        assert!(said.errors.contains(wanted), "{wanted}: {}", said.errors);
+        let result = planimeter(&folder.0, &["run", "wrong.py", "--on", "ours"]);
+        assert_eq!(result.code, Some(2), "{}", result.errors);
+        assert!(result.errors.contains(wanted), "{wanted}: {}", result.errors);
     };
     refused("x = (\n", "wrong.py:1: SyntaxError");
     refused("import nowhere\n", "wrong.py:1: ModuleNotFoundError");
@@ -222,8 +226,8 @@ fn an_unusable_script_is_rejected_with_file_and_line() {
     refused(&default, "wrong.py:3: ValueError: the default 2 of a is not within 0 to 1");
     refused(&format!("{head}    axis = 'b'\n"), "its axis \"b\" is no parameter");
     refused(&format!("{head}    shows = [{{'title': 'x', 'drawn': ['gap']}}]\n"), "no unit");
-    let said = planimeter(&folder.0, &["run", "nowhere.py", "--on", "ours"]);
-    assert_eq!((said.code, said.errors.contains("there is no such file")), (Some(2), true));
+    let result = planimeter(&folder.0, &["run", "nowhere.py", "--on", "ours"]);
+    assert_eq!((result.code, result.errors.contains("there is no such file")), (Some(2), true));
 }
 
 #[test]

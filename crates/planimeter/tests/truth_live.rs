@@ -32,7 +32,7 @@ use lab::Namespace;
 use lab::need::{self, Feature, Need};
 use lab::pin::{self, Cores};
 use lab::veth::{Cable, EndSettings};
-use method::{Mean, Said, mean_of, measure};
+use method::{Mean, Results, mean_of, measure};
 use one_by_one::Test;
 use packet::frame::Batch;
 use packet::time::Nanos;
@@ -162,18 +162,18 @@ fn join(ports: &mut [&mut dyn Port]) {
 
 /// Measures one link: returns the tester's results and the ground truth. If frames were still in flight at the end of
 /// a trial, because another process had the core, it is measured again with a longer wait.
-fn run(case: &Case, ends: Ends<'_>, cores: &Cores) -> (Said, Passed) {
+fn run(case: &Case, ends: Ends<'_>, cores: &Cores) -> (Results, Passed) {
     for attempt in 0..ATTEMPTS {
         let drain = Nanos(DRAIN.0 << (2 * attempt));
-        let (said, passed) = run_once(case, ends, cores, drain);
-        if attempt + 1 == ATTEMPTS || is_counted(&said, &passed.faults) {
-            return (said, passed);
+        let (results, passed) = run_once(case, ends, cores, drain);
+        if attempt + 1 == ATTEMPTS || is_counted(&results, &passed.faults) {
+            return (results, passed);
         }
     }
     unreachable!("the last attempt returns")
 }
 
-fn run_once(case: &Case, ends: Ends<'_>, cores: &Cores, drain: Nanos) -> (Said, Passed) {
+fn run_once(case: &Case, ends: Ends<'_>, cores: &Cores, drain: Nanos) -> (Results, Passed) {
     let ([mut first, mut second], [mut from, mut to]) = ends();
     join(&mut [&mut first, &mut second, &mut from, &mut to]);
     let link = case.link(to);
@@ -189,8 +189,8 @@ fn run_once(case: &Case, ends: Ends<'_>, cores: &Cores, drain: Nanos) -> (Said, 
             let _done = SetWhenDropped(&done);
             measure(&mut rig, RATE_PPS, [DURATION, drain], REPEATS).unwrap()
         });
-        let said = measuring.join().unwrap();
-        (said, passing.join().unwrap())
+        let results = measuring.join().unwrap();
+        (results, passing.join().unwrap())
     })
 }
 
@@ -219,10 +219,10 @@ fn check(name: &str, ends: Ends<'_>) {
     let (mut undisturbed, mut trials, mut vague) = (0, 0, 0);
     for seed in 0..cases() {
         let case = Case { stall: None, ..Case::draw(seed, GAP) };
-        let (said, passed) = run(&case, ends, &cores);
-        check_counts(&case, &said, &passed.faults);
+        let (results, passed) = run(&case, ends, &cores);
+        check_counts(&case, &results, &passed.faults);
         let (alone, quiet) = run(&bare(), ends, &cores);
-        let (mean, bias) = (passed.undisturbed(&said.means), quiet.undisturbed(&alone.means));
+        let (mean, bias) = (passed.undisturbed(&results.means), quiet.undisturbed(&alone.means));
         undisturbed += mean.len() + bias.len();
         trials += 2 * REPEATS;
         // Frames that wait until others have passed have a longer delay.
@@ -276,16 +276,20 @@ fn middle(interval: &Interval) -> f64 {
 }
 
 /// Returns whether the tester's counts match the real events.
-fn is_counted(said: &Said, done: &FaultCounters) -> bool {
-    let lost = said.lost - said.lost_by_tester as i64;
-    let counted = (lost, said.duplicated, said.reordered, said.wrong);
+fn is_counted(results: &Results, done: &FaultCounters) -> bool {
+    let lost = results.lost - results.lost_by_tester as i64;
+    let counted = (lost, results.duplicated, results.reordered, results.wrong);
     counted == (done.lost as i64, done.duplicated, done.reordered, 0)
 }
 
 /// Checks the counts, which have no error in spite of disturbances.
-fn check_counts(case: &Case, said: &Said, done: &FaultCounters) {
-    assert!(is_counted(said, done), "{case:?}: {} instead of {done:?}", said.counts());
-    assert_eq!(said.delays.count() + said.stalls.delays_unknown, said.forwarded, "{case:?}");
+fn check_counts(case: &Case, results: &Results, done: &FaultCounters) {
+    assert!(is_counted(results, done), "{case:?}: {} instead of {done:?}", results.counts());
+    assert_eq!(
+        results.delays.count() + results.stalls.delays_unknown,
+        results.forwarded,
+        "{case:?}"
+    );
 }
 
 fn links_between_shared_memory_are_measured() {

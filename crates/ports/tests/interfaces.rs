@@ -37,12 +37,12 @@ fn link_speeds_of_veth_and_tap_are_reported() {
     in_namespace(|| {
         veth();
         let left = AfPacketPort::open("left", &Options::forwarder()).unwrap();
-        let told = std::fs::read_to_string("/sys/class/net/left/speed");
+        let text = std::fs::read_to_string("/sys/class/net/left/speed");
         let link = left.link();
         assert_eq!(
             link.speed_bps,
             Some(10_000_000_000),
-            "as the kernel reports for veth: {told:?}"
+            "as the kernel reports for veth: {text:?}"
         );
         assert_eq!((link.full_duplex, link.medium), (Some(true), Some(Medium::Copper)));
         assert_eq!((link.autonegotiates, link.supported), (false, LinkModes::default()));

@@ -195,8 +195,8 @@ mod tests {
             <agent name="a" type="process"/>
             <agent name="c" type="process"/>"#,
         );
-        let said: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
-        assert_eq!(said, ["+ agent c begins anew", "- agent b"]);
+        let differences: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
+        assert_eq!(differences, ["+ agent c begins anew", "- agent b"]);
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
             r#"<link from="phy.EtherPHYOut" to="m.PktsIn"/>"#,
         );
         assert_eq!(plan(&old, &old), []);
-        let said: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
+        let differences: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
         let expected = [
             "~ a begins anew",
             "~ m.Sample: 1 -> 9",
@@ -222,6 +222,6 @@ mod tests {
             "- phy.EtherPHYOut -> a.PktsIn",
             "+ phy.EtherPHYOut -> m.PktsIn",
         ];
-        assert_eq!(said, expected);
+        assert_eq!(differences, expected);
     }
 }

@@ -220,13 +220,13 @@ impl<E: Enforcer> Run<E> {
             self.left.extend(queue.frames().iter().map(|it| (*port, it.bytes().to_vec())));
             queue.clear();
         }
-        while let Some(told) = self.element.next_told() {
-            let to = match &told.to {
+        while let Some(reported) = self.element.next_told() {
+            let to = match &reported.to {
                 ToldTo::Control => "control".to_owned(),
                 ToldTo::Agent(name) => name.to_string(),
             };
-            self.told.push((to, told.frame.bytes().to_vec()));
-            self.meta = told.meta;
+            self.told.push((to, reported.frame.bytes().to_vec()));
+            self.meta = reported.meta;
         }
         let held = self.element.enforcer().held();
         assert!(self.element.account().is_even(held), "{:?} held {held}", self.element.account());
@@ -277,8 +277,8 @@ impl<E: Enforcer> Run<E> {
             }
             ["told", to] => {
                 let expected = if rest.trim() == "same" { self.last.clone() } else { frame(rest) };
-                let told = self.told.first().cloned();
-                assert_eq!(told, Some((to.to_owned(), expected)), "told {:02x?}", self.told);
+                let reported = self.told.first().cloned();
+                assert_eq!(reported, Some((to.to_owned(), expected)), "told {:02x?}", self.told);
                 self.told.remove(0);
             }
             ["none"] => self.done(),

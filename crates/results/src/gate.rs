@@ -190,8 +190,8 @@ mod tests {
             ("loss_ratio<=1.1", "rate_pps_forwarded"),
             ("rate_pps_offered>=0.9", "no gate"),
         ] {
-            let said = text.parse::<Gate>().unwrap_err().to_string();
-            assert!(said.contains(wanted) && !said.contains('\n'), "{text}: {said}");
+            let message = text.parse::<Gate>().unwrap_err().to_string();
+            assert!(message.contains(wanted) && !message.contains('\n'), "{text}: {message}");
         }
     }
 

@@ -81,15 +81,15 @@ proptest! {
         prop_assert!(map.range(2000..).eq(model.range(2000..)));
         for (copy, model_of_copy) in &copies {
             check(copy, model_of_copy);
-            let mut told = Vec::new();
-            copy.differences(&map, |key, old, new| told.push((*key, old.copied(), new.copied())));
+            let mut reported = Vec::new();
+            copy.differences(&map, |key, old, new| reported.push((*key, old.copied(), new.copied())));
             let keys: std::collections::BTreeSet<u16> =
                 model_of_copy.keys().chain(model.keys()).copied().collect();
             let all = keys.into_iter().map(|key| {
                 (key, model_of_copy.get(&key).copied(), model.get(&key).copied())
             });
             let differ: Vec<_> = all.filter(|(_, old, new)| old != new).collect();
-            prop_assert_eq!(told, differ);
+            prop_assert_eq!(reported, differ);
             prop_assert_eq!(*copy == map, *model_of_copy == model);
         }
         let mut kept = map.clone();

@@ -153,9 +153,9 @@ fn ovs_ofctl_controls_a_switch_over_tls_in_every_version() {
         let run = |words: &[&str]| {
             let mut ofctl = made.command("ovs-ofctl", "controller", "switchca");
             let output = ofctl.args(["-t", "20", "-O", &name]).args(words).output().unwrap();
-            let said = text(&output);
-            assert!(output.status.success(), "{name} {words:?}: {said}");
-            said
+            let printed = text(&output);
+            assert!(output.status.success(), "{name} {words:?}: {printed}");
+            printed
         };
         run(&["add-flow", &url, "in_port=1,actions=output:2"]);
         let flows = run(&["dump-flows", &url]);
@@ -184,10 +184,10 @@ fn an_untrusted_certificate_and_plain_text_are_rejected() {
     let output = ofctl.args(["-t", "20", "-O", "OpenFlow10", "show", &url]).output().unwrap();
     assert!(!output.status.success(), "{}", text(&output));
     let log = switch.stop();
-    let told = |words: &str| log.iter().any(|line| line.contains(words));
-    assert!(told("its certificate is not signed by the CA"), "{log:#?}");
-    assert!(told("what it sends is no TLS"), "{log:#?}");
-    assert!(!told(": connected"), "{log:#?}");
+    let reported = |words: &str| log.iter().any(|line| line.contains(words));
+    assert!(reported("its certificate is not signed by the CA"), "{log:#?}");
+    assert!(reported("what it sends is no TLS"), "{log:#?}");
+    assert!(!reported(": connected"), "{log:#?}");
 }
 
 /// A child process that is killed on drop.
@@ -211,12 +211,12 @@ fn a_switch_connects_to_ovs_testcontroller_over_tls() {
     let _controller = Killed(command.spawn().unwrap());
     let controllers = vec![format!("ssl:127.0.0.1:{port}")];
     let switch = Switch::start(OpenFlowConfig { controllers, probe_ms: 500, ..made.switch() });
-    let said = || std::fs::read_to_string(made.file("said")).unwrap_or_default();
+    let text = || std::fs::read_to_string(made.file("said")).unwrap_or_default();
     let until = clock::now() + PATIENCE;
     // It learns the switch's datapath ID, and replies to its echo request.
     for words in ["dpid:00abcdef01234567", "OFPT_ECHO_REPLY"] {
-        while !said().contains(words) {
-            assert!(clock::now() < until, "no {words} in: {}", said());
+        while !text().contains(words) {
+            assert!(clock::now() < until, "no {words} in: {}", text());
             clock::sleep_until(clock::now() + Nanos::from_millis(20));
         }
     }

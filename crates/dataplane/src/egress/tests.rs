@@ -75,7 +75,7 @@ impl Bench {
         left
     }
 
-    fn told(&mut self) -> Vec<PacketInReason> {
+    fn packet_in_reasons(&mut self) -> Vec<PacketInReason> {
         let why = |event| match event {
             Event::PacketIn { context, .. } => context.why,
             other => panic!("{other:?}"),
@@ -108,9 +108,9 @@ fn bucket_outputs_behave_as_actions_and_drops_are_counted() {
     bench.group(1, GroupKind::All, &[&[out(1)], &[Action::InPort], &[controller], &[], &[out(9)]]);
     bench.run(&[Action::Group(1)]);
     assert_eq!(bench.left(), [(1, 0)]);
-    assert_eq!(bench.told(), [PacketInReason::Group]);
+    assert_eq!(bench.packet_in_reasons(), [PacketInReason::Group]);
     bench.run(&[Action::Group(2), controller]);
-    assert_eq!(bench.told(), [PacketInReason::Action]);
+    assert_eq!(bench.packet_in_reasons(), [PacketInReason::Action]);
     bench.group(3, GroupKind::Select, &[]);
     bench.run(&[Action::Group(3)]);
     let wanted = [
@@ -205,7 +205,7 @@ fn the_controller_meter_limits_packet_ins() {
         bench.run(&[Action::Controller { bytes_max: 60 }, out(2)]);
     }
     // The slack permits a tenth of a second's frames to be early.
-    assert_eq!(bench.told().len(), 50);
+    assert_eq!(bench.packet_in_reasons().len(), 50);
     assert_eq!(bench.egress.drops.of(DropReason::Metered), 4950);
 }
 
@@ -215,10 +215,16 @@ fn an_expired_ttl_is_sent_to_the_controller_or_counted() {
     let last = udp(0, 1);
     let actions = [out(2), Action::DecIpTtl, out(3)];
     assert_eq!(bench.run_frame(&last, &actions), Ran::Over);
-    assert_eq!((bench.left(), bench.told()), (vec![(2, 0)], vec![PacketInReason::InvalidTtl]));
+    assert_eq!(
+        (bench.left(), bench.packet_in_reasons()),
+        (vec![(2, 0)], vec![PacketInReason::InvalidTtl])
+    );
     bench.egress.tell_invalid_ttl = false;
     assert_eq!(bench.run_frame(&last, &actions), Ran::Over);
-    assert_eq!((bench.told(), bench.dropped()), (vec![], vec![(DropReason::TtlExpired, 1)]));
+    assert_eq!(
+        (bench.packet_in_reasons(), bench.dropped()),
+        (vec![], vec![(DropReason::TtlExpired, 1)])
+    );
 }
 
 #[test]

@@ -529,8 +529,8 @@ mod tests {
         let early = [0, 1, TICK.0 - 1, TICK.0, TICK.0 + 1, 123_456_789_012];
         for now in early.into_iter().chain([wrap - 1, wrap, wrap + 1, late]) {
             line.count(1, 60, Nanos(now));
-            let told = line.last_match(Nanos(now)).0;
-            assert!(told >= now && told < now + TICK.0, "{now} is reported as {told}");
+            let reported = line.last_match(Nanos(now)).0;
+            assert!(reported >= now && reported < now + TICK.0, "{now} is reported as {reported}");
         }
         assert_eq!((line.frames(), line.bytes()), (10, 600));
     }

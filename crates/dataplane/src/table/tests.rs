@@ -286,14 +286,14 @@ fn all_removals_are_reported_if_more_than_the_event_limit_expire() {
         }
     };
     let drain = |table: &mut Tables, out: &mut Outputs| {
-        let (mut told, mut turns) = (removals(out).len(), 0);
+        let (mut reported, mut turns) = (removals(out).len(), 0);
         while let Some(next) = table.expire(seconds(1), out) {
             assert_eq!(next, seconds(1), "more entries expire now");
-            told += removals(out).len();
+            reported += removals(out).len();
             turns += 1;
             assert!(turns < 100);
         }
-        told + removals(out).len()
+        reported + removals(out).len()
     };
     add_all(&mut table, Nanos::ZERO);
     assert_eq!(delete(&mut table, &FlowFilter::ALL, Nanos::ZERO, &mut out), count);

@@ -154,9 +154,9 @@ impl Pair {
             self.pipeline.tables().records(&FlowFilter::ALL, 0, self.now).map(row).collect();
         let entries = self.naive.entries.iter().map(|entry| {
             let named = entry.asked.iter().map(|asked| asked.0).collect();
-            let said = Match::asking(&entry.asked).asked(named);
+            let matching = Match::asking(&entry.asked).asked(named);
             let spec = &entry.spec;
-            (spec.table, spec.rank, spec.cookie, entry.frames, entry.bytes, said)
+            (spec.table, spec.rank, spec.cookie, entry.frames, entry.bytes, matching)
         });
         let mut wanted: Vec<Row> = entries.collect();
         got.sort_unstable();

@@ -190,14 +190,14 @@ fn the_ttl_is_copied_between_ip_in_ip_headers() {
 
 #[test]
 fn the_ttl_is_not_decremented_below_one() {
-    for (ttl, told) in [(0, Err(InvalidTtl)), (1, Err(InvalidTtl)), (2, Ok(()))] {
+    for (ttl, reported) in [(0, Err(InvalidTtl)), (1, Err(InvalidTtl)), (2, Ok(()))] {
         let mut frame = builder().ipv4(ipv4::Header { ttl, ..v4() }).udp(1, 2).frame();
-        assert_eq!(done(&mut frame, &Action::DecIpTtl), told);
-        assert_eq!(frame.bytes()[22], if told.is_ok() { 1 } else { ttl });
+        assert_eq!(done(&mut frame, &Action::DecIpTtl), reported);
+        assert_eq!(frame.bytes()[22], if reported.is_ok() { 1 } else { ttl });
         let mut frame = builder().ipv4(v4()).udp(1, 2).frame();
         done(&mut frame, &Action::PushMpls(0x8847)).unwrap();
         done(&mut frame, &Action::SetMplsTtl(ttl)).unwrap();
-        assert_eq!(done(&mut frame, &Action::DecMplsTtl), told);
+        assert_eq!(done(&mut frame, &Action::DecMplsTtl), reported);
         // MPLS hides the IP TTL.
         assert_eq!(done(&mut frame, &Action::DecIpTtl), Ok(()));
         assert_eq!((frame.bytes()[17], frame.bytes()[26]), (if ttl == 2 { 1 } else { ttl }, 64));

@@ -94,8 +94,8 @@ fn changed_models(count: usize) -> Vec<(Model, Vec<u8>)> {
             let field =
                 if let Action::SetField { field, .. } = action { field } else { Field::EthDst };
             if !matches!(field, Field::Icmpv4Type | Field::Icmpv6Type) {
-                let told = rewrite::apply(&action, &mut frame, &mut context_of(&model));
-                assert_eq!(told, change(&action, &mut model));
+                let reported = rewrite::apply(&action, &mut frame, &mut context_of(&model));
+                assert_eq!(reported, change(&action, &mut model));
             }
         }
         if readable(&model) {

@@ -176,9 +176,9 @@ fn check(action: &Action, model: &mut Model) {
     let before = model.clone();
     let mut frame = Frame::from_bytes(&model.bytes());
     let mut context = context_of(model);
-    let told = rewrite::apply(action, &mut frame, &mut context);
+    let reported = rewrite::apply(action, &mut frame, &mut context);
     let expected = change(action, model);
-    assert_eq!(told, expected, "{action:?} of {before:?}");
+    assert_eq!(reported, expected, "{action:?} of {before:?}");
     assert_eq!(context, context_of(model), "{action:?} of {before:?}");
     let wanted = model.bytes();
     if frame.bytes() != wanted {

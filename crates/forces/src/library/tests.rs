@@ -13,8 +13,8 @@ fn document(sections: &str) -> String {
 /// Checks the faults of a document, one line each.
 fn check(xml: &str, expected: &[&str]) {
     let faults = read(xml).err().unwrap_or_default();
-    let told: Vec<_> = faults.iter().map(DocumentFault::to_string).collect();
-    assert_eq!(told, expected, "{xml}");
+    let reported: Vec<_> = faults.iter().map(DocumentFault::to_string).collect();
+    assert_eq!(reported, expected, "{xml}");
 }
 
 #[test]

@@ -105,12 +105,12 @@ fn frames_are_counted_before_and_after_the_filter_and_in_the_file() {
     assert_eq!(frames[&0], [(60, 60, None), (64, 100, cut(3, 100))]);
     let two = [(64, 64, None), (64, 1_000, cut(5, 1_000)), (64, 65, cut(6, 65))];
     assert_eq!(frames[&1], two);
-    let said: Vec<_> = statistics
+    let counts: Vec<_> = statistics
         .iter()
         .map(|it| (it.interface, it.received, it.accepted, it.delivered, it.dropped_by_system))
         .collect();
     let row = |port, received, kept| (port, Some(received), Some(kept), Some(kept), Some(0));
-    assert_eq!(said, [row(0, 3, 2), row(1, 3, 3)]);
+    assert_eq!(counts, [row(0, 3, 2), row(1, 3, 3)]);
     assert!(statistics.iter().all(|it| it.started_at <= it.ended_at && it.ended_at.is_some()));
 }
 

@@ -60,33 +60,34 @@ const HELLO: [u8; 8] = [1, 0, 0, 8, 0, 0, 0, 1];
 
 #[test]
 fn invalid_peers_end_with_a_one_line_error() {
-    let said = |bytes: &[u8]| {
+    let error_for = |bytes: &[u8]| {
         let error = answer_to(bytes).expect("no switch").to_string();
         assert!(!error.contains('\n'), "{error}");
         error
     };
-    let told = said(&[]);
-    assert!(told.contains("no hello in time"), "{told}");
-    let told = said(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-    assert!(told.contains("0x48 0x54, which is no hello"), "{told}");
-    let told = said(&[0, 0, 0, 8, 0, 0, 0, 1]);
-    assert!(told.contains("no version in common"), "{told}");
+    let message = error_for(&[]);
+    assert!(message.contains("no hello in time"), "{message}");
+    let message = error_for(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    assert!(message.contains("0x48 0x54, which is no hello"), "{message}");
+    let message = error_for(&[0, 0, 0, 8, 0, 0, 0, 1]);
+    assert!(message.contains("no version in common"), "{message}");
     // A switch that supports only 1.3: one that rejects the hello, and one that ignores it.
     let hello4 = [4, 0, 0, 8, 0, 0, 0, 1];
-    let told = said(&[&hello4[..], &[4, 1, 0, 14, 0, 0, 0, 1, 0, 0, 0, 0, b'n', b'o']].concat());
-    assert!(told.contains("the peer refused") && told.contains("no"), "{told}");
-    let told = said(&[hello4, [4, 2, 0, 8, 0, 0, 0, 1]].concat());
-    assert!(told.contains("is no message"), "{told}");
-    let told = said(&[HELLO, [1, 6, 0, 32, 0, 0, 0, 2]].concat());
-    assert!(told.contains("did not answer a features_request"), "{told}");
-    let told = said(&[HELLO, [1, 2, 0, 4, 0, 0, 0, 9]].concat());
-    assert!(told.contains("no message border"), "{told}");
-    let told = said(&[HELLO, [1, 99, 0, 8, 0, 0, 0, 9]].concat());
-    assert!(told.contains("sent something that is no message"), "{told}");
-    let told = said(&[HELLO, [1, 6, 0, 8, 0, 0, 0, 2]].concat());
-    assert!(told.contains("sent something that is no message"), "{told}");
-    let told = said(&[&HELLO[..], &[1, 1, 0, 12, 0, 0, 0, 2, 0, 1, 0, 5]].concat());
-    assert!(told.contains("the switch refused a features_request"), "{told}");
+    let message =
+        error_for(&[&hello4[..], &[4, 1, 0, 14, 0, 0, 0, 1, 0, 0, 0, 0, b'n', b'o']].concat());
+    assert!(message.contains("the peer refused") && message.contains("no"), "{message}");
+    let message = error_for(&[hello4, [4, 2, 0, 8, 0, 0, 0, 1]].concat());
+    assert!(message.contains("is no message"), "{message}");
+    let message = error_for(&[HELLO, [1, 6, 0, 32, 0, 0, 0, 2]].concat());
+    assert!(message.contains("did not answer a features_request"), "{message}");
+    let message = error_for(&[HELLO, [1, 2, 0, 4, 0, 0, 0, 9]].concat());
+    assert!(message.contains("no message border"), "{message}");
+    let message = error_for(&[HELLO, [1, 99, 0, 8, 0, 0, 0, 9]].concat());
+    assert!(message.contains("sent something that is no message"), "{message}");
+    let message = error_for(&[HELLO, [1, 6, 0, 8, 0, 0, 0, 2]].concat());
+    assert!(message.contains("sent something that is no message"), "{message}");
+    let message = error_for(&[&HELLO[..], &[1, 1, 0, 12, 0, 0, 0, 2, 0, 1, 0, 5]].concat());
+    assert!(message.contains("the switch refused a features_request"), "{message}");
 }
 
 #[test]

@@ -449,8 +449,8 @@ mod tests {
         let gone = desk.timer_at(Nanos(10));
         assert!(desk.cancel(gone) && !desk.cancel(gone));
         assert_eq!((desk.take_due(Nanos(119)), desk.next_due()), (None, Some(Nanos(120))));
-        let told: Vec<_> = std::iter::from_fn(|| desk.take_due(Nanos(150))).collect();
-        assert_eq!(told, [first, second, late]);
+        let reported: Vec<_> = std::iter::from_fn(|| desk.take_due(Nanos(150))).collect();
+        assert_eq!(reported, [first, second, late]);
         assert!(!desk.cancel(first));
     }
 

@@ -256,8 +256,8 @@ mod tests {
         findings.series(row(5));
         let reached = [("LOG_ENTRIES_MAX", 2), ("SERIES_POINTS_MAX", 4)];
         assert_eq!(findings.limits(), reached);
-        let told: Vec<_> = std::iter::from_fn(|| findings.take_untold()).collect();
-        assert_eq!(told, ["LOG_ENTRIES_MAX", "SERIES_POINTS_MAX"]);
+        let reported: Vec<_> = std::iter::from_fn(|| findings.take_untold()).collect();
+        assert_eq!(reported, ["LOG_ENTRIES_MAX", "SERIES_POINTS_MAX"]);
         let (log, _, series, _) = findings.take();
         assert_eq!((log.len(), series[1].points.len()), (LOG_ENTRIES_MAX, 1));
     }

@@ -263,8 +263,8 @@ fn both_sides_can_connect_with_several_switches_in_parallel() {
         }
         for controller in &mut controllers {
             controller.set_read_timeout(Some(PATIENCE_STD)).unwrap();
-            let said = read(controller, 8);
-            assert!(said.iter().all(|byte| *byte == said[0]));
+            let reply = read(controller, 8);
+            assert!(reply.iter().all(|byte| *byte == reply[0]));
         }
     }
     stop.store(true, Ordering::Relaxed);

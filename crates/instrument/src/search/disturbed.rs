@@ -149,17 +149,17 @@ mod tests {
     fn repeated_disturbances_count_and_are_retried_less_often() {
         let mut patience = Patience::default();
         let (mut same, report) = trial(2 * MS, 1);
-        let mut said = Vec::new();
+        let mut is_retried = Vec::new();
         for _ in 0..12 {
             let verdict = patience.judge(&same, &report, &[0.0]);
-            said.push(verdict == Verdict::Again);
+            is_retried.push(verdict == Verdict::Again);
             if verdict == Verdict::Exhausted {
                 same.duration.0 += 1;
             }
         }
         let wanted =
             [true, true, true, false, true, false, false, false, false, false, false, false];
-        assert_eq!(said, wanted);
+        assert_eq!(is_retried, wanted);
         patience.note(&same, Verdict::Counts);
         assert_eq!(patience.judge(&same, &report, &[0.0]), Verdict::Again);
     }

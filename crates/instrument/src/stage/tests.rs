@@ -267,13 +267,19 @@ fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<
 #[test]
 fn hosts_run_their_tasks_and_results_are_reported() {
     let talked = Done::Talked(Talked { sent: 7, ..Talked::default() });
-    let told = [Done::Loading, Done::Loading, talked.clone()];
-    assert_eq!(sent_on_errands(1, 3, Some(3)), (told.into(), 0));
+    let reported = [Done::Loading, Done::Loading, talked.clone()];
+    assert_eq!(sent_on_errands(1, 3, Some(3)), (reported.into(), 0));
     // A second task at the same time fails. A task still running at the module's end is stopped.
-    let (told, stopped) = sent_on_errands(2, 1, Some(3));
-    assert!(matches!(&told[..], [Done::Failed(why)] if why.contains("another errand")), "{told:?}");
+    let (reported, stopped) = sent_on_errands(2, 1, Some(3));
+    assert!(
+        matches!(&reported[..], [Done::Failed(why)] if why.contains("another errand")),
+        "{reported:?}"
+    );
     assert_eq!(stopped, 1);
-    let (told, stopped) = sent_on_errands(1, 1, None);
-    assert!(matches!(&told[..], [Done::Failed(why)] if why.contains("no host")), "{told:?}");
+    let (reported, stopped) = sent_on_errands(1, 1, None);
+    assert!(
+        matches!(&reported[..], [Done::Failed(why)] if why.contains("no host")),
+        "{reported:?}"
+    );
     assert_eq!(stopped, 0);
 }

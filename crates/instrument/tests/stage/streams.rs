@@ -82,7 +82,7 @@ fn a_stream_changes_its_rate_stops_and_resumes_without_repeated_numbers() {
 
 #[test]
 fn unwatched_frames_are_counted_and_packet_ins_identify_their_frame() {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut frames = 0;
     let react = |event: &Event<'_>, desk: &mut Desk| match event.what {
         What::Start(_) => {
@@ -93,7 +93,7 @@ fn unwatched_frames_are_counted_and_packet_ins_identify_their_frame() {
         What::Message { message: Message::PacketIn(_), probe, .. } => {
             let probe = probe.unwrap();
             assert!(probe.is_intact && probe.stream == 1);
-            told.push(probe.place);
+            reported.push(probe.place);
         }
         _ => {}
     };
@@ -103,10 +103,10 @@ fn unwatched_frames_are_counted_and_packet_ins_identify_their_frame() {
     let report = stage(&mut rig, &mut module);
     drop(module);
     let account = report.streams[0];
-    assert_eq!((frames, account.sent, account.told), (0, 400, told.len() as u64));
+    assert_eq!((frames, account.sent, account.told), (0, 400, reported.len() as u64));
     assert_eq!((account.arrived + account.told, account.only_told), (400, account.told));
     // Only the first address matches a rule.
-    assert!([1, 2, 3].iter().all(|place| told.iter().filter(|it| *it == place).count() == 100));
+    assert!([1, 2, 3].iter().all(|place| reported.iter().filter(|it| *it == place).count() == 100));
 }
 
 #[test]

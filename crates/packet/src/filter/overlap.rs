@@ -150,7 +150,7 @@ mod tests {
             assert_eq!(found(&apart), [], "{apart:?}");
         }
         let entries = two.map(|text| entry(text).unwrap());
-        let said = find(&entries)[0].describe(&entries);
-        assert!(said.contains("1 (capture,src=10.0.0.0/8) and 2 (drop,dport=53)"), "{said}");
+        let message = find(&entries)[0].describe(&entries);
+        assert!(message.contains("1 (capture,src=10.0.0.0/8) and 2 (drop,dport=53)"), "{message}");
     }
 }

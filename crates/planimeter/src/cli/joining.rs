@@ -144,7 +144,7 @@ mod tests {
         assert!(refused.contains("ovs cannot be joined by memif"), "{refused}");
         let links = read(&["memif", "ovs=veth"]).unwrap().links(&[ours, ovs], false).unwrap();
         assert_eq!((links.of(ours), links.of(ovs)), (Link::Memif, Link::Veth));
-        let told = told(&[ours, ovs], &links).unwrap();
-        assert_eq!(told, "links: ours over memif; ovs over veth:afpacket");
+        let sentence = told(&[ours, ovs], &links).unwrap();
+        assert_eq!(sentence, "links: ours over memif; ovs over veth:afpacket");
     }
 }

@@ -204,17 +204,17 @@ mod tests {
 
     #[test]
     fn an_invalid_command_line_gives_a_one_line_error() {
-        let said = |words: &[&str]| match Arguments::try_parse_from(words) {
+        let error_for = |words: &[&str]| match Arguments::try_parse_from(words) {
             Ok(_) => panic!("{words:?} was accepted"),
             Err(error) => one_line(&error.to_string()),
         };
         assert_eq!(
-            said(&["planimeter", "run", "latency", "--sed", "1"]),
+            error_for(&["planimeter", "run", "latency", "--sed", "1"]),
             "unexpected argument '--sed' found; tip: a similar argument exists: '--seed'; \
              Usage: planimeter run --seed <SEED> <EXPERIMENT>..."
         );
         assert_eq!(
-            said(&["planimeter", "switch"]),
+            error_for(&["planimeter", "switch"]),
             "the following required arguments were not provided: --port <N=SPEC>; \
              Usage: planimeter switch --port <N=SPEC>"
         );

@@ -210,22 +210,23 @@ mod tests {
         let mut command = Command::new("script");
         command.args(["-qec", &shell, "/dev/null"]).env("TERM", "xterm");
         let output = command.stdin(Stdio::null()).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        let place = |mark: &str| said.find(mark).unwrap_or_else(|| panic!("no {mark:?}: {said:?}"));
-        let (up, down, told) =
+        let screen = String::from_utf8_lossy(&output.stdout);
+        let place =
+            |mark: &str| screen.find(mark).unwrap_or_else(|| panic!("no {mark:?}: {screen:?}"));
+        let (up, down, printed) =
             (place("\x1b[?1049h"), place("\x1b[?1049l"), place("an unexpected fault"));
-        assert!(up < down && down < told, "{said:?}");
-        assert!(place("\x1b[?25h") < told, "the cursor is visible again: {said:?}");
+        assert!(up < down && down < printed, "{screen:?}");
+        assert!(place("\x1b[?25h") < printed, "the cursor is visible again: {screen:?}");
         // The terminal library shows the cursor once more on drop, which draws nothing.
-        let after = said[told..].replace("\x1b[?25h", "");
+        let after = screen[printed..].replace("\x1b[?25h", "");
         assert!(
             !after.contains("trials,") && !after.contains("\x1b["),
-            "nothing is drawn: {said:?}"
+            "nothing is drawn: {screen:?}"
         );
-        assert!(after.contains("code 101"), "{said:?}");
+        assert!(after.contains("code 101"), "{screen:?}");
         assert!(
             after.contains("echo") && !after.contains("-echo"),
-            "typed keys are echoed: {said:?}"
+            "typed keys are echoed: {screen:?}"
         );
     }
 }

@@ -98,16 +98,16 @@ fn a_barrier_that_is_early_for_one_operation_is_not_correct() {
     };
     let answers = |updates: &[Update<'_>]| {
         let mut sheet = Sheet::new(Model::default());
-        let told = writing::answers(updates, None, &mut sheet).unwrap();
-        (told, sheet.finish().model.sources["barrier.answers"].clone())
+        let reported = writing::answers(updates, None, &mut sheet).unwrap();
+        (reported, sheet.finish().model.sources["barrier.answers"].clone())
     };
     let [added, modified] = [of("add", 0.0, 2e6), of("modify", 37e6, 2e6)];
-    let (told, source) = answers(&[added.clone(), modified.clone()]);
-    assert_eq!(told, Answers::Taken);
+    let (reported, source) = answers(&[added.clone(), modified.clone()]);
+    assert_eq!(reported, Answers::Taken);
     assert!(source.starts_with("measured: "), "{source}");
     // Barriers wait for additions but not for modifications: no model does both.
-    let (told, source) = answers(&[of("add", 0.0, 40e6), modified]);
-    assert_eq!(told, Answers::Taken);
+    let (reported, source) = answers(&[of("add", 0.0, 40e6), modified]);
+    assert_eq!(reported, Answers::Taken);
     assert!(source.starts_with("assumed: barriers wait for add and not for modify"), "{source}");
     assert_eq!(answers(&[added, of("delete", 0.0, 2e6)]).0, Answers::Acting);
 }

@@ -420,7 +420,7 @@ pub(crate) mod tests {
     /// Returns the state from these events.
     pub(crate) fn picture() -> Picture {
         let mut picture = Picture::default();
-        events().into_iter().for_each(|told| picture.tell(told));
+        events().into_iter().for_each(|reported| picture.tell(reported));
         picture
     }
 

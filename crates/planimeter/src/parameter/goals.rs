@@ -242,13 +242,13 @@ mod tests {
         let whole = |goal: Goal| {
             [goal.duration_final, goal.duration_sum].map(|time| time.0 / 1_000_000_000)
         };
-        let said: Vec<([u64; 2], f64, f64)> = goals
+        let values: Vec<([u64; 2], f64, f64)> = goals
             .wanted(0.005)
             .into_iter()
             .map(|(_, goal)| (whole(goal), goal.loss_ratio, goal.exceed_ratio))
             .collect();
         assert_eq!(
-            said,
+            values,
             [
                 ([60, 60], 0.0, 0.0),
                 ([60, 120], 0.0, 0.5),

@@ -394,11 +394,11 @@ mod tests {
 
     #[test]
     fn a_decoded_match_can_be_encoded_again() {
-        let said = json!({
+        let written = json!({
             "in_port": 1, "eth_dst": "02:00:00:00:00:05", "vlan_vid": 7, "eth_type": "0x0800",
             "ipv4_src": "10.0.0.0/8", "ipv4_dst": "10.0.0.1", "ip_proto": 17, "udp_dst": "0x10/0xf0",
         });
-        let once = matching(&said).unwrap();
+        let once = matching(&written).unwrap();
         assert_eq!(matching(&matching_told(&once)).unwrap(), once);
         let untagged = Match::ANY.untagged();
         assert_eq!(matching(&json!({"vlan_vid": "none"})).unwrap(), untagged);

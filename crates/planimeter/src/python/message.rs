@@ -140,11 +140,11 @@ mod tests {
     use super::*;
 
     fn check(value: Value, wanted: &str) {
-        let said = match read(&value, &Names::default(), Nanos(0)) {
+        let result = match read(&value, &Names::default(), Nanos(0)) {
             Ok(message) => message.to_string(),
             Err(why) => format!("error: {why}"),
         };
-        assert_eq!(said, wanted, "{value}");
+        assert_eq!(result, wanted, "{value}");
     }
 
     #[test]
@@ -226,15 +226,19 @@ mod tests {
             // OpenFlow 1.0 and 1.1 have an action for each field in place of set-field.
             let sets_field = action.kind() == ActionKind::SetField;
             assert!(action.kind() == *kind || sets_field, "{text}: {action}");
-            let told = flow::actions_told(std::slice::from_ref(action));
-            assert_eq!(flow::actions(&told).unwrap(), std::slice::from_ref(action), "{told}");
+            let reported = flow::actions_told(std::slice::from_ref(action));
+            assert_eq!(
+                flow::actions(&reported).unwrap(),
+                std::slice::from_ref(action),
+                "{reported}"
+            );
         }
         for kind in InstructionKind::ALL {
             let text = forms::instruction(*kind);
             let change = flow_mod("instructions", text);
             assert_eq!(change.instructions[0].kind(), *kind, "{text}");
-            let told = flow::instructions_told(&change.instructions);
-            assert_eq!(flow::instructions(&told).unwrap(), change.instructions, "{told}");
+            let reported = flow::instructions_told(&change.instructions);
+            assert_eq!(flow::instructions(&reported).unwrap(), change.instructions, "{reported}");
         }
     }
 

@@ -246,12 +246,15 @@ mod tests {
         assert!(run(When::Before).unwrap());
         let printed = std::fs::read_to_string(output_of(&folder, occasion(When::Before))).unwrap();
         assert_eq!(printed, "before ours bianco2010/fig2 frame_bytes=64\n");
-        let told = run(When::Between).unwrap_err();
-        assert!(matches!(told.fault, Fault::Ended(_)), "{told}");
-        let told = told.to_string();
-        assert!(told.contains("--between on ours ended with exit status: 3"), "{told}");
-        let told = run(When::After).unwrap_err().to_string();
-        assert!(told.contains("longer than 0.2 s") && told.contains("hook_limit"), "{told}");
+        let message = run(When::Between).unwrap_err();
+        assert!(matches!(message.fault, Fault::Ended(_)), "{message}");
+        let message = message.to_string();
+        assert!(message.contains("--between on ours ended with exit status: 3"), "{message}");
+        let message = run(When::After).unwrap_err().to_string();
+        assert!(
+            message.contains("longer than 0.2 s") && message.contains("hook_limit"),
+            "{message}"
+        );
         assert!(
             !Hooks::default().run(occasion(When::Before), &folder, &processes, 1.0, &stop).unwrap()
         );

@@ -177,11 +177,15 @@ mod tests {
 
     #[test]
     fn an_invalid_build_is_reported() {
-        let said = |text: &str| text.parse::<TargetKind>().unwrap_err().to_string();
-        assert!(said("ours@/no/where").contains("/no/where"), "{}", said("ours@/no/where"));
-        assert!(said("ours@/").contains("no file"));
-        assert!(said("testpmd@/bin/true").contains("\"testpmd\" cannot be"));
-        let no_prefix = said("ovs@/sys");
+        let error_for = |text: &str| text.parse::<TargetKind>().unwrap_err().to_string();
+        assert!(
+            error_for("ours@/no/where").contains("/no/where"),
+            "{}",
+            error_for("ours@/no/where")
+        );
+        assert!(error_for("ours@/").contains("no file"));
+        assert!(error_for("testpmd@/bin/true").contains("\"testpmd\" cannot be"));
+        let no_prefix = error_for("ovs@/sys");
         assert!(no_prefix.contains("/sys/sbin/ovs-vswitchd is missing"), "{no_prefix}");
     }
 }

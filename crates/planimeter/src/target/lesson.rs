@@ -67,7 +67,7 @@ mod tests {
 
     const KIND: TargetKind = TargetKind::Bridge;
 
-    fn passes(table: Table, told: &[Option<u64>]) -> (usize, bool) {
+    fn passes(table: Table, reported: &[Option<u64>]) -> (usize, bool) {
         let setup = Setup { table, entries: 1000, ..Setup::single(1) };
         let mut passes = 0;
         let outcome = teach(KIND, &setup, &ADDRESSES, |trial| {
@@ -77,7 +77,7 @@ mod tests {
             assert_eq!(stations.collect::<std::collections::HashSet<_>>().len(), 1000);
             assert_eq!((stream.from, stream.to), (1, 0));
             passes += 1;
-            Ok(told[(passes - 1).min(told.len() - 1)])
+            Ok(reported[(passes - 1).min(reported.len() - 1)])
         });
         (passes, outcome.is_ok())
     }

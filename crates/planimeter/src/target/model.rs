@@ -228,17 +228,20 @@ mod tests {
 
     #[test]
     fn invalid_names_and_files_are_reported_with_a_hint() {
-        let told = |text: &str| ModelTarget::parse(text).unwrap_err().to_string();
-        assert!(told("ours:model=hones").contains("there are: honest, "));
-        assert!(told("ours:model=honest,mode=x").contains("write mode=openflow or mode=legacy"));
+        let error_for = |text: &str| ModelTarget::parse(text).unwrap_err().to_string();
+        assert!(error_for("ours:model=hones").contains("there are: honest, "));
         assert!(
-            told("ours:model=./no-such.toml").starts_with("cannot read the model ./no-such.toml")
+            error_for("ours:model=honest,mode=x").contains("write mode=openflow or mode=legacy")
+        );
+        assert!(
+            error_for("ours:model=./no-such.toml")
+                .starts_with("cannot read the model ./no-such.toml")
         );
         let path =
             std::env::temp_dir().join(format!("planimeter-model-{}.toml", std::process::id()));
         std::fs::write(&path, "name = \"x\"\nabout = \"y\"\n[agent]\nflow_mod_ns = 1\nspeed = 2\n")
             .unwrap();
-        let faults = told(&format!("ours:model={}", path.display()));
+        let faults = error_for(&format!("ours:model={}", path.display()));
         assert!(
             faults.contains(".toml: line 4: agent.flow_mod_ns: write it with its source"),
             "{faults}"

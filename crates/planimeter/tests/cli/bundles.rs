@@ -27,8 +27,8 @@ fn measured(folder: &Folder) -> PathBuf {
     fs::copy(program, folder.0.join("programs/bridge.fe.xml")).unwrap();
     fs::copy(root().join("crates/switch/models/honest.toml"), folder.0.join("slow.toml")).unwrap();
     fs::write(folder.0.join("pair.toml"), PAIR).unwrap();
-    let said = planimeter(&folder.0, &RUN.split_whitespace().collect::<Vec<_>>());
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &RUN.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     only_run(&folder.0.join("runs"))
 }
 
@@ -62,10 +62,10 @@ fn a_bundled_run_is_repeated_by_one_command() {
     let (mine, theirs) = (Folder::new(), Folder::new());
     let run = measured(&mine);
     let file = theirs.0.join("a.tar.gz");
-    let said =
+    let result =
         planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert_eq!(said.errors, "", "the bundle has no omissions and no changes");
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    assert_eq!(result.errors, "", "the bundle has no omissions and no changes");
     let again =
         planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
     assert!(
@@ -80,16 +80,17 @@ fn a_bundled_run_is_repeated_by_one_command() {
     assert_eq!(dry.code, Some(0), "{}", dry.errors);
     assert!(dry.output.contains("progfe:programs/bridge.fe.xml"), "{}", dry.output);
     assert_eq!(contents(&theirs.0), ["a.tar.gz"], "a dry run leaves no files");
-    let said = planimeter(&theirs.0, &["run", "a.tar.gz", "--out", "here"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&theirs.0, &["run", "a.tar.gz", "--out", "here"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let campaign = only_run(&theirs.0.join("here"));
     let repeated = record(&campaign.join("1-run"));
     for part in ["command_line", "cells", "ratios", "outcomes"] {
         assert_eq!(original[part], repeated[part], "{part}");
     }
     // A repeated run can be bundled again.
-    let said = planimeter(&theirs.0, &["bundle", campaign.to_str().unwrap(), "--out", "b.tar.gz"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result =
+        planimeter(&theirs.0, &["bundle", campaign.to_str().unwrap(), "--out", "b.tar.gz"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let entries = unpacked(&theirs.0.join("b.tar.gz"), &theirs.0.join("b"));
     for name in [
         "bundle.json",
@@ -114,24 +115,24 @@ fn an_external_file_gets_its_own_name_and_a_changed_one_is_reported() {
     fs::write(mine.0.join("s.toml"), stream).unwrap();
     let run = [&["run", "forwarding-rate", "--on", &on][..], &words.split(' ').collect::<Vec<_>>()]
         .concat();
-    let said = planimeter(&mine.0, &run);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&mine.0, &run);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let folder = only_run(&mine.0.join("runs"));
     let later = fs::File::options().write(true).open(mine.0.join("s.toml")).unwrap();
     later
         .set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(3600))
         .unwrap();
     let file = theirs.0.join("a.tar.gz");
-    let said =
+    let result =
         planimeter(&mine.0, &["bundle", folder.to_str().unwrap(), "--out", file.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert!(said.errors.contains("s.toml has changed since the run began"), "{}", said.errors);
-    let said = planimeter(&theirs.0, &["run", "a.tar.gz"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    assert!(result.errors.contains("s.toml has changed since the run began"), "{}", result.errors);
+    let result = planimeter(&theirs.0, &["run", "a.tar.gz"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(
-        said.errors.contains("s.toml in this bundle is not what its run read"),
+        result.errors.contains("s.toml in this bundle is not what its run read"),
         "{}",
-        said.errors
+        result.errors
     );
     let repeated = record(&only_run(&theirs.0.join("runs")).join("1-run"));
     assert_eq!(repeated["targets"][0]["name"], "progfe:outside/1/bridge.fe.xml");
@@ -143,30 +144,30 @@ fn commands_in_a_foreign_bundle_need_trust() {
     let (mine, theirs) = (Folder::new(), Folder::new());
     let words = "run latency --on ours --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
     let hook = ["--before", "echo here > ../../../told"];
-    let said = planimeter(&mine.0, &[&words.split(' ').collect::<Vec<_>>()[..], &hook].concat());
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&mine.0, &[&words.split(' ').collect::<Vec<_>>()[..], &hook].concat());
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let folder = only_run(&mine.0.join("runs"));
     let file = theirs.0.join("a.tar.gz");
-    let said =
+    let result =
         planimeter(&mine.0, &["bundle", folder.to_str().unwrap(), "--out", file.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     for more in [&[][..], &["--dry-run"]] {
-        let said = planimeter(&theirs.0, &[&["run", "a.tar.gz"], more].concat());
-        assert_eq!(said.code, Some(2), "{}", said.errors);
+        let result = planimeter(&theirs.0, &[&["run", "a.tar.gz"], more].concat());
+        assert_eq!(result.code, Some(2), "{}", result.errors);
         assert!(
-            said.errors.contains("a command (before: echo here > ../../../told)"),
+            result.errors.contains("a command (before: echo here > ../../../told)"),
             "{}",
-            said.errors
+            result.errors
         );
         assert!(
-            said.errors.contains("--trust") && said.errors.lines().count() == 1,
+            result.errors.contains("--trust") && result.errors.lines().count() == 1,
             "{}",
-            said.errors
+            result.errors
         );
         assert_eq!(contents(&theirs.0), ["a.tar.gz"]);
     }
-    let said = planimeter(&theirs.0, &["run", "a.tar.gz", "--trust"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&theirs.0, &["run", "a.tar.gz", "--trust"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(contents(&theirs.0), ["a.tar.gz", "runs", "told"]);
 }
 
@@ -182,9 +183,13 @@ fn an_invalid_bundle_gives_a_one_line_error_and_leaves_no_files() {
         (&["bundle", "nowhere"], "nowhere"),
         (&["bundle", "nowhere", "--hide", "x"], "--mask"),
     ] {
-        let said = planimeter(&folder.0, words);
-        assert_eq!(said.code, Some(2), "{words:?}: {}", said.errors);
-        assert!(said.errors.contains(about) && said.errors.lines().count() == 1, "{}", said.errors);
+        let result = planimeter(&folder.0, words);
+        assert_eq!(result.code, Some(2), "{words:?}: {}", result.errors);
+        assert!(
+            result.errors.contains(about) && result.errors.lines().count() == 1,
+            "{}",
+            result.errors
+        );
     }
     assert_eq!(contents(&folder.0), ["garbage.tar.gz"]);
 }
@@ -213,8 +218,8 @@ fn of_somebody(folder: &Folder) -> PathBuf {
                 [[step]]\nrun = \"latency\"\n[[step]]\nrun = \"rule-activation\"\non = \"ours\"\n\
                 [[gate]]\nmetric = \"latency_ns_p50\"\nratio = 9\nbase = \"ours\"\n";
     fs::write(folder.0.join("plan.toml"), plan).unwrap();
-    let said = planimeter(&folder.0, &["run", "plan.toml"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "plan.toml"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let campaign = only_run(&folder.0.join("runs"));
     let run = campaign.join("1-latency");
     let device = "openflow:tcp:core-sw7.acme.example:6653,ports=1@enp3s0f0+2@enp3s0f1";
@@ -265,9 +270,9 @@ fn a_masked_bundle_has_no_identifying_text_and_still_gives_a_report() {
         "--out",
         "masked.tar.gz",
     ];
-    let said = planimeter(&folder.0, &words);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert!(said.errors.contains("left out: 1 capture"), "{}", said.errors);
+    let result = planimeter(&folder.0, &words);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    assert!(result.errors.contains("left out: 1 capture"), "{}", result.errors);
     let entries = unpacked(&folder.0.join("masked.tar.gz"), &folder.0.join("masked"));
     for (name, bytes) in &entries {
         for secret in SECRETS {
@@ -286,19 +291,19 @@ fn a_masked_bundle_has_no_identifying_text_and_still_gives_a_report() {
         masked["cells"].as_array().unwrap().len(),
         record(&campaign.join("1-latency"))["cells"].as_array().unwrap().len()
     );
-    let told = fs::read_to_string(run.join("hooks/before-ours-latency.log")).unwrap();
+    let text = fs::read_to_string(run.join("hooks/before-ours-latency.log")).unwrap();
     assert!(
-        told.contains("192.0.2.")
-            && told.contains("02:00:00:00:00:0")
-            && told.contains("2001:db8::"),
-        "{told}"
+        text.contains("192.0.2.")
+            && text.contains("02:00:00:00:00:0")
+            && text.contains("2001:db8::"),
+        "{text}"
     );
     let facts: Value = serde_json::from_slice(&read(&folder.0.join("masked/bundle.json"))).unwrap();
     assert_eq!(facts["masked"], true);
     // A report rebuilt from it is the same.
     let before = read(&run.join("report.html"));
-    let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(read(&run.join("report.html")), before);
     assert_eq!(planimeter(&folder.0, &["report", "masked/run"]).code, Some(0));
 }
@@ -319,8 +324,8 @@ fn a_masked_report_has_no_identifying_text_and_leaves_the_runs_unchanged() {
         ("one", &[run.to_str().unwrap()]),
         ("twice", &[run.to_str().unwrap(), run.to_str().unwrap()]),
     ] {
-        let said = report(of, out);
-        assert_eq!(said.code, Some(0), "{}", said.errors);
+        let result = report(of, out);
+        assert_eq!(result.code, Some(0), "{}", result.errors);
         let files = bytes(&folder.0.join(out));
         for end in [".html", ".svg", ".csv", ".parquet", ".json", ".md"] {
             assert!(files.iter().any(|(name, _)| name.ends_with(end)), "{out} has no {end}");
@@ -343,12 +348,12 @@ fn a_masked_report_has_no_identifying_text_and_leaves_the_runs_unchanged() {
         (run.to_str().unwrap(), "a separate folder"),
         (inside.to_str().unwrap(), "a separate folder"),
     ] {
-        let said = report(&[run.to_str().unwrap()], out);
-        assert!(said.code == Some(2) && said.errors.contains(words), "{}", said.errors);
+        let result = report(&[run.to_str().unwrap()], out);
+        assert!(result.code == Some(2) && result.errors.contains(words), "{}", result.errors);
     }
     for (more, words) in [(&["--mask"][..], "--out"), (&["--hide", "Acme", "--out", "x"], "--mask")]
     {
-        let said = planimeter(&folder.0, &[&["report", run.to_str().unwrap()], more].concat());
-        assert!(said.code == Some(2) && said.errors.contains(words), "{}", said.errors);
+        let result = planimeter(&folder.0, &[&["report", run.to_str().unwrap()], more].concat());
+        assert!(result.code == Some(2) && result.errors.contains(words), "{}", result.errors);
     }
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::common::{Folder, Said, command, contents, only_run, planimeter, record};
+use super::common::{CommandResult, Folder, command, contents, only_run, planimeter, record};
 
 /// Two steps in virtual time.
 const PLAN: &str = "on = [\"bridge\", \"ours\"]\nlink = \"memory\"\neffort = \"quick\"\n\
@@ -18,7 +18,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plans")
 }
 
-fn plan(folder: &Folder, text: &str, more: &[&str]) -> Said {
+fn plan(folder: &Folder, text: &str, more: &[&str]) -> CommandResult {
     fs::write(folder.0.join("office.toml"), text).unwrap();
     planimeter(&folder.0, &[&["run", "office.toml"], more].concat())
 }
@@ -30,16 +30,16 @@ fn a_dry_run_of_each_example_prints_its_plan() {
     assert!(files.len() >= 2, "{files:?}");
     for file in files {
         let path = examples().join(&file);
-        let said = planimeter(&folder.0, &["run", path.to_str().unwrap(), "--dry-run"]);
+        let result = planimeter(&folder.0, &["run", path.to_str().unwrap(), "--dry-run"]);
         // A missing program is named.
-        let is_need = said.code == Some(4) || said.errors.contains("--link veth");
+        let is_need = result.code == Some(4) || result.errors.contains("--link veth");
         if file != "quick.toml" && is_need {
-            eprintln!("skipped: {file}: {}", said.errors);
+            eprintln!("skipped: {file}: {}", result.errors);
             continue;
         }
-        assert_eq!(said.code, Some(0), "{file}: {}", said.errors);
+        assert_eq!(result.code, Some(0), "{file}: {}", result.errors);
         for words in ["planimeter run", "step 1,", "estimate", "gates"] {
-            assert!(said.output.contains(words), "{file}: {words}: {}", said.output);
+            assert!(result.output.contains(words), "{file}: {words}: {}", result.output);
         }
     }
     assert_eq!(contents(&folder.0), Vec::<String>::new(), "a dry run leaves no files");
@@ -50,8 +50,8 @@ fn the_example_is_measured_and_its_gates_pass() {
     let folder = Folder::new();
     let path = examples().join("quick.toml");
     let files = ["--junit", "gates.xml", "--markdown", "gates.md"];
-    let said = planimeter(&folder.0, &[&["run", path.to_str().unwrap()], &files[..]].concat());
-    assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);
+    let result = planimeter(&folder.0, &[&["run", path.to_str().unwrap()], &files[..]].concat());
+    assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
     let campaign = only_run(&folder.0.join("runs"));
     let inside = contents(&campaign);
     for name in ["1-small-frames", "2-latency", "plan.toml", "campaign.json", "report.html"] {
@@ -76,9 +76,9 @@ fn the_example_is_measured_and_its_gates_pass() {
 #[test]
 fn a_step_equals_a_run_of_its_command_line() {
     let folder = Folder::new();
-    let said = plan(&folder, PLAN, &["--seed", "9", "--out", "here", "--json"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    let all: Value = serde_json::from_str(&said.output).unwrap();
+    let result = plan(&folder, PLAN, &["--seed", "9", "--out", "here", "--json"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let all: Value = serde_json::from_str(&result.output).unwrap();
     assert_eq!(all["runs"].as_array().unwrap().len(), 2);
     let own = only_run(&folder.0.join("here")).join("2-rates");
     let line = record(&own)["command_line"].as_str().unwrap().to_string();
@@ -176,8 +176,8 @@ fn a_killed_plan_resumes_at_the_next_trial() {
     fs::write(folder.0.join("alive"), "").unwrap();
     // The plan in the folder is authoritative.
     fs::write(folder.0.join("office.toml"), "nothing").unwrap();
-    let said = planimeter(&folder.0, &["run", "--resume", campaign.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", campaign.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
     assert_eq!(lines("1-latency"), before[0]);
     assert!(lines("2-rates").starts_with(&before[1]));
     assert_eq!(record(&campaign.join("2-rates"))["partial"], false);
@@ -214,9 +214,9 @@ fn invalid_plans_report_all_errors_and_measure_nothing() {
             &["office.toml:7:8: \"brigde\" is no target of the plan and no stored run"],
         ),
     ] {
-        let said = plan(&folder, text, &[]);
-        assert_eq!(said.code, Some(2), "{text}: {}", said.errors);
-        words.iter().for_each(|it| assert!(said.errors.contains(it), "{it}: {}", said.errors));
+        let result = plan(&folder, text, &[]);
+        assert_eq!(result.code, Some(2), "{text}: {}", result.errors);
+        words.iter().for_each(|it| assert!(result.errors.contains(it), "{it}: {}", result.errors));
     }
     for (more, words) in [
         (&["--on", "ours"][..], "--on beside the plan office.toml"),
@@ -224,11 +224,15 @@ fn invalid_plans_report_all_errors_and_measure_nothing() {
         (&["latency"], "goes by itself"),
         (&["--junit", "nowhere/gates.xml"], "nowhere/gates.xml"),
     ] {
-        let said = plan(&folder, PLAN, more);
-        assert_eq!(said.code, Some(2), "{more:?}: {}", said.errors);
-        assert!(said.errors.contains(words) && said.errors.lines().count() == 1, "{}", said.errors);
+        let result = plan(&folder, PLAN, more);
+        assert_eq!(result.code, Some(2), "{more:?}: {}", result.errors);
+        assert!(
+            result.errors.contains(words) && result.errors.lines().count() == 1,
+            "{}",
+            result.errors
+        );
     }
-    let said = planimeter(&folder.0, &["run", "latency", "--junit", "gates.xml"]);
-    assert!(said.code == Some(2) && said.errors.contains("PLAN.toml"), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "latency", "--junit", "gates.xml"]);
+    assert!(result.code == Some(2) && result.errors.contains("PLAN.toml"), "{}", result.errors);
     assert_eq!(contents(&folder.0), ["office.toml"]);
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::common::{Folder, Said, command};
+use super::common::{CommandResult, Folder, command};
 
 /// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -215,9 +215,9 @@ fn doctor_ends_leftover_processes_of_a_killed_run_without_a_pid_namespace() {
     assert!(in_time(|| !has_child()), "{:?}", place.processes());
     let mut doctor = command(place.path(), &["doctor", "--clean", "--json"]);
     doctor.env("XDG_RUNTIME_DIR", place.path().join("processes"));
-    let said: Said = doctor.output().unwrap().into();
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    let swept: Value = serde_json::from_str(&said.output).unwrap();
+    let result: CommandResult = doctor.output().unwrap().into();
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let swept: Value = serde_json::from_str(&result.output).unwrap();
     assert!(swept["killed"].as_array().unwrap().len() >= 2, "{swept}");
     assert!(in_time(|| place.processes().is_empty()), "{:?}", place.processes());
 }
@@ -232,7 +232,7 @@ fn a_command_can_run_the_program() {
     let before = format!("{inner} --set repeats=1 --set seconds=0.01 --before 'kill -0 $$'");
     let set = ["--set", "repeats=1", "--set", "seconds=0.01", "--before", &before];
     let output = command(&folder.0, &[&words[..], &set].concat()).output().unwrap();
-    let said: Said = output.into();
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result: CommandResult = output.into();
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(folder.0.join("inner").is_dir());
 }

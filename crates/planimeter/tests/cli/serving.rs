@@ -139,9 +139,9 @@ impl Following {
         for line in (&mut self.0).lines() {
             let line = line.unwrap();
             if let Some(text) = line.strip_prefix("data: ") {
-                let told: Value = serde_json::from_str(text).unwrap();
-                if is(&told) {
-                    return told;
+                let reported: Value = serde_json::from_str(text).unwrap();
+                if is(&reported) {
+                    return reported;
                 }
             }
         }
@@ -158,8 +158,8 @@ impl Following {
 /// Runs in virtual time, one for each seed.
 fn store(folder: &Path, seeds: &[&str]) {
     for seed in seeds {
-        let said = planimeter(folder, &[&SHORT[..], &["--seed", seed, "--out", "runs"]].concat());
-        assert_eq!(said.code, Some(0), "{}", said.errors);
+        let result = planimeter(folder, &[&SHORT[..], &["--seed", seed, "--out", "runs"]].concat());
+        assert_eq!(result.code, Some(0), "{}", result.errors);
     }
 }
 
@@ -312,7 +312,7 @@ fn a_plan_without_commands_is_started_and_its_steps_are_shown() {
     assert!(would.status == 200 && would.body.contains(line), "{}", would.body);
     let mut following = serving.follow();
     assert_eq!(serving.post("/new", "plan=office.toml&seed=7&do=start").status, 303);
-    following.until(|told| told["started"]["runs"] == false);
+    following.until(|reported| reported["started"]["runs"] == false);
     let campaign = only_run(&folder.0.join("runs"));
     let name = campaign.file_name().unwrap().to_str().unwrap();
     let list = serving.get("/runs").body;
@@ -365,7 +365,7 @@ fn a_flood_of_connections_is_limited_and_blocks_no_other_client() {
     assert_eq!(serving.post("/new", &format!("set={long}")).status, 413);
     let mut followers: Vec<Following> = (0..LISTENERS).map(|_| serving.follow()).collect();
     for follower in &mut followers {
-        follower.until(|told| told["view"].is_null());
+        follower.until(|reported| reported["view"].is_null());
     }
     assert_eq!(serving.follow().status(), 503);
     drop(followers);
@@ -379,7 +379,7 @@ fn connections_per_source_are_limited() {
     let serving = Serving::begin_with(&folder.0, &["--connections-per-source", "3"], &[]);
     let mut followers: Vec<Following> = (0..3).map(|_| serving.follow()).collect();
     for follower in &mut followers {
-        follower.until(|told| told["view"].is_null());
+        follower.until(|reported| reported["view"].is_null());
     }
     serving.get("/metrics").is_line(503, "too many connections");
     drop(followers.pop());
@@ -428,16 +428,17 @@ fn a_run_is_started_followed_by_slow_and_fast_clients_and_stopped() {
     let begun = serving.post("/new", &format!("{long}&do=start"));
     assert!(begun.status == 303 && begun.head.contains("location: /"), "{begun:?}");
     assert_eq!(serving.post("/new", &format!("{long}&do=start")).status, 409);
-    let rates = |told: &Value| {
-        let sent = told["view"]["picture"]["ports"][0]["sent"].as_array();
+    let rates = |reported: &Value| {
+        let sent = reported["view"]["picture"]["ports"][0]["sent"].as_array();
         sent.is_some_and(|sent| sent.iter().any(|rate| rate.as_u64() > Some(0)))
     };
-    let told =
-        following.until(|told| rates(told) && told["view"]["picture"]["done"].as_u64() > Some(0));
-    assert!(told["view"]["stoppable"].as_bool().unwrap(), "{told}");
-    assert!(!told["view"]["picture"]["latencies"].as_array().unwrap().is_empty(), "{told}");
+    let reported = following.until(|reported| {
+        rates(reported) && reported["view"]["picture"]["done"].as_u64() > Some(0)
+    });
+    assert!(reported["view"]["stoppable"].as_bool().unwrap(), "{reported}");
+    assert!(!reported["view"]["picture"]["latencies"].as_array().unwrap().is_empty(), "{reported}");
     let numbers = serving.get("/metrics").body;
-    let run = told["view"]["run"].as_str().unwrap();
+    let run = reported["view"]["run"].as_str().unwrap();
     assert!(
         numbers.contains(&format!("planimeter_port_frames_per_second{{run=\"{run}\",port=\"1\"")),
         "{numbers}"
@@ -445,8 +446,9 @@ fn a_run_is_started_followed_by_slow_and_fast_clients_and_stopped() {
     let drawn = serving.get(&format!("/live/topology?run={run}")).body;
     assert!(drawn.contains("data-target=\"ours\""), "{drawn}");
     assert_eq!(serving.post("/stop", "").status, 303);
-    let over =
-        following.until(|told| told["started"]["runs"] == false && told["view"]["state"] == "over");
+    let over = following.until(|reported| {
+        reported["started"]["runs"] == false && reported["view"]["state"] == "over"
+    });
     assert!(over["started"]["ended"].as_str().unwrap().contains("interrupted"), "{over}");
     assert_eq!(over["view"]["picture"]["over"]["partial"], true, "{over}");
     drop(stalled);
@@ -466,8 +468,8 @@ fn a_crashed_run_of_another_terminal_is_shown() {
                  \"targets\":[],\"process\":1}\nnonsense\n{\"at_ms\":6,\"event\":\"said\",\"line\":\"the last word\"}\n{\"at_ms\":7,";
     fs::write(folder.0.join("runs/crashed/live.jsonl"), lines).unwrap();
     let serving = Serving::begin(&folder.0);
-    let told = serving.follow().until(|told| !told["view"].is_null());
-    let view = &told["view"];
+    let reported = serving.follow().until(|reported| !reported["view"].is_null());
+    let view = &reported["view"];
     assert_eq!((view["state"].as_str(), view["unreadable"].as_u64()), (Some("silent"), Some(1)));
     assert_eq!(view["picture"]["log"][0]["text"], "the last word");
     assert_eq!(view["stoppable"], false);
@@ -526,8 +528,8 @@ fn the_pages_work_in_a_browser() {
     let mut run = Command::new("timeout");
     run.args(["500", "node"]).arg(script).arg(address).arg(packages);
     let run = run.output().expect("timeout is part of every system");
-    let said = String::from_utf8_lossy(&run.stdout);
-    println!("{said}");
-    assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stderr));
-    assert!(said.matches("ok ").count() > 20, "too few checks:\n{said}");
+    let output = String::from_utf8_lossy(&run.stdout);
+    println!("{output}");
+    assert!(run.status.success(), "{output}\n{}", String::from_utf8_lossy(&run.stderr));
+    assert!(output.matches("ok ").count() > 20, "too few checks:\n{output}");
 }

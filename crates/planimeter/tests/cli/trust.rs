@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::common::{Folder, Said, command, contents, only_run, planimeter, record};
+use super::common::{CommandResult, Folder, command, contents, only_run, planimeter, record};
 use super::serving::Serving;
 
 /// Two trials in virtual time, and a command.
@@ -27,8 +27,8 @@ const HOOKED: [&str; 14] = [
 
 /// Returns a run as a crash after its first trial leaves it.
 fn stored(folder: &Folder) -> PathBuf {
-    let said = planimeter(&folder.0, &HOOKED);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &HOOKED);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let run = only_run(&folder.0.join("runs"));
     cut(&run);
     fs::remove_file(folder.0.join("hooked")).unwrap();
@@ -50,9 +50,9 @@ fn unpacked(run: &Path, into: &Path) {
     assert!(made.success());
 }
 
-fn is_refused(said: &Said, what: &str) {
-    assert_eq!(said.code, Some(2), "{what}: {}", said.errors);
-    let line = said.errors.lines().last().unwrap();
+fn is_refused(result: &CommandResult, what: &str) {
+    assert_eq!(result.code, Some(2), "{what}: {}", result.errors);
+    let line = result.errors.lines().last().unwrap();
     assert!(line.contains(what) && line.contains("--trust"), "{what}: {line}");
 }
 
@@ -63,8 +63,8 @@ fn a_run_of_this_user_resumes_and_one_from_an_archive_needs_trust() {
     let other = folder.0.join("unpacked");
     unpacked(&run, &other);
     for more in [&[][..], &["--dry-run"]] {
-        let said = planimeter(&folder.0, &[&["run", "--resume", "unpacked"], more].concat());
-        is_refused(&said, "a command (before: touch hooked)");
+        let result = planimeter(&folder.0, &[&["run", "--resume", "unpacked"], more].concat());
+        is_refused(&result, "a command (before: touch hooked)");
     }
     assert!(!folder.0.join("hooked").exists(), "a command of a run from an archive ran");
     let elsewhere = command(&folder.0, &["run", "--resume", run.to_str().unwrap()])
@@ -73,13 +73,13 @@ fn a_run_of_this_user_resumes_and_one_from_an_archive_needs_trust() {
     is_refused(&elsewhere.unwrap().into(), "a command (before: touch hooked)");
     assert!(!folder.0.join("hooked").exists());
     // The user's own run.
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(folder.0.join("hooked").exists());
     // The other one, once it is trusted.
     fs::remove_file(folder.0.join("hooked")).unwrap();
-    let said = planimeter(&folder.0, &["run", "--resume", "unpacked", "--trust"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", "unpacked", "--trust"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(folder.0.join("hooked").exists());
 }
 
@@ -117,8 +117,8 @@ fn a_changed_record_is_no_longer_trusted() {
     let own = "planimeter run bianco2010/fig3 --on direct --set rig=sim --set seconds=0.01 --set load=1,2 --set repeats=1";
     changed["command_line"] = own.into();
     fs::write(run.join("record.json"), changed.to_string()).unwrap();
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn a_campaign_from_an_archive_needs_trust() {
                 set = { rig = \"sim\", seconds = 0.01, load = 5, repeats = 2 }\n\
                 [[step]]\nrun = \"latency\"\nbefore = \"touch hooked\"\n";
     fs::write(folder.0.join("office.toml"), plan).unwrap();
-    let said = planimeter(&folder.0, &["run", "office.toml"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "office.toml"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let campaign = only_run(&folder.0.join("runs"));
     cut(&campaign.join("1-latency"));
     fs::remove_file(folder.0.join("hooked")).unwrap();
@@ -148,8 +148,8 @@ fn a_bundle_contains_no_signature() {
     let folder = Folder::new();
     let run = stored(&folder);
     assert!(run.join("signature").is_file());
-    let said = planimeter(&folder.0, &["bundle", run.to_str().unwrap(), "--out", "a.tar.gz"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["bundle", run.to_str().unwrap(), "--out", "a.tar.gz"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let listed = Command::new("tar").args(["tzf", "a.tar.gz"]).current_dir(&folder.0).output();
     let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
     assert!(listed.contains("run/start.json") && !listed.contains("signature"), "{listed}");

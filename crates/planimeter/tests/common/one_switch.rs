@@ -405,6 +405,6 @@ fn context(entry: &'static Entry, set: &[String], seed: u64) -> Context {
 }
 
 /// Returns a module's value of this name.
-pub fn said<'a>(report: &'a StageReport, name: &str) -> Option<&'a Measured> {
+pub fn measured_metric<'a>(report: &'a StageReport, name: &str) -> Option<&'a Measured> {
     report.measured.iter().find(|measured| measured.name == name)
 }

@@ -38,8 +38,8 @@ pub fn through_ovs(root: PathBuf) {
         panic!("it has an OpenFlow channel");
     };
     let flow = ["add-flow", channel.as_str(), "in_port=1,actions=output:2"];
-    let said = Command::new("ovs-ofctl").args(flow).output().unwrap();
-    assert!(said.status.success(), "{said:?}");
+    let output = Command::new("ovs-ofctl").args(flow).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
     let (_ports, greetings) = carry(&site, 2, &mut ovs);
     let account = ovs.account().unwrap();
     let lost: u64 = account.threads.iter().map(|thread| thread.upcalls_lost).sum();

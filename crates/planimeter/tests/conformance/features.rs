@@ -72,10 +72,10 @@ fn one_change(word: &str) -> Result<Change, String> {
 
 impl FeaturesChange {
     /// Returns the parts of the request, from the rows that the switch reported.
-    pub fn messages(&self, told: &[TableFeatures]) -> Result<Vec<Message>, String> {
+    pub fn messages(&self, reported: &[TableFeatures]) -> Result<Vec<Message>, String> {
         let mut rows = Vec::new();
         for (table, changes) in &self.rows {
-            let row = told.iter().find(|row| row.table == *table).or(told.first());
+            let row = reported.iter().find(|row| row.table == *table).or(reported.first());
             let row = row.ok_or("the switch reports no table")?;
             let mut row = TableFeatures { table: *table, command: self.command, ..row.clone() };
             changes.iter().try_for_each(|change| change.make(&mut row))?;
@@ -84,7 +84,7 @@ impl FeaturesChange {
         if self.rest {
             let named =
                 |row: &&TableFeatures| self.rows.iter().any(|(table, _)| row.table == *table);
-            rows.extend(told.iter().filter(|row| !named(row)).cloned());
+            rows.extend(reported.iter().filter(|row| !named(row)).cloned());
         }
         Ok(in_parts(&rows))
     }

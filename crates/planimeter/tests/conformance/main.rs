@@ -197,8 +197,9 @@ impl Run {
                 }
             }
         }
-        let told: Vec<_> = count.iter().map(|(what, plays)| format!("{plays} {what}")).collect();
-        println!("ovs: {}, {:.1} s", told.join(", "), started.elapsed().as_secs_f32());
+        let reported: Vec<_> =
+            count.iter().map(|(what, plays)| format!("{plays} {what}")).collect();
+        println!("ovs: {}, {:.1} s", reported.join(", "), started.elapsed().as_secs_f32());
     }
 
     fn show(&mut self, text: &str) {

@@ -170,11 +170,11 @@ fn differing(cases: &[Case], answers: &Answers, why: &Differences, out: &mut Str
             continue;
         }
         let versions: Vec<String> = versions.into_iter().collect();
-        let told = match names.len() {
+        let reported = match names.len() {
             1..=3 => names.join(", "),
             count => format!("{} and {} more like `{}`", names[0], count - 1, one.pattern),
         };
-        line(out, &format!("| {told} | {} | {} |", versions.join(", "), one.reason));
+        line(out, &format!("| {reported} | {} | {} |", versions.join(", "), one.reason));
     }
 }
 

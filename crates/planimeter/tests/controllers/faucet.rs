@@ -37,8 +37,8 @@ fn check(hardware: &str) {
     let arguments = ["--controller", &address, "--openflow", "1.3", "--datapath-id", "0xc0ffee"];
     let switch = rig.switch(&arguments);
     let log = rig.path().join("faucet.txt");
-    let said = || std::fs::read_to_string(&log).unwrap_or_default();
-    faucet.wait_until("it configures the switch", |_| said().contains("Port 4 (4) configured"));
+    let text = || std::fs::read_to_string(&log).unwrap_or_default();
+    faucet.wait_until("it configures the switch", |_| text().contains("Port 4 (4) configured"));
     let [one, two, three, four] = &rig.hosts[..] else { panic!("four hosts") };
     for (asker, asked) in [(one, two), (two, one), (three, four), (four, three)] {
         asker.ask(asked, OPEN);
@@ -48,9 +48,9 @@ fn check(hardware: &str) {
     two.ask(one, REFUSED);
     let came = three.hears_broadcast_of(one, || one.ask(two, OPEN), || four.ask(three, OPEN));
     assert_eq!(came, 0, "a broadcast has left its VLAN");
-    let said = said();
+    let text = text();
     let exceptions = std::fs::read_to_string(rig.path().join("exception.txt")).unwrap_or_default();
-    assert!(!said.contains("OFPErrorMsg") && exceptions.is_empty(), "{said}\n{exceptions}");
+    assert!(!text.contains("OFPErrorMsg") && exceptions.is_empty(), "{text}\n{exceptions}");
     assert_eq!(switch.end(), Some(0));
 }
 

@@ -25,16 +25,17 @@ impl Session<'_> {
 
     /// Runs a command that must succeed; returns its output.
     fn run(&self, words: &[&str]) -> String {
-        let said = self.rig.output(self.command(words));
-        let text = said.unwrap_or_else(|said| panic!("{} {words:?}: {said}", self.version));
+        let message = self.rig.output(self.command(words));
+        let text =
+            message.unwrap_or_else(|message| panic!("{} {words:?}: {message}", self.version));
         assert!(!text.contains("decode error"), "{} {words:?}: {text}", self.version);
         text
     }
 
     /// Runs a command that must be rejected with this error.
     fn refused(&self, words: &[&str], error: &str) {
-        let said = self.rig.output(self.command(words)).unwrap_err();
-        assert!(said.contains(error), "{} {words:?}: {said}", self.version);
+        let message = self.rig.output(self.command(words)).unwrap_err();
+        assert!(message.contains(error), "{} {words:?}: {message}", self.version);
     }
 
     fn flows(&self) -> Vec<String> {
@@ -178,9 +179,9 @@ fn monitor(session: &Session<'_>) {
     session.run(&["add-flow", "send_flow_rem,priority=1,actions=controller"]);
     // The monitor requests nothing with a reply, so frames are repeated until one is reported.
     let [one, two, _] = &session.rig.hosts[..] else { panic!("three hosts") };
-    listener.wait_until("a packet-in", |said| {
+    listener.wait_until("a packet-in", |text| {
         one.call(two);
-        said.contains("PACKET_IN")
+        text.contains("PACKET_IN")
     });
     session.run(&["del-flows"]);
     listener.wait_for("OFPT_FLOW_REMOVED");
@@ -188,8 +189,8 @@ fn monitor(session: &Session<'_>) {
     session.run(&["mod-port", "3", "forward"]);
     listener.wait_for("OFPT_PORT_STATUS");
     snoop.wait_for("OFPT_PORT_STATUS");
-    for said in [listener.said(), snoop.said()] {
-        assert!(!said.contains("decode error"), "{said}");
+    for text in [listener.output(), snoop.output()] {
+        assert!(!text.contains("decode error"), "{text}");
     }
 }
 

@@ -207,13 +207,13 @@ pub struct Program {
 
 impl Program {
     /// Returns its output so far.
-    pub fn said(&self) -> String {
+    pub fn output(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap()).into_owned()
     }
 
     /// Waits until its output contains this.
     pub fn wait_for(&mut self, words: &str) {
-        self.wait_until(words, |said| said.contains(words));
+        self.wait_until(words, |text| text.contains(words));
     }
 
     /// Waits until its output meets the condition.
@@ -221,19 +221,19 @@ impl Program {
         let begun = Instant::now();
         loop {
             let is_running = self.child.try_wait().unwrap().is_none();
-            let said = self.said();
-            if is_so(&said) {
+            let text = self.output();
+            if is_so(&text) {
                 return;
             }
-            assert!(is_running, "{} ended before {what:?}: {said}", self.name);
-            assert!(begun.elapsed() < PATIENCE, "{} without {what:?}: {said}", self.name);
+            assert!(is_running, "{} ended before {what:?}: {text}", self.name);
+            assert!(begun.elapsed() < PATIENCE, "{} without {what:?}: {text}", self.name);
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
     /// Stops it, and returns its exit code.
     pub fn end(mut self) -> Option<i32> {
-        assert!(self.child.try_wait().unwrap().is_none(), "{} ended: {}", self.name, self.said());
+        assert!(self.child.try_wait().unwrap().is_none(), "{} ended: {}", self.name, self.output());
         interrupt(self.child.id());
         self.child.wait().unwrap().code()
     }
@@ -244,7 +244,7 @@ impl Drop for Program {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            eprintln!("output of {}:\n{}", self.name, self.said());
+            eprintln!("output of {}:\n{}", self.name, self.output());
         }
     }
 }

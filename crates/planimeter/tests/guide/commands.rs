@@ -22,9 +22,9 @@ const AT_ONCE: usize = 2;
 
 /// Returns the findings of `planimeter doctor`: names, and whether each is available.
 fn findings() -> BTreeMap<String, bool> {
-    let said = planimeter(&std::env::temp_dir(), &["doctor", "--json"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    let all: Value = serde_json::from_str(&said.output).unwrap();
+    let result = planimeter(&std::env::temp_dir(), &["doctor", "--json"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let all: Value = serde_json::from_str(&result.output).unwrap();
     let needs = all["needs"].as_array().unwrap().iter();
     let name = |it: &Value| it["name"].as_str().unwrap().to_string();
     let senders = all["kernel_senders"].as_object().unwrap().iter();

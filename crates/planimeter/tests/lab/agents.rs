@@ -40,8 +40,8 @@ fn python() -> Result<PathBuf, Need> {
     // A program outside the usual folders works as well.
     let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     match asked {
-        Ok(said) if said.status.success() => {
-            Ok(PathBuf::from(String::from_utf8(said.stdout).unwrap().trim()))
+        Ok(output) if output.status.success() => {
+            Ok(PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()))
         }
         _ => need::tool("python3", "python3"),
     }
@@ -65,17 +65,17 @@ impl Control {
 
     fn ask(&mut self, request: &Value) -> Value {
         writeln!(self.0.get_mut(), "{request}").unwrap();
-        let said = self.line();
-        assert!(said.get("ok").is_some(), "{request}: {said}");
-        said["ok"].clone()
+        let line = self.line();
+        assert!(line.get("ok").is_some(), "{request}: {line}");
+        line["ok"].clone()
     }
 
     /// Reads events until an agent sends this one.
     fn event(&mut self, wanted: &str) -> Value {
         loop {
-            let said = self.line();
-            if said["event"]["event"] == wanted {
-                return said["event"].clone();
+            let line = self.line();
+            if line["event"]["event"] == wanted {
+                return line["event"].clone();
             }
         }
     }
@@ -129,10 +129,10 @@ impl Net {
 }
 
 fn run_in(namespace: &Namespace, program: &str, words: &[&str]) -> String {
-    let said = namespace.run(|| Command::new(program).args(words).output()).unwrap().unwrap();
-    let errors = String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success(), "{program} {words:?}: {errors}");
-    String::from_utf8(said.stdout).unwrap()
+    let output = namespace.run(|| Command::new(program).args(words).output()).unwrap().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {words:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 /// Sends an echo request with a hop limit, a size, and a don't-fragment flag; prints the reply, and its sender.
@@ -268,8 +268,8 @@ pub fn continuity_is_checked_with_open_vswitch() {
     let (mut control, mut events) = (Control::open(&place), Control::open(&place));
     events.ask(&json!({"watch": {}}));
     let sees = |fault: &str, remote: &str| {
-        let said = || ovs(&["get", "interface", &port, "cfm_fault", "cfm_remote_mpids"]);
-        assert!(in_time(|| said() == format!("{fault}\n{remote}")), "{}", said());
+        let fault_state = || ovs(&["get", "interface", &port, "cfm_fault", "cfm_remote_mpids"]);
+        assert!(in_time(|| fault_state() == format!("{fault}\n{remote}")), "{}", fault_state());
     };
     let found = in_time(|| control.state("cfm")["meps"][0]["peers"][0]["lost"] == false);
     assert!(found, "{}", control.state("cfm"));
@@ -315,9 +315,9 @@ pub fn elements_measure_the_delay_between_them() {
     assert!(found, "{}", control.state("cfm"));
     let ask = |words: &[&str]| {
         let words = [&["progfe", "ask", "control", "cfm"], words].concat();
-        let said = net.place.planimeter(&words);
-        assert_eq!(said.code, Some(0), "{}", said.errors);
-        serde_json::from_str::<Value>(&said.output).unwrap()
+        let result = net.place.planimeter(&words);
+        assert_eq!(result.code, Some(0), "{}", result.errors);
+        serde_json::from_str::<Value>(&result.output).unwrap()
     };
     let to = "to=02:00:00:00:09:01";
     let echo = ask(&["loopback", to, "count=5", "interval_ms=10", "bytes=1000"]);
@@ -366,9 +366,9 @@ pub fn an_external_program_is_an_agent() {
     let socket = folder.join("mine.sock");
     assert!(in_time(|| socket.exists()));
     let mut process = Ended(process.spawn().unwrap());
-    let mut said = String::new();
-    BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    assert_eq!(said, "connected: version 1, ports [1, 2]\n");
+    let mut line = String::new();
+    BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "connected: version 1, ports [1, 2]\n");
     let open = |host: usize, name: &str| {
         let options = ports::afpacket::Options::monitor();
         let spec = format!("afpacket:{name}");
@@ -429,18 +429,18 @@ pub fn programs_are_loaded_over_http() {
         let mut stream = stream.unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         write!(stream, "{head}\r\n\r\n{body}").unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        let (head, body) = said.split_once("\r\n\r\n").unwrap();
+        let mut result = String::new();
+        stream.read_to_string(&mut result).unwrap();
+        let (head, body) = result.split_once("\r\n\r\n").unwrap();
         (head.lines().next().unwrap()[9..12].to_owned(), body.to_owned())
     };
     let router = std::fs::read_to_string(example("router-agents.fe.xml")).unwrap();
     let wrong =
         router.replace("class=\"EtherEncap\"", "class=\"EtherDecap\"").replace("fd01::,", "");
     std::fs::write(net.place.path().join("wrong.fe.xml"), &wrong).unwrap();
-    let said = net.place.planimeter(&["progfe", "check", "wrong.fe.xml"]);
+    let result = net.place.planimeter(&["progfe", "check", "wrong.fe.xml"]);
     let refused = ask("POST", "/program?name=wrong.fe.xml", &wrong);
-    assert_eq!(refused, ("422".to_owned(), said.output));
+    assert_eq!(refused, ("422".to_owned(), result.output));
     assert!(refused.1.contains("error[unknown-class] enc:"), "{}", refused.1);
     let (status, program) = ask("GET", "/program", "");
     assert!(status == "200" && program.contains("name=\"own-agent\""), "{program}");
@@ -478,12 +478,12 @@ pub fn programs_are_loaded_over_ethernet() {
     let send = |host: usize, file: &str| {
         let port = format!("afpacket:h{}", host + 1);
         let mut command = net.place.command(&["progfe", "send", file, "--port", &port]);
-        let said = net.hosts[host].run(|| command.output()).unwrap().unwrap();
-        (said.status.code(), String::from_utf8(said.stdout).unwrap())
+        let result = net.hosts[host].run(|| command.output()).unwrap().unwrap();
+        (result.status.code(), String::from_utf8(result.stdout).unwrap())
     };
-    let (code, said) = send(0, &example("router-agents.fe.xml"));
-    let said: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!((code, &said["program"]), (Some(0), &"router-agents".into()));
+    let (code, result) = send(0, &example("router-agents.fe.xml"));
+    let result: Value = serde_json::from_str(&result).unwrap();
+    assert_eq!((code, &result["program"]), (Some(0), &"router-agents".into()));
     let mut control = Control::open(&net.place);
     assert_eq!(control.ask(&json!({"get": "counters"}))["progfe"]["program"], "router-agents");
     // Enough errors to fill several frames.

@@ -17,7 +17,7 @@ use lab::veth::{Cable, EndSettings};
 use lab::{Lab, Need, Site, Wiring};
 use serde_json::Value;
 
-use super::common::{Said, only_run, record};
+use super::common::{CommandResult, only_run, record};
 use super::{Place, in_time, ovs_needs};
 
 /// Time limit for a device; only a failure takes this long.
@@ -54,7 +54,7 @@ impl Rack {
     }
 
     /// Runs the program in the namespace of the tester's ends.
-    fn planimeter(&self, arguments: &[&str]) -> Said {
+    fn planimeter(&self, arguments: &[&str]) -> CommandResult {
         let mut command = self.place.command(arguments);
         self.lab.instrument.run(|| command.output().unwrap().into()).unwrap()
     }
@@ -63,12 +63,12 @@ impl Rack {
     fn measured(&self, device: &str, experiments: &[&str], set: &[&str]) -> Value {
         let runs = self.place.path().join("runs");
         let _ = std::fs::remove_dir_all(&runs);
-        let said = self.run(device, experiments, set);
-        assert_eq!(said.code, Some(0), "{}", said.errors);
+        let result = self.run(device, experiments, set);
+        assert_eq!(result.code, Some(0), "{}", result.errors);
         record(&only_run(&runs))
     }
 
-    fn run(&self, device: &str, experiments: &[&str], set: &[&str]) -> Said {
+    fn run(&self, device: &str, experiments: &[&str], set: &[&str]) -> CommandResult {
         let short = ["repeats=1", "seconds=0.1", "warmup=0", "load=0.2", "frame=64"];
         // Modules have no trials to shorten.
         let is_of_trials =
@@ -276,7 +276,7 @@ pub fn a_router_is_measured_as_a_device() {
 }
 
 /// Runs one of Open vSwitch's tools and returns its output.
-fn told(tool: &'static str, package: &'static str, words: &[&str]) -> String {
+fn run_tool(tool: &'static str, package: &'static str, words: &[&str]) -> String {
     let tool = need::tool(tool, package).unwrap();
     let output = Command::new(tool).args(words).output().unwrap();
     assert!(output.status.success(), "{words:?}: {output:?}");
@@ -300,12 +300,12 @@ pub fn open_vswitch_is_measured_as_a_device() {
     let set = |url: &str| {
         let words = [&*database, "set", "bridge", "br0", versions];
         let words = words.into_iter().chain(["--", "set-controller", "br0", url]);
-        told("ovs-vsctl", "openvswitch-switch", &words.collect::<Vec<_>>());
+        run_tool("ovs-vsctl", "openvswitch-switch", &words.collect::<Vec<_>>());
     };
     let flow = "table=2,priority=7,udp,tp_dst=53,actions=drop";
     let flows = || {
         let words = ["--no-stats", "dump-flows", &channel];
-        let text = told("ovs-ofctl", "openvswitch-common", &words);
+        let text = run_tool("ovs-ofctl", "openvswitch-common", &words);
         text.lines()
             .map(|line| line.trim().to_owned())
             .filter(|it| it.contains("actions"))
@@ -317,7 +317,7 @@ pub fn open_vswitch_is_measured_as_a_device() {
     ] {
         set(url);
         // It deletes its flows when it gets its first controller.
-        told("ovs-ofctl", "openvswitch-common", &["add-flow", &channel, flow]);
+        run_tool("ovs-ofctl", "openvswitch-common", &["add-flow", &channel, flow]);
         let before: Vec<String> = flows();
         assert_eq!(before.len(), 1, "{before:?}");
         let refused = rack.run(device, &BOTH, &RULES);
@@ -371,9 +371,9 @@ pub fn device_errors_are_reported_with_a_hint() {
         ),
         ("device:ports=1@dev-1+2@dev-2".into(), "(dev-1) does not come up at port 2 (dev-2)"),
     ] {
-        let said = rack.run(&device, &BOTH[..1], &["device_wait=1"]);
-        assert_eq!(said.code, Some(2), "{device}: {said:?}");
-        let line = said.errors.lines().last().unwrap_or_default();
+        let result = rack.run(&device, &BOTH[..1], &["device_wait=1"]);
+        assert_eq!(result.code, Some(2), "{device}: {result:?}");
+        let line = result.errors.lines().last().unwrap_or_default();
         assert!(line.contains(words), "{device}: {line}");
     }
     let runs: PathBuf = rack.place.path().join("runs");

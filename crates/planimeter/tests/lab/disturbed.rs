@@ -12,7 +12,7 @@ use lab::netlink::link::BridgeSettings;
 use lab::veth::{Cable, EndSettings};
 use serde_json::Value;
 
-use super::common::{Said, contents, only_run, record, signal};
+use super::common::{CommandResult, contents, only_run, record, signal};
 use super::{PATIENCE, Place, System, in_time};
 
 /// Returns two cables; the ends 1 and 3 are the tester's.
@@ -40,14 +40,14 @@ fn generate(place: &Place, namespace: &Namespace, seconds: &str) -> Child {
 }
 
 /// Returns the output of a process that must end in time.
-fn ended(mut child: Child) -> Said {
+fn ended(mut child: Child) -> CommandResult {
     let has_ended = in_time(|| child.try_wait().unwrap().is_some());
     if !has_ended {
         child.kill().unwrap();
     }
-    let said: Said = child.wait_with_output().unwrap().into();
-    assert!(has_ended, "it did not end within {PATIENCE:?}: {}", said.errors);
-    said
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    assert!(has_ended, "it did not end within {PATIENCE:?}: {}", result.errors);
+    result
 }
 
 pub fn an_interface_that_goes_down_while_sending_is_reported() {
@@ -63,11 +63,14 @@ pub fn an_interface_that_goes_down_while_sending_is_reported() {
         assert!(in_time(|| sent() > before + 100), "nothing is sent");
         let index = netlink.link(&format!("end{number}")).unwrap().index;
         netlink.link_down(index).unwrap();
-        let said = ended(child);
-        assert_eq!(said.code, Some(2), "{said:?}");
-        let line = said.errors.lines().last().unwrap_or_default();
+        let result = ended(child);
+        assert_eq!(result.code, Some(2), "{result:?}");
+        let line = result.errors.lines().last().unwrap_or_default();
         assert!(line.contains(&format!("end{number}")) && line.contains("down"), "{line}");
-        assert!(said.output.contains("stream 1:") && !said.output.contains(" 0 sent"), "{said:?}");
+        assert!(
+            result.output.contains("stream 1:") && !result.output.contains(" 0 sent"),
+            "{result:?}"
+        );
         netlink.link_up(index).unwrap();
         cables.iter().for_each(|cable| cable.wait_carrying().unwrap());
     }
@@ -94,18 +97,18 @@ pub fn a_target_that_floods_is_handled() {
     }
     netlink.link_up(bridge).unwrap();
     cables.iter().chain([&knot]).for_each(|cable| cable.wait_carrying().unwrap());
-    let said = ended(generate(&place, &namespace, "1"));
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = ended(generate(&place, &namespace, "1"));
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     // Two thousand frames were sent, and far more returned at either port.
-    let line = said.output.lines().find(|line| line.starts_with("stream 1:")).unwrap();
+    let line = result.output.lines().find(|line| line.starts_with("stream 1:")).unwrap();
     assert!(line.contains("2000 frames intended"), "{line}");
     let came = |line: &str| -> u64 {
         let after = line.split(" out, ").nth(1).unwrap();
         after.split(' ').next().unwrap().parse().unwrap()
     };
     let ports: Vec<u64> =
-        said.output.lines().filter(|line| line.starts_with("port ")).map(came).collect();
-    assert!(ports.iter().any(|&frames| frames > 20_000), "{}", said.output);
+        result.output.lines().filter(|line| line.starts_with("port ")).map(came).collect();
+    assert!(ports.iter().any(|&frames| frames > 20_000), "{}", result.output);
 }
 
 /// Tests that the drain is extended for a target that gets no core for longer than a short trial's drain: no frame is

@@ -35,8 +35,8 @@ pub fn client_and_server_measure_all_targets() {
     let set = ["repeats=2", "wait=20", "match_types=port,exact", "frame=64,256", &packets];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(TARGETS.iter().flat_map(|target| ["--on", target]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let folder = only_run(&place.path().join("runs"));
     let record = record(&folder);
@@ -51,14 +51,14 @@ pub fn client_and_server_measure_all_targets() {
             .collect();
         let returned = names.iter().find(|name| name.ends_with("returned_ratio")).unwrap();
         let prefix = returned.strip_suffix("returned_ratio").unwrap();
-        let told = |what: &str| measured(trial, &format!("{prefix}{what}"));
-        assert_eq!(told("returned_ratio"), Some(1.0), "{trial}");
-        assert_eq!(told("packet_ins_count"), Some(0.0), "{trial}");
+        let reported = |what: &str| measured(trial, &format!("{prefix}{what}"));
+        assert_eq!(reported("returned_ratio"), Some(1.0), "{trial}");
+        assert_eq!(reported("packet_ins_count"), Some(0.0), "{trial}");
         if prefix.ends_with("sockets_") {
             // Only the hosts saw the times.
-            assert_eq!(told("unknown_count"), Some(0.0), "{trial}");
+            assert_eq!(reported("unknown_count"), Some(0.0), "{trial}");
             let [whole, there, back, own] = ["rtt", "there", "back", "answering"]
-                .map(|it| told(&format!("{it}_ns_mean")).unwrap());
+                .map(|it| reported(&format!("{it}_ns_mean")).unwrap());
             assert!((whole - there - back - own).abs() < 1.0 && there > 0.0, "{trial}");
         }
     }
@@ -73,9 +73,10 @@ pub fn client_and_server_measure_all_targets() {
 /// Tests that other links support no hosts.
 pub fn other_links_support_no_hosts() {
     let place = Place::new();
-    let said = place.planimeter(&["run", "costa2017/sockets", "--on", "ours", "--link", "memory"]);
-    assert_eq!(said.code, Some(2), "{}", said.errors);
-    assert!(said.errors.contains("give --link veth"), "{}", said.errors);
+    let result =
+        place.planimeter(&["run", "costa2017/sockets", "--on", "ours", "--link", "memory"]);
+    assert_eq!(result.code, Some(2), "{}", result.errors);
+    assert!(result.errors.contains("give --link veth"), "{}", result.errors);
 }
 
 /// Tests that iperf3 reports its load, both at a rate and at full speed, and ends with the run.
@@ -87,8 +88,8 @@ pub fn iperf3_generates_the_load_of_statistics() {
         ["repeats=1", "load_by=iperf3", "requests=2", "pace=0.4", "rules_bound=100", "patience=30"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(["--on", "ours"]);
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
@@ -96,9 +97,9 @@ pub fn iperf3_generates_the_load_of_statistics() {
     for trial in trials {
         assert_eq!(trial["module"]["ended"], "said", "{trial}");
         for load in ["light", "heavy"] {
-            let told = |what: &str| measured(trial, &format!("{load}_{what}")).unwrap();
-            assert!(told("load_frames") > 0.0, "{trial}");
-            assert_eq!(told("flow_answered_ratio"), 1.0, "{trial}");
+            let reported = |what: &str| measured(trial, &format!("{load}_{what}")).unwrap();
+            assert!(reported("load_frames") > 0.0, "{trial}");
+            assert_eq!(reported("flow_answered_ratio"), 1.0, "{trial}");
         }
         // Frames and losses of hosts are not in the tester's balance.
         assert_eq!(

@@ -228,8 +228,8 @@ pub fn a_switch_rewrites_and_forwards_merged_frames() {
 fn add_flow(socket: &std::path::Path, flow: &str) {
     let target = format!("unix:{}", socket.display());
     let mut command = Command::new("ovs-ofctl");
-    let said = command.args(["-O", "OpenFlow13", "add-flow", &target, flow]).output().unwrap();
-    assert!(said.status.success(), "{flow}: {}", String::from_utf8_lossy(&said.stderr));
+    let output = command.args(["-O", "OpenFlow13", "add-flow", &target, flow]).output().unwrap();
+    assert!(output.status.success(), "{flow}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 pub fn mininet_needs() -> Result<(), Need> {
@@ -248,7 +248,7 @@ pub fn mininet_measures_with_iperf() {
         let script = format!("mount -t tmpfs none /tmp && ip link set lo up && exec {mn}");
         let place = Place::new();
         // Mininet has no timeout.
-        let said = Command::new("timeout")
+        let output = Command::new("timeout")
             .args(["--kill-after=5", "180", "unshare"])
             .args(["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"])
             .args(["sh", "-c", &script])
@@ -257,9 +257,10 @@ pub fn mininet_measures_with_iperf() {
             .current_dir(place.path())
             .output()
             .unwrap();
-        let text = [said.stdout, said.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+        let text =
+            [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
         let text = text.concat();
-        assert!(said.status.success(), "{more}: {text}");
+        assert!(output.status.success(), "{more}: {text}");
         // The rates at both ends, such as ['1.2 Gbits/sec', '1.2 Gbits/sec'].
         let rates = text.split("Results: [").nth(1).unwrap_or_default().matches("bits/sec").count();
         assert_eq!(rates, 2, "{more}: {text}");

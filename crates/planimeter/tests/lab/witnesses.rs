@@ -38,8 +38,8 @@ fn assert_no_secret(folder: &Path) {
         } else {
             let bytes = fs::read(&path).unwrap();
             let text = String::from_utf8_lossy(&bytes);
-            let told = SECRETS.iter().find(|secret| text.contains(**secret));
-            assert_eq!(told, None, "{}", path.display());
+            let reported = SECRETS.iter().find(|secret| text.contains(**secret));
+            assert_eq!(reported, None, "{}", path.display());
         }
     }
 }
@@ -55,11 +55,11 @@ fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
     arguments.extend(["--on", "ours", "--on", "linux-bridge"]);
     let short = ["seconds=0.1", "warmup=0", "repeats=1", "load=0.2", "frame=64", "snmp_wait=60"];
     arguments.extend(short.iter().chain(set).flat_map(|it| ["--set", it]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     assert_no_secret(&runs);
-    let shown = format!("{}{}", said.output, said.errors);
+    let shown = format!("{}{}", result.output, result.errors);
     assert!(!SECRETS.iter().any(|secret| shown.contains(secret)), "{shown}");
     let record = record(&only_run(&runs));
     let trials = record["trials"].as_array().unwrap();
@@ -103,8 +103,8 @@ pub fn control_channels_are_captured() {
     arguments.extend(["--on", "ours", "--on", "ovs"]);
     let set = ["repeats=1", "control_capture=file"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let run = only_run(&place.path().join("runs"));
     let record = record(&run);

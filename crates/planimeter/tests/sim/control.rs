@@ -59,17 +59,17 @@ fn every_version_with_barriers_is_supported() {
         let version = format!("openflow={version}");
         let set = [version.as_str(), "flows=20", "batch=10", "repeats=1"];
         assert_eq!(orders(&ordered("flow-mod-rate", &set)).len(), 3);
-        let told = ordered("flow-stats-dump", &set);
-        assert_eq!(orders(&told)[0].rows, 20, "{version}");
+        let reported = ordered("flow-stats-dump", &set);
+        assert_eq!(orders(&reported)[0].rows, 20, "{version}");
     }
 }
 
 #[test]
 fn a_dump_reports_every_flow() {
     let record = ordered("flow-stats-dump", &["flows=1234", "repeats=2"]);
-    let told = orders(&record);
-    assert_eq!(told.len(), 2);
-    assert!(told.iter().all(|it| (it.deed, it.rows, it.answers) == (Deed::Tell, 1234, 1)));
+    let reported = orders(&record);
+    assert_eq!(reported.len(), 2);
+    assert!(reported.iter().all(|it| (it.deed, it.rows, it.answers) == (Deed::Tell, 1234, 1)));
     let cells: Vec<_> = record.cells_of("flow-stats-dump", "ours", Metric::FlowStatsNs).collect();
     assert_eq!(cells.len(), 1);
     assert_eq!((cells[0].point.value, cells[0].n), (1234.0, 2));

@@ -45,14 +45,14 @@ fn every_type_of_match_has_the_delay_of_the_switch() {
             assert_eq!(run.ended, Ended::Said, "{version} {:?}: {:?}", trial.point, run.notes);
         }
         for name in ["port", "mac", "ip", "udp_port", "exact", "eth_src", "vlan_pcp", "ip_proto"] {
-            let told = |what: &str| {
+            let reported = |what: &str| {
                 let found = value(&record, "costa2017/table3", "ours", &format!("{name}_{what}"));
                 found.unwrap_or_else(|| panic!("{version}: {name}_{what} is missing"))
             };
-            assert_eq!(told("returned_ratio"), 1.0, "{version} {name}");
-            assert_eq!(told("packet_ins_count"), 0.0, "{version} {name}");
+            assert_eq!(reported("returned_ratio"), 1.0, "{version} {name}");
+            assert_eq!(reported("packet_ins_count"), 0.0, "{version} {name}");
             let links = 4.0 * if name == "vlan_pcp" { LINK_NS + 32.0 } else { LINK_NS };
-            let spare = told("rtt_ns_mean") - links;
+            let spare = reported("rtt_ns_mean") - links;
             assert!((0.0..=8_000.0).contains(&spare), "{version} {name}: {spare}");
         }
         let refused = value(&record, "costa2017/table3", "ours", "ip_ecn_refused_count");
@@ -67,9 +67,10 @@ fn a_bridge_and_a_router_have_round_trips() {
     for (kind, name) in
         [("ours", "port"), ("ours", "normal"), ("bridge", "legacy"), ("router", "legacy")]
     {
-        let told = |what: &str| value(&record, "costa2017/fig6", kind, &format!("{name}_{what}"));
-        assert_eq!(told("returned_ratio"), Some(1.0), "{kind} {name}");
-        assert!(told("rtt_ns_mean").is_some_and(|ns| ns > 2_000.0), "{kind} {name}");
+        let reported =
+            |what: &str| value(&record, "costa2017/fig6", kind, &format!("{name}_{what}"));
+        assert_eq!(reported("returned_ratio"), Some(1.0), "{kind} {name}");
+        assert!(reported("rtt_ns_mean").is_some_and(|ns| ns > 2_000.0), "{kind} {name}");
     }
 }
 
@@ -480,6 +481,6 @@ fn a_switch_that_stays_silent_has_its_commands_run_and_is_reported() {
         first.notes
     );
     // Once for each run after which it was silent.
-    let said = std::fs::read_to_string(noted).unwrap();
-    assert_eq!(said.lines().next(), Some("costa2017/table4"), "{said}");
+    let text = std::fs::read_to_string(noted).unwrap();
+    assert_eq!(text.lines().next(), Some("costa2017/table4"), "{text}");
 }

@@ -50,8 +50,8 @@ fn a_search_with_stalls_finds_the_result_without_stalls() {
         assert!(quiet.trials.iter().all(|trial| !has(trial, Flag::Repeated)), "{experiment}");
         let repeated = record.trials.iter().filter(|trial| has(trial, Flag::Repeated)).count();
         assert!(repeated > 0, "{experiment}: nothing was repeated");
-        let told = Warning::Repeated { trials: repeated as u32 };
-        assert!(record.warnings.iter().any(|notice| notice.warning == told), "{experiment}");
+        let reported = Warning::Repeated { trials: repeated as u32 };
+        assert!(record.warnings.iter().any(|notice| notice.warning == reported), "{experiment}");
         let (wanted, found) = (found(&quiet), found(&record));
         assert_eq!(found.len(), wanted.len(), "{experiment}");
         for ((wanted, _), (found, is_disturbed)) in wanted.into_iter().zip(found) {
@@ -107,9 +107,9 @@ fn a_result_of_a_disturbed_trial_is_marked() {
     assert!(marked > 0 && marked < record.outcomes.len() / 2, "{marked}");
     assert!(record.trials.iter().any(|trial| has(trial, Flag::Disturbed)));
     assert!(record.is_doubtful());
-    let told =
+    let is_expected =
         |it: &Warning| matches!(it, Warning::Disturbed { results } if *results == marked as u32);
-    assert!(record.warnings.iter().any(|notice| told(&notice.warning)));
+    assert!(record.warnings.iter().any(|notice| is_expected(&notice.warning)));
 }
 
 #[test]

@@ -141,12 +141,15 @@ fn a_program_answers_oam_without_the_two_messages_of_a_controller() {
 fn an_item_without_hosts_states_why_it_is_skipped() {
     let record = &*STUDY;
     let ids: Vec<&str> = record.experiments.iter().map(|it| it.id.as_str()).collect();
-    let told: Vec<&str> = (record.experiments.iter())
+    let reported: Vec<&str> = (record.experiments.iter())
         .flat_map(|it| &it.left_out)
         .filter(|(_, why)| why.contains("no host"))
         .map(|(target, _)| target.as_str())
         .collect();
-    assert!(!ids.contains(&"gelberger2013/fig4") || told.contains(&"ours"), "{ids:?} {told:?}");
+    assert!(
+        !ids.contains(&"gelberger2013/fig4") || reported.contains(&"ours"),
+        "{ids:?} {reported:?}"
+    );
 }
 
 #[test]

@@ -111,11 +111,11 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     // Tests pass one list to several experiments, which may not support all of it, or every value.
     assignments.retain(|it| {
         let of = |entry: &&'static catalog::Entry| taking::assign(&mut parameters, &[*entry], it);
-        let told: Vec<_> = entries.iter().map(of).collect();
+        let reported: Vec<_> = entries.iter().map(of).collect();
         let is_wrong =
             |it: &Result<_, _>| !matches!(it, Ok(_) | Err(ParameterError::NotTaken { .. }));
-        let is_taken = told.iter().any(Result::is_ok);
-        assert!(is_taken || !told.iter().any(is_wrong), "{told:?}");
+        let is_taken = reported.iter().any(Result::is_ok);
+        assert!(is_taken || !reported.iter().any(is_wrong), "{reported:?}");
         is_taken
     });
     Plan {

@@ -34,11 +34,11 @@ fn places(record: &Record, target: &str) -> Vec<(String, f64)> {
 
 /// Returns what was skipped, and why.
 fn left_out(record: &Record) -> Vec<(String, String)> {
-    let told = record.warnings.iter().filter_map(|notice| match &notice.warning {
+    let reported = record.warnings.iter().filter_map(|notice| match &notice.warning {
         Warning::LeftOut { why } => Some((notice.about.clone(), why.clone())),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 const WHY: &str = "all that was to follow: the switch refused 115072 of 131072 flows, the first of them number 16000: \
@@ -53,8 +53,8 @@ fn other_targets_and_experiments_continue() {
     let later = ("bianco2010/fig4".to_string(), 5.0);
     assert_eq!(places(&record, "ours"), [one.clone(), all, later.clone()]);
     assert_eq!(places(&record, SMALL), [one, later]);
-    let told = (format!("forwarding-rate on {SMALL}"), WHY.to_string());
-    assert_eq!(left_out(&record), [told]);
+    let reported = (format!("forwarding-rate on {SMALL}"), WHY.to_string());
+    assert_eq!(left_out(&record), [reported]);
 }
 
 #[test]

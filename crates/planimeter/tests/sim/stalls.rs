@@ -6,7 +6,7 @@ use planimeter::target::name::TargetKind;
 use results::record::{self, Record};
 use switch::behaviour::model::Model;
 
-use super::one_switch::{OneSwitch, Vice, said};
+use super::one_switch::{OneSwitch, Vice, measured_metric};
 use super::{measure, plan};
 
 /// Small loads over a small table.
@@ -25,7 +25,7 @@ fn settings(more: &[&str]) -> Vec<String> {
 }
 
 fn value(report: &StageReport, name: &str) -> f64 {
-    said(report, name).unwrap_or_else(|| panic!("{name} is missing: {report:?}")).value
+    measured_metric(report, name).unwrap_or_else(|| panic!("{name} is missing: {report:?}")).value
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_smaller_switch_is_measured_with_the_entries_that_fit() {
     let report = &OneSwitch::like(&model, 7).run("control-stall", &set, 7)[0];
     assert_eq!(report.ended, Ended::Said);
     assert_eq!(value(report, "rows_count"), 120.0);
-    let held = said(report, "entries_count").unwrap();
+    let held = measured_metric(report, "entries_count").unwrap();
     assert_eq!(held.value, 120.0);
     assert_eq!(held.note.as_deref(), Some("the switch holds 120 of 500 entries"));
 }
@@ -103,8 +103,8 @@ fn a_load_that_takes_too_long_is_reported_as_unfinished() {
     let set = settings(&["load=adds", "entries=5", "adds=200"]);
     let report = &OneSwitch::like(&model, 7).run("control-stall", &set, 7)[0];
     assert!(matches!(report.ended, Ended::Limit(_)), "{}", report.ended);
-    let finished = said(report, "finished_ratio").unwrap();
+    let finished = measured_metric(report, "finished_ratio").unwrap();
     assert_eq!(finished.value, 0.0);
     assert_eq!(finished.note.as_deref(), Some("not finished in 2 s"));
-    assert!(said(report, "load_ns").is_none());
+    assert!(measured_metric(report, "load_ns").is_none());
 }

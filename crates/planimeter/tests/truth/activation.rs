@@ -10,7 +10,7 @@ use switch::behaviour::model::{Barrier, Hardware, Model};
 
 use crate::case::Draw;
 use crate::models::{ROUNDING, cases, paths, set};
-use crate::one_switch::{OneSwitch, said};
+use crate::one_switch::{OneSwitch, measured_metric};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -43,7 +43,7 @@ impl Faults {
 
     /// Checks that a value contains the ground truth within its error, which is at most `half_max`.
     fn hidden(&mut self, report: &StageReport, name: &str, truth: f64, half_max: f64) {
-        let Some(found) = said(report, name) else {
+        let Some(found) = measured_metric(report, name) else {
             return self.0.push(format!("{name} is missing"));
         };
         let (value, half) = (found.value, found.half_width.unwrap());
@@ -55,7 +55,7 @@ impl Faults {
 
 /// Returns the time between two probes of a rule in the pass that yields the values.
 fn round_ns(report: &StageReport, rules: u64) -> f64 {
-    rules as f64 * 1e9 / said(report, "probes_per_s").unwrap().value
+    rules as f64 * 1e9 / measured_metric(report, "probes_per_s").unwrap().value
 }
 
 /// Draws switches and counts those without errors.
@@ -63,9 +63,9 @@ fn check(kind: &str, mut draw: impl FnMut(&mut Draw, u64) -> (String, Faults)) {
     let count = cases("TRUTH_CASES_ACTIVATION", 6);
     let mut missed = Vec::new();
     for seed in 0..count {
-        let (told, faults) = draw(&mut Draw::new(seed ^ 0x6163_7469), seed);
+        let (drawn, faults) = draw(&mut Draw::new(seed ^ 0x6163_7469), seed);
         if !faults.0.is_empty() {
-            missed.push(format!("{kind} {seed}: {}: {told}", faults.0.join("; ")));
+            missed.push(format!("{kind} {seed}: {}: {drawn}", faults.0.join("; ")));
         }
     }
     let found = count - missed.len() as u64;
@@ -85,7 +85,7 @@ fn measure(model: &Model, settings: &[(&str, String)], seed: u64) -> StageReport
 
 #[test]
 fn batches_of_any_size_and_interval_are_found_or_reported_as_unresolved() {
-    let mut told = 0;
+    let mut reported = 0;
     check("batches", |draw, seed| {
         let batch = scaled(draw, 1, 500);
         let interval = scaled(draw, MS, SECOND);
@@ -108,19 +108,21 @@ fn batches_of_any_size_and_interval_are_found_or_reported_as_unresolved() {
         let round = round_ns(&report, rules);
         let half = (WIDTH_MAX * round + WAY_NS) / 2.0;
         let mut faults = Faults::default();
-        if said(&report, "batch_rules_p50").is_some() {
-            told += 1;
+        if measured_metric(&report, "batch_rules_p50").is_some() {
+            reported += 1;
             faults.hidden(&report, "batch_rules_p50", batch as f64, 0.0);
             faults.hidden(&report, "batch_interval_ns_mean", interval as f64, half);
         } else {
             let is_possible = pause as f64 > TOLD_ROUNDS * round + WAY_NS;
             faults.check(!is_possible, || format!("a pause of {pause} ns is not reported"));
-            let hidden = said(&report, "pause_hidden_ns_max").map_or(0.0, |found| found.value);
+            let hidden =
+                measured_metric(&report, "pause_hidden_ns_max").map_or(0.0, |found| found.value);
             faults.check(hidden >= pause as f64, || format!("{hidden} ns hide no {pause} ns"));
         }
         faults.hidden(&report, "pause_ns_max", pause as f64, f64::INFINITY);
         if !is_shuffled {
-            let inversions = said(&report, "inversions_count").map_or(0.0, |found| found.value);
+            let inversions =
+                measured_metric(&report, "inversions_count").map_or(0.0, |found| found.value);
             faults.check(inversions == 0.0, || format!("{inversions} inversions"));
         }
         let words = format!(
@@ -129,7 +131,7 @@ fn batches_of_any_size_and_interval_are_found_or_reported_as_unresolved() {
         );
         (words, faults)
     });
-    println!("batches: reported for {told}");
+    println!("batches: reported for {reported}");
 }
 
 /// Returns the number of rules at another position than in the order sent (figure 8b).
@@ -156,7 +158,8 @@ fn batches_near_the_probe_interval_and_their_order_are_found_at_the_defaults() {
         faults.hidden(&report, "batch_rules_p50", 48.0, 0.0);
         faults.hidden(&report, "batch_interval_ns_mean", 12e6, 120e3);
         assert!(faults.0.is_empty(), "{:?}", faults.0);
-        let (tau, displaced) = (said(&report, "order_tau_index").unwrap(), displaced(&report));
+        let (tau, displaced) =
+            (measured_metric(&report, "order_tau_index").unwrap(), displaced(&report));
         let half = tau.half_width.unwrap();
         match order {
             0 => assert!(tau.value + half >= 1.0 && displaced == 0, "{tau:?}, {displaced}"),
@@ -199,7 +202,7 @@ fn barriers_early_for_one_operation_are_found_for_that_one_only() {
             let settings = [("rules_count", rules.to_string()), ("deed", deed.to_string())];
             let report = measure(&model, &settings, seed);
             let round = round_ns(&report, rules);
-            let premature = said(&report, "rules_premature_ratio").unwrap();
+            let premature = measured_metric(&report, "rules_premature_ratio").unwrap();
             if place == late {
                 let half = (WIDTH_MAX * round + WAY_NS) / 2.0;
                 faults.hidden(&report, "barrier_gap_ns_max", gap, half);
@@ -211,7 +214,7 @@ fn barriers_early_for_one_operation_are_found_for_that_one_only() {
                 continue;
             }
             judged += 1;
-            let latest = said(&report, "barrier_gap_ns_max").unwrap();
+            let latest = measured_metric(&report, "barrier_gap_ns_max").unwrap();
             let is_accused = premature.value > 0.0 || latest.value > latest.half_width.unwrap();
             accused += u64::from(is_accused);
             faults.check(!is_accused, || format!("{deed} is wrongly reported as early"));
@@ -240,7 +243,7 @@ fn occasionally_early_barriers_are_found_by_repeated_updates() {
                 ("probes_pps", "2000".to_string()),
             ];
             let report = measure(&model, &settings, *seed);
-            let share = said(&report, "updates_premature_ratio").unwrap();
+            let share = measured_metric(&report, "updates_premature_ratio").unwrap();
             let is_early = share.value > 0.0;
             assert!(is_early || share.value + share.half_width.unwrap() > 0.2, "{share:?}");
             is_early

@@ -15,7 +15,7 @@ use switch::behaviour::tcam::FlowId;
 use switch::behaviour::writer::{Change, Writer};
 
 use crate::case::Draw;
-use crate::one_switch::{OneSwitch, said};
+use crate::one_switch::{OneSwitch, measured_metric};
 
 /// Rounding error of a reported number, as a share of it.
 pub const ROUNDING: f64 = 1e-9;
@@ -46,7 +46,7 @@ pub fn cases(name: &str, usual: u64) -> u64 {
 /// Returns the error in the report of a hidden value, if there is one.
 fn fault(hidden: &Hidden, report: &StageReport) -> Option<String> {
     let Hidden { name, truth, probes } = *hidden;
-    let Some(found) = said(report, name) else {
+    let Some(found) = measured_metric(report, name) else {
         return Some(format!("{name} is missing for {truth}: {}", report.ended));
     };
     let (value, half) = (found.value, found.half_width.unwrap_or(f64::INFINITY));
@@ -489,15 +489,15 @@ fn a_correct_switch_is_never_reported_as_early() {
         let case = honest(&mut Draw::new(seed ^ 0x686f_6e65));
         let reports = OneSwitch::like(&case.model, seed).run(case.experiment, &case.set, seed);
         for report in &reports {
-            let told = || format!("{seed}: {:?} {:?} {}", case.model, case.set, report.ended);
+            let reported = || format!("{seed}: {:?} {:?} {}", case.model, case.set, report.ended);
             for name in ACCUSATIONS {
-                let Some(found) = said(report, name) else { continue };
+                let Some(found) = measured_metric(report, name) else { continue };
                 judged += 1;
-                assert_eq!(found.value, 0.0, "{name}: {}", told());
+                assert_eq!(found.value, 0.0, "{name}: {}", reported());
             }
-            if let Some(gap) = said(report, "barrier_gap_ns_max") {
+            if let Some(gap) = measured_metric(report, "barrier_gap_ns_max") {
                 let most = gap.half_width.unwrap();
-                assert!(gap.value <= most, "a gap of {gap:?}: {}", told());
+                assert!(gap.value <= most, "a gap of {gap:?}: {}", reported());
             }
         }
     }

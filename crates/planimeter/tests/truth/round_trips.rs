@@ -10,7 +10,7 @@ use results::interval::{self, LEVEL_PERCENT_HIGH};
 use switch::behaviour::model::{Model, Path, Paths, Tiers};
 
 use crate::case::Draw;
-use crate::one_switch::{OneSwitch, said};
+use crate::one_switch::{OneSwitch, measured_metric};
 
 /// The study's types, in the order in which they are measured.
 const TYPES: [&str; 5] = ["port", "mac", "ip", "udp_port", "exact"];
@@ -95,7 +95,8 @@ fn intervals_of_round_trips_contain_the_true_value_for_each_type_and_size() {
             let means: Vec<_> = runs
                 .map(|report| {
                     assert_eq!(report.ended, Ended::Said, "{seed} {name}");
-                    said(report, "rtt_ns_mean").unwrap_or_else(|| panic!("{seed} {name}"))
+                    measured_metric(report, "rtt_ns_mean")
+                        .unwrap_or_else(|| panic!("{seed} {name}"))
                 })
                 .collect();
             let values: Vec<f64> = means.iter().map(|mean| mean.value).collect();

@@ -79,8 +79,8 @@ fn a_truncated_file_gives_its_complete_frames_and_the_offset_of_its_end() {
         for cut in [1, 50, 90, file.len() - 30] {
             let (frames, error) = read(Slow(&file[..file.len() - cut]), 61);
             assert!(frames < 51);
-            let said = error.unwrap().to_string();
-            assert!(said.starts_with("at byte ") && said.contains("cut off"), "{said}");
+            let text = error.unwrap().to_string();
+            assert!(text.starts_with("at byte ") && text.contains("cut off"), "{text}");
         }
         let Some(CaptureError::Fault(fault)) = read(Slow(&[]), 61).1 else { panic!() };
         assert_eq!(fault.at, 0);

@@ -237,9 +237,9 @@ mod tests {
             (0..4).for_each(|value| ring.put(value));
             ring.tell();
             assert_eq!((ring.room(1), ring.waiting()), (0, 4));
-            let told = ring.word(0).load(Ordering::Relaxed);
-            assert_eq!(told, start.wrapping_add(4 * (round + 1)));
-            ring.word(4).store(told, Ordering::Relaxed);
+            let reported = ring.word(0).load(Ordering::Relaxed);
+            assert_eq!(reported, start.wrapping_add(4 * (round + 1)));
+            ring.word(4).store(reported, Ordering::Relaxed);
         }
     }
 

@@ -227,8 +227,8 @@ mod tests {
         let (first, second) = whole.split_at(9);
         assert!(bench.heard(first).unwrap().is_empty());
         let sent = bench.heard(second).unwrap().remove(0);
-        let said = (sent.output, sent.meta.as_slice(), sent.frame.bytes());
-        assert_eq!(said, (4, &[(1, 7)][..], &b"frame"[..]));
+        let received = (sent.output, sent.meta.as_slice(), sent.frame.bytes());
+        assert_eq!(received, (4, &[(1, 7)][..], &b"frame"[..]));
     }
 
     #[test]

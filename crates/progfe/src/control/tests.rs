@@ -226,9 +226,9 @@ fn a_complete_program_is_a_component_in_parts() {
     assert_eq!(rig.get(whole::CLASS, 1, &[name]), Ok(Value::Text("q".into())));
     assert_eq!(rig.arrive(9), [1, 0]);
     // The running document can be read, and setting it again gives the same program.
-    let told = rig.get(whole::CLASS, 1, &[document]).unwrap();
-    assert!(rig.commit(&[set(whole::CLASS, 1, &[document], told.clone())]).is_success());
-    assert_eq!(rig.get(whole::CLASS, 1, &[document]), Ok(told));
+    let reported = rig.get(whole::CLASS, 1, &[document]).unwrap();
+    assert!(rig.commit(&[set(whole::CLASS, 1, &[document], reported.clone())]).is_success());
+    assert_eq!(rig.get(whole::CLASS, 1, &[document]), Ok(reported));
     rig.speaker().roll_back();
     assert_eq!(rig.element.program().name, "q");
 }
@@ -273,8 +273,8 @@ fn packets_enter_by_redirect_in_and_leave_by_redirect_out() {
     assert_eq!(account.step(2), Some(&Value::Unsigned(2)));
     assert_eq!(account.step(8), Some(&Value::Unsigned(1)));
     assert_eq!(rig.arrive(0xfe), [0, 0]);
-    let told = rig.element.next_told().unwrap();
-    let redirect = news::redirect(rig.element.program(), &told);
+    let reported = rig.element.next_told().unwrap();
+    let redirect = news::redirect(rig.element.program(), &reported);
     assert_eq!(redirect.packet.unwrap()[..6], [2, 0, 0, 0, 0, 0xfe]);
     assert!(redirect.metadata.contains(&(1, vec![0, 0, 0, 1])), "{:?}", redirect.metadata);
 }
@@ -293,10 +293,10 @@ fn events_of_subscribed_instances_are_reported() {
         &[[2u8, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 5, 0x90, 0].as_slice(), &[0; 46]].concat(),
     );
     rig.element.forward(1, &mut batch, Nanos::from_secs(1), &mut rig.out);
-    let told = rig.element.next_happening().unwrap();
+    let event = rig.element.next_happening().unwrap();
     assert_eq!(rig.element.next_report(), None, "no watch of the program matches it");
-    assert_eq!((told.class, told.instance, told.event), (LEARN_SEARCH, 1, 1));
-    assert_eq!(told.reported[0].step(1), Some(&Value::Text("02:00:00:00:00:05".into())));
+    assert_eq!((event.class, event.instance, event.event), (LEARN_SEARCH, 1, 1));
+    assert_eq!(event.reported[0].step(1), Some(&Value::Text("02:00:00:00:00:05".into())));
 }
 
 #[test]

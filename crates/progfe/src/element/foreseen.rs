@@ -131,20 +131,21 @@ mod tests {
             assert!(batch.push_bytes(&[bytes, vec![0; 48]].concat()));
             element.forward(1, &mut batch, now, &mut out);
         }
-        let told = |element: &Element<Compiled>, text: &str| {
+        let reported = |element: &Element<Compiled>, text: &str| {
             let (all, links) = element.foresee(program(text), now).unwrap();
             let fdb = all.into_iter().find(|it| it.instance == "fdb").unwrap();
             (fdb.holds, fdb.fate, links)
         };
-        let (holds, fate, links) = told(&element, TEXT);
+        let (holds, fate, links) = reported(&element, TEXT);
         assert!(holds.contains(&("Entries".to_owned(), Held::Rows(3))), "{holds:?}");
         assert_eq!((fate, links), (Fate::Kept, 0));
-        let (_, fate, _) = told(&element, &TEXT.replace("262144", "2"));
+        let (_, fate, _) = reported(&element, &TEXT.replace("262144", "2"));
         assert_eq!(fate, Fate::AsItFits);
-        let (_, fate, _) = told(&element, &TEXT.replace("id=\"fdb\"", "id=\"fdb\" reset=\"true\""));
+        let (_, fate, _) =
+            reported(&element, &TEXT.replace("id=\"fdb\"", "id=\"fdb\" reset=\"true\""));
         assert_eq!(fate, Fate::Lost);
         // One link from the port into the table, one from the table.
-        let (_, fate, links) = told(&element, &TEXT.replace("fdb", "table"));
+        let (_, fate, links) = reported(&element, &TEXT.replace("fdb", "table"));
         assert_eq!((fate, links), (Fate::Lost, 2));
         assert_eq!(element.generation(), 1);
         assert_eq!(element.account().received, 3);

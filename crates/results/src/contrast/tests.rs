@@ -33,8 +33,8 @@ fn check(record: &Record, wanted: &[&str]) -> Result<Contrast, ContrastError> {
 fn a_clear_loss_fails_its_gate_and_a_clear_gain_passes() {
     let record = run(&[(around(100.0), around(95.0)), (around(100.0), around(110.0))]);
     let found = check(&record, &["rate_pps_forwarded>=0.97"]).unwrap();
-    let said: Vec<_> = found.cells.iter().map(|it| (it.verdict, it.gates[0].outcome)).collect();
-    assert_eq!(said, [(Verdict::Worse, Outcome::Failed), (Verdict::Better, Outcome::Passed)]);
+    let verdicts: Vec<_> = found.cells.iter().map(|it| (it.verdict, it.gates[0].outcome)).collect();
+    assert_eq!(verdicts, [(Verdict::Worse, Outcome::Failed), (Verdict::Better, Outcome::Passed)]);
     assert_eq!((found.verdict, found.outcome()), (Verdict::Worse, Some(Outcome::Failed)));
     let same = run(&[(around(100.0), around(100.1))]);
     assert_eq!(check(&same, &["rate_pps_forwarded>=0.97"]).unwrap().verdict, Verdict::Same);
@@ -103,8 +103,8 @@ fn missing_values_are_named_and_pass_no_gate() {
 #[test]
 fn a_gate_without_values_is_rejected() {
     let record = run(&[(around(100.0), around(100.0))]);
-    let said = check(&record, &["throughput_pps>=0.97"]).unwrap_err().to_string();
-    assert!(said.contains("what both sides have is rate_pps_forwarded"), "{said}");
+    let message = check(&record, &["throughput_pps>=0.97"]).unwrap_err().to_string();
+    assert!(message.contains("what both sides have is rate_pps_forwarded"), "{message}");
     let [base, new] = sides(&record);
     let by_default = contrast(&base, &new, &Gate::by_default(), false).unwrap();
     assert_eq!(by_default.cells[0].gates.len(), 1);
@@ -117,8 +117,8 @@ fn losses_are_compared_by_received_frames() {
         cell.metric = Metric::LossRatio;
     }
     let found = check(&record, &[]).unwrap();
-    let said: Vec<_> = found.cells.iter().map(|it| (it.verdict, it.ratio.unwrap())).collect();
-    assert_eq!(said, [(Verdict::Same, 1.0), (Verdict::Worse, 0.8)]);
+    let verdicts: Vec<_> = found.cells.iter().map(|it| (it.verdict, it.ratio.unwrap())).collect();
+    assert_eq!(verdicts, [(Verdict::Same, 1.0), (Verdict::Worse, 0.8)]);
 }
 
 #[test]
@@ -132,8 +132,8 @@ fn runs_with_different_parameters_are_not_compared() {
     assert!(found.mild.iter().any(|line| line.starts_with("repeats its default against 9")));
     assert!(found.mild.iter().any(|line| line.contains("another machine: kernel")));
     let side = |record| Side { name: "run", record, target: None };
-    let said = contrast(&side(&base), &side(&new), &[], true).unwrap_err().to_string();
-    assert!(said.contains("frame its default against 1518"), "{said}");
+    let message = contrast(&side(&base), &side(&new), &[], true).unwrap_err().to_string();
+    assert!(message.contains("frame its default against 1518"), "{message}");
 }
 
 #[test]

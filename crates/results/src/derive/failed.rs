@@ -113,9 +113,12 @@ mod tests {
         let why = Ended::Failed("mine.py:6: ValueError: no such thing\nTraceback".into());
         let record = failing(&[why.clone(), why.clone()]);
         assert!(has_failed(&record));
-        let told = sentence(&record).unwrap();
-        assert!(told.starts_with("Every trial failed (2 of 2). "), "{told}");
-        assert!(told.ends_with("mine.py:6: ValueError: no such thing (2 trials)."), "{told}");
+        let reported = sentence(&record).unwrap();
+        assert!(reported.starts_with("Every trial failed (2 of 2). "), "{reported}");
+        assert!(
+            reported.ends_with("mine.py:6: ValueError: no such thing (2 trials)."),
+            "{reported}"
+        );
         let text = summary::markdown([&record]);
         let (failed, measured) = (text.find("Every trial failed"), text.find(" measured on "));
         assert!(failed.is_some() && failed < measured, "{text}");

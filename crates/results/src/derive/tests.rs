@@ -119,7 +119,7 @@ fn a_tester_limit_counts_only_if_the_target_carried_the_load() {
 
 #[test]
 fn a_maximum_limited_by_the_tester_is_reported() {
-    let told = |frames_lost: u64| {
+    let reported = |frames_lost: u64| {
         let record = changed(|trial| {
             if trial.experiment == "bianco2010/fig2" && trial.target == "ours" && trial.repeat == 1
             {
@@ -131,8 +131,8 @@ fn a_maximum_limited_by_the_tester_is_reported() {
         let about = "bianco2010/fig2 on ours, its maximum";
         record.warnings.iter().any(|it| it.about == about && it.warning.makes_doubtful())
     };
-    assert!(told(0), "all offered frames were forwarded");
-    assert!(!told(u64::MAX));
+    assert!(reported(0), "all offered frames were forwarded");
+    assert!(!reported(u64::MAX));
 }
 
 #[test]

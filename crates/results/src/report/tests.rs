@@ -197,8 +197,8 @@ fn numbers_in_sentences_and_claims_link_to_their_trials() {
     }
     let claims = page.split("class=\"wide claims\"").skip(1);
     let claims: String = claims.map(|it| it.split("</table>").next().unwrap()).collect();
-    let told = record.claims.iter().filter(|line| !line.numbers.is_empty()).count();
-    assert!(told > 0 && claims.matches("data-t=").count() >= told, "{told}");
+    let reported = record.claims.iter().filter(|line| !line.numbers.is_empty()).count();
+    assert!(reported > 0 && claims.matches("data-t=").count() >= reported, "{reported}");
 }
 
 #[test]

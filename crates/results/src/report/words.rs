@@ -636,13 +636,13 @@ mod tests {
         let silent =
             Witness { problems: vec!["nobody listens there".into()], ..Witness::default() };
         trials[0].witness = Some(silent);
-        let said = witnesses(&trials).expect("one agent was queried");
-        assert!(said.contains("told of no frames: nobody listens there"), "{said}");
-        let told = Witness { frames_in: Some(40), frames_sent: 42, ..Witness::default() };
-        (trials[1].witness, trials[2].witness) = (Some(told.clone()), Some(told));
-        let said = witnesses(&trials).expect("the agents were queried");
+        let sentence = witnesses(&trials).expect("one agent was queried");
+        assert!(sentence.contains("told of no frames: nobody listens there"), "{sentence}");
+        let reported = Witness { frames_in: Some(40), frames_sent: 42, ..Witness::default() };
+        (trials[1].witness, trials[2].witness) = (Some(reported.clone()), Some(reported));
+        let sentence = witnesses(&trials).expect("the agents were queried");
         for wanted in ["counted 80 frames", "of 84", "of none: 1."] {
-            assert!(said.contains(wanted), "{wanted}: {said}");
+            assert!(sentence.contains(wanted), "{wanted}: {sentence}");
         }
     }
 

@@ -95,10 +95,13 @@ fn an_unreadable_histogram_is_reported_and_the_others_are_read() {
     }
     let spectra = read_spectra(store.folder(), trials.iter());
     assert!(!spectra.of_trials(&[1]).is_empty() && spectra.of_trials(&[2, 3]).is_empty());
-    let told = spectra.left_out();
-    assert_eq!(told.len(), 4, "{told:?}");
-    assert!(told[0].starts_with("trial 2: ") && told[0].contains("Base64V2"), "{told:?}");
-    assert_eq!(told[3], "and 2 trials more");
+    let reported = spectra.left_out();
+    assert_eq!(reported.len(), 4, "{reported:?}");
+    assert!(
+        reported[0].starts_with("trial 2: ") && reported[0].contains("Base64V2"),
+        "{reported:?}"
+    );
+    assert_eq!(reported[3], "and 2 trials more");
 }
 
 #[test]
@@ -179,8 +182,11 @@ fn lines_before_a_truncation_survive() {
     let text = fs::read(&path).unwrap();
     for cut in (0..text.len() - 1).step_by(97) {
         fs::write(&path, &text[..cut]).unwrap();
-        let said = read_run(store.folder()).unwrap_err().to_string();
-        assert!(said.contains("record.json, line ") && !said.contains('\n'), "{cut}: {said}");
+        let message = read_run(store.folder()).unwrap_err().to_string();
+        assert!(
+            message.contains("record.json, line ") && !message.contains('\n'),
+            "{cut}: {message}"
+        );
     }
     assert_eq!(fs::read(&lines).unwrap(), whole);
 }

@@ -119,15 +119,15 @@ impl Postgres {
         }
         command.stdout(log.try_clone().unwrap()).stderr(log);
         self.child = Some(command.spawn().unwrap());
-        let mut said = String::new();
+        let mut reason = String::new();
         for _ in 0..LOOKS {
             match self.psql("postgres", "SELECT 1") {
                 Ok(_) => return,
-                Err(why) => said = why,
+                Err(why) => reason = why,
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        panic!("the server did not start: {said}; {}", self.told());
+        panic!("the server did not start: {reason}; {}", self.log_text());
     }
 
     fn log(&self) -> PathBuf {
@@ -135,7 +135,7 @@ impl Postgres {
     }
 
     /// The log of the server.
-    pub fn told(&self) -> String {
+    pub fn log_text(&self) -> String {
         fs::read_to_string(self.log()).unwrap()
     }
 

@@ -214,10 +214,10 @@ mod tests {
     }
 
     fn add(bundles: &mut Bundles, id: u32, bytes: usize) -> Result<(), ErrorCode> {
-        let mut said = Vec::new();
+        let mut encoded = Vec::new();
         let message = Message::EchoRequest(vec![7; bytes - HEADER_BYTES]);
-        codec::encode(Version::V1_4, 9, &message, &mut said).unwrap();
-        bundles.add(id, ATOMIC, &said, &limits(), Nanos(5))
+        codec::encode(Version::V1_4, 9, &message, &mut encoded).unwrap();
+        bundles.add(id, ATOMIC, &encoded, &limits(), Nanos(5))
     }
 
     #[test]

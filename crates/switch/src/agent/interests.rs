@@ -105,10 +105,10 @@ mod tests {
         chosen.set(AsyncKind::FlowRemoved, true, 0xffff_ffff);
         interests.set(&chosen).unwrap();
         assert!(interests.invalid_ttl() && !interests.wants(Role::Equal, AsyncKind::PacketIn, 1));
-        let told = interests.told();
-        assert_eq!(told.get(AsyncKind::PacketIn, false), Some(0b100));
-        assert_eq!(told.get(AsyncKind::FlowRemoved, true), Some(0b1111));
-        assert_eq!(told.masks.len(), 6, "1.3 has three kinds of asynchronous messages");
+        let reported = interests.told();
+        assert_eq!(reported.get(AsyncKind::PacketIn, false), Some(0b100));
+        assert_eq!(reported.get(AsyncKind::FlowRemoved, true), Some(0b1111));
+        assert_eq!(reported.masks.len(), 6, "1.3 has three kinds of asynchronous messages");
     }
 
     #[test]

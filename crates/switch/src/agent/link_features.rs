@@ -125,8 +125,8 @@ mod tests {
     #[test]
     fn link_modes_are_converted_to_bits() {
         let modes = LinkModes(0b11 | 1 << 13 | 1 << 14 | 1 << 7 | 1 << 36 | 1 << 31);
-        let told = features(modes).to_string();
+        let reported = features(modes).to_string();
         let want = "10m_half|10m_full|100g_full|other_speed|copper|pause|pause_asymmetric";
-        assert_eq!(told, want);
+        assert_eq!(reported, want);
     }
 }

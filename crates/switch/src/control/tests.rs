@@ -262,11 +262,11 @@ fn events_are_sent_to_watching_clients_within_a_limit() {
     assert_eq!(ask(&mut rig, &mut watching, "{\"watch\":{}}\n"), "{\"ok\":1}\n");
     let event = json!({ "event": "x".repeat(1000) });
     // As many as the socket and the event buffer hold, and some more.
-    let told = (1..).take_while(|_| {
+    let reported = (1..).take_while(|_| {
         rig.control.tell(&event);
         rig.control.clients.iter().all(|client| client.events_lost == 0)
     });
-    let told = told.count();
+    let reported = reported.count();
     (0..9).for_each(|_| rig.control.tell(&event));
     let waiting = rig.control.clients.iter().map(|client| client.output.len() - client.sent);
     assert!(waiting.max() <= Some(EVENT_BYTES_MAX + 2000));
@@ -280,7 +280,7 @@ fn events_are_sent_to_watching_clients_within_a_limit() {
         }
         line
     };
-    assert_eq!(read(&mut rig, told), format!("{event}\n"));
+    assert_eq!(read(&mut rig, reported), format!("{event}\n"));
     rig.control.tell(&event);
     assert_eq!(read(&mut rig, 1), "{\"events_lost\":10}\n");
     assert_eq!(read(&mut rig, 1), format!("{event}\n"));

@@ -359,8 +359,8 @@ fn an_unreachable_control_element_is_logged_once() {
     let mut rig = Rig::new(vec![ce]);
     rig.ces[0].doors = None;
     rig.pass(Nanos::from_secs(5));
-    let told = rig.log.iter().filter(|event| matches!(event, Event::CeUnreachable(..))).count();
-    assert_eq!(told, 1, "{:?}", rig.log);
+    let reported = rig.log.iter().filter(|event| matches!(event, Event::CeUnreachable(..))).count();
+    assert_eq!(reported, 1, "{:?}", rig.log);
     assert!(rig.forwards());
 }
 
@@ -435,14 +435,14 @@ fn an_untrusted_control_element_is_rejected_and_logged_once() {
     let mut rig = Rig::with_files(vec![ce], vec![dials], own.files.clone());
     let refused =
         |event: &Event| matches!(event, Event::CeUnreachable(_, why) if why.contains("ertificate"));
-    let mut said = 0;
+    let mut count = 0;
     for _ in 0..200 {
         // Data between sockets takes real time; timeouts use the clock of the test.
         rig.pass(Nanos::from_millis(250));
         std::thread::yield_now();
-        said = rig.log.iter().filter(|event| refused(event)).count();
+        count = rig.log.iter().filter(|event| refused(event)).count();
     }
-    assert_eq!(said, 1, "{:?}", rig.log);
+    assert_eq!(count, 1, "{:?}", rig.log);
     assert!(!rig.forces.is_controlled() && rig.forwards());
 }
 
@@ -484,7 +484,7 @@ fn listeners_without_capacity_pause_and_log_that_once() {
 fn agent_events_are_sent_to_subscribers_and_can_be_queried() {
     let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
     rig.all_associated();
-    let said = |event: &'static str, at: u64, untold| {
+    let notification = |event: &'static str, at: u64, untold| {
         let occurred = Occurred { event, at: Nanos(at), facts: Fact::Unknown };
         let report = Report { agent: "cfm".to_owned(), occurred, untold };
         news::agent(&report, "{\"mep\":101}")
@@ -494,17 +494,17 @@ fn agent_events_are_sent_to_subscribers_and_can_be_queried() {
         forces.agent_said(happening, element, out, *now);
     };
     // No control element has subscribed.
-    say(&mut rig, &said("PeerFound", 1, 0));
+    say(&mut rig, &notification("PeerFound", 1, 0));
     let event = Place { class: CLASS, instance: 1, path: vec![60, 1] };
     let asked = rig.ces[0].ce().subscribe(&event, &[(2, 1)]).unwrap();
     assert_eq!(rig.answer(0, asked), []);
-    say(&mut rig, &said("PeerLost", 2, 5));
-    let told = |event: &CeEvent| match event {
+    say(&mut rig, &notification("PeerLost", 2, 5));
+    let reported = |event: &CeEvent| match event {
         CeEvent::Notified(selects) => Some(selects.clone()),
         _ => None,
     };
-    rig.until("the event", |rig| rig.ces[0].events.iter().any(|it| told(it).is_some()));
-    let all: Vec<_> = rig.ces[0].events.iter().filter_map(told).flatten().collect();
+    rig.until("the event", |rig| rig.ces[0].events.iter().any(|it| reported(it).is_some()));
+    let all: Vec<_> = rig.ces[0].events.iter().filter_map(reported).flatten().collect();
     assert_eq!(all.len(), 1, "events before the subscription are not sent: {all:?}");
     assert_eq!((all[0].class, all[0].instance), (CLASS, 1));
     let wire = format!("{all:?}");

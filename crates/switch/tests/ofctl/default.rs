@@ -56,10 +56,10 @@ fn every_table_and_field_round_trips() {
     }
     rig.arrive(1, &udp());
     assert_eq!(rig.leaves(2), udp(), "two bits of the address match");
-    let told = rig.ofctl(&["dump-flows", "in_port=1"]);
-    assert!(told.starts_with("NXST_FLOW reply"), "{told}");
-    assert_eq!((value(&told, "n_packets="), value(&told, "n_bytes=")), ("1", "60"));
-    assert!(value(&told, "idle_age=").parse::<u16>().is_ok(), "{told}");
+    let reported = rig.ofctl(&["dump-flows", "in_port=1"]);
+    assert!(reported.starts_with("NXST_FLOW reply"), "{reported}");
+    assert_eq!((value(&reported, "n_packets="), value(&reported, "n_bytes=")), ("1", "60"));
+    assert!(value(&reported, "idle_age=").parse::<u16>().is_ok(), "{reported}");
     let sum = rig.ofctl(&["dump-aggregate"]);
     assert!(sum.starts_with("NXST_AGGREGATE reply"), "{sum}");
     assert_eq!((value(&sum, "packet_count="), value(&sum, "flow_count=")), ("1", "7"));
@@ -74,12 +74,12 @@ fn entries_are_changed_and_deleted_with_extensions() {
     rig.ofctl(&["add-flow", "priority=8,ipv6,ipv6_src=fe80::/10,actions=output:2"]);
     let strict = "priority=7,ipv6,ipv6_src=fe80::/10,actions=output:3";
     rig.ofctl(&["mod-flows", strict, "--strict"]);
-    let told = |rig: &Rig| rig.flows().join("\n");
-    assert!(told(&rig).contains("priority=7,ipv6,ipv6_src=fe80::/10 actions=output:3"));
-    assert!(told(&rig).contains("priority=8,ipv6,ipv6_src=fe80::/10 actions=output:2"));
+    let reported = |rig: &Rig| rig.flows().join("\n");
+    assert!(reported(&rig).contains("priority=7,ipv6,ipv6_src=fe80::/10 actions=output:3"));
+    assert!(reported(&rig).contains("priority=8,ipv6,ipv6_src=fe80::/10 actions=output:2"));
     rig.ofctl(&["add-flow", "table=4,cookie=0x5,actions=output:1"]);
     rig.ofctl(&["mod-flows", "table=4,cookie=0x5/-1,actions=output:2"]);
-    assert!(told(&rig).contains("cookie=0x5, table=4, actions=output:2"), "{}", told(&rig));
+    assert!(reported(&rig).contains("cookie=0x5, table=4, actions=output:2"), "{}", reported(&rig));
     rig.ofctl(&["del-flows", "priority=8,ipv6,ipv6_src=fe80::/10", "--strict"]);
     assert_eq!(rig.flows().len(), 2);
     rig.ofctl(&["del-flows", "table=4"]);
@@ -114,8 +114,8 @@ fn fields_that_frames_do_not_have_are_rejected() {
         (["dump-flows", "reg0=1"], "OFPBMC_BAD_FIELD"),
         (["dump-flows", "table=254"], "OFPBRC_BAD_TABLE_ID"),
     ] {
-        let told = rig.refused(&arguments);
-        assert!(told.contains(error), "{arguments:?}: {told}");
+        let message = rig.refused(&arguments);
+        assert!(message.contains(error), "{arguments:?}: {message}");
     }
     assert_eq!(rig.flows(), [""; 0]);
 }

@@ -88,8 +88,8 @@ fn deleting_groups_deletes_their_entries() {
         rig.ofctl(&["add-flow", "in_port=1,actions=group:7"]);
         rig.arrive(1, &udp());
         assert_eq!((rig.leaves(2), rig.leaves(3)), (udp(), udp()));
-        let told = rig.ofctl(&["dump-groups"]);
-        assert!(told.contains("group_id=7,type=all"), "{version}: {told}");
+        let reported = rig.ofctl(&["dump-groups"]);
+        assert!(reported.contains("group_id=7,type=all"), "{version}: {reported}");
         let stats = rig.ofctl(&["dump-group-stats"]);
         assert_eq!(value(&stats, "ref_count="), "1", "{version}");
         assert_eq!(value(&stats, "packet_count="), "1", "{version}");
@@ -117,8 +117,8 @@ fn meters_are_added_changed_and_counted() {
         let stats = rig.ofctl(&["meter-stats"]);
         assert_eq!(value(&stats, "flow_count:"), "1", "{version}: {stats}");
         assert_eq!(value(&stats, "packet_in_count:"), "1", "{version}: {stats}");
-        let told = rig.ofctl(&["dump-meters"]);
-        assert!(told.contains("meter=3 pktps bands="), "{version}: {told}");
+        let reported = rig.ofctl(&["dump-meters"]);
+        assert!(reported.contains("meter=3 pktps bands="), "{version}: {reported}");
         rig.ofctl(&["mod-meter", "meter=3,kbps,bands=type=drop,rate=9"]);
         assert!(rig.ofctl(&["dump-meter", "meter=3"]).contains("rate=9"), "{version}");
         // ovs-ofctl expects the message of 1.5 without the additions of 1.5.1.
@@ -149,9 +149,9 @@ fn bundles_are_atomic() {
 #[test]
 fn tables_describe_and_change_their_features() {
     each("features", 2, |rig, version| {
-        let told = rig.ofctl(&["dump-table-features"]);
-        assert!(told.contains("table 0"), "{version}: {told}");
-        assert!(told.contains("max_entries=196608"), "{version}: {told}");
+        let reported = rig.ofctl(&["dump-table-features"]);
+        assert!(reported.contains("table 0"), "{version}: {reported}");
+        assert!(reported.contains("max_entries=196608"), "{version}: {reported}");
         if ["OpenFlow14", "OpenFlow15"].contains(&version) {
             rig.ofctl(&["mod-table", "1", "evict"]);
             let desc = rig.ofctl(&["dump-table-desc"]);

@@ -48,10 +48,11 @@ fn an_unreachable_neighbor_is_reported_to_the_sender() {
     bench.send(1, &from_alice(CAROL.1).bytes());
     let text = to_text(&bench.pass(Nanos::from_secs(10)));
     let asked = text.iter().filter(|text| text.contains("who-has 10.0.2.7")).count();
-    let told = text.iter().filter(|text| text.contains("1: 02:00:00:00:01:01 > 02:00:00:00:01:09"));
-    let told: Vec<_> = told.collect();
-    assert_eq!((asked, told.len(), text.len()), (2, 1, 3), "{text:#?}");
-    assert!(told[0].contains("host-unreachable"), "{told:?}");
+    let reported =
+        text.iter().filter(|text| text.contains("1: 02:00:00:00:01:01 > 02:00:00:00:01:09"));
+    let reported: Vec<_> = reported.collect();
+    assert_eq!((asked, reported.len(), text.len()), (2, 1, 3), "{text:#?}");
+    assert!(reported[0].contains("host-unreachable"), "{reported:?}");
     assert_eq!(bench.router.drops.of(DropReason::NoNeighbour), 1);
     assert_eq!(bench.router.counters.arp_requests, 3);
     bench.account();

@@ -288,9 +288,9 @@ mod tests {
     fn check(condition: Condition, set: &[(u32, u64)], values: &[u64], expected: &[u64]) {
         let mut all = subscribed(&[(&[], set)]);
         let event = event(condition);
-        let told =
+        let reported =
             values.iter().filter(|value| all.passes(&happening(1, **value), &event, Moment::ZERO));
-        assert_eq!(told.copied().collect::<Vec<_>>(), expected, "{condition:?}");
+        assert_eq!(reported.copied().collect::<Vec<_>>(), expected, "{condition:?}");
     }
 
     #[test]

@@ -149,8 +149,8 @@ fn events_are_sent_to_subscribers_only() {
     // RFC 5812 section 4.8.5.1, with a count of 5 and 500 ms: notify of the first, suppress five,
     // and notify of the next one, or of the first after the interval.
     subscribe(&mut net, &[(2, 1), (5, 5), (6, 500)]);
-    let told: Vec<_> = (0..8).map(|_| tell(&mut net, 3, 1)).collect();
-    assert_eq!(told.iter().sum::<usize>(), 2, "{told:?}");
+    let reported: Vec<_> = (0..8).map(|_| tell(&mut net, 3, 1)).collect();
+    assert_eq!(reported.iter().sum::<usize>(), 2, "{reported:?}");
     assert_eq!(tell(&mut net, 3, 501), 1);
     // Changes smaller than the hysteresis are ignored.
     subscribe(&mut net, &[(2, 1), (4, 10), (5, 0), (6, 0)]);
@@ -176,7 +176,7 @@ fn a_backup_takes_over_when_the_primary_is_lost() {
     net.kill(CE);
     assert_eq!(net.fe.primary(), Some(CE2));
     assert!(net.element.forwards);
-    let told: Vec<_> = net
+    let reported: Vec<_> = net
         .ce_events
         .iter()
         .filter_map(|(id, event)| match event {
@@ -186,7 +186,7 @@ fn a_backup_takes_over_when_the_primary_is_lost() {
         .collect();
     let id = |id: Id| Data::Full(id.0.to_be_bytes().to_vec());
     assert_eq!(
-        told,
+        reported,
         [(CE2, PathData::with([61, 1], id(CE))), (CE2, PathData::with([61, 2], id(CE2))),]
     );
     // Without any CE it continues until CEFTI expires.
@@ -217,9 +217,9 @@ fn hot_standby_associates_all_ces_and_obeys_the_primary() {
     assert_eq!(net.set("FEPO", "CEID", &CE2.0.to_string()), []);
     assert_eq!(net.fe.primary(), Some(CE2));
     let changed = |net: &Net, id| {
-        let told =
+        let reported =
             |(it, event): &&(Id, CeEvent)| *it == id && matches!(event, CeEvent::Notified(_));
-        net.ce_events.iter().filter(told).count()
+        net.ce_events.iter().filter(reported).count()
     };
     assert_eq!((changed(&net, CE), changed(&net, CE2)), (2, 2));
     // It takes over again without a pause when the other is lost.

@@ -70,9 +70,9 @@ fn the_execution_mode_decides_which_operations_take_effect() {
         let mut net = Net::new(&settings());
         let selects = vec![good(), bad(), later()];
         let correlator = net.ce(CE).configure(selects, mode).unwrap();
-        let told: Vec<_> =
+        let reported: Vec<_> =
             net.answer(correlator).failures().into_iter().map(|(_, code)| code).collect();
-        assert_eq!(told, codes, "{mode:?}");
+        assert_eq!(reported, codes, "{mode:?}");
         assert_eq!(net.element.text(DISPATCH, "MetadataID"), id, "{mode:?}");
         let there = !net.element.text(DISPATCH, "MetadataDispatchTable[4]").starts_with('!');
         assert_eq!(there, row, "{mode:?}");
@@ -200,12 +200,15 @@ fn a_row_can_be_set_by_any_nesting_of_paths() {
         let row = net.element.text(DISPATCH, "MetadataDispatchTable");
         assert_eq!(row, "[4={MetadataValue=5, OutputIndex=6}]", "{shape:?}");
         // The response has the shape of the request.
-        fn same(asked: &PathData, told: &PathData) -> bool {
-            asked.ids == told.ids
-                && match (&asked.data, &told.data) {
-                    (Data::Paths(asked), Data::Paths(told)) => {
-                        asked.len() == told.len()
-                            && asked.iter().zip(told).all(|(asked, told)| same(asked, told))
+        fn same(asked: &PathData, reported: &PathData) -> bool {
+            asked.ids == reported.ids
+                && match (&asked.data, &reported.data) {
+                    (Data::Paths(asked), Data::Paths(reported)) => {
+                        asked.len() == reported.len()
+                            && asked
+                                .iter()
+                                .zip(reported)
+                                .all(|(asked, reported)| same(asked, reported))
                     }
                     (_, Data::Outcome(outcome)) => outcome.code().is_success(),
                     _ => false,

@@ -41,11 +41,11 @@ fn components(all: &[String]) -> String {
 /// Checks the faults of some libraries, one line each, without columns.
 fn check(libraries: Vec<Library>, expected: &[&str]) {
     let faults = Catalog::new(libraries).err().unwrap_or_default();
-    let told = faults.iter().map(|fault| match fault.within.as_str() {
+    let reported = faults.iter().map(|fault| match fault.within.as_str() {
         "" => format!("{}:{}: {}", fault.library, fault.place.line, fault.problem),
         within => format!("{}:{}: {within}: {}", fault.library, fault.place.line, fault.problem),
     });
-    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(reported.collect::<Vec<_>>(), expected);
 }
 
 fn check_types(rows: &[(&str, &str)], expected: &[&str]) {
@@ -271,20 +271,20 @@ fn a_class_can_extend_another() {
     let wrong = |rest: &str| {
         class(70002, "Wrong", &("<derivedFrom>Parent</derivedFrom>".to_string() + rest))
     };
-    let told = |rest: &str, expected: &str| {
+    let reported = |rest: &str, expected: &str| {
         let all = classes(&[parent.clone(), wrong(rest)]);
         let faults = Catalog::new(vec![library("L", &[], &all)]).unwrap_err();
         assert_eq!(faults[0].to_string().split_once("Wrong").unwrap().1, expected);
     };
-    told(
+    reported(
         &components(&[component(1, "z", UINT)]),
         ", component z: z is there already, with another id or a type that this one does not add to",
     );
-    told(
+    reported(
         &events(" baseID=\"61\"", 2, field),
         ": events have a baseID of their own, and the parent class says 60",
     );
-    told(
+    reported(
         &events("", 2, "<eventField>q</eventField>"),
         ": event e2: \"q\" is no component of the class",
     );

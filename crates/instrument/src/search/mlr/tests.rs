@@ -373,7 +373,10 @@ fn invalid_searches_are_rejected_with_a_hint() {
     ]);
     for wanted in refused {
         let error = Search::new(wanted.clone()).unwrap_err();
-        let said = error.to_string();
-        assert!(said.contains("give") || said.contains("name") || said.contains("make"), "{said}");
+        let message = error.to_string();
+        assert!(
+            message.contains("give") || message.contains("name") || message.contains("make"),
+            "{message}"
+        );
     }
 }

@@ -202,11 +202,11 @@ mod tests {
 
     #[test]
     fn the_report_of_a_connection_is_parsed() {
-        let said = parse(SAID.as_bytes()).unwrap();
-        assert_eq!((said.program.as_str(), said.congestion.as_str()), ("iperf 3.12", "cubic"));
-        assert_eq!((said.received_bytes, said.seconds, said.retransmits), (800, 1.5, 3));
-        assert_eq!((said.congestion_bytes, said.round_trip_us), (Some(14_480), Some(81)));
-        assert_eq!(said.window_bytes, None);
+        let report = parse(SAID.as_bytes()).unwrap();
+        assert_eq!((report.program.as_str(), report.congestion.as_str()), ("iperf 3.12", "cubic"));
+        assert_eq!((report.received_bytes, report.seconds, report.retransmits), (800, 1.5, 3));
+        assert_eq!((report.congestion_bytes, report.round_trip_us), (Some(14_480), Some(81)));
+        assert_eq!(report.window_bytes, None);
     }
 
     #[test]

@@ -320,8 +320,8 @@ throughput ours frame_bytes=64: trial 2 in one line
     #[test]
     fn rates_and_times_are_short() {
         let numbers = [0.0, 999.4, 9_999.0, 123_456.0, 999_499.0, 1_234_567.0, 14_880_952.0];
-        let said = numbers.map(number);
-        assert_eq!(said, ["0", "999", "9999", "123 k", "999 k", "1.23 M", "14.9 M"]);
+        let text = numbers.map(number);
+        assert_eq!(text, ["0", "999", "9999", "123 k", "999 k", "1.23 M", "14.9 M"]);
         assert_eq!([30.0, 600.0, 9_000.0].map(span), ["about 30 s", "about 10 min", "about 2.5 h"]);
         assert_eq!([61.0, 3_661.0].map(clock), ["1:01", "1:01:01"]);
     }

@@ -117,12 +117,12 @@ fn invalid_lines_are_skipped_and_counted() {
     folder.append(b"{\"event\":\"of the future\",\"at_ms\":1}\n\xff\xfe\n");
     folder.append(&vec![b'x'; 3 * LINE_BYTES_MAX]);
     folder.append(b"\n");
-    let said = r#"{"at_ms":5,"event":"said","line":"here"}"#;
-    folder.append(&said.as_bytes()[..20]);
+    let line = r#"{"at_ms":5,"event":"said","line":"here"}"#;
+    folder.append(&line.as_bytes()[..20]);
     let mut follower = Follower::open(&folder.0).unwrap();
     follower.look();
     assert!(follower.picture().log.is_empty());
-    folder.append(&said.as_bytes()[20..]);
+    folder.append(&line.as_bytes()[20..]);
     folder.append(b"\n");
     assert_eq!(follower.look(), Looked::News);
     assert_eq!((follower.picture().log[0].text.as_str(), follower.unreadable()), ("here", 3));

@@ -300,15 +300,15 @@ mod tests {
         for room in [1, 7, 100, 10_000] {
             let (near, mut far) = memory::pair(room, "switch");
             let mut near = numbering.around(Box::new(near));
-            let (said, mut heard) = (messages([1, 2, 9]), Vec::new());
+            let (bytes, mut heard) = (messages([1, 2, 9]), Vec::new());
             let mut sent = 0;
             let mut buffer = [0; 64];
-            while heard.len() < said.len() {
-                sent += near.transmit(&said[sent..]).unwrap();
+            while heard.len() < bytes.len() {
+                sent += near.transmit(&bytes[sent..]).unwrap();
                 let count = far.receive(&mut buffer).unwrap();
                 heard.extend_from_slice(&buffer[..count]);
             }
-            assert_eq!((sent, heard), (said.len(), messages([5, 17, 9])), "{room}");
+            assert_eq!((sent, heard), (bytes.len(), messages([5, 17, 9])), "{room}");
             let (answered, mut heard) = (messages([17, 1, 5]), Vec::new());
             let mut sent = 0;
             while heard.len() < answered.len() {

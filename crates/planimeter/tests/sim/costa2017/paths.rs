@@ -98,8 +98,8 @@ fn nine_of_ten_unknown_switches_are_classified_correctly() {
         for (seed, drawn) in some.iter().zip(&drawn) {
             let wrong = wrong(&record, drawn);
             right += u64::from(wrong.is_empty());
-            let told = || format!("{seed} {:?} {:?}: {wrong:?}", drawn.layout, drawn.signs);
-            faults.extend((!wrong.is_empty()).then(told));
+            let reported = || format!("{seed} {:?} {:?}: {wrong:?}", drawn.layout, drawn.signs);
+            faults.extend((!wrong.is_empty()).then(reported));
         }
     }
     println!("draws {seeds:?}: {right} of {cases} correct\n{}", faults.join("\n"));
@@ -126,7 +126,7 @@ fn one_sign_alone_is_sufficient_and_named() {
     for ((sign, words), drawn) in cases.into_iter().zip(&drawn) {
         assert!(wrong(&record, drawn).is_empty(), "{sign:?}");
         for it in judged(&record, drawn.kind) {
-            let is_named = |other: &&str| it.evidence.iter().any(|said| said.contains(*other));
+            let is_named = |other: &&str| it.evidence.iter().any(|text| text.contains(*other));
             assert!(is_named(&words), "{sign:?}: {it:?}");
             let others = cases.iter().map(|(_, other)| other).filter(|other| **other != words);
             assert_eq!(others.filter(|other| is_named(other)).count(), 0, "{sign:?}: {it:?}");
@@ -154,7 +154,7 @@ fn claims_are_evaluated_for_the_models_of_their_switches() {
         matches!(fast.verdict, Verdict::CannotTell(_)),
         "simulated time decides no delay: {fast:?}"
     );
-    let told = |item: &str, target: &str| {
+    let reported = |item: &str, target: &str| {
         let name = format!("ours:model={target}");
         let of = |line: &&results::record::ClaimVerdict| {
             line.claim.item == item && line.targets.contains(&name)
@@ -172,6 +172,6 @@ fn claims_are_evaluated_for_the_models_of_their_switches() {
         ("fig6", "hp-2920"),
         ("table6", "hp-2920"),
     ] {
-        assert!(told(item, target), "{item} on {target}: {claims:?}");
+        assert!(reported(item, target), "{item} on {target}: {claims:?}");
     }
 }

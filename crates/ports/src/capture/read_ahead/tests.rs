@@ -67,8 +67,8 @@ fn frames_before_a_fault_are_delivered_first() {
     bytes.truncate(bytes.len() - 10);
     let (numbers, _, error) = numbers(ReadAhead::of(Cursor::new(bytes), Some(3)).unwrap());
     assert_eq!(numbers.len(), CHUNK_FRAMES + 99);
-    let said = error.unwrap().to_string();
-    assert!(said.contains("the file ends after"), "{said}");
+    let text = error.unwrap().to_string();
+    assert!(text.contains("the file ends after"), "{text}");
     let (numbers, _, error) = self::numbers(ReadAhead::of(Cursor::new(file(0)), None).unwrap());
     assert!(numbers.is_empty() && matches!(error, Some(CaptureError::NoFrames)));
 }

@@ -63,9 +63,9 @@ fn client_and_server_agree_on_the_smaller_values() {
         }
     };
     assert_eq!(offer.regions, [(shape.bytes() as u64, "Region".to_string())]);
-    let told: Vec<AddRing> =
+    let reported: Vec<AddRing> =
         offer.to_server.iter().chain(&offer.to_client).map(|offered| offered.ring).collect();
-    assert_eq!(told, shape.rings().collect::<Vec<_>>());
+    assert_eq!(reported, shape.rings().collect::<Vec<_>>());
     assert_eq!(offer.to_client[1].doorbell, "Doorbell(ToClient, 1)");
     assert_eq!(client.receive(server.connected()), Ok(ClientStep::Up));
     assert_eq!(client.receive(Message::Ack), Err(Fault::Unexpected));
@@ -81,8 +81,8 @@ fn a_server_rejects_unsuitable_clients() {
         (Init { secret: text("s3cre"), ..init() }, Fault::Secret),
         (Init { secret: text("s3cret!"), ..init() }, Fault::Secret),
     ] {
-        let said = server_says(vec![(Message::Init(wrong.clone()), None)]);
-        assert_eq!(said.err(), Some(fault), "{wrong:?}");
+        let message = server_says(vec![(Message::Init(wrong.clone()), None)]);
+        assert_eq!(message.err(), Some(fault), "{wrong:?}");
     }
     let mut untidy = init();
     untidy.secret[7..].fill(0xaa);
@@ -161,8 +161,8 @@ fn a_disconnect_can_have_a_reason() {
     let goodbye = || Message::Disconnect { code: 0, reason: text("ID not found") };
     let mut client = Client::new(identity(), SHAPE);
     assert_eq!(client.receive(goodbye()), Ok(ClientStep::Left("ID not found".into())));
-    let said = server_says(vec![(goodbye(), None)]);
-    assert!(matches!(said, Ok(ServerStep::Left(why)) if why == "ID not found"));
+    let message = server_says(vec![(goodbye(), None)]);
+    assert!(matches!(message, Ok(ServerStep::Left(why)) if why == "ID not found"));
     let Message::Disconnect { reason, .. } = Message::farewell(Fault::Secret) else { panic!() };
     assert_eq!(words(&reason), Fault::Secret.text());
 }

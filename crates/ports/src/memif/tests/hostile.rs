@@ -30,9 +30,9 @@ const SHAPE: Shape = Shape { to_server: 1, to_client: 1, slots_log2: 3, buffer_b
 /// Maps the memory again, as the peer has it.
 fn ring_of(file: &OwnedFd, bytes: u64, side: Side, direction: Direction) -> Ring {
     let region = Region::map(file, bytes, false).unwrap();
-    let told = SHAPE.rings().find(|ring| ring.direction == direction).unwrap();
+    let reported = SHAPE.rings().find(|ring| ring.direction == direction).unwrap();
     let regions = Arc::new([region]);
-    Ring::new(regions, (0, told.offset), SHAPE.slots_log2, (side, direction)).unwrap()
+    Ring::new(regions, (0, reported.offset), SHAPE.slots_log2, (side, direction)).unwrap()
 }
 
 /// Returns a server's ends, and both rings as the hostile client has them.
@@ -253,10 +253,11 @@ fn a_server_detects_invalid_empty_buffers() {
     assert_eq!(ring.peers_index(), 0, "nothing is visible before the flush");
     transmit.flush();
     assert_eq!(ring.peers_index(), 8);
-    let told: Vec<_> = (0..8).map(|slot| ring.descriptor(slot)).collect();
-    let told: Vec<_> = told.iter().map(|told| (told.flags, told.length)).collect();
+    let reported: Vec<_> = (0..8).map(|slot| ring.descriptor(slot)).collect();
+    let reported: Vec<_> =
+        reported.iter().map(|reported| (reported.flags, reported.length)).collect();
     let rest = [(1, 20), (1, 20), (1, 20), (1, 20), (0, 20)];
-    assert_eq!(told, [&[(1, 20), (1, 20), (0, 10)][..], &rest].concat());
+    assert_eq!(reported, [&[(1, 20), (1, 20), (0, 10)][..], &rest].concat());
 }
 
 #[test]

@@ -25,9 +25,9 @@ const STEPS: usize = 30_000;
 /// Maps the driver's memory as a port would: two regions with a gap in their addresses.
 fn mapped(file: &OwnedFd) -> SharedMemory {
     let half = BYTES as u64 / 2;
-    let told = |guest, offset| Told { guest, user: USER + offset, bytes: half, offset };
-    let regions = [told(GUEST, 0), told(GUEST + half + 4096, half)];
-    let both = regions.map(|told| (told, file.try_clone().unwrap()));
+    let region = |guest, offset| Told { guest, user: USER + offset, bytes: half, offset };
+    let regions = [region(GUEST, 0), region(GUEST + half + 4096, half)];
+    let both = regions.map(|region| (region, file.try_clone().unwrap()));
     Arc::new(Memory::map(both.into()).unwrap())
 }
 

@@ -188,8 +188,11 @@ mod tests {
             };
             assert_eq!(question, asked);
             let answer = other.answer(&question).unwrap();
-            let said = Message::read(&answer).unwrap();
-            assert_eq!((said.asks, said.target, said.mac), (false, other.address, Some(other.mac)));
+            let decoded = Message::read(&answer).unwrap();
+            assert_eq!(
+                (decoded.asks, decoded.target, decoded.mac),
+                (false, other.address, Some(other.mac))
+            );
             for cut in 0..answer.len() {
                 Message::read(&answer[..cut]);
             }

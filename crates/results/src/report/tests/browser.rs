@@ -88,8 +88,8 @@ fn the_report_works_in_a_browser() {
         Command::new("timeout").arg("500").arg("node").args([&script, &folder, &packages]).output();
     let run = run.expect("timeout is part of every system");
     std::fs::remove_dir_all(&folder).unwrap();
-    let said = String::from_utf8_lossy(&run.stdout);
-    println!("{said}");
-    assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stderr));
-    assert!(said.matches("ok ").count() > 20, "too few checks:\n{said}");
+    let output = String::from_utf8_lossy(&run.stdout);
+    println!("{output}");
+    assert!(run.status.success(), "{output}\n{}", String::from_utf8_lossy(&run.stderr));
+    assert!(output.matches("ok ").count() > 20, "too few checks:\n{output}");
 }

@@ -98,8 +98,8 @@ fn runs_are_found_by_their_properties() {
     }
     let wrong = ["speed=1", "since=yesterday", "partial=maybe", "target", "target="];
     for text in wrong {
-        let said = Filter::read(&[text.into()]).unwrap_err().to_string();
-        assert!(said.contains(text) && said.contains("KEY=VALUE"), "{said}");
+        let message = Filter::read(&[text.into()]).unwrap_err().to_string();
+        assert!(message.contains(text) && message.contains("KEY=VALUE"), "{message}");
     }
 }
 
@@ -190,8 +190,8 @@ fn an_unreadable_run_is_named_and_does_not_affect_others() {
     }
     fs::create_dir(runs.0.join("no run")).unwrap();
     let (_, refreshed) = runs.open();
-    let told: Vec<&str> = refreshed.unreadable.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(told, ["cut", "edited", "later", "other"]);
+    let reported: Vec<&str> = refreshed.unreadable.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(reported, ["cut", "edited", "later", "other"]);
     assert!(refreshed.unreadable.iter().all(|(_, why)| !why.contains('\n')));
     assert!(refreshed.unreadable[2].1.contains("schema version 2, and only 1"));
     assert_eq!(runs.folders(&[]), [good]);
@@ -207,7 +207,7 @@ fn a_damaged_index_is_rebuilt() {
     runs.open();
     let file = runs.0.join(INDEX_FILE);
     let whole = fs::read(&file).unwrap();
-    let mut told = 0;
+    let mut reported = 0;
     for step in 0..24 {
         // Truncated or partly overwritten.
         let at = whole.len() * step / 24;
@@ -218,16 +218,19 @@ fn a_damaged_index_is_rebuilt() {
         }
         fs::write(&file, spoilt).unwrap();
         let (mut index, refreshed) = runs.open();
-        told += usize::from(refreshed.remark.is_some());
+        reported += usize::from(refreshed.remark.is_some());
         let rows = index.runs(&Filter::default());
         if let Ok(rows) = rows {
             assert!(rows.iter().all(|row| row.folder == folder), "step {step}: {rows:?}");
         }
     }
-    assert!(told > 6, "{told}");
+    assert!(reported > 6, "{reported}");
     fs::write(&file, "no database").unwrap();
-    let said = runs.open().1.remark.unwrap();
-    assert!(said.contains("index.sqlite was damaged") && said.contains("made anew"), "{said}");
+    let remark = runs.open().1.remark.unwrap();
+    assert!(
+        remark.contains("index.sqlite was damaged") && remark.contains("made anew"),
+        "{remark}"
+    );
     assert_eq!(runs.folders(&[]), std::slice::from_ref(&folder));
     let later = Connection::open(&file).unwrap();
     later.pragma_update(None, "user_version", 99).unwrap();

@@ -363,8 +363,8 @@ mod tests {
             ("postgres://u:secret@a/x?connect_timeout=0", "connect_timeout: give 1 to"),
             ("postgres://u%00:secret@a/x", "user: it may not hold"),
         ] {
-            let said = Address::read(text, &beside()).unwrap_err().to_string();
-            assert!(said.contains(want) && !said.contains("secret"), "{text}: {said}");
+            let message = Address::read(text, &beside()).unwrap_err().to_string();
+            assert!(message.contains(want) && !message.contains("secret"), "{text}: {message}");
         }
     }
 
@@ -378,8 +378,8 @@ mod tests {
             Address::read(text, &beside).map(|(address, _)| address.password)
         };
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-        let said = asked("postgres://db/lab", &file).unwrap_err().to_string();
-        assert!(said.contains("others may read it"), "{said}");
+        let message = asked("postgres://db/lab", &file).unwrap_err().to_string();
+        assert!(message.contains("others may read it"), "{message}");
         // A password in the address takes precedence over the file.
         assert_eq!(asked("postgres://ann:x@db/lab", &file).unwrap().as_deref(), Some("x"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();

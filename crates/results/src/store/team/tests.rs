@@ -196,8 +196,8 @@ fn uploaded_runs_equal_a_local_index(url: &str) {
         team.database
             .execute("UPDATE contents SET path = $1", &[Value::Text(name.into())])
             .unwrap();
-        let said = team.fetch(&identity, &elsewhere.0).unwrap_err().to_string();
-        assert!(said.contains("is none of a run"), "{said}");
+        let text = team.fetch(&identity, &elsewhere.0).unwrap_err().to_string();
+        assert!(text.contains("is none of a run"), "{text}");
     }
     let bomb = "UPDATE contents SET path = 'record.json', bytes = 3";
     team.database.execute(bomb, &[]).unwrap();
@@ -234,8 +234,8 @@ fn newer_runs_replace_older_ones(url: &str) {
     assert_eq!(there.add("2026-01-31", 8, 2), name);
     let sent = team.send(&there.0, &mut there.index(), "bob@lab2").unwrap();
     assert_eq!(sent.runs, 1);
-    let said = team.find(&name).unwrap_err().to_string();
-    assert!(said.contains("ann@lab1") && said.contains("bob@lab2"), "{said}");
+    let message = team.find(&name).unwrap_err().to_string();
+    assert!(message.contains("ann@lab1") && message.contains("bob@lab2"), "{message}");
     fs::rename(here.0.join(&name), here.0.join("moved")).unwrap();
     assert_eq!(here.send(&mut team), Sent::default(), "the run is the same");
     // More trials replace fewer, and not the reverse.
@@ -317,19 +317,19 @@ fn tables_of_other_versions_are_not_changed(server: &Postgres) {
     assert_eq!(runs.send(&mut team).runs, 1);
     server.sql("later", "UPDATE planimeter.about SET version = 99");
     let mut other = Team::open(&address(&url)).unwrap();
-    for said in [
+    for message in [
         other.send(&runs.0, &mut runs.index(), "x").unwrap_err(),
         other.runs(&Filter::default()).unwrap_err(),
     ] {
-        assert!(matches!(said, TeamError::Newer { there: 99, own: 4 }) && said.is_lasting());
-        assert!(said.to_string().contains("update it"), "{said}");
+        assert!(matches!(message, TeamError::Newer { there: 99, own: 4 }) && message.is_lasting());
+        assert!(message.to_string().contains("update it"), "{message}");
     }
     // Data from an earlier version are preserved.
     let url = server.database("earlier");
     let mut team = Team::open(&address(&url)).unwrap();
     tables::make_up_to_first(&mut team.database);
-    let said = team.runs(&Filter::default()).unwrap_err().to_string();
-    assert!(said.contains("version 1, and this planimeter reads 4"), "{said}");
+    let message = team.runs(&Filter::default()).unwrap_err().to_string();
+    assert!(message.contains("version 1, and this planimeter reads 4"), "{message}");
     server.sql("earlier", &format!("INSERT INTO planimeter.run VALUES (nextval('planimeter.run_number'), 'kept', 1, 1, '{}', 'd', \
         NULL, '2026-01-01', 'v', 'c', '1', 'quick', false, 'memory', false, '{{}}')", "a".repeat(64)));
     assert_eq!(runs.send(&mut team).runs, 1);
@@ -349,16 +349,16 @@ fn a_read_only_user_can_read(server: &Postgres) {
     ));
     runs.add("2026-02-01", 2, 2);
     let mut reader = Team::open(&address(&server.url("reader", "looking"))).unwrap();
-    let said = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
-    assert!(said.is_read_only() && said.is_lasting(), "{said}");
-    assert!(said.to_string().contains("permission denied"), "{said}");
+    let message = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
+    assert!(message.is_read_only() && message.is_lasting(), "{message}");
+    assert!(message.to_string().contains("permission denied"), "{message}");
     assert_eq!(folders(&mut reader, &[]), ["2026-01-31-latency-1"], "reading still works");
     // Without existing tables, this user may not create any.
     server.database("bare");
     let mut reader = Team::open(&address(&server.url("reader", "bare"))).unwrap();
     assert!(folders(&mut reader, &[]).is_empty());
-    let said = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
-    assert!(said.is_read_only(), "{said}");
+    let message = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
+    assert!(message.is_read_only(), "{message}");
     // A wrong password, and a missing database.
     let wrong = Beside { password: Some("secret".into()), ..Beside::default() };
     let (wrong, _) = Address::read(&server.url("reader", "looking"), &wrong).unwrap();
@@ -366,9 +366,9 @@ fn a_read_only_user_can_read(server: &Postgres) {
         (wrong, "password authentication failed"),
         (address(&server.url("reader", "nowhere")), "does not exist"),
     ] {
-        let said = Team::open(&address).unwrap_err();
-        assert!(said.is_lasting() && said.to_string().contains(want), "{said}");
-        assert!(!said.to_string().contains("secret"), "{said}");
+        let message = Team::open(&address).unwrap_err();
+        assert!(message.is_lasting() && message.to_string().contains(want), "{message}");
+        assert!(!message.to_string().contains("secret"), "{message}");
     }
 }
 
@@ -406,20 +406,26 @@ fn an_invalid_server_ends_in_a_one_line_error() {
             let _ = stream.read(&mut [0; 1024]);
             let _ = stream.write_all(bytes);
         });
-        let said = Team::open(&address).unwrap_err().to_string();
-        assert!(!said.contains(char::is_control) && said.contains(want), "{bytes:?}: {said}");
+        let message = Team::open(&address).unwrap_err().to_string();
+        assert!(
+            !message.contains(char::is_control) && message.contains(want),
+            "{bytes:?}: {message}"
+        );
     }
     // A server that accepts the connection but does not reply, either at the start or after login.
     let silent = strange(until_they_leave);
-    let said = Team::open(&silent).unwrap_err();
-    assert!(said.to_string().contains("no answer in 0.3 s") && !said.is_lasting(), "{said}");
+    let message = Team::open(&silent).unwrap_err();
+    assert!(
+        message.to_string().contains("no answer in 0.3 s") && !message.is_lasting(),
+        "{message}"
+    );
     let silent = strange(|mut stream| {
         let _ = stream.read(&mut [0; 1024]);
         let _ = stream.write_all(LET_IN);
         until_they_leave(stream);
     });
-    let said = Team::open(&silent).unwrap_err().to_string();
-    assert!(said.contains("no answer in 0.3 s"), "{said}");
+    let message = Team::open(&silent).unwrap_err().to_string();
+    assert!(message.contains("no answer in 0.3 s"), "{message}");
     // Unrequested rows.
     let odd = strange(|mut stream| {
         let _ = stream.read(&mut [0; 1024]);
@@ -435,13 +441,16 @@ fn an_invalid_server_ends_in_a_one_line_error() {
         until_they_leave(stream);
     });
     let mut team = Team::open(&odd).unwrap();
-    let said = team.runs(&Filter::default()).unwrap_err().to_string();
-    assert!(!said.contains(char::is_control) && !said.is_empty(), "{said}");
+    let message = team.runs(&Filter::default()).unwrap_err().to_string();
+    assert!(!message.contains(char::is_control) && !message.is_empty(), "{message}");
     // No server listens.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = address(&format!("postgres://ann@{free}/lab"));
-    let said = Team::open(&nobody).unwrap_err();
-    assert!(said.to_string().contains("cannot be reached") && !said.is_lasting(), "{said}");
+    let message = Team::open(&nobody).unwrap_err();
+    assert!(
+        message.to_string().contains("cannot be reached") && !message.is_lasting(),
+        "{message}"
+    );
     let socket = address("postgres://ann@/lab?host=/nowhere");
     assert!(Team::open(&socket).unwrap_err().to_string().contains("cannot be reached"));
 }

@@ -171,13 +171,13 @@ fn the_number_of_calls_does_not_change_the_result() {
     };
     let (acted, answered) = run(&mut make());
     let mut often = make();
-    let (mut seen, mut told) = (Vec::new(), Vec::new());
+    let (mut seen, mut reported) = (Vec::new(), Vec::new());
     for now in (0..200_000).map(Nanos) {
         often.advance(now);
         while let Some(change) = often.acts(now) {
             seen.push((change.id.matching.field(Field::InPort).0, now.0));
         }
-        told.extend(often.answered(now).map(|whose| (whose, now.0)));
+        reported.extend(often.answered(now).map(|whose| (whose, now.0)));
     }
-    assert_eq!((acted, answered), (seen, told));
+    assert_eq!((acted, answered), (seen, reported));
 }

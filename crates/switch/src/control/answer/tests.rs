@@ -188,8 +188,8 @@ fn an_element_is_read_changed_and_reprogrammed_while_frames_pass() {
     assert!(rig.ask(r#"{"roll_back":{}}"#)["program"].is_string());
     assert_eq!(rig.ask(read), json!({"value": "60"}));
     assert!(rig.ask(r#"{"roll_back":{}}"#).as_str().unwrap().contains("no program is kept"));
-    let told = rig.ask(r#"{"get":"program"}"#);
-    assert!(told["text"].as_str().unwrap().contains("<fe "));
+    let reported = rig.ask(r#"{"get":"program"}"#);
+    assert!(reported["text"].as_str().unwrap().contains("<fe "));
     assert!(rig.ask(r#"{"get":"routes"}"#).as_str().unwrap().contains("cannot get routes"));
     assert_eq!(rig.arrive(2, &frame(9, 2)), [1, 0]);
 }
@@ -281,8 +281,8 @@ fn a_routing_element_accepts_interfaces_neighbors_and_routes() {
     assert_eq!(early, json!("16.0.0.0/8: no neighbour 10.0.2.2 is known"));
     assert_eq!(rig.arrive(1, &packet([16, 0, 0, 1], 1)), [0, 0]);
     assert_eq!(rig.ask(neighbour), json!({"added": 1}));
-    let told = routes(&[route("16.0.0.0/8", ""), route("10.1.0.0/16", r#","port":2"#)]);
-    assert_eq!(rig.ask(&told), json!({"added": 2}));
+    let reported = routes(&[route("16.0.0.0/8", ""), route("10.1.0.0/16", r#","port":2"#)]);
+    assert_eq!(rig.ask(&reported), json!({"added": 2}));
     // Through a new route, through a replaced route, and to the neighbour itself.
     for to in [[16, 0, 0, 1], [10, 1, 9, 9], [10, 0, 2, 2]] {
         let mut batch = Batch::new(1);
@@ -310,8 +310,8 @@ fn a_routing_element_accepts_interfaces_neighbors_and_routes() {
         (r#"{"add_routes":[{"to":"1.0.0.0/8","port":2}]}"#, "leads to a neighbour"),
         (r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1}]}"#, "no table that learns"),
     ] {
-        let said = rig.ask(line);
-        assert!(said.as_str().is_some_and(|said| said.contains(part)), "{said} lacks {part:?}");
+        let reply = rig.ask(line);
+        assert!(reply.as_str().is_some_and(|reply| reply.contains(part)), "{reply} lacks {part:?}");
     }
     let mut bridge = element(include_str!("../../../../../examples/progfe/bridge.fe.xml"));
     assert_eq!(bridge.ask(&interfaces), json!("the program has no IPv4NextHop"));
@@ -324,8 +324,8 @@ fn a_tagger_accepts_rules_and_reports_counters() {
     assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
     let rules =
         json!([{"dscp": [40, 47], "vlan": 100, "priority": 5}, {"vlan": 200, "priority": 0}]);
-    let told = rig.ask(&json!({ "set_rules": rules }).to_string());
-    assert_eq!(told, json!({"rules": 2}));
+    let reported = rig.ask(&json!({ "set_rules": rules }).to_string());
+    assert_eq!(reported, json!({"rules": 2}));
     assert_eq!(rig.ask(r#"{"get":"rules"}"#), rules);
     assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
     let all = rig.ask(r#"{"get":"counters"}"#);
@@ -477,8 +477,8 @@ fn a_switch_reports_the_last_match_of_each_entry() {
     rig.now += Nanos::from_secs(2);
     assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
     rig.now += Nanos::from_millis(1_500);
-    let told = rig.ask(r#"{"get_flows":{}}"#);
-    let (flow, next) = (&told["flows"][0], &told["next"]);
+    let reported = rig.ask(r#"{"get_flows":{}}"#);
+    let (flow, next) = (&reported["flows"][0], &reported["next"]);
     assert_eq!((&flow["packets"], &flow["bytes"], next), (&json!(1), &json!(60), &Value::Null));
     assert_eq!((&flow["age_ms"], &flow["since_match_ms"]), (&json!(3_500), &json!(1_500)));
     assert_eq!((&flow["table"], &flow["actions"][0]), (&json!("wildcard"), &json!("output:2")));
@@ -499,9 +499,9 @@ fn a_long_list_of_entries_has_several_parts() {
     let rest = rig.ask(&format!(r#"{{"get_flows":{{"from":{}}}}}"#, first["next"]));
     let flows = |part: &Value| part["flows"].as_array().unwrap().clone();
     assert_eq!((flows(&first).len(), flows(&rest).len()), (count - 1, 1));
-    let told = flows(&first).into_iter().chain(flows(&rest));
+    let reported = flows(&first).into_iter().chain(flows(&rest));
     let priorities: std::collections::BTreeSet<_> =
-        told.map(|flow| flow["priority"].as_u64().unwrap()).collect();
+        reported.map(|flow| flow["priority"].as_u64().unwrap()).collect();
     assert_eq!((priorities.len(), &rest["next"]), (count, &Value::Null));
 }
 

@@ -4,7 +4,7 @@ use openflow::model::{FlowModCommand, FlowModFlags, FlowRemovedReason, reserved}
 
 use super::*;
 
-fn told(rig: &mut Rig) -> Vec<(FlowRemovedReason, u64, u64)> {
+fn removals(rig: &mut Rig) -> Vec<(FlowRemovedReason, u64, u64)> {
     let news = rig.news(0);
     let removed = news.iter().map(|message| match message {
         Message::FlowRemoved(gone) => (gone.reason, gone.cookie, gone.packets),
@@ -74,14 +74,14 @@ fn entries_time_out_with_a_flow_removed_message_if_requested() {
     rig.pass(Nanos::from_millis(1_500));
     rig.arrive(1, &udp(0, 60));
     rig.pass(Nanos::from_millis(1_300));
-    assert_eq!(told(&mut rig), []);
+    assert_eq!(removals(&mut rig), []);
     rig.pass(Nanos::from_millis(500));
-    assert_eq!(told(&mut rig), [(FlowRemovedReason::HardTimeout, 11, 0)]);
+    assert_eq!(removals(&mut rig), [(FlowRemovedReason::HardTimeout, 11, 0)]);
     rig.pass(Nanos::from_millis(500));
-    assert_eq!(told(&mut rig), [(FlowRemovedReason::IdleTimeout, 10, 1)]);
+    assert_eq!(removals(&mut rig), [(FlowRemovedReason::IdleTimeout, 10, 1)]);
     let all = FlowMod { command: FlowModCommand::Delete, ..FlowMod::default() };
     rig.order(&Message::FlowMod(all));
-    assert_eq!(told(&mut rig), [(FlowRemovedReason::Delete, 13, 0)]);
+    assert_eq!(removals(&mut rig), [(FlowRemovedReason::Delete, 13, 0)]);
 }
 
 #[test]

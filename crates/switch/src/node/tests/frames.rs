@@ -108,8 +108,8 @@ fn packet_out_supports_every_kind_of_port() {
         assert_eq!(counts, left, "in {in_port:#x} out {port:#x}");
     }
     rig.order(&out(None, none, reserved::CONTROLLER, &frame));
-    let told = packet_ins(&mut rig, 0).remove(0);
-    assert_eq!((told.in_port, told.reason), (none, PacketInReason::Action));
+    let reported = packet_ins(&mut rig, 0).remove(0);
+    assert_eq!((reported.in_port, reported.reason), (none, PacketInReason::Action));
     let nowhere = out(None, none, 9, &frame);
     assert_eq!(rig.refused(&nowhere).0, ErrorCode::ActionBadOutPort);
     let huge = out(None, none, 1, &[0; packet::frame::FRAME_BYTES_MAX + 1]);
@@ -162,8 +162,12 @@ fn tables_match_the_pipeline_fields_of_a_packet_out() {
         assert_eq!([2, 3].map(|port| rig.left(port).len()), left, "{fields} {before:?}");
     }
     rig.order(&through_tables(1, tunnel(6).with(Field::Metadata, 9u8), &[]));
-    let told = packet_ins(&mut rig, 0).remove(0);
-    assert_eq!(told.fields, tunnel(6).with(Field::Metadata, 9u8), "the packet-in has its fields");
+    let reported = packet_ins(&mut rig, 0).remove(0);
+    assert_eq!(
+        reported.fields,
+        tunnel(6).with(Field::Metadata, 9u8),
+        "the packet-in has its fields"
+    );
     rig.arrive(1, &udp(0, 60));
     assert_eq!([2, 3].map(|port| rig.left(port).len()), [0, 0], "other frames have none of them");
 }

@@ -135,7 +135,7 @@ fn groups_with_many_buckets_are_reported_in_several_parts() {
         // 40 bytes for each group and 16 for each of its buckets: three groups fit into a message.
         assert_eq!(group_rows(&mut rig, who, MultipartRequestBody::Group(GROUP_ALL)), (2, 5));
         // No message can hold a whole group: buckets that do not fit are omitted.
-        let told = group_rows(&mut rig, who, MultipartRequestBody::GroupDesc(GROUP_ALL));
-        assert_eq!(told, (5, 5));
+        let reported = group_rows(&mut rig, who, MultipartRequestBody::GroupDesc(GROUP_ALL));
+        assert_eq!(reported, (5, 5));
     }
 }

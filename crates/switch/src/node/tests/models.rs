@@ -400,8 +400,8 @@ fn packet_ins_have_the_rate_of_the_model() {
         rig.arrive(1, &udp(0, 60));
         rig.until(rig.now + Nanos(MS));
     }
-    let told = rig.news(0).len();
-    assert!((200..=210).contains(&told), "{told}");
+    let reported = rig.news(0).len();
+    assert!((200..=210).contains(&reported), "{reported}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn a_monitor_reports_initial_added_changed_and_removed_entries() {
             FlowMod { command: FlowModCommand::Modify, ..FlowMod::add(from_port(1), 0, vec![]) };
         rig.order(&Message::FlowMod(change));
         rig.order(&Message::FlowMod(FlowMod::delete(0, Match::ANY)));
-        let told = updates(rig.news(1));
+        let reported = updates(rig.news(1));
         let gone = FlowEvent::Removed(FlowRemovedReason::Delete);
         let want = [
             (FlowEvent::Added, 2),
@@ -70,7 +70,7 @@ fn a_monitor_reports_initial_added_changed_and_removed_entries() {
             (gone, 1),
             (gone, 2),
         ];
-        assert_eq!(events(&told), want, "{version}");
+        assert_eq!(events(&reported), want, "{version}");
         assert!(rig.news(0).is_empty(), "a controller without monitors receives nothing");
     }
 }
@@ -135,17 +135,17 @@ fn a_slow_reader_is_notified_of_a_pause_and_then_of_the_differences() {
     rig.settle();
     rig.order(&Message::FlowMod(FlowMod::delete(0, Match::ANY)));
     rig.controllers[1].reads = true;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..4_000 {
         rig.step();
-        told.extend(updates(rig.news(1)));
+        reported.extend(updates(rig.news(1)));
     }
-    let paused = told.iter().position(|it| *it == FlowUpdate::Paused).expect("it was too much");
+    let paused = reported.iter().position(|it| *it == FlowUpdate::Paused).expect("it was too much");
     let resumed =
-        told.iter().position(|it| *it == FlowUpdate::Resumed).expect("monitoring resumes");
+        reported.iter().position(|it| *it == FlowUpdate::Resumed).expect("monitoring resumes");
     assert!(paused < resumed);
     let mut known = std::collections::BTreeSet::new();
-    for update in told {
+    for update in reported {
         let FlowUpdate::Full(update) = update else { continue };
         match update.event {
             FlowEvent::Removed(_) => drop(known.remove(&update.priority)),

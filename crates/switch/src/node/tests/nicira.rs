@@ -62,7 +62,7 @@ fn sum(rig: &mut Rig, which: FlowStatsRequest) -> AggregateStats {
 }
 
 /// Returns the only asynchronous message, which must be one of Nicira's.
-fn told(rig: &mut Rig, who: usize) -> NiciraMessage {
+fn only_nicira_message(rig: &mut Rig, who: usize) -> NiciraMessage {
     match rig.news(who).as_slice() {
         [Message::Experimenter(body)] => read_message(body).unwrap().unwrap(),
         other => panic!("{other:?}"),
@@ -208,7 +208,7 @@ fn flow_removed_messages_use_the_chosen_format() {
     let flow = FlowMod { table: 4, hard_timeout_s: 1, flags, cookie: 9, ..add(ipv6(), 2) };
     rig.order(&change(flow));
     rig.pass(Nanos::from_secs(2));
-    let NiciraMessage::FlowRemoved(gone) = told(&mut rig, 0) else { panic!() };
+    let NiciraMessage::FlowRemoved(gone) = only_nicira_message(&mut rig, 0) else { panic!() };
     assert_eq!((gone.table, gone.cookie, gone.reason), (4, 9, FlowRemovedReason::HardTimeout));
     assert_eq!(gone.matching, ipv6());
     assert!(
@@ -227,7 +227,7 @@ fn packet_ins_use_the_chosen_format() {
     rig.order(&say(&NiciraMessage::SetPacketInFormat(Form::Nicira)));
     rig.order(&change(FlowMod { cookie: 5, ..add(from_port(2), reserved::CONTROLLER) }));
     rig.arrive(2, &udp(0, 60));
-    let NiciraMessage::PacketIn(frame) = told(&mut rig, 0) else { panic!() };
+    let NiciraMessage::PacketIn(frame) = only_nicira_message(&mut rig, 0) else { panic!() };
     assert_eq!((frame.in_port, frame.cookie, frame.table), (2, 5, 0));
     assert_eq!((frame.reason, frame.data), (PacketInReason::Action, udp(0, 60)));
     rig.order(&say(&NiciraMessage::SetPacketInFormat(Form::Standard)));

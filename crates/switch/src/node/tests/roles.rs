@@ -37,8 +37,8 @@ fn there_is_one_master_and_generations_increase() {
         assert_eq!(role(&mut rig, 1, Role::Slave, 4), Err(ErrorCode::RoleRequestStale));
         assert_eq!(role(&mut rig, 1, Role::Master, 6), Ok((Role::Master, 6)), "{version}");
         assert_eq!(role(&mut rig, 0, Role::NoChange, 0), Ok((Role::Slave, 6)));
-        let told = rig.news(0);
-        let status = told.iter().find_map(|news| match news {
+        let reported = rig.news(0);
+        let status = reported.iter().find_map(|news| match news {
             Message::RoleStatus(status) => Some((status.role, status.generation)),
             _ => None,
         });
@@ -87,11 +87,11 @@ fn asynchronous_messages_follow_role_and_configuration() {
     chosen.set(AsyncKind::FlowRemoved, false, 0b0100);
     let set = Message::SetAsync(chosen);
     assert!(rig.ask(2, &set).is_empty());
-    let [Message::GetAsyncReply(told)] = &rig.ask(2, &Message::GetAsyncRequest)[..] else {
+    let [Message::GetAsyncReply(config)] = &rig.ask(2, &Message::GetAsyncRequest)[..] else {
         panic!()
     };
-    assert_eq!(told.get(AsyncKind::FlowRemoved, false), Some(0b0100));
-    assert_eq!(told.get(AsyncKind::PortStatus, true), Some(0b010));
+    assert_eq!(config.get(AsyncKind::FlowRemoved, false), Some(0b0100));
+    assert_eq!(config.get(AsyncKind::PortStatus, true), Some(0b010));
     rig.order(&Message::FlowMod(FlowMod {
         flags: FlowModFlags::SEND_FLOW_REMOVED,
         idle_timeout_s: 1,
@@ -196,7 +196,7 @@ fn controllers_receive_the_status_of_other_controllers() {
     rig.controllers[3].channel = Box::new(ports::channel::memory::pair(1, "cut").0);
     rig.settle();
     let gone = (name(3), false, Role::Master, 40, ChannelStatus);
-    assert_eq!(statuses(&mut rig, 0), [gone], "told once");
+    assert_eq!(statuses(&mut rig, 0), [gone], "reported once");
     assert!(statuses(&mut rig, 1).is_empty() && statuses(&mut rig, 2).is_empty());
     let all = rig.ask(2, &Message::ask(MultipartRequestBody::ControllerStatus)).remove(0);
     let Message::MultipartReply(reply) = all else { panic!("{all}") };
@@ -214,7 +214,7 @@ fn an_unreachable_controller_is_reported_as_down() {
     let all = rig.ask(0, &Message::ask(MultipartRequestBody::ControllerStatus)).remove(0);
     let Message::MultipartReply(reply) = all else { panic!("{all}") };
     let MultipartReplyBody::ControllerStatus(rows) = reply.body else { panic!() };
-    let told: Vec<_> = rows.iter().map(|row| (uri(row), row.is_up)).collect();
+    let reported: Vec<_> = rows.iter().map(|row| (uri(row), row.is_up)).collect();
     let missing = "unix:/nonexistent/planimeter.sock".to_string();
-    assert_eq!(told, [("c0.1".to_string(), true), (missing, false)]);
+    assert_eq!(reported, [("c0.1".to_string(), true), (missing, false)]);
 }

@@ -130,9 +130,9 @@ fn ports_and_queues_have_counters() {
         assert_eq!(rig.refused(&Message::ask(request)).0, code);
     }
     for (port, id, properties) in [(2, 4, vec![]), (3, 1, vec![QueueProperty::MinRate(250)])] {
-        let told = rig.ask(0, &Message::QueueGetConfigRequest(port));
+        let reported = rig.ask(0, &Message::QueueGetConfigRequest(port));
         let queues = vec![PacketQueue { port, id, properties }];
-        assert_eq!(told, [Message::QueueGetConfigReply(model::QueueConfig { port, queues })]);
+        assert_eq!(reported, [Message::QueueGetConfigReply(model::QueueConfig { port, queues })]);
     }
     let unknown = Message::QueueGetConfigRequest(9);
     assert_eq!(rig.refused(&unknown).0, ErrorCode::QueueOpBadPort);

@@ -146,12 +146,12 @@ fn random_frames_keep_the_agent_within_its_limits() {
         let roll = |at: u64, below: u64| mixed(seed * 31 + at) % below;
         now = now.saturating_add(Nanos::from_millis(roll(0, 40)));
         let (kind, count, index) = (roll(1, 5) as u8, roll(2, 5) as u16, roll(3, 6) as u16);
-        let said = roll(4, 2000) as usize;
+        let length = roll(4, 2000) as usize;
         let mut frame =
             [&OWN[..], &[2, 0, 0, 0, 9, roll(5, 7) as u8], &[0x88, 0xb6, 1, kind]].concat();
         frame.extend((roll(6, 3) as u32).to_be_bytes());
-        frame.extend([index, count, said as u16].map(u16::to_be_bytes).concat());
-        frame.extend(vec![b'x'; said.min(1400)]);
+        frame.extend([index, count, length as u16].map(u16::to_be_bytes).concat());
+        frame.extend(vec![b'x'; length.min(1400)]);
         frame.truncate(frame.len() - roll(7, 8).saturating_sub(5) as usize * 7);
         let mut carry = |_| Err("problem\n".repeat(roll(8, 1000) as usize));
         let answer = agent.frame_came(&frame, now, &mut carry);

@@ -28,7 +28,7 @@ impl Talk {
     /// Sends bytes. Returns the response, and whether the connection stays open.
     fn say(&mut self, bytes: &[u8], token: Option<&str>) -> (String, bool) {
         let mut rest = bytes;
-        let (mut stays, mut said) = (true, Vec::new());
+        let (mut stays, mut response) = (true, Vec::new());
         let mut buffer = vec![0; READ_BYTES];
         let access = Access {
             token: token.map(str::to_owned),
@@ -54,7 +54,7 @@ impl Talk {
             );
             stays &= outcome.is_ok();
             while let Ok(count @ 1..) = self.near.receive(&mut buffer) {
-                said.extend_from_slice(&buffer[..count]);
+                response.extend_from_slice(&buffer[..count]);
             }
             if rest.is_empty() && !self.client.has_unread || !stays {
                 break;
@@ -69,7 +69,7 @@ impl Talk {
                 })
                 .is_ok();
         }
-        (String::from_utf8(said).unwrap(), stays)
+        (String::from_utf8(response).unwrap(), stays)
     }
 }
 
@@ -123,14 +123,14 @@ fn every_path_gives_its_request() {
     ] {
         let mut talk = Talk::new();
         // Byte by byte, and twice on one connection.
-        let mut said = String::new();
+        let mut response = String::new();
         for byte in &bytes {
-            said += &talk.say(&[*byte], None).0;
+            response += &talk.say(&[*byte], None).0;
         }
-        assert!(said.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{said}");
-        assert!(said.contains(holds), "{said}");
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{response}");
+        assert!(response.contains(holds), "{response}");
         let (again, stays) = talk.say(&[&bytes[..], &bytes].concat(), None);
-        assert_eq!((again, stays), (said.repeat(2), true));
+        assert_eq!((again, stays), (response.repeat(2), true));
         assert_eq!(talk.asked, [asks.clone(), asks.clone(), asks]);
     }
 }
@@ -164,16 +164,16 @@ fn invalid_requests_are_rejected_and_the_connection_is_closed() {
         (many, "400"),
     ] {
         let mut talk = Talk::new();
-        let (said, stays) = talk.say(bytes.as_bytes(), None);
-        assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{bytes}\n{said}");
-        assert!(said.contains("Connection: close") && !stays, "{said}");
+        let (response, stays) = talk.say(bytes.as_bytes(), None);
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{bytes}\n{response}");
+        assert!(response.contains("Connection: close") && !stays, "{response}");
         assert_eq!(talk.asked, []);
     }
     for (bytes, status) in
         [(get("/nothing"), "404"), (get("/check"), "405"), (post("/counters", ""), "405")]
     {
-        let (said, stays) = Talk::new().say(&bytes, None);
-        assert!(said.starts_with(&format!("HTTP/1.1 {status}")) && stays, "{said}");
+        let (response, stays) = Talk::new().say(&bytes, None);
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")) && stays, "{response}");
     }
 }
 
@@ -184,11 +184,11 @@ fn a_required_token_is_checked() {
         format!("GET /about HTTP/1.1\r\nHost: 10.0.0.1:80\r\nAuthorization: {shown}\r\n\r\n")
     };
     for shown in ["", "Bearer ", "Bearer 0123456789abcdeg", "Basic 0123456789abcdef"] {
-        let (said, stays) = Talk::new().say(with(shown).as_bytes(), token);
-        assert!(said.starts_with("HTTP/1.1 401") && !stays, "{said}");
+        let (response, stays) = Talk::new().say(with(shown).as_bytes(), token);
+        assert!(response.starts_with("HTTP/1.1 401") && !stays, "{response}");
     }
-    let (said, _) = Talk::new().say(with("Bearer 0123456789abcdef").as_bytes(), token);
-    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    let (response, _) = Talk::new().say(with("Bearer 0123456789abcdef").as_bytes(), token);
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
 }
 
 #[test]
@@ -221,14 +221,15 @@ fn damaged_requests_are_answered_or_end_the_connection() {
             bytes.splice(at..end, word.iter().copied());
         }
         let mut talk = Talk::new();
-        let (said, stays) = talk.say(&bytes, None);
-        let mut lines = said.split("\r\n");
+        let (response, stays) = talk.say(&bytes, None);
+        let mut lines = response.split("\r\n");
         assert!(
-            said.is_empty() || lines.all(|line| !line.starts_with("HTTP/1.1") || line.len() > 12)
+            response.is_empty()
+                || lines.all(|line| !line.starts_with("HTTP/1.1") || line.len() > 12)
         );
-        assert!(said.is_empty() || said.starts_with("HTTP/1.1 "), "{said:?}");
-        assert!(stays || !said.is_empty() || bytes.is_empty());
-        answered += usize::from(said.starts_with("HTTP/1.1 2"));
+        assert!(response.is_empty() || response.starts_with("HTTP/1.1 "), "{response:?}");
+        assert!(stays || !response.is_empty() || bytes.is_empty());
+        answered += usize::from(response.starts_with("HTTP/1.1 2"));
     }
     assert!(answered > 100, "{answered}");
 }

@@ -22,7 +22,7 @@ fn all_faults_are_reported_with_line_key_and_hint() {
                 at_percent = { value = 101, source = \"assumed\" }\n\
                 [wheels]\n\
                 count = 4\n";
-    let told = faults(text);
+    let reported = faults(text);
     for wanted in [
         "line 1: name: write at most 64 small letters",
         "line 1: about: it is missing; add a line of text",
@@ -37,9 +37,9 @@ fn all_faults_are_reported_with_line_key_and_hint() {
         "line 11: full.at_percent: give a whole number from 0 to 100",
         "line 12: wheels: there is no such key; take one of agent, barrier",
     ] {
-        assert!(told.contains(wanted), "{wanted:?} is missing in\n{told}");
+        assert!(reported.contains(wanted), "{wanted:?} is missing in\n{reported}");
     }
-    assert_eq!(told.lines().count(), 12, "{told}");
+    assert_eq!(reported.lines().count(), 12, "{reported}");
 }
 
 #[test]
@@ -52,14 +52,14 @@ fn a_model_is_hardware_unless_the_file_specifies_software() {
         assert_eq!(model.is_software, is_software, "{line}");
         assert_eq!(read(&model.to_text()), Ok(model), "{line}");
     }
-    let told = faults("name = \"a\"\nabout = \"b\"\nkind = \"asic\"\n");
-    assert!(told.contains("line 3: kind: give one of hardware, software"), "{told}");
+    let reported = faults("name = \"a\"\nabout = \"b\"\nkind = \"asic\"\n");
+    assert!(reported.contains("line 3: kind: give one of hardware, software"), "{reported}");
 }
 
 #[test]
 fn invalid_toml_is_reported_with_its_position() {
-    let told = faults("name = \"a\"\nabout = \"b\"\n[hardware\ninsert_ns = {\n");
-    assert!(told.starts_with("line 3: this is not TOML: "), "{told}");
+    let reported = faults("name = \"a\"\nabout = \"b\"\n[hardware\ninsert_ns = {\n");
+    assert!(reported.starts_with("line 3: this is not TOML: "), "{reported}");
     assert!(faults("name = 3\nhardware = 4\n").contains("line 2: hardware: this is a section"));
     assert!(faults(&"#".repeat(FILE_BYTES_MAX + 1)).contains("shorten it"));
     assert!(faults("").contains("line 1: name: it is missing"));
