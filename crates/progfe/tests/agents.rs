@@ -196,7 +196,7 @@ fn events_are_reported_as_often_as_their_watches_permit() {
     let mut run = Run::<progfe::compile::Compiled>::new(&all_to(mep, OUT, ""));
     run.now += Nanos::from_millis(350);
     run.serve();
-    assert_eq!(run.agents.next_report(), None, "nobody watches");
+    assert_eq!(run.agents.next_report(), None, "no client subscribes");
 }
 
 /// A known neighbour survives a program change and its rollback.

@@ -65,7 +65,7 @@ proptest! {
             prop_assert!(is_even(&element), "{:?}\n{other}", element.account());
             prop_assert!(element.roll_back(now, &mut out));
             prop_assert_eq!(element.generation(), 1);
-            prop_assert!(!element.roll_back(now, &mut out), "no frame is held any longer");
+            prop_assert!(!element.roll_back(now, &mut out), "no earlier program is stored");
             // The other program used links of the same name in between.
             let after = (0..links.len()).map(|at| element.link(at));
             for (before, after) in links.iter().zip(after) {

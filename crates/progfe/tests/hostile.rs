@@ -150,7 +150,7 @@ proptest! {
             for (_, queue) in out.queues_mut() {
                 for frame in queue.frames().iter().filter(|frame| frame.bytes() != bytes) {
                     let read = Pdu::read(frame.bytes());
-                    prop_assert!(read.is_some(), "{:02x?} is said", frame.bytes());
+                    prop_assert!(read.is_some(), "{:02x?} is reported", frame.bytes());
                 }
                 queue.clear();
             }

@@ -145,7 +145,7 @@ fn an_authentication_failure_names_its_cause() {
         talk(&mut client, &mut agent, never).remove(0).outcome.unwrap_err()
     };
     let stranger = match user(Some(auth), Some(privacy)) {
-        Credentials::User(user) => Credentials::User(User { name: "stranger".into(), ..user }),
+        Credentials::User(user) => Credentials::User(User { name: "unknown".into(), ..user }),
         other => other,
     };
     assert_eq!(outcome(stranger), Failure::Refused(Refusal::UnknownUser));

@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(*held, 3);
         assert!(!held.renew(&published), "it already has the latest value");
         published.replace(4);
-        let next = published.places[0].write().expect("nobody panicked");
+        let next = published.places[0].write().expect("no thread panicked");
         assert!(held.renew(&published), "a lock on the next slot does not block the renewal");
         assert_eq!(*held, 4);
         drop(next);

@@ -46,7 +46,7 @@ impl Bench {
     /// Advances to `until`, with a stop whenever a frame is due.
     fn run(&mut self, until: Nanos) {
         while let Some(due) = self.queues.due().filter(|due| *due <= until) {
-            assert!(due > self.now || self.now == Nanos::ZERO, "time stands still at {due}");
+            assert!(due > self.now || self.now == Nanos::ZERO, "time does not advance at {due}");
             self.now = due;
             self.queues.release(due, &mut self.out);
             self.collect();

@@ -95,7 +95,7 @@ fn a_peer_that_closes_the_connection_is_named() {
     let (near, far) = channel();
     let mut far = Some(far);
     let mut world = world(|_| drop(far.take()));
-    let error = Controller::start(near, Settings::new(), &mut world).err().expect("nobody there");
+    let error = Controller::start(near, Settings::new(), &mut world).err().expect("no peer sends");
     assert_eq!(error.to_string(), "switch.1 closed the connection");
 }
 
@@ -332,10 +332,10 @@ fn errors_name_the_address_without_a_peer() {
     let url: Url = "ptcp:0:127.0.0.1".parse().unwrap();
     let mut listener = Listener::open(&url).unwrap();
     let settings = Settings { connect_timeout: Nanos::from_millis(5), ..Settings::new() };
-    let error = Controller::accept(&mut listener, settings).err().expect("nobody connects");
+    let error = Controller::accept(&mut listener, settings).err().expect("no peer connects");
     assert!(error.to_string().starts_with("no switch connected to ptcp:"), "{error}");
     let there = listener.address_to_connect();
     drop(listener);
-    let error = Controller::connect(&there, Settings::new()).err().expect("nobody listens");
+    let error = Controller::connect(&there, Settings::new()).err().expect("no peer listens");
     assert!(error.to_string().starts_with("nobody listens on tcp:127.0.0.1:"), "{error}");
 }

@@ -38,7 +38,7 @@ impl Module for Thinker {
             }
             What::Frame(arrival) => {
                 self.seen += 1;
-                let probe = arrival.probe.expect("nobody else sends");
+                let probe = arrival.probe.expect("only probes arrive");
                 if !probe.is_delay_known {
                     self.unknown.push(probe.number);
                 }

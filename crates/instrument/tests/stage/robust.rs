@@ -43,7 +43,7 @@ fn a_switch_without_handshake_ends_by_a_named_limit() {
     let mut rig = rig(Vice::None);
     let mut module = Activation::new(RULES, Nanos::from_millis(100));
     let report = rig.stage(&mut module, &Default::default(), &mut |_, _, _| {
-        Err(ports::channel::ChannelError::Closed("nobody".into()))
+        Err(ports::channel::ChannelError::Closed("no peer".into()))
     });
     assert!(matches!(report.ended, Ended::NotReady { .. }), "{}", report.ended);
     assert!(CONNECT_NS_MAX > Nanos::ZERO);
@@ -188,11 +188,11 @@ fn an_endless_or_invalid_module_is_ended() {
         }
 
         fn finish(&mut self, _: &Ended, desk: &mut Desk) {
-            desk.fail("nothing was seen");
+            desk.fail("no frame arrived");
         }
     }
     let report = stage(&mut rig(Vice::None), &mut Fails);
-    assert_eq!(report.ended, Ended::Failed("nothing was seen".into()));
+    assert_eq!(report.ended, Ended::Failed("no frame arrived".into()));
     let report = run(|desk| desk.counters());
     assert!(matches!(report.ended, Ended::Restless(_)), "{}", report.ended);
     let report = run(|desk| {

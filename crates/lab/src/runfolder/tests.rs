@@ -50,7 +50,7 @@ fn owner_records_round_trip() {
 
 #[test]
 fn a_running_owner_is_not_swept() {
-    let root = Root::new("living");
+    let root = Root::new("running");
     let folder = RunFolder::create(&root.0).unwrap();
     let swept = sweep(&root.0).unwrap();
     assert_eq!(swept.kept, vec![folder.path().to_owned()]);
@@ -117,7 +117,7 @@ fn the_name_of_a_folder_identifies_its_owner() {
 
 #[test]
 fn children_of_another_boot_or_pid_namespace_are_not_killed() {
-    let root = Root::new("elsewhere");
+    let root = Root::new("other-root");
     let other_boot = Owner { boot: "another".into(), ..Owner::own() };
     let elsewhere = Owner { namespace: "pid:[1]".into(), ..dead() };
     let own = Identity::own();

@@ -17,7 +17,7 @@ use std::time::Duration;
 const CLIENT: (Ipv4Addr, Mac) = (Ipv4Addr::new(10, 0, 1, 2), [2, 0x53, 0, 0, 0, 1]);
 const SERVER: (Ipv4Addr, Mac) = (Ipv4Addr::new(10, 0, 2, 2), [2, 0x53, 0, 0, 0, 2]);
 
-/// An address behind the router's second port that is in none of its own networks.
+/// An address behind the router's second port outside the router's own networks.
 const FAR: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 1);
 
 fn apart(lab: &Lab, name: &str) -> Site {

@@ -62,7 +62,7 @@ pub fn compare(expect: &[Expect], outcome: Outcome) -> Result<(), String> {
     }
     match frames.is_empty() && messages.is_empty() && kinds.is_empty() {
         true => Ok(()),
-        false => Err(format!("got besides {}", reported(&frames, &messages, &kinds))),
+        false => Err(format!("got in addition {}", reported(&frames, &messages, &kinds))),
     }
 }
 

@@ -50,7 +50,8 @@ pub fn cases(file: &str, text: &str) -> Result<Vec<Case>, String> {
             "ours" => case.ours_only = true,
             "sim" => case.fresh = true,
             "expect" => {
-                let step = case.steps.last_mut().ok_or_else(|| wrong("of what?".into()))?;
+                let step =
+                    case.steps.last_mut().ok_or_else(|| wrong("no step comes before".into()))?;
                 step.expect.push(expect(rest).map_err(wrong)?);
             }
             _ => {

@@ -100,7 +100,7 @@ impl Player<'_> {
         match self.controllers[name].down {
             true => Err(format!("{} does not speak OpenFlow {version}", self.subject.name())),
             // By default Open vSwitch sends no asynchronous messages on connections that it accepted. After the
-            // barrier the switch, too, has seen that the session is up.
+            // barrier the switch knows that the session is up.
             false => {
                 let miss_send_bytes = 128;
                 let config = SwitchConfig { miss_send_bytes, ..SwitchConfig::default() };

@@ -290,7 +290,7 @@ fn the_capacity_is_found_in_both_modes() {
 fn the_number_of_routes_that_fit_is_found() {
     for (most, fit) in [("routes_max=60", 60.0), ("routes_max=301", 301.0)] {
         let set = ["rules_bound=500", "repeats=1", most];
-        // A router answers these frames by ICMP, so it does not count them as lost.
+        // A router replies to these frames with ICMP, so it does not count them as lost.
         let plan = plan(&["costa2017/table4"], &[TargetKind::Router], &set, 1);
         let record = carry_out(&plan, Destination::New(Folder::new().0.clone()), None).0.record;
         let of = |name: &str| value(&record, "costa2017/table4", "router", name).unwrap();
@@ -363,7 +363,7 @@ fn missing_statistics_replies_are_counted_and_the_run_continues() {
 #[test]
 fn a_switch_reports_its_description_and_versions() {
     let record = measure(&plan(&["costa2017/table1"], &OURS, &[], 1));
-    let [(_, run)] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("asked once") };
+    let [(_, run)] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("one query") };
     assert_eq!(run.ended, Ended::Said);
     let of = |name: &str| value(&record, "costa2017/table1", "ours", name);
     assert_eq!((of("versions_count"), of("ports_count")), (Some(6.0), Some(2.0)));

@@ -114,7 +114,7 @@ fn unix_channels_transfer_bytes_and_leave_no_file() {
 
 #[test]
 fn connecting_without_a_listener_is_refused() {
-    let url = Url::Unix(path("nobody"));
+    let url = Url::Unix(path("no-peer"));
     assert!(matches!(Connecting::wait(&url, PATIENCE), Err(ChannelError::Refused(_))));
     let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
     let url = listener.address_to_connect();

@@ -299,7 +299,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the segments, every time is that of a captured segment, and times do not
+        /// For all segments, every time is that of a captured segment, and times do not
         /// decrease.
         #[test]
         fn any_segments_give_captured_and_increasing_times(

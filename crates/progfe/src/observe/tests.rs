@@ -49,7 +49,7 @@ impl Bench {
     }
 
     fn taken(&mut self, id: u64) -> Vec<Traced> {
-        let tracing = self.0.tracing(id).expect("somebody asked");
+        let tracing = self.0.tracing(id).expect("a client requested it");
         std::iter::from_fn(|| tracing.take()).collect()
     }
 }

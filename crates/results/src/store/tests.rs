@@ -366,7 +366,7 @@ fn a_run_without_its_record_is_read_from_its_start() {
 
 #[test]
 fn writers_of_one_file_never_share_a_temporary_file() {
-    let folder = Folder::new("beside");
+    let folder = Folder::new("other-files");
     fs::create_dir_all(&folder.0).unwrap();
     let path = folder.0.join("report.html");
     let texts: Vec<String> = (0..8).map(|it| format!("{it}").repeat(100_000)).collect();

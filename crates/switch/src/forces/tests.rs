@@ -181,7 +181,7 @@ impl Rig {
     fn answer(&mut self, at: usize, correlator: u64) -> Vec<ResultCode> {
         let is_it =
             |event: &CeEvent| matches!(event, CeEvent::Answered(it) if it.correlator == correlator);
-        self.until("the answer", |rig| rig.ces[at].events.iter().any(is_it));
+        self.until("the reply", |rig| rig.ces[at].events.iter().any(is_it));
         let events = &mut self.ces[at].events;
         let place = events.iter().position(is_it).unwrap();
         let CeEvent::Answered(answer) = events.remove(place) else { unreachable!() };
@@ -299,7 +299,7 @@ fn messages_on_the_wrong_channel_are_dropped_and_counted() {
     let correlator = rig.ces[0].ce().get(&place).unwrap();
     let is_it =
         |event: &CeEvent| matches!(event, CeEvent::Answered(it) if it.correlator == correlator);
-    rig.until("the answer", |rig| rig.ces[0].events.iter().any(is_it));
+    rig.until("the reply", |rig| rig.ces[0].events.iter().any(is_it));
     let catalog = &rig.element.program().catalog;
     let answer = rig.ces[0].events.iter().find(|event| is_it(event)).unwrap();
     let CeEvent::Answered(answer) = answer else { unreachable!() };

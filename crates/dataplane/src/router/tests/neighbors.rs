@@ -110,7 +110,7 @@ fn arp_between_others_updates_known_neighbors_only() {
     let mut bench = Bench::usual();
     let gratuitous = |from| message(arp::REQUEST, from, ([0; 6], CAROL.1));
     assert_eq!(bench.send(2, &gratuitous(CAROL)), []);
-    assert_eq!(to_text(&bench.send(1, &from_alice(CAROL.1).bytes())).len(), 1, "asks");
+    assert_eq!(to_text(&bench.send(1, &from_alice(CAROL.1).bytes())).len(), 1, "a request is sent");
     bench.send(2, &reply_of_carol());
     let moved = [2, 0, 0, 0, 2, 8];
     assert_eq!(bench.send(2, &gratuitous((moved, CAROL.1))), []);

@@ -63,7 +63,7 @@ fn sequence(number: u64) -> Sequence {
 
 /// Builds a frame the slow way: headers, then the signature, then all checksums.
 ///
-/// The stream's transport header follows IP, whatever protocol IP specifies.
+/// The stream's transport header follows IP for every protocol in the IP header.
 fn built(stream: &Stream, headers: Headers, number: u64, sent: Sent) -> Vec<u8> {
     let frame_bytes = templates(stream).of(number).bytes().len();
     let ip_protocol = headers.transport.protocol();
@@ -264,7 +264,7 @@ fn a_frame_matches_only_if_all_other_bytes_are_equal() {
         template.draw(6, &mut indices);
         let frame = made(template, sequence(6), Sent::new(Nanos(1)));
         assert!(template.matches(at, &indices, &frame));
-        assert!(!template.matches(at - 4, &indices, &frame), "a signature elsewhere");
+        assert!(!template.matches(at - 4, &indices, &frame), "a signature at a different offset");
         assert!(!template.matches(at, &indices, &frame[..frame.len() - 1]), "a byte less");
         assert!(!template.matches(at, &indices, &[&frame[..], &[0]].concat()), "a byte more");
         for place in 0..frame.len() {

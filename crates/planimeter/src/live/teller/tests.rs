@@ -71,7 +71,7 @@ fn a_crashed_run_leaves_its_file() {
 
 #[test]
 fn a_repeatedly_rewritten_file_is_followed_without_a_gap() {
-    let folder = Folder::new("anew");
+    let folder = Folder::new("again");
     let teller = Teller::of(&folder.0, Vec::new(), &EMPTY, 4_000);
     let mut follower = Follower::open(&folder.0).unwrap();
     teller.tell(events().remove(0).event);
@@ -126,7 +126,7 @@ fn invalid_lines_are_skipped_and_counted() {
     folder.append(b"\n");
     assert_eq!(follower.look(), Looked::News);
     assert_eq!((follower.picture().log[0].text.as_str(), follower.unreadable()), ("here", 3));
-    let elsewhere = Folder::new("elsewhere");
+    let elsewhere = Folder::new("other-folder");
     let link = elsewhere.0.join(LIVE_FILE);
     std::os::unix::fs::symlink(folder.0.join(LIVE_FILE), link).unwrap();
     assert!(Follower::open(&elsewhere.0).is_none(), "a link is not followed");

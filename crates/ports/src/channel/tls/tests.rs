@@ -200,7 +200,7 @@ fn a_peer_that_does_not_read_costs_a_bounded_buffer() {
 /// Bytes that were decrypted together but received one by one are announced.
 #[test]
 fn decrypted_bytes_that_left_the_socket_are_announced() {
-    let folder = Folder::new("held");
+    let folder = Folder::new("open");
     let (switch, controller) = friends(&folder);
     let mut ends = connected(&Tls::load(&switch).unwrap(), &Tls::load(&controller).unwrap());
     let (left, right) = talk(&mut ends, b"a", b"b");
@@ -229,7 +229,7 @@ fn a_handshake_does_not_busy_poll() {
 
 #[test]
 fn untrusted_peers_are_rejected_by_both_sides() {
-    let folder = Folder::new("strangers");
+    let folder = Folder::new("untrusted");
     let (ours, theirs) = (ca(), ca());
     let good = folder.files("good", &ours, &ours, 2100);
     let good_tls = Tls::load(&good).unwrap();
@@ -268,7 +268,7 @@ fn untrusted_peers_are_rejected_by_both_sides() {
 
 #[test]
 fn without_a_ca_a_listener_accepts_any_client() {
-    let folder = Folder::new("anybody");
+    let folder = Folder::new("no-ca");
     let (switch, controller) = friends(&folder);
     let open = Files { ca_cert: None, ..controller.clone() };
     // The client must still know the CA of the listener's certificate.

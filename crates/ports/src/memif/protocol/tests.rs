@@ -1,4 +1,4 @@
-//! Control messages compared with bytes written by hand from `memif.h`.
+//! Control messages compared with bytes from the structures of `memif.h`.
 
 use super::*;
 

@@ -353,7 +353,7 @@ fn a_hostile_peer_is_counted_and_disconnected_and_the_next_one_served() {
 
 #[test]
 fn invalid_messages_disconnect_only_their_sender() {
-    let spec = Spec { huge_pages: false, ..Spec::new(path("stranger")) };
+    let spec = Spec { huge_pages: false, ..Spec::new(path("other-client")) };
     let mut port = MemifPort::open(&spec).unwrap();
     let file = std::fs::File::open("/dev/null").unwrap();
     let silent: Vec<Socket> = (0..4).map(|_| Socket::connect(&spec.address).unwrap()).collect();

@@ -216,7 +216,7 @@ fn a_sleeping_port_is_woken_by_frames_and_peers() {
     assert!(!is_ready(&left, &mut wait));
     let mut right = MemifPort::open(&client(&spec)).unwrap();
     right.turn(clock::now());
-    assert!(is_ready(&left, &mut wait), "somebody calls");
+    assert!(is_ready(&left, &mut wait), "a client connects");
     connect(&mut left, &mut right);
     assert_eq!(left.descriptor(), number, "a waiting caller is not affected");
     for _ in 0..2 {

@@ -279,7 +279,7 @@ fn a_stopped_ring_continues_at_its_position() {
 
 #[test]
 fn the_offered_features_are_reported() {
-    let mut port = VhostPort::open(&Spec { queues: 3, ..Spec::new(path("told")) }).unwrap();
+    let mut port = VhostPort::open(&Spec { queues: 3, ..Spec::new(path("ends")) }).unwrap();
     let mut front = Front::connect(&path("told"));
     front.say(GET_FEATURES, &[], &[]);
     port.turn(clock::now());

@@ -179,7 +179,7 @@ fn uploaded_runs_equal_a_local_index(url: &str) {
     let found = team.runs(&Filter::default()).unwrap().pop().unwrap();
     let (identity, folder) = team.find(&found.id.unwrap()).unwrap();
     assert_eq!(team.find(&found.folder).unwrap().0, identity);
-    let elsewhere = Runs::new("elsewhere");
+    let elsewhere = Runs::new("other");
     team.fetch(&identity, &elsewhere.0).unwrap();
     for file in [RECORD_FILE, "latency/00001.hgrm"] {
         let files =

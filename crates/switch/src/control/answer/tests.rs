@@ -141,7 +141,11 @@ fn the_ageing_time_of_a_bridge_changes_while_it_runs() {
     rig.now += Nanos::from_secs(4000);
     assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0]);
     rig.ask(r#"{"set":{"ageing_s":5}}"#);
-    assert_eq!(rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(), 1, "2 was just seen");
+    assert_eq!(
+        rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(),
+        1,
+        "address 2 was just learned"
+    );
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn counters_are_updated_when_they_are_read_from_hardware() {
     assert_eq!(packets(&mut rig), [2]);
     rig.order(&flow(0));
     assert!(rig.passes(0));
-    assert_eq!(packets(&mut rig), [1], "1.0 counts anew");
+    assert_eq!(packets(&mut rig), [1], "1.0 resets the counters");
     let mut stale = modelled("hardware.counters_ns = 1000000000");
     stale.order(&flow(0));
     assert!(stale.passes(0));

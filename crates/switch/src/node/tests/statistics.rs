@@ -179,7 +179,7 @@ fn a_long_reply_waits_for_its_reader_and_delays_the_barrier_reply() {
             let MultipartReplyBody::Flow(flows) = &reply.body else { panic!("{part}") };
             assert_eq!(reply.more, at + 1 < parts.len());
             for flow in flows {
-                assert!(seen.insert(flow.matching.value(Field::UdpSrc)), "told twice");
+                assert!(seen.insert(flow.matching.value(Field::UdpSrc)), "reported twice");
             }
         }
         assert_eq!((seen.len(), parts.len() > 10), (3_000, true));
