@@ -1,9 +1,9 @@
 //! Tests with frames of other implementations, compared with the output of another decoder.
 //!
-//! Each file in `tests/bytes/` contains one frame: its source (`origin`), the fields decoded by tshark 4.0.17
-//! (`tshark`), our text form (`text`), and its bytes (`hex`). Views must agree with tshark field by field, and
-//! checksums with those of the sender. Strict headers must write the bytes that they parsed. `UPDATE=1 cargo test -p
-//! packet --test bytes` rewrites the `text` lines.
+//! Each file in `tests/bytes/` contains one frame: its source (`origin`), the fields decoded by
+//! tshark 4.0.17 (`tshark`), our text form (`text`), and its bytes (`hex`). Views must agree with
+//! tshark field by field, and checksums with those of the sender. Strict headers must write the
+//! bytes that they parsed. `UPDATE=1 cargo test -p packet --test bytes` rewrites the `text` lines.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Tests with capture files corrupted in many ways. The decoder returns an error or frames, never panics, and stays
-//! within the memory limits. The result does not depend on the window sizes.
+//! Tests with capture files corrupted in many ways. The decoder returns an error or frames, never
+//! panics, and stays within the memory limits. The result does not depend on the window sizes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,8 @@ use packet::time::Nanos;
 /// Items of a file as text.
 type Found = Vec<String>;
 
-/// Decodes `file` with the shortest permitted windows, or with windows that are `more` bytes longer.
+/// Decodes `file` with the shortest permitted windows, or with windows that are `more` bytes
+/// longer.
 fn decode(file: &[u8], more: usize) -> (Found, Result<(), Fault>, Decoder) {
     let mut decoder = Decoder::new();
     let (mut found, mut have) = (Vec::new(), more);

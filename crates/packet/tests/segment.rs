@@ -1,4 +1,5 @@
-//! Tests of merged frames: their segments contain the whole payload once, in order, with correct headers.
+//! Tests of merged frames: their segments contain the whole payload once, in order, with correct
+//! headers.
 
 use packet::build::Builder;
 use packet::frame::{FRAME_BYTES_MAX, Frame};

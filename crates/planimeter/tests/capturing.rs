@@ -1,6 +1,8 @@
-//! Tests of `planimeter capture` at real interfaces: the file contains all received frames, however the capture ends.
+//! Tests of `planimeter capture` at real interfaces: the file contains all received frames, however
+//! the capture ends.
 //!
-//! They require root or user namespaces; otherwise each test names the missing requirement and is skipped.
+//! They require root or user namespaces; otherwise each test names the missing requirement and is
+//! skipped.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -267,7 +269,8 @@ ip_source = "10.0.0.1"
 ip_destination = "10.0.1.1"
 "#;
 
-/// Runs the same trial with each source of timestamps: only timestamps of this program are affected by its own stall.
+/// Runs the same trial with each source of timestamps: only timestamps of this program are affected
+/// by its own stall.
 fn a_stall_of_the_tester_is_not_a_delay() {
     let place = Place::new();
     for (spec, source) in [

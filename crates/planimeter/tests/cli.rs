@@ -1,7 +1,8 @@
-//! Tests of the program from a user's view: its messages for wrong input, and the files that it leaves.
+//! Tests of the program from a user's view: its messages for wrong input, and the files that it
+//! leaves.
 //!
-//! Every row of the first table is a common mistake; each gets one line that names what was wrong, and the exit code
-//! of PRODUCT.md. Tests that need privileges are in `lab.rs`.
+//! Every row of the first table is a common mistake; each gets one line that names what was wrong,
+//! and the exit code of PRODUCT.md. Tests that need privileges are in `lab.rs`.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -63,8 +64,8 @@ type Row = (&'static [&'static str], i32, &'static [&'static str]);
 /// A program that can be run.
 const BRIDGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe/bridge.fe.xml");
 
-/// Wrong command lines. `taken` is an existing file, `empty` an empty folder, and the other files contain what their
-/// names state.
+/// Wrong command lines. `taken` is an existing file, `empty` an empty folder, and the other files
+/// contain what their names state.
 const WRONG: &[Row] = &[
     (&["measure"], 2, &["measure"]),
     (&["run"], 2, &["EXPERIMENT"]),
@@ -560,8 +561,8 @@ fn a_report_over_two_runs_is_written_to_the_given_folder() {
 
 /// Tests an interrupted run and its resumption.
 ///
-/// The signal is sent before the rest of the progress is read, which exceeds a pipe's capacity. So the run cannot
-/// have ended by then, at any speed of the machine.
+/// The signal is sent before the rest of the progress is read, which exceeds a pipe's capacity. So
+/// the run cannot have ended by then, at any speed of the machine.
 #[test]
 fn an_interrupted_run_keeps_its_results_and_resumes() {
     const TRIALS: usize = 800;

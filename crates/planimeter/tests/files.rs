@@ -22,7 +22,8 @@ fn at(number: usize) -> Nanos {
     Nanos(1_600_000_000_123_456_789 + number as u64 * 1_000)
 }
 
-/// Returns datagrams from station `from` to station `to`, from port 1000 to ports 53 and 5000 in turn.
+/// Returns datagrams from station `from` to station `to`, from port 1000 to ports 53 and 5000 in
+/// turn.
 fn datagrams(count: usize, from: u8, to: u8) -> Vec<Vec<u8>> {
     let datagram = |number: usize| {
         let header = ipv4::Header::new([10, 0, 0, from].into(), [10, 0, 0, to].into());
@@ -101,7 +102,8 @@ fn a_switch_without_a_controller_bridges_every_frame_of_a_file() {
     }
 }
 
-/// An OpenFlow 1.0 controller that sends every packet-in's frame out of port 2, until the switch disconnects.
+/// An OpenFlow 1.0 controller that sends every packet-in's frame out of port 2, until the switch
+/// disconnects.
 fn controller(mut channel: TcpStream) -> usize {
     channel.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).unwrap();
     let (mut head, mut asked) = ([0; 8], 0);

@@ -420,8 +420,9 @@ fn in_time(mut is_true: impl FnMut() -> bool) -> bool {
 
 /// Tests that every target forwards.
 ///
-/// The load is so low that queues hold the frames while another process has the core for 30 ms. A longer interruption
-/// may lose a frame, always with a reason, and another repeat then shows the target's behavior.
+/// The load is so low that queues hold the frames while another process has the core for 30 ms. A
+/// longer interruption may lose a frame, always with a reason, and another repeat then shows the
+/// target's behavior.
 fn every_target_forwards() {
     let place = Place::new();
     let before = System::now();
@@ -457,7 +458,8 @@ fn every_target_forwards() {
     assert!(record["calibrations"][0]["rate_pps_ceiling"].as_u64().unwrap() > 0);
 }
 
-/// Tests every target that tags, with each tag checked on the wire, and programs that bridge and route.
+/// Tests every target that tags, with each tag checked on the wire, and programs that bridge and
+/// route.
 fn every_tagger_adds_the_correct_tag() {
     let place = Place::new();
     let before = System::now();
@@ -492,7 +494,8 @@ fn every_tagger_adds_the_correct_tag() {
     }
 }
 
-/// Tests every target with a third port, over a nominal link so slow that all targets carry both flows.
+/// Tests every target with a third port, over a nominal link so slow that all targets carry both
+/// flows.
 fn two_flows_enter_by_two_ports() {
     let place = Place::new();
     let before = System::now();
@@ -527,8 +530,8 @@ fn two_flows_enter_by_two_ports() {
     }
 }
 
-/// Runs a standard's experiment over a nominal link so slow that targets carry it; returns the trials, and the
-/// summary.
+/// Runs a standard's experiment over a nominal link so slow that targets carry it; returns the
+/// trials, and the summary.
 fn standard(words: &[&str], targets: &[&str], set: &[&str]) -> (Vec<Value>, String) {
     let place = Place::new();
     let before = System::now();
@@ -621,8 +624,8 @@ fn a_soak_test_reports_memory_and_drift() {
     }
 }
 
-/// Tests every target over shared memory, with traffic over several entries. The state of Open vSwitch's caches is
-/// recorded before each of its trials, and both switches report their cycles.
+/// Tests every target over shared memory, with traffic over several entries. The state of Open
+/// vSwitch's caches is recorded before each of its trials, and both switches report their cycles.
 fn targets_over_shared_memory_account_for_frames() {
     let targets = ["ours", "bridge", "router", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"];
     account_for_frames("memif", &targets);
@@ -796,8 +799,8 @@ fn a_run_can_be_interrupted_during_calibration() {
     assert_eq!(record(&only_run(&runs))["partial"], true);
 }
 
-/// Tests that a killed run leaves only its folder: the kernel ends its children, and with them namespaces and
-/// interfaces.
+/// Tests that a killed run leaves only its folder: the kernel ends its children, and with them
+/// namespaces and interfaces.
 fn kill(place: &Place, before: &System) {
     let (mut child, _errors) = long_run(place);
     child.kill().unwrap();

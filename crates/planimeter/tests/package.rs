@@ -1,10 +1,10 @@
-//! Tests of the Python package: `pip` installs it into a new environment, its own tests pass, its types are complete,
-//! and its tutorial runs.
+//! Tests of the Python package: `pip` installs it into a new environment, its own tests pass, its
+//! types are complete, and its tutorial runs.
 //!
-//! It is built without optimization and into the common target folder, so that nothing is compiled twice.
-//! `tools/needs.sh tests` installs what it needs from PyPI into a virtual environment. Without that, these tests are
-//! skipped by name, except as root where `CI` is set. Arguments that are not options select tests by a part of their
-//! name.
+//! It is built without optimization and into the common target folder, so that nothing is compiled
+//! twice. `tools/needs.sh tests` installs what it needs from PyPI into a virtual environment.
+//! Without that, these tests are skipped by name, except as root where `CI` is set. Arguments that
+//! are not options select tests by a part of their name.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 

@@ -1,4 +1,5 @@
-//! Tests of `planimeter proxy` between our controller and our switch, and of its messages for wrong command lines.
+//! Tests of `planimeter proxy` between our controller and our switch, and of its messages for wrong
+//! command lines.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 

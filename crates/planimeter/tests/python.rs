@@ -1,7 +1,8 @@
-//! Tests of Python scripts as modules: they measure the same as built-in modules, and every failure becomes a report.
+//! Tests of Python scripts as modules: they measure the same as built-in modules, and every failure
+//! becomes a report.
 //!
-//! They run in virtual time on our switch, except for one run in real time. A script is part of its test, or is the
-//! repository's example.
+//! They run in virtual time on our switch, except for one run in real time. A script is part of its
+//! test, or is the repository's example.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -49,7 +50,8 @@ fn log(folder: &Path, module: &Value) -> String {
     module["log"].as_str().map_or(String::new(), |log| fs::read_to_string(run.join(log)).unwrap())
 }
 
-/// Runs a module whose class has this body; returns its part of the record, its log, and its output.
+/// Runs a module whose class has this body; returns its part of the record, its log, and its
+/// output.
 fn scripted(body: &str) -> (Value, String, String) {
     let folder = Folder::new();
     let script = folder.0.join("mine.py");

@@ -1,10 +1,10 @@
-//! Validation of the tester with ground truth on a real clock: links over shared memory and between interfaces that
-//! delay, scatter, lose, duplicate and reorder frames by values that are drawn from a seed and hidden from the
-//! method.
+//! Validation of the tester with ground truth on a real clock: links over shared memory and between
+//! interfaces that delay, scatter, lose, duplicate and reorder frames by values that are drawn from
+//! a seed and hidden from the method.
 //!
-//! Counts must be exact. A mean delay, minus that of the same path without the link, must be within the method's
-//! stated error. This applies to trials in which neither the tester nor the forwarding thread was interrupted. No
-//! test depends on speed.
+//! Counts must be exact. A mean delay, minus that of the same path without the link, must be within
+//! the method's stated error. This applies to trials in which neither the tester nor the forwarding
+//! thread was interrupted. No test depends on speed.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -106,7 +106,8 @@ fn cases() -> u64 {
     std::env::var("TRUTH_CASES_LIVE").ok().and_then(|text| text.parse().ok()).unwrap_or(14)
 }
 
-/// Creates both ends of the path: the tester's two ports, and the two ports of the forwarding thread.
+/// Creates both ends of the path: the tester's two ports, and the two ports of the forwarding
+/// thread.
 type Ends<'a> = &'a dyn Fn() -> ([Box<dyn Port>; 2], [Box<dyn Port>; 2]);
 
 /// The forwarding thread's counters and interruptions.
@@ -160,8 +161,9 @@ fn join(ports: &mut [&mut dyn Port]) {
     }
 }
 
-/// Measures one link: returns the tester's results and the ground truth. If frames were still in flight at the end of
-/// a trial, because another process had the core, it is measured again with a longer wait.
+/// Measures one link: returns the tester's results and the ground truth. If frames were still in
+/// flight at the end of a trial, because another process had the core, it is measured again with a
+/// longer wait.
 fn run(case: &Case, ends: Ends<'_>, cores: &Cores) -> (Results, Passed) {
     for attempt in 0..ATTEMPTS {
         let drain = Nanos(DRAIN.0 << (2 * attempt));
@@ -211,8 +213,8 @@ fn bare() -> Case {
 
 /// Draws links and measures each.
 ///
-/// The size of the stated errors depends on the machine. The method must ensure that at least half of them do not
-/// exceed the differences between the trials.
+/// The size of the stated errors depends on the machine. The method must ensure that at least half
+/// of them do not exceed the differences between the trials.
 fn check(name: &str, ends: Ends<'_>) {
     let cores = Cores::of_machine().unwrap();
     let (mut judged, mut missed, mut errors) = (0, Vec::new(), Vec::new());
@@ -249,8 +251,8 @@ fn check(name: &str, ends: Ends<'_>) {
         "{name}: {found} of {judged} undisturbed means found, usual error {usual:.0} ns; {undisturbed} of {trials} trials undisturbed"
     );
     println!("{}", missed.join("\n"));
-    // On a busy machine errors are large and uneven: there half of the values must be found, and a single
-    // value proves nothing, since a 95 % interval misses one in twenty.
+    // On a busy machine errors are large and uneven: there half of the values must be found, and a
+    // single value proves nothing, since a 95 % interval misses one in twenty.
     let is_quiet = undisturbed * 100 >= trials * QUIET_PERCENT;
     let allowed = if is_quiet { 1 + judged / 20 } else { (judged / 2).max(1) };
     assert!(missed.len() <= allowed, "{found} of {judged}: {}", missed.join("\n"));

@@ -189,7 +189,8 @@ mod tests {
                 "this is still there"
             );
             assert_eq!((start.add(BYTES - 1).read_volatile(), guard.is_broken()), (0, true));
-            // The memory is private now: it stores what is written, and no other process can read it.
+            // The memory is private now: it stores what is written, and no other process can read
+            // it.
             start.write_volatile(9);
             start.add(8192).write_volatile(9);
             assert_eq!((start.read_volatile(), start.add(8192).read_volatile()), (9, 9));

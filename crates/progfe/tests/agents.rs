@@ -154,7 +154,8 @@ fn full_queues_and_agents_without_inject_are_counted() {
 fn frames_that_return_to_their_agent_do_not_block() {
     let arp =
         r#"<agent name="mine" type="arp"><interface port="1" address="10.0.0.1/24"/></agent>"#;
-    // Its announcement about itself is not a request. Two agents on one link could do this to each other.
+    // Its announcement about itself is not a request. Two agents on one link could do this to each
+    // other.
     let back = r#"<link from="from.PktsOut[0]" to="to.PktsIn"/>"#;
     let mut run = Run::<progfe::compile::Compiled>::new(&all_to(arp, back, ""));
     let question = arp::Header {

@@ -1,6 +1,7 @@
 //! Block tests as text: blocks, links, input frames, output frames, counters.
 //!
-//! A case in `tests/cases/` consists of XML of instances (lines with `<`), links (`A.Out -> B.In`), and steps:
+//! A case in `tests/cases/` consists of XML of instances (lines with `<`), links (`A.Out -> B.In`),
+//! and steps:
 //!
 //! ```text
 //! in 1: eth 02:00:00:00:00:02 02:00:00:00:00:01 / vlan 5 100 / ipv4 10.0.0.1 10.0.0.2 ttl=9 / udp 1 2 / text hi
@@ -16,8 +17,8 @@
 //! set c Packets = 0
 //! ```
 //!
-//! The ports are `phy#1` to `phy#4`. All frames are accounted for after every step. A case with a line `program FILE`
-//! uses this program of `examples/progfe` instead.
+//! The ports are `phy#1` to `phy#4`. All frames are accounted for after every step. A case with a
+//! line `program FILE` uses this program of `examples/progfe` instead.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,7 +1,8 @@
 //! Tests of invalid programs, each with all its expected problems.
 //!
-//! A case is a document in `tests/checks/`. Its first line describes the fault. `NAME.expected` lists every problem
-//! with code, line and column, in order. `UPDATE=1 cargo test -p progfe --test checks` rewrites these files.
+//! A case is a document in `tests/checks/`. Its first line describes the fault. `NAME.expected`
+//! lists every problem with code, line and column, in order. `UPDATE=1 cargo test -p progfe --test
+//! checks` rewrites these files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,8 @@ fn every_case_has_exactly_its_problems() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Codes that only other tests produce: those of the XML reader, and of devices, which a program does not know.
+/// Codes that only other tests produce: those of the XML reader, and of devices, which a program
+/// does not know.
 const ELSEWHERE: &[Code] = &[Code::XmlSyntax, Code::XmlLimit, Code::UnknownDevice];
 
 #[test]

@@ -1,7 +1,9 @@
-//! Tests of the compiled program against the interpreter, with random graphs and random frames in batches.
+//! Tests of the compiled program against the interpreter, with random graphs and random frames in
+//! batches.
 //!
-//! Both must send the same frames, report the same redirected frames and events in the same order, and have the same
-//! counters and tables. This also applies after another program replaced the first one, and after a rollback.
+//! Both must send the same frames, report the same redirected frames and events in the same order,
+//! and have the same counters and tables. This also applies after another program replaced the
+//! first one, and after a rollback.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,5 +1,5 @@
-//! Tests with random graphs and random frames. Every frame and copy is accounted for, and a program change preserves
-//! counters and learned entries.
+//! Tests with random graphs and random frames. Every frame and copy is accounted for, and a program
+//! change preserves counters and learned entries.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

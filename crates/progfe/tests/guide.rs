@@ -1,4 +1,5 @@
-//! Tests of the guide: its programs have no problems, and its example protocol is parsed as described.
+//! Tests of the guide: its programs have no problems, and its example protocol is parsed as
+//! described.
 
 use packet::frame::Frame;
 use progfe::check::edit::Operation;

@@ -108,8 +108,8 @@ fn changes() -> impl Strategy<Value = Vec<(Index, Index, Index)>> {
     proptest::collection::vec(any::<(Index, Index, Index)>(), 1..4)
 }
 
-/// OAM frames of any kind and level, to an end point or to the multicast address of its level, with some bytes
-/// changed.
+/// OAM frames of any kind and level, to an end point or to the multicast address of its level, with
+/// some bytes changed.
 fn oam() -> impl Strategy<Value = (u64, u32, Vec<u8>)> {
     let to = prop_oneof![
         Just([2, 0, 0, 0, 1, 1]),

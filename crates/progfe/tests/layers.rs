@@ -1,4 +1,5 @@
-//! Tests that push and pop headers by definitions, against frames that `packet` builds with the same headers.
+//! Tests that push and pop headers by definitions, against frames that `packet` builds with the
+//! same headers.
 
 use packet::build::Builder;
 use packet::frame::Frame;

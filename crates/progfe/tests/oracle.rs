@@ -1,5 +1,5 @@
-//! Tests of the built-in definitions against the independent parser in `packet`. The inputs are frames of other
-//! implementations, the same frames with random changes, and random bytes.
+//! Tests of the built-in definitions against the independent parser in `packet`. The inputs are
+//! frames of other implementations, the same frames with random changes, and random bytes.
 
 use packet::parse::{Fragment, Layers, Network, Transport};
 use progfe::frames::{FrameSet, Located};

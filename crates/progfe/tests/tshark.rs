@@ -1,7 +1,7 @@
 //! Tests of frames from agents with an independent decoder: OAM, ARP, neighbour discovery and ICMP.
 //!
-//! Elements with agents exchange frames. A capture file records these frames. tshark must decode them as intended and
-//! report no errors.
+//! Elements with agents exchange frames. A capture file records these frames. tshark must decode
+//! them as intended and report no errors.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -23,7 +23,8 @@ fn the_example_of_rfc_1071() {
 
 #[test]
 fn the_example_of_rfc_1624() {
-    // RFC 1624 section 4: header checksum 0xdd2f, a word changes from 0x5555 to 0x3285, new checksum zero.
+    // RFC 1624 section 4: header checksum 0xdd2f, a word changes from 0x5555 to 0x3285, new
+    // checksum zero.
     assert_eq!(update_u16(0xdd2f, 0x5555, 0x3285), 0x0000);
     assert_eq!(update_udp_u16(0xdd2f, 0x5555, 0x3285), 0xffff);
 }

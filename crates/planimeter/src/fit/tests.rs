@@ -1,4 +1,5 @@
-//! Tests that updates with different causes are distinguished, and that an empty model can be parsed again.
+//! Tests that updates with different causes are distinguished, and that an empty model can be
+//! parsed again.
 
 use switch::behaviour::model::keys::KEYS;
 use switch::behaviour::model::{Answers, Model, file};

@@ -1,4 +1,5 @@
-//! Tests of `compare` from a user's view: passed, failed and rejected comparisons, and their exit codes.
+//! Tests of `compare` from a user's view: passed, failed and rejected comparisons, and their exit
+//! codes.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +17,8 @@ fn run_program(folder: &Folder, words: &str, more: &[&str]) -> CommandResult {
     planimeter(&folder.0, &words)
 }
 
-/// A stored run of two targets, `runs/base`, and the same with every value of `bridge` changed, `runs/new`.
+/// A stored run of two targets, `runs/base`, and the same with every value of `bridge` changed,
+/// `runs/new`.
 fn stored(folder: &Folder, change: impl Fn(f64) -> f64) {
     let words = "run latency --on ours --on bridge --link memory --set rig=sim --set seconds=0.01 --set load=5 \
                  --effort quick";
@@ -62,8 +64,8 @@ fn targets_take_turns_and_a_gate_fails_only_if_measured_again() {
     assert_eq!(order, ["ours", "bridge", "bridge", "ours"]);
 }
 
-/// Tests that both targets get the same loads: 90 % of one target's maximum differs from 90 % of the other's, and
-/// latencies at different loads are not comparable.
+/// Tests that both targets get the same loads: 90 % of one target's maximum differs from 90 % of
+/// the other's, and latencies at different loads are not comparable.
 #[test]
 fn both_targets_have_the_loads_of_the_baseline() {
     let folder = Folder::new();

@@ -1,4 +1,5 @@
-//! Tests of runs in which every trial failed: exit code 3, and summary and report begin with the failure.
+//! Tests of runs in which every trial failed: exit code 3, and summary and report begin with the
+//! failure.
 
 use std::fs;
 

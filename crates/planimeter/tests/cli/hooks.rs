@@ -1,4 +1,5 @@
-//! Tests of user commands around a run: each receives its context, and a command that fails ends the run.
+//! Tests of user commands around a run: each receives its context, and a command that fails ends
+//! the run.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Tests of targets with different links in one run: each value names its link, and an interrupted run resumes with
-//! the same links.
+//! Tests of targets with different links in one run: each value names its link, and an interrupted
+//! run resumes with the same links.
 
 use std::fs;
 

@@ -152,7 +152,8 @@ fn a_gate_fails_only_if_measured_again() {
 #[test]
 fn a_killed_plan_resumes_at_the_next_trial() {
     let folder = Folder::new();
-    // The first measurement of the second step never ends: its hook waits until the program is killed.
+    // The first measurement of the second step never ends: its hook waits until the program is
+    // killed.
     let text = PLAN.replace(
         "name = \"rates\"\n",
         "name = \"rates\"\nafter = \"test -e alive || { touch reached; sleep 1000; }\"\n",

@@ -206,7 +206,8 @@ fn processes_end_with_a_killed_run_with_file_capabilities() {
     dies_whole(Rights::File);
 }
 
-/// Tests that without a PID namespace the kernel ends the run's children, and the doctor ends their children.
+/// Tests that without a PID namespace the kernel ends the run's children, and the doctor ends their
+/// children.
 #[test]
 fn doctor_ends_leftover_processes_of_a_killed_run_without_a_pid_namespace() {
     let Some(place) = Place::new(Rights::NoPidNamespace, false) else { return };

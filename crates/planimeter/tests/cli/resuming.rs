@@ -122,8 +122,8 @@ fn a_run_of_two_writers_is_resumed_to_the_planned_trials() {
         value["id"] = id.into();
         value.to_string()
     };
-    // Both began after trial 4: one continued with 5 and 6, the other wrote 7 and 8 under these numbers, and trial 5
-    // again.
+    // Both began after trial 4: one continued with 5 and 6, the other wrote 7 and 8 under these
+    // numbers, and trial 5 again.
     let mut two = all[..5].to_vec();
     two.extend([as_id(&all[6], 5), all[5].clone(), as_id(&all[7], 6), as_id(&all[4], 7)]);
     write_lines(&run, &two);

@@ -1,4 +1,5 @@
-//! Tests of a team store from a user's view: a real server that stops and starts, and the messages in between.
+//! Tests of a team store from a user's view: a real server that stops and starts, and the messages
+//! in between.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

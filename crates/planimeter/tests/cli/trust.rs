@@ -1,4 +1,5 @@
-//! Tests that external code does not run unless it is trusted: in stored runs, plans and a browser's form.
+//! Tests that external code does not run unless it is trusted: in stored runs, plans and a
+//! browser's form.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +45,8 @@ fn cut(run: &Path) {
     fs::write(run.join("record.json"), crashed.to_string()).unwrap();
 }
 
-/// Returns the same folder as an archive leaves it: the files are this user's, with all their permissions and times.
+/// Returns the same folder as an archive leaves it: the files are this user's, with all their
+/// permissions and times.
 fn unpacked(run: &Path, into: &Path) {
     let made = Command::new("cp").arg("-a").arg(run).arg(into).status().unwrap();
     assert!(made.success());

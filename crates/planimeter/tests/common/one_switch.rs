@@ -1,7 +1,8 @@
-//! One of our switches in virtual time, emulating any model, and modules of the catalog that run on it.
+//! One of our switches in virtual time, emulating any model, and modules of the catalog that run on
+//! it.
 //!
-//! The switch gets a turn whenever it requests one, so that its actions occur exactly when its model declares. The
-//! module's report is used directly, not the record made from it.
+//! The switch gets a turn whenever it requests one, so that its actions occur exactly when its
+//! model declares. The module's report is used directly, not the record made from it.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +51,8 @@ pub enum Vice {
     FallsSilent(Nanos),
     /// It closes all its connections, and accepts no others.
     Leaves(Nanos),
-    /// Its flow statistics never end: the last piece has the MORE flag and is repeated every millisecond.
+    /// Its flow statistics never end: the last piece has the MORE flag and is repeated every
+    /// millisecond.
     NeverEnds,
     /// It stalls for this time, frames and messages alike.
     StandsStill(Nanos, Nanos),

@@ -1,7 +1,7 @@
 //! Raw messages that no encoder of this project produces.
 //!
-//! Bytes behind a header of any type and version, whole messages with another length, and flow-mods whose match is
-//! any bytes.
+//! Bytes behind a header of any type and version, whole messages with another length, and flow-mods
+//! whose match is any bytes.
 
 use openflow::codec;
 use openflow::model::flow::FlowMod;

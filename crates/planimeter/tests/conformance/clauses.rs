@@ -1,7 +1,7 @@
 //! Clauses of the specifications, and the cases that cover each.
 //!
-//! A line is `SECTION REQUIREMENT :: CASES`, where `*` matches any characters, or `:: not tested: REASON`. Every
-//! named case must exist.
+//! A line is `SECTION REQUIREMENT :: CASES`, where `*` matches any characters, or `:: not tested:
+//! REASON`. Every named case must exist.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! Table features from words: the switch's own features, with reductions.
 //!
-//! `features [modify|enable|disable] table=N CHANGE... table=M ... [rest]`. A row starts as the switch first reported
-//! that table; `rest` means all other tables unchanged. A change removes names from a list
-//! (`without=match:ipv4_src|ipv4_dst`, with list names as in the row's text form), gives the table-miss entry its own
-//! list (`miss_without=LIST:NAMES`), or sets a number.
+//! `features [modify|enable|disable] table=N CHANGE... table=M ... [rest]`. A row starts as the
+//! switch first reported that table; `rest` means all other tables unchanged. A change removes
+//! names from a list (`without=match:ipv4_src|ipv4_dst`, with list names as in the row's text
+//! form), gives the table-miss entry its own list (`miss_without=LIST:NAMES`), or sets a number.
 
 use openflow::model::matching::field_id::FieldId;
 use openflow::model::table::features::*;

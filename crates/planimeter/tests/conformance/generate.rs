@@ -1,14 +1,15 @@
-//! Cases generated from the tables of fields and actions: for each field a hit, a miss, masks, prerequisites, invalid
-//! values, and the effect of set-field on a frame.
+//! Cases generated from the tables of fields and actions: for each field a hit, a miss, masks,
+//! prerequisites, invalid values, and the effect of set-field on a frame.
 //!
-//! They are text in the language of the case files, so that each can be read and played separately. Source: the table
-//! of fields in OpenFlow 1.3.5 section 7.2.3.7 and its successors.
+//! They are text in the language of the case files, so that each can be read and played separately.
+//! Source: the table of fields in OpenFlow 1.3.5 section 7.2.3.7 and its successors.
 
 use std::fmt::Write;
 
 use packet::field::Field;
 
-/// A field, a frame that has it, its value in the frame, another value, and the prerequisites of the match.
+/// A field, a frame that has it, its value in the frame, another value, and the prerequisites of
+/// the match.
 struct Row {
     field: Field,
     frame: &'static str,

@@ -1,9 +1,10 @@
 //! Parser of case files.
 //!
-//! A case begins with `case NAME` and ends with an empty line. `clause`, `versions`, `covers`, `ours` (requires our
-//! own switch) and `sim` (requires a fresh one) describe it. `expect` states the result of the line above; every
-//! other line is a step. `1.2+` means that version and later ones, `1.0-1.3` both and those between. A sentence about
-//! a message holds if the message's text form contains all its words.
+//! A case begins with `case NAME` and ends with an empty line. `clause`, `versions`, `covers`,
+//! `ours` (requires our own switch) and `sim` (requires a fresh one) describe it. `expect` states
+//! the result of the line above; every other line is a step. `1.2+` means that version and later
+//! ones, `1.0-1.3` both and those between. A sentence about a message holds if the message's text
+//! form contains all its words.
 
 use openflow::model::*;
 use openflow::version::Version;

@@ -1,12 +1,12 @@
 //! Conformance tests: requirements of the OpenFlow specifications, case by case.
 //!
-//! They run on our switch in virtual time, with and without a model of zero cost, and on our switch as a process over
-//! veth. Open vSwitch is a second implementation. Cases are text (`cases/*.case`, and those that `generate` makes
-//! from the table of fields). `clauses/*.txt` lists the clauses that they cover; `differences.txt` explains where
-//! Open vSwitch behaves differently.
+//! They run on our switch in virtual time, with and without a model of zero cost, and on our switch
+//! as a process over veth. Open vSwitch is a second implementation. Cases are text (`cases/*.case`,
+//! and those that `generate` makes from the table of fields). `clauses/*.txt` lists the clauses
+//! that they cover; `differences.txt` explains where Open vSwitch behaves differently.
 //!
-//! Arguments that are not options select cases by a part of their name. `--sim` omits tests that need a kernel.
-//! `UPDATE=1` rewrites `docs/openflow-conformance.md`.
+//! Arguments that are not options select cases by a part of their name. `--sim` omits tests that
+//! need a kernel. `UPDATE=1` rewrites `docs/openflow-conformance.md`.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic at any place")]
 
@@ -151,7 +151,8 @@ impl Run {
         println!("{name}: {played} plays, {failed} failed, {seconds:.1} s");
     }
 
-    /// Plays cases on real switches: ours must pass, Open vSwitch may differ where an explanation exists.
+    /// Plays cases on real switches: ours must pass, Open vSwitch may differ where an explanation
+    /// exists.
     fn live(&mut self, cases: &[&Case], differences: &Differences) {
         let root = std::env::temp_dir().join("planimeter-conformance");
         std::fs::create_dir_all(&root).unwrap();
@@ -225,8 +226,8 @@ fn play_on(
     };
     let mut outcome = player::play(case, version, subject.as_mut());
     if !subject.is_spent() {
-        // On a busy kernel a frame may arrive after its step. A real error occurs twice, also on a subject without
-        // frames in flight.
+        // On a busy kernel a frame may arrive after its step. A real error occurs twice, also on a
+        // subject without frames in flight.
         if outcome.is_err() && again {
             outcome = player::play(case, version, subject.as_mut());
         }

@@ -1,6 +1,7 @@
 //! Report of the suite as a page: features by version and subject, and each clause.
 //!
-//! The page is a function of the cases and their results; the test fails if the stored page differs.
+//! The page is a function of the cases and their results; the test fails if the stored page
+//! differs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

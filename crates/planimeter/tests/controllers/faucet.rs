@@ -1,5 +1,5 @@
-//! Tests with Faucet and its pipeline of tables: hosts in a VLAN reach each other and no others, and frames that the
-//! access list denies are dropped.
+//! Tests with Faucet and its pipeline of tables: hosts in a VLAN reach each other and no others,
+//! and frames that the access list denies are dropped.
 
 use std::process::Command;
 
@@ -28,8 +28,8 @@ pub fn start(rig: &Rig, hardware: &str) -> Program {
     faucet
 }
 
-/// Runs Faucet for a kind of hardware: "Open vSwitch" accepts any rule in any table; "GenericTFM" is configured by
-/// table features.
+/// Runs Faucet for a kind of hardware: "Open vSwitch" accepts any rule in any table; "GenericTFM"
+/// is configured by table features.
 fn check(hardware: &str) {
     let rig = Rig::new(4);
     let mut faucet = start(&rig, hardware);

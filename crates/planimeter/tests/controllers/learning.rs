@@ -1,4 +1,5 @@
-//! Tests of learning controllers: after learning, every host reaches every other through the switch alone.
+//! Tests of learning controllers: after learning, every host reaches every other through the switch
+//! alone.
 
 use std::path::Path;
 use std::process::Command;

@@ -220,8 +220,8 @@ pub fn every_version() {
     assert_eq!(switch.end(), Some(0));
 }
 
-/// A standalone switch without configured controllers bridges from its start, and continues while the tool is
-/// connected and afterwards.
+/// A standalone switch without configured controllers bridges from its start, and continues while
+/// the tool is connected and afterwards.
 pub fn does_not_stop_bridging() {
     let rig = Rig::new(2);
     let mut switch = rig.switch(&["--listen", "punix:socket", "--fail-mode", "standalone"]);

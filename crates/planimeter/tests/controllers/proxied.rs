@@ -1,5 +1,5 @@
-//! Tests of the proxy between external controllers and switches: they work as without it, and their messages are
-//! counted.
+//! Tests of the proxy between external controllers and switches: they work as without it, and their
+//! messages are counted.
 
 use std::time::Duration;
 

@@ -71,7 +71,8 @@ impl Host {
         }
     }
 
-    /// Sends datagrams that must be dropped, then a request on another port; returns how many of the former arrived.
+    /// Sends datagrams that must be dropped, then a request on another port; returns how many of
+    /// the former arrived.
     pub fn is_refused(&self, other: &Host, port: u16, open: u16) -> usize {
         let (here, there) = (self.socket(0), other.socket(port));
         for _ in 0..5 {
@@ -89,7 +90,8 @@ impl Host {
         let _ = self.socket(0).send_to(b"hello", (other.address(), 7200));
     }
 
-    /// Makes `other` send broadcasts, then waits for a later frame; returns how many broadcasts arrived here.
+    /// Makes `other` send broadcasts, then waits for a later frame; returns how many broadcasts
+    /// arrived here.
     pub fn hears_broadcast_of(
         &self,
         other: &Host,

@@ -1,5 +1,5 @@
-//! Tests that every link within the repository points to an existing file and heading, and that every page is in the
-//! book.
+//! Tests that every link within the repository points to an existing file and heading, and that
+//! every page is in the book.
 
 use std::fs;
 

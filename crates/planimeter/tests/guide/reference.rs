@@ -1,7 +1,7 @@
 //! Tests that the reference matches the program's own description; `cargo bless` rewrites it.
 //!
-//! Experiments, parameters and metrics come from the tables that runs use; the record's types come from the doc
-//! comments of the files that declare them.
+//! Experiments, parameters and metrics come from the tables that runs use; the record's types come
+//! from the doc comments of the files that declare them.
 
 use std::fmt::Write;
 use std::fs;
@@ -120,7 +120,8 @@ fn metrics_are_those_of_the_record() {
     check("metrics.md", &text);
 }
 
-/// A type of the record: its name, its description, and its fields or variants with their descriptions.
+/// A type of the record: its name, its description, and its fields or variants with their
+/// descriptions.
 struct Declared {
     name: String,
     about: String,

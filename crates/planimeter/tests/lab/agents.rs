@@ -1,5 +1,5 @@
-//! Tests of agents of a ProGFE element with real peers: hosts of the kernel, Open vSwitch, a Python program, and an
-//! HTTP client that loads programs.
+//! Tests of agents of a ProGFE element with real peers: hosts of the kernel, Open vSwitch, a Python
+//! program, and an HTTP client that loads programs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -135,7 +135,8 @@ fn run_in(namespace: &Namespace, program: &str, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Sends an echo request with a hop limit, a size, and a don't-fragment flag; prints the reply, and its sender.
+/// Sends an echo request with a hop limit, a size, and a don't-fragment flag; prints the reply, and
+/// its sender.
 const PING: &str = r"
 import socket, struct, sys
 to, hops, size, whole = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == 'whole'
@@ -171,8 +172,8 @@ fn ping(net: &Net, to: &str, hops: u8, bytes: usize, whole: bool) -> String {
     net.at_host(0, python.to_str().unwrap(), &words).trim().to_owned()
 }
 
-/// Tests that the element resolves neighbors without configuration, replies to ARP, and reports frames that it cannot
-/// forward.
+/// Tests that the element resolves neighbors without configuration, replies to ARP, and reports
+/// frames that it cannot forward.
 pub fn a_router_with_agents_forwards() {
     let net = Net::new();
     let _router = net.start(&example("router-agents.fe.xml"), &[]);
@@ -291,7 +292,8 @@ pub fn continuity_is_checked_with_open_vswitch() {
     switch.stop().unwrap();
 }
 
-/// Tests that two elements detect each other and measure the delay between them, with kernel timestamps at one end.
+/// Tests that two elements detect each other and measure the delay between them, with kernel
+/// timestamps at one end.
 pub fn elements_measure_the_delay_between_them() {
     let net = Net::new();
     let other = Place::new();
@@ -353,8 +355,8 @@ impl Drop for Ended {
     }
 }
 
-/// Tests that frames pass through a Python program. While it stalls other frames pass, and frames that it does not
-/// accept are counted.
+/// Tests that frames pass through a Python program. While it stalls other frames pass, and frames
+/// that it does not accept are counted.
 pub fn an_external_program_is_an_agent() {
     let net = Net::new();
     let folder = net.place.path().join("agents");

@@ -109,7 +109,8 @@ impl Drop for Ended {
     }
 }
 
-/// Checks that both experiments have results: frames came through, and rules were verified to be active.
+/// Checks that both experiments have results: frames came through, and rules were verified to be
+/// active.
 fn assert_measured(record: &Value, device: &str) {
     let trials = record["trials"].as_array().unwrap();
     let of = |name: &str| trials.iter().find(|trial| trial["experiment"] == name).unwrap();
@@ -198,8 +199,8 @@ fn assert_ended(record: &Value, experiments: &[&str]) {
     }
 }
 
-/// Tests a switch over TLS whose ports are not numbered 1, 2, 3: modules, verified rules and tables of the study of
-/// nine switches, which all use ports 1 and 2.
+/// Tests a switch over TLS whose ports are not numbered 1, 2, 3: modules, verified rules and tables
+/// of the study of nine switches, which all use ports 1 and 2.
 pub fn a_device_with_other_port_numbers_is_measured_over_tls() {
     let rack = Rack::new();
     let [theirs, ours] = credentials(&rack, ["switch", "tester"]);
@@ -227,7 +228,8 @@ pub fn a_device_with_other_port_numbers_is_measured_over_tls() {
     assert!(returned.len() > 8 && returned.iter().all(|it| *it > 0.9), "{returned:?}");
 }
 
-/// Tests that messages to a device are timestamped where they leave this host, although their ports are renumbered.
+/// Tests that messages to a device are timestamped where they leave this host, although their ports
+/// are renumbered.
 pub fn the_control_channel_of_a_device_is_captured() {
     let rack = Rack::new();
     let _switch = rack.our_switch_with([2, 3, 9], &["--listen", "ptcp:6653:10.99.0.2"]);
@@ -246,8 +248,8 @@ pub fn the_control_channel_of_a_device_is_captured() {
     }
 }
 
-/// Tests a kernel router without neighbor entries: its ports' addresses are resolved, and its ARP requests are
-/// answered.
+/// Tests a kernel router without neighbor entries: its ports' addresses are resolved, and its ARP
+/// requests are answered.
 pub fn a_router_is_measured_as_a_device() {
     let rack = Rack::new();
     let own = |port: u32| PortAddress { port, address: [10, 0, port as u8, 1].into(), length: 24 };

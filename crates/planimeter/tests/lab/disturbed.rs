@@ -111,8 +111,8 @@ pub fn a_target_that_floods_is_handled() {
     assert!(ports.iter().any(|&frames| frames > 20_000), "{}", result.output);
 }
 
-/// Tests that the drain is extended for a target that gets no core for longer than a short trial's drain: no frame is
-/// missing.
+/// Tests that the drain is extended for a target that gets no core for longer than a short trial's
+/// drain: no frame is missing.
 pub fn the_drain_is_extended_for_a_stalled_target() {
     let place = Place::new();
     let before = System::now();
@@ -142,7 +142,8 @@ pub fn the_drain_is_extended_for_a_stalled_target() {
     place.assert_clean(&before);
 }
 
-/// Takes down an interface of the tester's kind in the namespaces that a process holds open; returns its name.
+/// Takes down an interface of the tester's kind in the namespaces that a process holds open;
+/// returns its name.
 fn take_down(pid: u32) -> Option<String> {
     let folder = PathBuf::from(format!("/proc/{pid}/fd"));
     for name in contents(&folder) {

@@ -1,5 +1,5 @@
-//! Tests of client and server programs on hosts next to the tester's ports: every packet is accounted for, on targets
-//! of every kind; and of iperf3 as the load of statistics.
+//! Tests of client and server programs on hosts next to the tester's ports: every packet is
+//! accounted for, on targets of every kind; and of iperf3 as the load of statistics.
 
 use lab::need::{self, Need};
 use serde_json::Value;
@@ -41,7 +41,8 @@ pub fn client_and_server_measure_all_targets() {
     let folder = only_run(&place.path().join("runs"));
     let record = record(&folder);
     let trials = record["trials"].as_array().unwrap();
-    // By port and by all fields at the smallest size, by all fields at the other; one per size without OpenFlow.
+    // By port and by all fields at the smallest size, by all fields at the other; one per size
+    // without OpenFlow.
     assert_eq!(trials.len(), 2 * 2 * (3 + 5 * 2));
     for trial in trials {
         let module = &trial["module"];

@@ -1,5 +1,5 @@
-//! Tests of switches that no single link supports, measured side by side, and of switches that are connected to each
-//! other.
+//! Tests of switches that no single link supports, measured side by side, and of switches that are
+//! connected to each other.
 //!
 //! Plain Open vSwitch supports veth pairs only; Open vSwitch on DPDK does not support them.
 

@@ -1,5 +1,5 @@
-//! Tests of a running element from a user's view: its graph with rates and costs, traces of frames, the effect of
-//! another program, and its events over ForCES.
+//! Tests of a running element from a user's view: its graph with rates and costs, traces of frames,
+//! the effect of another program, and its events over ForCES.
 
 use std::fs;
 use std::path::Path;
@@ -28,8 +28,8 @@ fn frame(from: u32, to: u32, ether_type: u16) -> Vec<u8> {
     bytes
 }
 
-/// A sender that runs until it is stopped: it repeats a frame of station 1 for station 2, and one of an unknown
-/// station.
+/// A sender that runs until it is stopped: it repeats a frame of station 1 for station 2, and one
+/// of an unknown station.
 struct Sender {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

@@ -1,5 +1,6 @@
-//! Tests of TCP and UDP between hosts whose interfaces have their default offloads, through elements of every kind:
-//! data arrives intact, nothing is lost, and the sender retransmits almost nothing.
+//! Tests of TCP and UDP between hosts whose interfaces have their default offloads, through
+//! elements of every kind: data arrives intact, nothing is lost, and the sender retransmits almost
+//! nothing.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
@@ -148,7 +149,8 @@ impl Net {
 
     /// Checks that no port lost a merged frame, and that the client's merged frames arrived.
     ///
-    /// The only permitted loss is a ring that is briefly full on a busy machine; TCP retransmits these segments.
+    /// The only permitted loss is a ring that is briefly full on a busy machine; TCP retransmits
+    /// these segments.
     fn assert_carried(&self, what: &str) {
         let ports = self.ports();
         let mut overflowed = 0;
@@ -199,8 +201,8 @@ pub fn a_router_forwards_merged_frames() {
     }
 }
 
-/// Tests a switch that rewrites TCP and UDP ports in both directions, and with them checksums that senders left to
-/// their interfaces.
+/// Tests a switch that rewrites TCP and UDP ports in both directions, and with them checksums that
+/// senders left to their interfaces.
 pub fn a_switch_rewrites_and_forwards_merged_frames() {
     for port in PORTS {
         let net = Net::new(false);

@@ -1,5 +1,5 @@
-//! Tests of a programmed router between namespaces: `planimeter fe` reprograms it over ForCES while packets pass, and
-//! tcpdump decodes the messages.
+//! Tests of a programmed router between namespaces: `planimeter fe` reprograms it over ForCES while
+//! packets pass, and tcpdump decodes the messages.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -25,7 +25,8 @@ pub fn needs() -> Result<(), Need> {
     need::tool("tcpdump", "tcpdump").map(drop)
 }
 
-/// The hosts' ends, as in the example's tables: IP address, MAC address, and the router's MAC address.
+/// The hosts' ends, as in the example's tables: IP address, MAC address, and the router's MAC
+/// address.
 const HOSTS: [(Ipv4Addr, Mac, Mac); 2] = [
     (Ipv4Addr::new(10, 1, 0, 9), [2, 0, 0, 0, 1, 9], [2, 0, 0, 0, 1, 1]),
     (Ipv4Addr::new(10, 2, 0, 9), [2, 0, 0, 0, 2, 9], [2, 0, 0, 0, 1, 2]),
@@ -143,7 +144,8 @@ impl Drop for Pings {
     }
 }
 
-/// Traffic of the channels: the channel's number, and the bytes that one end sent in one connection.
+/// Traffic of the channels: the channel's number, and the bytes that one end sent in one
+/// connection.
 type Heard = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
 
 /// Forwards and records the bytes from one socket to another, for three channels.
@@ -307,8 +309,8 @@ pub fn a_router_is_reprogrammed_over_forces() {
     assert_eq!(router.end(), Some(0));
     drop(network);
     place.assert_clean(&before);
-    // An external decoder understands all messages. Its known errors (4.99) concern COMMIT and TRCOMP, which have no
-    // body, so that it misses nothing.
+    // An external decoder understands all messages. Its known errors (4.99) concern COMMIT and
+    // TRCOMP, which have no body, so that it misses nothing.
     let (count, text) = decoded(place.path().join("session.pcap"), &heard);
     let is_known = |line: &str| line.contains("truncated lfb selector: 0 bytes missing!");
     let mut messages = 0;

@@ -19,8 +19,8 @@ pub fn prefix_needs() -> Result<(), Need> {
     check_prefix(Path::new(PREFIX)).map_err(|_| missing)
 }
 
-/// Tests that frames without a matching rule reach a module as packet-ins, which Open vSwitch sends only after a
-/// SET_CONFIG.
+/// Tests that frames without a matching rule reach a module as packet-ins, which Open vSwitch sends
+/// only after a SET_CONFIG.
 pub fn a_python_module_receives_packet_ins_of_open_vswitch() {
     let folder = Folder::new();
     let script = "from planimeter import *\n\n\

@@ -1,4 +1,5 @@
-//! Tests of TCP connections between hosts, through targets of every kind: results, and the effect of limits.
+//! Tests of TCP connections between hosts, through targets of every kind: results, and the effect
+//! of limits.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Tests of an external SNMP agent of targets on a real kernel: it counts every frame sent and received, in either
-//! version; a missing agent is a warning.
+//! Tests of an external SNMP agent of targets on a real kernel: it counts every frame sent and
+//! received, in either version; a missing agent is a warning.
 
 use std::fs;
 use std::path::Path;
@@ -94,8 +94,8 @@ pub fn a_missing_snmp_agent_is_a_warning() {
     }
 }
 
-/// Tests two kinds of switches whose control channel uses the loopback interface of their namespace: each message has
-/// a kernel timestamp, and the capture file contains OpenFlow.
+/// Tests two kinds of switches whose control channel uses the loopback interface of their
+/// namespace: each message has a kernel timestamp, and the capture file contains OpenFlow.
 pub fn control_channels_are_captured() {
     let place = Place::new();
     let before = System::now();

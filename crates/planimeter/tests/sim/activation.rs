@@ -1,4 +1,5 @@
-//! Tests of rule activation on a switch that activates rules immediately, so that the results are known in advance.
+//! Tests of rule activation on a switch that activates rules immediately, so that the results are
+//! known in advance.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -36,8 +37,8 @@ fn activation_times_of_a_correct_switch_are_within_the_probe_resolution() {
             assert_eq!((&before.ended, &after.ended), (&Ended::Said, &Ended::Said));
             assert_eq!(value(before, "rules_active_ratio"), 1.0, "{deed}");
             assert_eq!(value(before, "errors_count"), 0.0, "{deed}");
-            // If all rules activate immediately, a rule cannot be distinguished from one that activates at its next
-            // probe.
+            // If all rules activate immediately, a rule cannot be distinguished from one that
+            // activates at its next probe.
             let greatest = value(before, "activation_ns_max");
             assert!((0.0..=ROUND_NS).contains(&greatest), "{deed}: {greatest}");
             assert!(value(before, "resolution_ns_p50") <= ROUND_NS / 2.0 + 2e4, "{deed}");
@@ -48,8 +49,8 @@ fn activation_times_of_a_correct_switch_are_within_the_probe_resolution() {
     }
 }
 
-/// One rule after the other, 0.05 ms each. If probes visited the rules in turn, the times would be known to 5 ms at
-/// the rate of a virtual cable, and to 0.5 ms at that of shared memory.
+/// One rule after the other, 0.05 ms each. If probes visited the rules in turn, the times would be
+/// known to 5 ms at the rate of a virtual cable, and to 0.5 ms at that of shared memory.
 #[test]
 fn probes_concentrate_on_the_next_of_a_thousand_sequential_rules() {
     let folder = Folder::new();
@@ -78,7 +79,8 @@ fn every_rule_occurs_once_in_the_figure() {
     let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["rules_acting", "place_acting", "acts_after_ns", "acts_by_ns"]);
     assert!(series[0].points.windows(2).all(|pair| pair[0][0] <= pair[1][0]));
-    // All activate at the same time: rules that probes do not distinguish are drawn in the order sent.
+    // All activate at the same time: rules that probes do not distinguish are drawn in the order
+    // sent.
     for (rule, [sent, acting]) in (0..50).map(f64::from).zip(&series[1].points) {
         assert_eq!((*sent, *acting), (rule, rule));
     }

@@ -1,4 +1,5 @@
-//! Tests of figures 5 to 10 and table I of bianco2010 in virtual time, where the model is the ground truth.
+//! Tests of figures 5 to 10 and table I of bianco2010 in virtual time, where the model is the
+//! ground truth.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Cell, Metric, Record, Role, Trial, Verdict};
@@ -44,7 +45,8 @@ fn the_study_has_its_points() {
         .map(|it| (it.entry.id, it.costs.len(), it.costs[0].1.trials))
         .collect();
     let wanted = [
-        // Figure 2 also has the router with its cache, figure 10 our switch with both orders of service.
+        // Figure 2 also has the router with its cache, figure 10 our switch with both orders of
+        // service.
         ("bianco2010/fig2", 4, 7),
         ("bianco2010/fig3", 3, 8),
         ("bianco2010/fig5", 3, 18),
@@ -169,9 +171,9 @@ fn table_1_recovers_random_service_times_at_every_frame_size() {
 
 /// Checks the common part of figures 9 and 10: loads that are shares of the target's own maximum.
 fn fairness(item: &str, kinds: &[TargetKind]) -> Record {
-    // A load that is carried, and two that fill the links' rings before counting starts. The flows wait in rings of
-    // different lengths, so that frames from before the counted time are among the first counted ones: short trials
-    // measure less than the target carries.
+    // A load that is carried, and two that fill the links' rings before counting starts. The flows
+    // wait in rings of different lengths, so that frames from before the counted time are among the
+    // first counted ones: short trials measure less than the target carries.
     let set = [SLOW, "entries=600", "seconds=0.04", "warmup=0.012", "repeats=3", "load=40,80,120"];
     let record = measure(&plan(&[&format!("bianco2010/{item}")], kinds, &set, 1));
     for trial in record.trials.iter().filter(|trial| trial.role == Role::Measure) {

@@ -1,5 +1,5 @@
-//! Limits of virtual time: every module ends on a switch that holds one entry or has no limit, and a run ends as soon
-//! as the user requests that.
+//! Limits of virtual time: every module ends on a switch that holds one entry or has no limit, and
+//! a run ends as soon as the user requests that.
 
 use std::path::PathBuf;
 use std::sync::Arc;

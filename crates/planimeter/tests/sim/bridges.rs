@@ -1,5 +1,5 @@
-//! Tests of RFC 2889 in virtual time, on serializing links: meshes, congestion, broadcast and address tables with
-//! known values; also flows that share a target, and long runs.
+//! Tests of RFC 2889 in virtual time, on serializing links: meshes, congestion, broadcast and
+//! address tables with known values; also flows that share a target, and long runs.
 
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;

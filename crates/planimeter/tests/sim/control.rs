@@ -1,5 +1,5 @@
-//! Tests of controllers during traffic in virtual time: every command is performed and answered, and frames are
-//! forwarded.
+//! Tests of controllers during traffic in virtual time: every command is performed and answered,
+//! and frames are forwarded.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Deed, Metric, Orders, Record, Role};

@@ -1,4 +1,5 @@
-//! Tests of the study of nine switches in virtual time: round trips, capacities and rewrites are known in advance.
+//! Tests of the study of nine switches in virtual time: round trips, capacities and rewrites are
+//! known in advance.
 
 mod drawn;
 mod limits;
@@ -235,7 +236,8 @@ fn every_rewrite_is_performed_and_verified_in_both_directions() {
             assert_eq!(of("right_ratio"), Some(1.0), "{version}: {:?}", run.notes);
             done += 1;
         }
-        // Version 1.3 cannot express the two that 1.0 has for TCP and UDP together; no other one is rejected.
+        // Version 1.3 cannot express the two that 1.0 has for TCP and UDP together; no other one is
+        // rejected.
         if version == "version=1.3" {
             assert_eq!(refused.len(), 2, "{refused:?}");
         }

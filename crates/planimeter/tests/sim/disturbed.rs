@@ -1,5 +1,5 @@
-//! Tests of searches by a tester that stalls in every other trial: its own losses decide nothing, the target's losses
-//! decide as usual, and ambiguous trials are marked.
+//! Tests of searches by a tester that stalls in every other trial: its own losses decide nothing,
+//! the target's losses decide as usual, and ambiguous trials are marked.
 
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;
@@ -93,7 +93,8 @@ fn losses_of_the_target_count_in_spite_of_stalls() {
         assert_eq!(outcome.value, 0.0);
         assert!(outcome.flags.contains(&Flag::Irregular), "{outcome:?}");
     }
-    // A target that loses frames beyond its capacity is judged immediately, whether the tester stalled or not.
+    // A target that loses frames beyond its capacity is judged immediately, whether the tester
+    // stalled or not.
     let record = measured("throughput", &["frame=64", "repeats=1", AWAY]);
     let high = record.trials.iter().filter(|trial| trial.rate_pps_intended > 8_000.0);
     assert!(high.clone().any(|trial| trial.stalls.is_some()), "none was disturbed");

@@ -1,5 +1,5 @@
-//! Tests of models that are measured, fitted and measured again in virtual time: the fitted model reproduces the
-//! results of the true one.
+//! Tests of models that are measured, fitted and measured again in virtual time: the fitted model
+//! reproduces the results of the true one.
 
 use std::collections::BTreeMap;
 
@@ -139,8 +139,8 @@ const ACTING: &[&str] = &["data_plane_ns", "activation_ns_p50", "barrier_gap_ns_
 /// Tolerance of a value beyond its stated error, as a share.
 const SHARE: f64 = 0.03;
 
-/// Fits a model to a target that emulates `truth`, and checks the fitted values of these keys. Measurements on the
-/// fitted model must match the earlier ones.
+/// Fits a model to a target that emulates `truth`, and checks the fitted values of these keys.
+/// Measurements on the fitted model must match the earlier ones.
 fn check(truth: &Model, keys: &[&'static str], again: &[&str]) -> Fit {
     let folder = Folder::new();
     let kind = target(&folder, truth);

@@ -1,5 +1,6 @@
-//! Tests of gelberger2013 in virtual time, where the model is the ground truth: every target takes the same time for
-//! a frame regardless of its actions, so no action costs more and no delay varies.
+//! Tests of gelberger2013 in virtual time, where the model is the ground truth: every target takes
+//! the same time for a frame regardless of its actions, so no action costs more and no delay
+//! varies.
 
 use std::sync::LazyLock;
 
@@ -12,7 +13,8 @@ use super::{CAPACITY_PPS, SLOW, claims_with_rates, measure, plan, program};
 const TARGETS: [TargetKind; 4] =
     [TargetKind::Bridge, TargetKind::Ours, TargetKind::Router, TargetKind::Tagger];
 
-/// Service time of a target for a frame, and serialization time of 64 bytes on two links of 1 Gbit/s, in ns.
+/// Service time of a target for a frame, and serialization time of 64 bytes on two links of 1
+/// Gbit/s, in ns.
 const SERVICE_NS: f64 = 2000.0;
 const LINKS_NS: f64 = 2.0 * 672.0;
 
@@ -101,7 +103,8 @@ fn every_item_has_values_and_a_verdict_for_each_claim() {
         assert!(cell(record, "offload", "ours", "frames_per_s_lossfree", task).value > 0.0);
         assert_eq!(cell(record, "offload", "ours", "lost_ratio", task).value, 0.0, "task {task}");
     }
-    // The switch's rules do the work of a router: each frame arrived correctly or was lost to the load.
+    // The switch's rules do the work of a router: each frame arrived correctly or was lost to the
+    // load.
     for trial in &record.trials {
         assert_eq!(
             (trial.classes.corrupt, trial.classes.misrouted),

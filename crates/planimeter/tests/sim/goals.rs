@@ -1,5 +1,5 @@
-//! Tests of searches in virtual time with several goals (RFC 9971) and with loss verification (TST009): they find the
-//! target's values, and the record contains every trial and request.
+//! Tests of searches in virtual time with several goals (RFC 9971) and with loss verification
+//! (TST009): they find the target's values, and the record contains every trial and request.
 
 use std::fs;
 
@@ -30,8 +30,8 @@ fn both_goals_bracket_the_capacity_and_the_record_is_complete() {
     let asked = ["goals=ndr,pdr", "goal_initial=0.1", "goal_final=0.5", "goal_sum=1.5"];
     let set = [&SLOW[..], &asked, &["goal_width=0.02", "loss=0.05", "repeats=1"]].concat();
     let record = measure(&plan(&["rfc9971"], &OURS, &set, 1));
-    // Frames that the rings before and behind the target, and its batches, absorb without loss in a full-length
-    // trial.
+    // Frames that the rings before and behind the target, and its batches, absorb without loss in a
+    // full-length trial.
     let absorbed_pps = 2.5 * RING_FRAMES / 0.5;
     for (name, allowed) in [("ndr", 0.0), ("pdr", 0.05)] {
         let goal = goals(&record, name).next().unwrap();

@@ -1,8 +1,9 @@
-//! Tests of the experiments in virtual time: every one ends, accounts for every frame, and is repeatable.
+//! Tests of the experiments in virtual time: every one ends, accounts for every frame, and is
+//! repeatable.
 //!
-//! A plan runs through the runner as from the command line, over serializing links of 1 Gbit/s. The results are the
-//! model's and therefore known in advance: a target that takes 2,000 ns for a frame forwards 500,000 frames per
-//! second. `UPDATE=1` updates the snapshot.
+//! A plan runs through the runner as from the command line, over serializing links of 1 Gbit/s. The
+//! results are the model's and therefore known in advance: a target that takes 2,000 ns for a frame
+//! forwards 500,000 frames per second. `UPDATE=1` updates the snapshot.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -153,8 +154,8 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
     (finished, watcher)
 }
 
-/// Returns the claims as judged for a real clock. Simulated time decides none of them, but the rules are still
-/// tested.
+/// Returns the claims as judged for a real clock. Simulated time decides none of them, but the
+/// rules are still tested.
 fn claims_with_rates(record: &Record) -> Vec<ClaimVerdict> {
     let mut record = record.clone();
     record.cells.iter_mut().for_each(|cell| cell.exclusion = None);
@@ -395,8 +396,8 @@ fn latency_is_measured_at_shares_of_the_throughput() {
     }
 }
 
-/// Removes the fields of a trial that differ between a restarted and a fresh target: initial counters, learned
-/// addresses, and cache contents.
+/// Removes the fields of a trial that differ between a restarted and a fresh target: initial
+/// counters, learned addresses, and cache contents.
 fn without_origin(trial: &Trial) -> Trial {
     let mut trial = trial.clone();
     trial.counters.retain(|counter| counter.name.starts_with("ports."));

@@ -35,7 +35,8 @@ fn the_capacity_of_a_path_is_measured_and_its_losses_are_accounted_for() {
 #[test]
 fn flow_mod_rates_are_those_of_the_agent_for_any_number_in_flight() {
     let folder = Folder::new();
-    // An agent that takes 100 us for a rule and for a barrier; existing rules make no difference to it.
+    // An agent that takes 100 us for a rule and for a barrier; existing rules make no difference to
+    // it.
     let kind = modelled(
         &folder,
         "agent.flow_mod_ns = { value = 100_000, source = \"assumed\" }\n\
@@ -78,7 +79,8 @@ fn insertions_of_the_edgecore_take_longer_than_modifications_in_any_order() {
     for item in [modified, inserted] {
         assert!(value(item, "rules_premature_ratio") > 0.5, "{item}");
     }
-    // Two whole batches of the model's 200 rules do not fit; rules activated together have no order.
+    // Two whole batches of the model's 200 rules do not fit; rules activated together have no
+    // order.
     let tau = value(inserted, "order_tau_index");
     assert!(tau.abs() < 0.8, "{tau}");
 }

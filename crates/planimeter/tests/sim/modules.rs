@@ -1,5 +1,5 @@
-//! Tests of modules on our own switch in virtual time: its messages and its frames share one clock, in every
-//! supported version.
+//! Tests of modules on our own switch in virtual time: its messages and its frames share one clock,
+//! in every supported version.
 
 use std::net::Ipv4Addr;
 
@@ -78,8 +78,8 @@ const RULES: u32 = 50;
 const PROBES_PPS: f64 = 500_000.0;
 const BATCH: u32 = 10;
 
-/// Measures the echo round trip, then sends rules in batches with a barrier after each, and finds the first frame of
-/// each rule.
+/// Measures the echo round trip, then sends rules in batches with a barrier after each, and finds
+/// the first frame of each rule.
 struct Rules {
     version: Version,
     echo: Option<Xid>,
@@ -130,7 +130,8 @@ impl Module for Rules {
             What::Start(facts) => {
                 assert_eq!(facts.version(0), Some(self.version));
                 assert_eq!(facts.port_joined(Joined { switch: 0, port: 2 }), Some(1));
-                // A lowest-priority rule, so that frames without a match are dropped in every version.
+                // A lowest-priority rule, so that frames without a match are dropped in every
+                // version.
                 desk.send(0, Message::FlowMod(FlowMod::add(Match::ANY, 1, Vec::new())));
                 self.echo = Some(desk.send(0, Message::EchoRequest(vec![1; 32])));
                 desk.watch(1, Watch::Probes);

@@ -1,5 +1,5 @@
-//! Tests of the OFLOPS-SUME study on a switch that activates rules immediately: its statements about hardware do not
-//! apply, and its statements about software can be judged.
+//! Tests of the OFLOPS-SUME study on a switch that activates rules immediately: its statements
+//! about hardware do not apply, and its statements about software can be judged.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Metric, Name, Record, Verdict};

@@ -1,4 +1,5 @@
-//! Tests of frames and messages between switch and controller, on a switch with a known service time.
+//! Tests of frames and messages between switch and controller, on a switch with a known service
+//! time.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};

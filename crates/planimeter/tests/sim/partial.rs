@@ -1,7 +1,9 @@
-//! Tests of every module of the catalog on a switch that falls silent during the run, and on one that disconnects.
+//! Tests of every module of the catalog on a switch that falls silent during the run, and on one
+//! that disconnects.
 //!
-//! Each module ends by a named limit or by the loss of the connection, within its time, and reports that its results
-//! are incomplete. A module that reports completion has all values that it has on a working switch.
+//! Each module ends by a named limit or by the loss of the connection, within its time, and reports
+//! that its results are incomplete. A module that reports completion has all values that it has on
+//! a working switch.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;

@@ -1,5 +1,5 @@
-//! Tests of a target that cannot hold the state of an experiment: the rest of that experiment is skipped for this
-//! target, with its name and the reason, and everything else is measured.
+//! Tests of a target that cannot hold the state of an experiment: the rest of that experiment is
+//! skipped for this target, with its name and the reason, and everything else is measured.
 
 use std::path::PathBuf;
 use std::sync::Arc;

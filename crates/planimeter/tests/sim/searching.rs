@@ -1,7 +1,8 @@
 //! Tests of the search events for watchers: each search's bracket closes around its result.
 //!
-//! A search is every method that approaches a value step by step, whether its steps are trials or parts of one.
-//! Results come from the record and steps from the events, so that neither can be adapted to the other.
+//! A search is every method that approaches a value step by step, whether its steps are trials or
+//! parts of one. Results come from the record and steps from the events, so that neither can be
+//! adapted to the other.
 
 use std::collections::BTreeMap;
 

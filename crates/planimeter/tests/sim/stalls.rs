@@ -1,4 +1,5 @@
-//! Tests of control stalls in virtual time: the longest silence is the switch's own, and every load of the list ends.
+//! Tests of control stalls in virtual time: the longest silence is the switch's own, and every load
+//! of the list ends.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;
@@ -30,7 +31,8 @@ fn value(report: &StageReport, name: &str) -> f64 {
 
 #[test]
 fn a_stall_of_the_switch_under_load_is_the_longest_silence() {
-    // Entries are active immediately; the quiet time ends after 50 ms, the observed time after 100 ms.
+    // Entries are active immediately; the quiet time ends after 50 ms, the observed time after 100
+    // ms.
     for (after_ms, quiet_ms, loaded_ms) in [(20, 7.0, 0.0), (70, 0.0, 7.0)] {
         let vice = Vice::StandsStill(Nanos::from_millis(after_ms), Nanos::from_millis(7));
         let mut switch = OneSwitch::like(&Model::default(), 7).with(vice);

@@ -1,4 +1,5 @@
-//! Tests of RFC 2544, RFC 9004 and RFC 8219 in virtual time: the results are the target's configured values.
+//! Tests of RFC 2544, RFC 9004 and RFC 8219 in virtual time: the results are the target's
+//! configured values.
 
 use std::fs;
 
@@ -101,8 +102,8 @@ fn a_larger_ring_is_a_larger_buffer() {
         of(Metric::BufferNsCorrected) * 1e-9 * wire_pps(64.0)
     };
     let (small, large) = (frames(64), frames(256));
-    // The ring before the target, the link's queue before that ring, and the frames in service, which are at most
-    // another ring.
+    // The ring before the target, the link's queue before that ring, and the frames in service,
+    // which are at most another ring.
     assert!((2.0 * 64.0..=4.0 * 64.0).contains(&small), "{small}");
     assert!((2.0 * 256.0..=3.0 * 256.0).contains(&large), "{large}");
 }

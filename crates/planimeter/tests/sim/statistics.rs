@@ -1,5 +1,5 @@
-//! Tests of statistics and counters of a switch that replies immediately, in several OpenFlow versions, so that the
-//! results are known in advance.
+//! Tests of statistics and counters of a switch that replies immediately, in several OpenFlow
+//! versions, so that the results are known in advance.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -88,7 +88,8 @@ fn fresh_counters_have_a_staleness_within_the_poll_interval() {
                 let (stale, half) = found(run, &format!("{word}_stale_ns")).unwrap();
                 let half = half.unwrap();
                 assert!(half <= 0.25e6 + AT_ONCE_NS / 2.0, "{version} {word}: {half}");
-                // They were counted on arrival, which is a frame's transit time after they were sent.
+                // They were counted on arrival, which is a frame's transit time after they were
+                // sent.
                 assert!(stale - half <= 20_000.0, "{version} {word}: {stale} {half}");
             }
         }
@@ -177,8 +178,8 @@ fn correct_timeouts_are_found_correct() {
                     assert!(truth.contains(&error), "{version} {name}: {error} of {half}");
                 }
             };
-            // No report comes before, and nothing becomes active after, by any measure. Each time that probes show is
-            // known to half a round of probes.
+            // No report comes before, and nothing becomes active after, by any measure. Each time
+            // that probes show is known to half a round of probes.
             within("hard_error_ns", 2.0, LATE_NS);
             within("hard_told_ns", 1.0, LATE_NS);
             within("idle_error_ns", 1.0, LATE_NS);

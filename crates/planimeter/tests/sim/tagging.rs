@@ -1,4 +1,5 @@
-//! Tests of VLAN tagging by conditions: every target that supports it adds the same tags, and removes them again.
+//! Tests of VLAN tagging by conditions: every target that supports it adds the same tags, and
+//! removes them again.
 
 use super::*;
 

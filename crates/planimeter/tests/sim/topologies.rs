@@ -1,4 +1,5 @@
-//! Tests of several switches in a row, in virtual time: hidden values of their models are found end to end.
+//! Tests of several switches in a row, in virtual time: hidden values of their models are found end
+//! to end.
 
 use std::fs;
 
@@ -97,7 +98,8 @@ fn a_path_is_as_late_as_its_latest_switch_which_is_named() {
         let after = value(run, "late_ns_max");
         assert!((after - truth).abs() <= 2.0 * ROUND_NS, "{after} for {hidden:?}");
         assert_eq!(value(run, "late_flows_ratio"), 1.0);
-        // Until the rule of the first switch is active, that switch misses a frame; afterwards the second one does.
+        // Until the rule of the first switch is active, that switch misses a frame; afterwards the
+        // second one does.
         let punted = [value(run, "switch_1_punted_frames"), value(run, "switch_2_punted_frames")];
         let frames = |span: u64| span as f64 * 20_000.0 / 1e9;
         let wanted = [frames(hidden[0]), frames(hidden[1].saturating_sub(hidden[0]))];

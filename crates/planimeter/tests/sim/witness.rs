@@ -1,5 +1,5 @@
-//! Tests of an SNMP agent of a simulated switch in all experiments: it counts all sent frames, with any credentials,
-//! and a silent agent ends no run.
+//! Tests of an SNMP agent of a simulated switch in all experiments: it counts all sent frames, with
+//! any credentials, and a silent agent ends no run.
 
 use planimeter::parameter::witness;
 use planimeter::target::name::TargetKind;

@@ -1,9 +1,10 @@
-//! Validation on switches whose rules become active in batches, late or immediately, by values that are drawn from a
-//! seed and hidden.
+//! Validation on switches whose rules become active in batches, late or immediately, by values that
+//! are drawn from a seed and hidden.
 //!
-//! Unlike in [`super::models`], the experiment keeps its defaults: the module chooses the probe density. Each draw
-//! checks that values contain the ground truth, that their errors follow from the probes, and that a missing value
-//! could not be measured. `TRUTH_CASES_ACTIVATION` sets the number of switches of each kind.
+//! Unlike in [`super::models`], the experiment keeps its defaults: the module chooses the probe
+//! density. Each draw checks that values contain the ground truth, that their errors follow from
+//! the probes, and that a missing value could not be measured. `TRUTH_CASES_ACTIVATION` sets the
+//! number of switches of each kind.
 
 use instrument::module::{Ended, StageReport};
 use switch::behaviour::model::{Barrier, Hardware, Model};
@@ -15,7 +16,8 @@ use crate::one_switch::{OneSwitch, measured_metric};
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
-/// Twice the longest transit time of a probe; a rule's window exceeds the time between probes by this.
+/// Twice the longest transit time of a probe; a rule's window exceeds the time between probes by
+/// this.
 const WAY_NS: f64 = 100_000.0;
 
 /// Maximum width of windows, in times between two probes of a rule.
@@ -140,8 +142,8 @@ fn displaced(report: &StageReport) -> usize {
     places.points.iter().filter(|(sent, acting)| sent != acting).count()
 }
 
-/// Tests 48 of 1,000 rules every 12 ms, with an initial probe round of 10 ms. A former version reported 119 every 43
-/// ms.
+/// Tests 48 of 1,000 rules every 12 ms, with an initial probe round of 10 ms. A former version
+/// reported 119 every 43 ms.
 #[test]
 fn batches_near_the_probe_interval_and_their_order_are_found_at_the_defaults() {
     for order in [0, 1] {
@@ -163,7 +165,8 @@ fn batches_near_the_probe_interval_and_their_order_are_found_at_the_defaults() {
         let half = tau.half_width.unwrap();
         match order {
             0 => assert!(tau.value + half >= 1.0 && displaced == 0, "{tau:?}, {displaced}"),
-            // Within batches every order is equally likely: the 48 of 1,000 rules next to each rule have no order.
+            // Within batches every order is equally likely: the 48 of 1,000 rules next to each rule
+            // have no order.
             _ => {
                 assert!((tau.value - 0.953).abs() < 0.03 && half < 0.03, "{tau:?}");
                 assert!(displaced > 600, "{displaced} of 1000");
@@ -174,7 +177,8 @@ fn batches_near_the_probe_interval_and_their_order_are_found_at_the_defaults() {
 
 const DEEDS: [&str; 3] = ["add", "modify", "delete"];
 
-/// Draws a switch whose barriers are early for one operation, and by how much; for others they are correct.
+/// Draws a switch whose barriers are early for one operation, and by how much; for others they are
+/// correct.
 fn early_for_one(draw: &mut Draw) -> (Model, usize, u64, f64) {
     let lateness = scaled(draw, MS / 10, 5 * SECOND);
     let rules = draw.between(8, 200);

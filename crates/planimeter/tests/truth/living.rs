@@ -1,9 +1,11 @@
-//! Validation on switches in processes of their own, over real links, with behavior drawn from a seed.
+//! Validation on switches in processes of their own, over real links, with behavior drawn from a
+//! seed.
 //!
-//! Results that no delay can excuse are always judged: a correct switch is not accused, and the measured capacity is
-//! exact. A barrier reply that the machine delayed is no longer early. Values must also be within their stated errors
-//! if the tester never stalled. If it stalled in a run, other work uses the machine and switches stall as well, so
-//! that their behavior is not the drawn one; values are then only printed.
+//! Results that no delay can excuse are always judged: a correct switch is not accused, and the
+//! measured capacity is exact. A barrier reply that the machine delayed is no longer early. Values
+//! must also be within their stated errors if the tester never stalled. If it stalled in a run,
+//! other work uses the machine and switches stall as well, so that their behavior is not the drawn
+//! one; values are then only printed.
 
 use std::fs;
 
@@ -131,7 +133,8 @@ fn honest(draw: &mut Draw) -> Case {
     }
 }
 
-/// Measures one switch over a link; returns the module's part of the record, and whether the tester stalled.
+/// Measures one switch over a link; returns the module's part of the record, and whether the tester
+/// stalled.
 fn measure(case: &Case, link: &str) -> (Value, bool) {
     let folder = Folder::new();
     let mut text = "name = \"drawn\"\nabout = \"a switch that was drawn\"\n".to_string();

@@ -1,8 +1,8 @@
-//! Validation of the tester with ground truth in virtual time: links that delay, scatter, lose, duplicate and reorder
-//! frames by values that are drawn from a seed and hidden from the method.
+//! Validation of the tester with ground truth in virtual time: links that delay, scatter, lose,
+//! duplicate and reorder frames by values that are drawn from a seed and hidden from the method.
 //!
-//! A value counts as found if the ground truth is within the error that the method states. Counts have no error.
-//! `TRUTH_CASES` sets the number of links.
+//! A value counts as found if the ground truth is within the error that the method states. Counts
+//! have no error. `TRUTH_CASES` sets the number of links.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 

@@ -1,9 +1,11 @@
-//! Validation on switches whose behavior is drawn from a seed and hidden from the modules that measure it.
+//! Validation on switches whose behavior is drawn from a seed and hidden from the modules that
+//! measure it.
 //!
-//! Each draw includes settings of the experiment, as a user would choose them: probes dense enough to resolve a tenth
-//! of the value. A value counts as found if the ground truth is within the module's stated error. That error must be
-//! at most a tenth of the value or the resolution of the probes. `TRUTH_CASES_MODELS` sets the number of switches of
-//! each kind, `TRUTH_CASES_HONEST` the number of correct ones.
+//! Each draw includes settings of the experiment, as a user would choose them: probes dense enough
+//! to resolve a tenth of the value. A value counts as found if the ground truth is within the
+//! module's stated error. That error must be at most a tenth of the value or the resolution of the
+//! probes. `TRUTH_CASES_MODELS` sets the number of switches of each kind, `TRUTH_CASES_HONEST` the
+//! number of correct ones.
 
 use std::sync::Arc;
 
@@ -94,7 +96,8 @@ pub fn paths(draw: &mut Draw) -> Paths {
     Paths { hardware: path(draw), ..Paths::default() }
 }
 
-/// Returns probe settings for these rules that leave a time uncertain by at most `half`, and their resolution.
+/// Returns probe settings for these rules that leave a time uncertain by at most `half`, and their
+/// resolution.
 fn probes(rules: u64, half: u64) -> (String, f64) {
     // Half the round, and half the transit time of a frame, which is at most 25 us.
     let pps = rules as f64 * 1e9 / (2.0 * half as f64);
@@ -113,7 +116,8 @@ fn early(draw: &mut Draw, about: u64) -> Case {
     model.hardware.insert_ns = model.agent.flow_mod_ns + draw.between(1, costs / 2);
     model.paths = paths(draw);
     let (insert, flow_mod) = (model.hardware.insert_ns, model.agent.flow_mod_ns);
-    // Rules are written in sequence from the first accepted one; the agent processes the barrier after all of them.
+    // Rules are written in sequence from the first accepted one; the agent processes the barrier
+    // after all of them.
     let written_after_taken =
         (flow_mod + rules * insert) as i64 - (rules * flow_mod + model.agent.message_ns) as i64;
     let behind = if is_taken { written_after_taken.max(0) as u64 } else { 0 };
@@ -212,7 +216,8 @@ fn written(model: &Model, rules: u64, seed: u64) -> Vec<u64> {
     std::iter::from_fn(|| writer.acts(Nanos::MAX)).map(|change| change.id.rank.into()).collect()
 }
 
-/// Returns Kendall's tau between that order and the order sent, over pairs for which `counts` holds.
+/// Returns Kendall's tau between that order and the order sent, over pairs for which `counts`
+/// holds.
 fn tau(order: &[u64], counts: impl Fn(u64, u64) -> bool) -> f64 {
     let (mut sum, mut pairs) = (0.0, 0.0);
     for (place, &one) in order.iter().enumerate() {
@@ -231,8 +236,9 @@ fn an_order_shuffled_within_batches_is_found() {
         let (pps, _) = probes(rules, model.hardware.insert_ns);
         let order = written(&model, rules, seed);
         let batch = model.hardware.batch_rules;
-        // Probes cannot order rules that become active within two rounds of each other, which is the time of four
-        // insertions. Each rule therefore has four later rules that may have preceded it.
+        // Probes cannot order rules that become active within two rounds of each other, which is
+        // the time of four insertions. Each rule therefore has four later rules that may have
+        // preceded it.
         let unsure = |rules: u64| 2.0 * 8.0 / (rules as f64 - 1.0);
         let within = |one: u64, other: u64| one / batch == other / batch;
         Case {
@@ -421,8 +427,8 @@ fn installation_by_the_first_packet_and_its_duration_are_found() {
     });
 }
 
-/// Draws a switch that replies to barriers when all earlier rules are active, with other properties and faults at
-/// random.
+/// Draws a switch that replies to barriers when all earlier rules are active, with other properties
+/// and faults at random.
 fn honest(draw: &mut Draw) -> Case {
     let some = |draw: &mut Draw, most: u64| draw.between(0, 1) * draw.between(0, most);
     let mut model = Model::default();

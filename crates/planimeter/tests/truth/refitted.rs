@@ -1,8 +1,8 @@
-//! Validation of fitting: the rule activation of a switch is measured, fitted and measured again, and the fitted
-//! model reproduces the hidden one.
+//! Validation of fitting: the rule activation of a switch is measured, fitted and measured again,
+//! and the fitted model reproduces the hidden one.
 //!
-//! Differences must be within the stated errors of both measurements and of the fitted keys. `TRUTH_CASES_ACTIVATION`
-//! sets the number of switches.
+//! Differences must be within the stated errors of both measurements and of the fitted keys.
+//! `TRUTH_CASES_ACTIVATION` sets the number of switches.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -151,8 +151,8 @@ fn stated(fitted: &Fit, deed: &str, rules: f64) -> f64 {
         _ => "hardware.delete_ns",
     };
     let each = half(cost) + half("agent.flow_mod_ns");
-    // The hardware hides the agent's time for all flow-mods but the first; the fit states the hardware's cost as the
-    // maximum.
+    // The hardware hides the agent's time for all flow-mods but the first; the fit states the
+    // hardware's cost as the maximum.
     let source = &fitted.model.sources["agent.flow_mod_ns"];
     let hidden = match (source.starts_with("assumed: barriers wait for the hardware"), deed) {
         (false, _) => 0,

@@ -1,9 +1,11 @@
-//! Validation of the intervals of costa2017's tables II and III with delays that are drawn from a seed and hidden.
+//! Validation of the intervals of costa2017's tables II and III with delays that are drawn from a
+//! seed and hidden.
 //!
-//! Packet delays are drawn for hardware and for software, by type of match, by size and with tails. A table's cell
-//! has an interval of the means of repeats, a run one of the means of its batches. Both are 99 % intervals, as
-//! published, and must contain the true mean. The drawn delays are distributions, so a correct 99 % interval misses
-//! its mean once in a hundred cases. `TRUTH_CASES_TRIPS` sets the number of switches.
+//! Packet delays are drawn for hardware and for software, by type of match, by size and with tails.
+//! A table's cell has an interval of the means of repeats, a run one of the means of its batches.
+//! Both are 99 % intervals, as published, and must contain the true mean. The drawn delays are
+//! distributions, so a correct 99 % interval misses its mean once in a hundred cases.
+//! `TRUTH_CASES_TRIPS` sets the number of switches.
 
 use instrument::module::Ended;
 use results::interval::{self, LEVEL_PERCENT_HIGH};
@@ -65,7 +67,8 @@ fn mean_ns(path: &Path, bytes: u64) -> f64 {
 fn intervals_of_round_trips_contain_the_true_value_for_each_type_and_size() {
     let count: u64 =
         std::env::var("TRUTH_CASES_TRIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-    // By type, for cells and for single runs: the number of intervals, and of those that contain the mean.
+    // By type, for cells and for single runs: the number of intervals, and of those that contain
+    // the mean.
     let mut held = [[(0u64, 0u64); 2]; TYPES.len()];
     let (mut whole, mut missed) = (0, Vec::new());
     for seed in 0..count {

@@ -1,9 +1,10 @@
-//! Validation of verdicts on switches that perform accepted requests correctly, late, occasionally, or not at all.
+//! Validation of verdicts on switches that perform accepted requests correctly, late, occasionally,
+//! or not at all.
 //!
-//! Each case draws the switch's behavior from its seed. Rewrites (costa2017's table VI) are judged by a quorum of two
-//! of three repeats, as in the study's tables; actions, matches and the table's capacity by one run each. An
-//! accusation is a verdict *not done*, *unstable*, *missing* or *too narrow*. `TRUTH_CASES_VERDICTS` sets the number
-//! of switches.
+//! Each case draws the switch's behavior from its seed. Rewrites (costa2017's table VI) are judged
+//! by a quorum of two of three repeats, as in the study's tables; actions, matches and the table's
+//! capacity by one run each. An accusation is a verdict *not done*, *unstable*, *missing* or *too
+//! narrow*. `TRUTH_CASES_VERDICTS` sets the number of switches.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;

@@ -220,7 +220,8 @@ mod tests {
         let one = &bytes[4..bytes.len() / 3];
         assert_eq!((one[0], &one[2..4], &one[32..]), (FRAME, &[0, 1][..], &b"frame"[..]));
         assert_eq!((one[15], one[31]), (1, 7), "{one:?}");
-        // The same message in the other direction, with another kind and an output instead of the time.
+        // The same message in the other direction, with another kind and an output instead of the
+        // time.
         let mut back = vec![SEND, 0, 0, 1, 0, 0, 0, 4];
         back.extend(&one[12..]);
         let whole = [&(back.len() as u32).to_be_bytes()[..], &back].concat();

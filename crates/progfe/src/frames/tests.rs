@@ -5,8 +5,8 @@ use crate::problem::Problems;
 use crate::xml::Source;
 use packet::frame::Frame;
 
-/// An invented protocol: constants, bits across octets, an optional mark, TLVs, a length field, a checksum and next
-/// formats by ranges.
+/// An invented protocol: constants, bits across octets, an optional mark, TLVs, a length field, a
+/// checksum and next formats by ranges.
 const MADE_UP: &str = r#"<frames start="Opt">
   <frame name="Opt" total="len">
     <f n="ver" b="4" is="9"/><f n="more" b="1"/><f n="flow" b="11"/>

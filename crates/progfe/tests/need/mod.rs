@@ -1,5 +1,5 @@
-//! External programs that a test requires. If one is missing, the test reports that and passes. As root with CI set
-//! in the environment, the test fails instead.
+//! External programs that a test requires. If one is missing, the test reports that and passes. As
+//! root with CI set in the environment, the test fails instead.
 
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};

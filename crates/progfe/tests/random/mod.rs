@@ -98,7 +98,8 @@ const WATCHES: &[(&str, &str)] = &[
 /// Number of ports of the element.
 pub const PORTS: u32 = 3;
 
-/// Builds a document from block indices in the list and a target for each output. Links only lead forward.
+/// Builds a document from block indices in the list and a target for each output. Links only lead
+/// forward.
 pub fn document(blocks: &[usize], leads: &[u8]) -> String {
     let mut leads = leads.iter().cycle();
     let mut links = String::new();

@@ -52,7 +52,8 @@ fn equal_distributions_differ_in_at_most_one_percent_of_cases() {
     let mut random = Pcg64Mcg::seed_from_u64(56);
     let mut wrong = 0;
     let mut all = 0;
-    // Small and large scatter, few and many repeats, even and skewed noise, with and without trials that are far off.
+    // Small and large scatter, few and many repeats, even and skewed noise, with and without trials
+    // that are far off.
     for repeats in [2, 3, 5, 10, 15, 30] {
         for deviation in [0.001, 0.02, 0.2] {
             for outliers in [0.0, 0.1] {

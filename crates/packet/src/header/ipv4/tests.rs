@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A header with a published checksum, 0xb861 (Wikipedia, "Internet checksum", 2023), with payload for its total
-/// length.
+/// A header with a published checksum, 0xb861 (Wikipedia, "Internet checksum", 2023), with payload
+/// for its total length.
 fn foreign() -> Vec<u8> {
     let mut bytes = vec![
         0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,

@@ -139,10 +139,11 @@ fn processor_ns() -> u64 {
     text.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Measures the writer's share of a core alone: its work for as many polls, of sixteen ports and all latency steps,
-/// with a trial of a search that begins and ends at every eighth poll.
+/// Measures the writer's share of a core alone: its work for as many polls, of sixteen ports and
+/// all latency steps, with a trial of a search that begins and ends at every eighth poll.
 ///
-/// Run: `cargo test -p planimeter --lib writing_alone -- --ignored --nocapture`. Decision 35 states the result.
+/// Run: `cargo test -p planimeter --lib writing_alone -- --ignored --nocapture`. Decision 35 states
+/// the result.
 #[test]
 #[ignore = "a measurement: it wants a thread that is not disturbed"]
 fn writing_alone_takes_a_small_part_of_a_core() {

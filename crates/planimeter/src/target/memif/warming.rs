@@ -130,7 +130,8 @@ mod tests {
         Pass { frames: 100_000, upcalls, upcalls_lost, flows, flow_limit }
     }
 
-    /// Checks after each pass of five seconds whether the warming is over, and if so, whether it is steady.
+    /// Checks after each pass of five seconds whether the warming is over, and if so, whether it is
+    /// steady.
     fn check(passes: &[Pass], wanted: &[Option<bool>]) {
         let mut warming = Warming::new(PATIENCE);
         let over = |(number, pass): (usize, &Pass)| {

@@ -1,10 +1,11 @@
-//! Switches drawn from a seed: which matches use hardware or software, and which property reveals that.
+//! Switches drawn from a seed: which matches use hardware or software, and which property reveals
+//! that.
 //!
-//! A draw is not a copy of one of the study's switches. Base delays, tails, the cost of bytes, rewrites and entries,
-//! capacity, and the types of match that a processor handles are drawn independently. Hardware is fast and steady,
-//! and nothing costs it much. A processor has at least one revealing property (a [`Sign`]), and may be as fast and
-//! steady as hardware in all others. No sign is drawn that the measurements cannot show, since the path would be
-//! undecidable.
+//! A draw is not a copy of one of the study's switches. Base delays, tails, the cost of bytes,
+//! rewrites and entries, capacity, and the types of match that a processor handles are drawn
+//! independently. Hardware is fast and steady, and nothing costs it much. A processor has at least
+//! one revealing property (a [`Sign`]), and may be as fast and steady as hardware in all others. No
+//! sign is drawn that the measurements cannot show, since the path would be undecidable.
 
 use std::fmt::Write;
 
@@ -14,8 +15,9 @@ use super::super::common::Folder;
 use super::super::models::modelled;
 use planimeter::target::name::TargetKind;
 
-/// The first draw of tests. The path decision (`results/src/table/costa2017/paths.rs`) was tuned with draws from 0 to
-/// 999 only (`PATH_FIRST=0 PATH_CASES=1000`), and must never be tuned with these.
+/// The first draw of tests. The path decision (`results/src/table/costa2017/paths.rs`) was tuned
+/// with draws from 0 to 999 only (`PATH_FIRST=0 PATH_CASES=1000`), and must never be tuned with
+/// these.
 pub const FRESH: u64 = 1_000_000;
 
 /// Property that reveals a processor.
@@ -128,8 +130,8 @@ impl Layout {
         if by_hardware { Way::Hardware } else { Way::Software }
     }
 
-    /// Returns whether a sign is measurable: rewrites and entries use rules for addresses, which hardware handles
-    /// here, and legacy mode is compared with the delay of all types.
+    /// Returns whether a sign is measurable: rewrites and entries use rules for addresses, which
+    /// hardware handles here, and legacy mode is compared with the delay of all types.
     fn shows(self, sign: Sign) -> bool {
         match sign {
             Sign::Rewrites | Sign::Entries => self != Layout::Layer3,
@@ -202,7 +204,8 @@ pub fn draw(folder: &Folder, seed: u64) -> Drawn {
     with(folder, seed, layout, &signs)
 }
 
-/// Returns a path without signs: small variation, few slow frames that are only a little slower, and low costs.
+/// Returns a path without signs: small variation, few slow frames that are only a little slower,
+/// and low costs.
 fn calm(chance: &mut Chance, latency_ns: f64, rules: f64) -> Vec<(&'static str, f64)> {
     let has_slow = chance.happens(0.3);
     let mut some = |most: f64| if chance.happens(0.6) { chance.between(0.0, most) } else { 0.0 };

@@ -1,4 +1,5 @@
-//! Tests of message rates of switches with known limits, and of the verdicts on faulty switches near these limits.
+//! Tests of message rates of switches with known limits, and of the verdicts on faulty switches
+//! near these limits.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;
