@@ -178,7 +178,7 @@ fn masked(row: &Row, number: usize, covers: &str, out: &mut String) {
     let (Some(hit), Some(miss)) = (masks(has), masks(other)) else {
         panic!("{field} has an invalid mask")
     };
-    for (name, bits, hits) in [("masked", hit, true), ("masked_apart", miss, false)] {
+    for (name, bits, hits) in [("masked", hit, true), ("masked_miss", miss, false)] {
         head(out, &format!("match_{field}_{name}_{number}"), CLAUSES, versions, covers);
         line(out, "flow add priority=0 match");
         let wanted = format!("{needs} {field}={bits:#x}/{mask}");
@@ -270,19 +270,19 @@ fn refusing(row: &Row, number: usize, out: &mut String) {
         line(out, &format!("expect error {error}"));
     };
     let plain = oxm(*field, value, None);
-    case("twice", "bad_match/duplicate_field", format!("{needed}{plain}{plain}"));
+    case("duplicate", "bad_match/duplicate_field", format!("{needed}{plain}{plain}"));
     if !needed.is_empty() {
-        case("without_its_needs", "bad_match/bad_prerequisite", plain.clone());
+        case("without_prerequisite", "bad_match/bad_prerequisite", plain.clone());
     }
     if !field.maskable() && field.bits() > 1 {
         // A mask of all ones would be the same as none.
         let mask = field.ones() & !1;
         let bytes = format!("{needed}{}", oxm(*field, value & mask, Some(mask)));
-        case("masked_though_it_cannot_be", "bad_match/bad_mask", bytes);
+        case("mask_not_allowed", "bad_match/bad_mask", bytes);
     } else if field.maskable() {
         let mask = field.ones() & !1;
         let bytes = format!("{needed}{}", oxm(*field, value | 1, Some(mask)));
-        case("with_a_bit_outside_its_mask", "bad_match/bad_wildcards", bytes);
+        case("value_bit_outside_mask", "bad_match/bad_wildcards", bytes);
     }
     if field.bits() % 8 != 0 {
         let bytes = format!("{needed}{}", oxm(*field, field.ones() + 1, None));

@@ -34,9 +34,9 @@ impl Answers {
 /// Compares the stored page with the results, or writes it; returns the number of errors.
 pub fn check(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differences) -> usize {
     let shown = clauses.iter().filter(|clause| clause.reason.is_none()).count();
-    println!("{} cases; {} clauses, {shown} of them shown by a case", cases.len(), clauses.len());
+    println!("{} cases; {} clauses, {shown} of them covered by a case", cases.len(), clauses.len());
     if !answers.has("ours") || !answers.has("ovs") {
-        println!("the page is not compared: it needs all three subjects");
+        println!("the page is not compared: it requires all three subjects");
         return 0;
     }
     let page = page(cases, clauses, answers, why);
@@ -49,7 +49,10 @@ pub fn check(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differ
     if kept == page {
         return 0;
     }
-    println!("FAILED: {} is not what the suite shows: UPDATE=1 writes it anew", path.display());
+    println!(
+        "FAILED: {} differs from the results of the suite (hint: set UPDATE=1 to rewrite it)",
+        path.display()
+    );
     for (old, new) in kept.lines().zip(page.lines()).filter(|(old, new)| old != new).take(5) {
         println!("  - {old}\n  + {new}");
     }
@@ -68,12 +71,14 @@ fn page(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differences
 }
 
 const HEAD: &str = "# OpenFlow conformance\n
-What our switch does by the letter of the specifications, shown by a suite of cases: entries, frames
-and messages in; frames, messages and counters out. Every case is played on our switch in virtual
-time, in each version that it is for; on our switch as a process over veth, in 1.0 and 1.3 or, if it is
-for neither, in its last version; and on Debian's Open vSwitch 3.1 over veth, in the same, as a second
-answer. This page is written by the suite: `UPDATE=1 cargo test -p planimeter --test conformance`; the
-test fails if the page is out of date.\n
+This page lists how our switch follows the OpenFlow specifications, tested by a suite of cases. A
+case sends entries, frames and messages and checks frames, messages and counters. Every case is
+played in three ways:\n
+- on our switch in virtual time, in each version of the case;
+- on our switch as a process over veth, in 1.0 and 1.3, or in the last version of the case;
+- on Debian's Open vSwitch 3.1 over veth, in the same versions, as a second implementation.\n
+The suite writes this page: `UPDATE=1 cargo test -p planimeter --test conformance`. The test fails
+if the page is out of date.\n
 ";
 
 fn line(out: &mut String, text: &str) {
@@ -90,12 +95,9 @@ fn features(cases: &[Case], answers: &Answers, why: &Differences, out: &mut Stri
     );
     line(
         out,
-        "every case · `≠` it differs in some, explained below · `no peer` it does not have it ·",
+        "every case · `≠` it differs in some, explained below · `no peer` it lacks the feature ·",
     );
-    line(
-        out,
-        "`own` only our switch can be asked (configuration, limits, what others leave open).\n",
-    );
+    line(out, "`own` applies to our switch only (configuration, limits, unspecified behavior).\n");
     let names: BTreeSet<&str> =
         cases.iter().flat_map(|case| case.covers.iter().map(String::as_str)).collect();
     line(out, "| feature | 1.0 | 1.1 | 1.2 | 1.3 | 1.4 | 1.5 |\n|---|---|---|---|---|---|---|");
@@ -151,7 +153,7 @@ fn cell(cases: &[&Case], version: Version, answers: &Answers, why: &Differences)
 
 /// Writes every case in which Open vSwitch differs, with the reason.
 fn differing(cases: &[Case], answers: &Answers, why: &Differences, out: &mut String) {
-    line(out, "\n## Where Open vSwitch answers otherwise\n");
+    line(out, "\n## Differences of Open vSwitch\n");
     line(out, "| cases | versions | why |\n|---|---|---|");
     for one in &why.0 {
         let mut names = Vec::new();
@@ -188,7 +190,7 @@ fn requirements(cases: &[Case], clauses: &[Clause], out: &mut String) {
             let count = clauses.iter().filter(|one| one.text == text).count();
             line(out, &format!("\n## Clauses of {text}: {count}\n"));
             line(out, SOURCES.iter().find(|(of, _)| *of == text).map_or("", |(_, note)| note));
-            line(out, "\n| section | what it asks for | shown by |\n|---|---|---|");
+            line(out, "\n| section | requirement | cases |\n|---|---|---|");
         }
         let shown = match &clause.reason {
             Some(reason) => format!("not in this suite: {reason}"),
@@ -208,12 +210,12 @@ fn requirements(cases: &[Case], clauses: &[Clause], out: &mut String) {
 const SOURCES: [(&str, &str); 2] = [
     (
         "1.0.1",
-        "Read: the text of 1.0.0, which 1.0.1 restates; its sections are numbered as in 1.0.1. Not \
-         read: the text of 1.0.1 itself.",
+        "Source: the text of 1.0.0, which 1.0.1 restates; sections are numbered as in 1.0.1. The \
+         text of 1.0.1 itself was not available.",
     ),
     (
         "1.3.5",
-        "Not read: the text of 1.3.5 was not at hand when the list was made. It was written from \
-         knowledge of the text and from the published headers, and may lack a clause.",
+        "The text of 1.3.5 was not available. The list was written from knowledge of the text and \
+         from the published headers, and may lack a clause.",
     ),
 ];
