@@ -44,8 +44,8 @@ fn check(path: &Path) {
             continue;
         }
         let place = format!("{}:{}", path.display(), number + 1);
-        for answer in case.run(&Line::new(line, &place)) {
-            reported += &format!("= {answer}\n");
+        for reply in case.run(&Line::new(line, &place)) {
+            reported += &format!("= {reply}\n");
         }
     }
     if std::env::var_os("UPDATE").is_some() {

@@ -37,7 +37,7 @@ fn every_case_gives_its_expected_results() {
         for line in text.lines().filter(|line| !line.starts_with('=')) {
             transcript += &format!("{line}\n");
             if !line.is_empty() && !line.starts_with('#') {
-                case.run(line).iter().for_each(|answer| transcript += &format!("= {answer}\n"));
+                case.run(line).iter().for_each(|reply| transcript += &format!("= {reply}\n"));
             }
         }
         if std::env::var_os("UPDATE").is_some() {

@@ -722,10 +722,10 @@ fn controllers_measure_switches_over_shared_memory() {
             let here = |it: &&Value| it["target"] == target && it["metric"] == metric;
             cells.iter().filter(here).map(|it| it["value"].as_f64().unwrap()).collect()
         };
-        for deed in ["added", "modified", "deleted"] {
-            let rates = values(&format!("flow_mods_{deed}_per_s"));
-            assert_eq!(rates.len(), 3, "{target} {deed}: {rates:?}");
-            assert!(rates.iter().all(|&rate| rate > 0.0), "{target} {deed}: {rates:?}");
+        for operation in ["added", "modified", "deleted"] {
+            let rates = values(&format!("flow_mods_{operation}_per_s"));
+            assert_eq!(rates.len(), 3, "{target} {operation}: {rates:?}");
+            assert!(rates.iter().all(|&rate| rate > 0.0), "{target} {operation}: {rates:?}");
         }
         assert_eq!(values("memory_bytes_per_flow").len(), 2, "{target}");
         assert_eq!(values("rate_cold_ratio").len(), 1, "{target}");
@@ -1189,10 +1189,10 @@ fn a_hostile_control_client_does_not_affect_others() {
     for wrong in ["{}", "null", "[[[[", "{\"get\": \"money\"}", "\u{0}"] {
         let mut client = BufReader::new(connect());
         client.get_mut().write_all(format!("{wrong}\n").as_bytes()).unwrap();
-        let mut answer = String::new();
-        client.read_line(&mut answer).unwrap();
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        assert!(answer.to_string().contains("error"), "{wrong}: {answer}");
+        let mut reply = String::new();
+        client.read_line(&mut reply).unwrap();
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        assert!(reply.to_string().contains("error"), "{wrong}: {reply}");
     }
     let grown = memory_kib(bridge.child.id()).saturating_sub(resident);
     assert!(grown < 64 * 1024, "it has grown by {grown} KiB");

@@ -169,8 +169,8 @@ fn check(is_apart: bool, swaps: usize) {
     let after = counted(&mut bench);
     assert!(after[0] <= before[0] + BYTES_MORE_MAX, "{} bytes before, {} now", before[0], after[0]);
     assert_eq!(after[1..], before[1..], "descriptors and threads");
-    let kept = bench.programs.len();
-    assert!(kept <= 2, "{kept} programs are stored in addition to the active one");
+    let stored = bench.programs.len();
+    assert!(stored <= 2, "{stored} programs are stored in addition to the active one");
     bench.turn();
     let account = bench.element().account();
     assert!(bench.sent > swaps && account.dropped == 0, "{account:?}");

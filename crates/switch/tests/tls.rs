@@ -161,8 +161,8 @@ fn ovs_ofctl_controls_a_switch_over_tls_in_every_version() {
         let flows = run(&["dump-flows", &url]);
         assert!(flows.contains("in_port=1 actions=output:2"), "{name}: {flows}");
         run(&["del-flows", &url]);
-        let shown = run(&["show", &url]);
-        assert!(shown.contains("dpid:00abcdef01234567"), "{name}: {shown}");
+        let dump = run(&["show", &url]);
+        assert!(dump.contains("dpid:00abcdef01234567"), "{name}: {dump}");
     }
     let log = switch.stop();
     let peers = log.iter().filter(|line| line.contains("ssl:127.0.0.1:"));

@@ -93,14 +93,14 @@ fn a_neighbor_in_use_is_probed_and_stays_if_it_replies() {
     table.learn(place(1), MAC, true, SECOND);
     let id = table.find(place(1)).unwrap();
     table.mac_at(id, place(1));
-    let asked = run(&mut table, SECOND, Nanos::from_secs(61));
-    assert!(matches!(asked[..], [(_, Due::Ask(_))]), "{asked:?}");
+    let requested = run(&mut table, SECOND, Nanos::from_secs(61));
+    assert!(matches!(requested[..], [(_, Due::Ask(_))]), "{requested:?}");
     assert_eq!(table.mac_at(id, place(1)), Some(MAC), "it remains usable during the request");
     table.learn(place(1), MAC, false, Nanos::from_secs(61));
     table.mac_at(id, place(1));
     assert!(run(&mut table, Nanos::from_secs(61), Nanos::from_secs(120)).is_empty());
-    let asked = run(&mut table, Nanos::from_secs(121), Nanos::from_secs(130));
-    assert_eq!(asked.len(), 3, "three requests, then it expires");
+    let requested = run(&mut table, Nanos::from_secs(121), Nanos::from_secs(130));
+    assert_eq!(requested.len(), 3, "three requests, then it expires");
     assert_eq!(table.mac_at(id, place(1)), None);
 }
 

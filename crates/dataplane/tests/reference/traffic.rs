@@ -77,13 +77,13 @@ impl Pair {
     fn alone(&mut self, port: PortNo, model: &Model, place: &str) {
         let mut ways = Vec::new();
         self.ways(port, model, &self.choices, &mut ways);
-        let seen = self.see(port, &[model.bytes()]);
+        let observed = self.see(port, &[model.bytes()]);
         let (count, first) = (ways.len(), ways[0].1.seen.clone());
         let (choices, mut effects): (Vec<Choices>, Vec<Effects>) =
-            ways.into_iter().filter(|(_, effects)| effects.seen == seen).unzip();
+            ways.into_iter().filter(|(_, effects)| effects.seen == observed).unzip();
         assert!(
             !effects.is_empty(),
-            "{place}: none of {count} results, such as {first:?}, equals {seen:?}"
+            "{place}: none of {count} results, such as {first:?}, equals {observed:?}"
         );
         self.learned += self.choices.learn(&choices);
         self.naive.commit(effects.swap_remove(0), self.now);

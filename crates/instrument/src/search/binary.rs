@@ -281,16 +281,16 @@ mod tests {
     #[test]
     fn progress_reports_show_the_closing_bracket() {
         let mut search = BinarySearch::new(GOAL);
-        let mut seen = Vec::new();
+        let mut observed = Vec::new();
         while let Ask::Search { rate_pps } | Ask::Confirm { rate_pps } = search.next() {
             let bracket = search.bracket(Sought::load("throughput", 0.0)).unwrap();
             assert_eq!((bracket.tried, bracket.most), (rate_pps, 1e6));
-            seen.push(bracket);
+            observed.push(bracket);
             search.record(forwards(123_456.0, rate_pps));
         }
         let width = |at: &Bracket| at.missed.unwrap_or(at.most) - at.met.unwrap_or(0.0);
-        assert!(seen.windows(2).all(|pair| width(&pair[1]) <= width(&pair[0])), "{seen:?}");
-        let last = seen.last().unwrap();
+        assert!(observed.windows(2).all(|pair| width(&pair[1]) <= width(&pair[0])), "{observed:?}");
+        let last = observed.last().unwrap();
         assert!(last.met.unwrap() <= 123_456.0 && last.missed.unwrap() > 123_456.0, "{last:?}");
         assert!(width(last) <= last.width.unwrap(), "{last:?}");
         assert_eq!(search.bracket(Sought::default()), None, "it is over");

@@ -97,8 +97,8 @@ fn a_peer_without_a_common_version_receives_an_error() {
     let (mut session, events) = greeted_by(End::Controller, &[0, 0, 0, 8, 0, 0, 0, 9]);
     let why = DownReason::NoCommonVersion { theirs: 0 };
     assert_eq!(events, [Event::Down { why }]);
-    let answers = sent(&mut session);
-    let Message::Error(error) = &answers[0].1 else { panic!("{answers:?}") };
+    let replies = sent(&mut session);
+    let Message::Error(error) = &replies[0].1 else { panic!("{replies:?}") };
     assert_eq!(error.code, ErrorCode::HelloIncompatible);
     assert_eq!(error.data, b"this end speaks OpenFlow 1.0");
 }
@@ -109,8 +109,8 @@ fn another_first_message_ends_the_session() {
         let (mut session, events) = greeted_by(End::Switch, bytes);
         let why = DownReason::NoHello { version: bytes[0], kind: bytes[1] };
         assert_eq!(events, [Event::Down { why }]);
-        let answers = sent(&mut session);
-        let Message::Error(error) = &answers[0].1 else { panic!("{answers:?}") };
+        let replies = sent(&mut session);
+        let Message::Error(error) = &replies[0].1 else { panic!("{replies:?}") };
         assert_eq!(error.code, ErrorCode::HelloIncompatible);
         assert!(!error.data.is_empty());
         assert_eq!(session.receive(&[7; 100_000], seconds(2)), 100_000);
@@ -283,8 +283,8 @@ fn an_invalid_length_ends_the_session_with_an_error() {
     assert_eq!(switch.receive(&[1, 2, 0, 3, 0, 0, 0, 0, 0], seconds(1)), 9);
     let why = DownReason::Malformed(Malformed { at: 2, why: Why::BadLength(3) });
     assert_eq!(events(&mut switch), [Event::Down { why }]);
-    let answers = sent(&mut switch);
-    let Message::Error(error) = &answers[0].1 else { panic!("{answers:?}") };
+    let replies = sent(&mut switch);
+    let Message::Error(error) = &replies[0].1 else { panic!("{replies:?}") };
     assert_eq!(error.code, ErrorCode::RequestBadLength);
     assert_eq!(error.data, [1, 2, 0, 3, 0, 0, 0, 0, 0]);
 }
@@ -388,8 +388,8 @@ fn a_message_of_another_version_is_rejected_before_decoding() {
     let events = events(&mut switch);
     assert!(matches!(&events[0], Event::Refused(error) if error.malformed.at == 0));
     assert!(matches!(&events[1], Event::Message { message: Message::Error(_), .. }));
-    let answers = sent(&mut switch);
-    let Message::Error(error) = &answers[0].1 else { panic!("{answers:?}") };
-    assert_eq!((answers[0].0.xid, error.code), (9, ErrorCode::RequestBadVersion));
-    assert_eq!(answers[0].0.version, 4);
+    let replies = sent(&mut switch);
+    let Message::Error(error) = &replies[0].1 else { panic!("{replies:?}") };
+    assert_eq!((replies[0].0.xid, error.code), (9, ErrorCode::RequestBadVersion));
+    assert_eq!(replies[0].0.version, 4);
 }

@@ -209,8 +209,8 @@ mod tests {
                     privacy_password = \"s3cret-text\"\n";
         let v3 = credentials(text).unwrap();
         assert_eq!(v3.level(), "v3 authPriv");
-        let shown = format!("{v2:?} {v3:?}");
-        assert!(!shown.contains("s3cret"), "{shown}");
+        let printed = format!("{v2:?} {v3:?}");
+        assert!(!printed.contains("s3cret"), "{printed}");
         for (wrong, word) in [
             ("", "either"),
             ("community = \"s3cret\"\nuser = \"watcher\"", "either"),

@@ -226,8 +226,8 @@ fn files_outside_the_folder_of_runs_are_not_served() {
         "/runs/%2fetc/passwd",
         "/../../etc/passwd",
     ] {
-        let answer = serving.get(path);
-        assert!(answer.status == 404 && !answer.body.contains("outside"), "{path}: {answer:?}");
+        let reply = serving.get(path);
+        assert!(reply.status == 404 && !reply.body.contains("outside"), "{path}: {reply:?}");
     }
     for path in [
         "other.json",
@@ -236,8 +236,8 @@ fn files_outside_the_folder_of_runs_are_not_served() {
         "figures/..%2f..%2f..%2frecord.json",
         "x%00.json",
     ] {
-        let answer = serving.get(&format!("/runs/{name}/{path}"));
-        assert!(answer.status == 404 && !answer.body.contains("outside"), "{path}: {answer:?}");
+        let reply = serving.get(&format!("/runs/{name}/{path}"));
+        assert!(reply.status == 404 && !reply.body.contains("outside"), "{path}: {reply:?}");
     }
 }
 

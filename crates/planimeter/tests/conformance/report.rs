@@ -33,8 +33,12 @@ impl Answers {
 
 /// Compares the stored page with the results, or writes it; returns the number of errors.
 pub fn check(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differences) -> usize {
-    let shown = clauses.iter().filter(|clause| clause.reason.is_none()).count();
-    println!("{} cases; {} clauses, {shown} of them covered by a case", cases.len(), clauses.len());
+    let covered = clauses.iter().filter(|clause| clause.reason.is_none()).count();
+    println!(
+        "{} cases; {} clauses, {covered} of them covered by a case",
+        cases.len(),
+        clauses.len()
+    );
     if !answers.has("ours") || !answers.has("ovs") {
         println!("the page is not compared: it requires all three subjects");
         return 0;
@@ -192,7 +196,7 @@ fn requirements(cases: &[Case], clauses: &[Clause], out: &mut String) {
             line(out, SOURCES.iter().find(|(of, _)| *of == text).map_or("", |(_, note)| note));
             line(out, "\n| section | requirement | cases |\n|---|---|---|");
         }
-        let shown = match &clause.reason {
+        let covered_by = match &clause.reason {
             Some(reason) => format!("not in this suite: {reason}"),
             None => {
                 let names: Vec<&str> =
@@ -203,7 +207,7 @@ fn requirements(cases: &[Case], clauses: &[Clause], out: &mut String) {
                 }
             }
         };
-        line(out, &format!("| {} | {} | {shown} |", clause.section, clause.requirement));
+        line(out, &format!("| {} | {} | {covered_by} |", clause.section, clause.requirement));
     }
 }
 

@@ -326,10 +326,10 @@ pub fn elements_measure_the_delay_between_them() {
     assert_eq!((&echo["sent"], &echo["answered"]), (&5.into(), &5.into()), "{echo}");
     let delay = ask(&["delay", to, "count=5", "interval_ms=10"]);
     assert_eq!(delay["answered"], 5, "{delay}");
-    for answer in delay["answers"].as_array().unwrap() {
+    for reply in delay["answers"].as_array().unwrap() {
         // The kernel received it before the element replied, and both were in flight.
-        let (way, theirs) = (answer["delay_ns"].as_i64(), answer["theirs_ns"].as_i64());
-        assert!(way > Some(0) && theirs > Some(0), "{answer}");
+        let (way, theirs) = (reply["delay_ns"].as_i64(), reply["theirs_ns"].as_i64());
+        assert!(way > Some(0) && theirs > Some(0), "{reply}");
     }
     let trace = ask(&["linktrace", to]);
     assert_eq!(trace["answers"][0]["relay"], "hit", "{trace}");

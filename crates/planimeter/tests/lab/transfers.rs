@@ -43,12 +43,12 @@ pub fn the_requested_window_and_frame_size_apply() {
             |name: &str| measured(trial, name).unwrap_or_else(|| panic!("{name}: {trial}"));
         assert!(reported("tcp_throughput_bps") > 0.0, "{trial}");
         assert!(reported("retransmits_count") >= 0.0 && reported("timeouts_count") >= 0.0);
-        let asked = trial["point"]["value"].as_f64().unwrap();
+        let requested = trial["point"]["value"].as_f64().unwrap();
         let obtained = reported("window_obtained_bytes");
         match trial["experiment"].as_str() {
             Some("gelberger2013/fig4") => {
                 // The system reserves a part of a buffer, and counts the rest in whole segments.
-                assert!((0.5..2.0).contains(&(obtained / asked)), "{obtained} for {asked}");
+                assert!((0.5..2.0).contains(&(obtained / requested)), "{obtained} for {requested}");
                 assert_eq!(reported("segment_payload_bytes"), 1448.0, "{trial}");
             }
             // A frame's headers and check sequence, and TCP's timestamp option.

@@ -59,8 +59,8 @@ fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
     assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     assert_no_secret(&runs);
-    let shown = format!("{}{}", result.output, result.errors);
-    assert!(!SECRETS.iter().any(|secret| shown.contains(secret)), "{shown}");
+    let text = format!("{}{}", result.output, result.errors);
+    assert!(!SECRETS.iter().any(|secret| text.contains(secret)), "{text}");
     let record = record(&only_run(&runs));
     let trials = record["trials"].as_array().unwrap();
     assert!(trials.len() >= 2, "{record}");
@@ -73,14 +73,14 @@ pub fn an_external_snmp_agent_counts_every_frame() {
     for (level, text) in CREDENTIALS {
         fs::write(place.path().join("agent.toml"), text).unwrap();
         let set = ["snmp=lab", "snmp_credentials=agent.toml", "snmp_oids=1.3.6.1.2.1.1.3.0"];
-        for witness in witnesses(&place, &set) {
-            assert_eq!(witness["agent"], format!("udp:127.0.0.1:161 ({level})"));
-            assert_eq!(witness["problems"], Value::Null, "{witness}");
-            assert!(witness["frames_sent"].as_u64().unwrap() > 0, "{witness}");
-            assert_eq!(witness["frames_in"], witness["frames_sent"], "{witness}");
-            assert_eq!(witness["frames_out"], witness["frames_received"], "{witness}");
-            let time = &witness["values"][0];
-            assert!(time["after"].as_u64() >= time["before"].as_u64(), "{witness}");
+        for counts in witnesses(&place, &set) {
+            assert_eq!(counts["agent"], format!("udp:127.0.0.1:161 ({level})"));
+            assert_eq!(counts["problems"], Value::Null, "{counts}");
+            assert!(counts["frames_sent"].as_u64().unwrap() > 0, "{counts}");
+            assert_eq!(counts["frames_in"], counts["frames_sent"], "{counts}");
+            assert_eq!(counts["frames_out"], counts["frames_received"], "{counts}");
+            let time = &counts["values"][0];
+            assert!(time["after"].as_u64() >= time["before"].as_u64(), "{counts}");
         }
     }
 }
@@ -88,9 +88,9 @@ pub fn an_external_snmp_agent_counts_every_frame() {
 /// Tests an address without an agent, and an agent that does not reply to unknown credentials.
 pub fn a_missing_snmp_agent_is_a_warning() {
     let place = Place::new();
-    for witness in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_wait=0"]) {
-        assert_eq!(witness["problems"][0], "nobody listens there", "{witness}");
-        assert_eq!(witness["frames_in"], Value::Null, "{witness}");
+    for counts in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_wait=0"]) {
+        assert_eq!(counts["problems"][0], "nobody listens there", "{counts}");
+        assert_eq!(counts["frames_in"], Value::Null, "{counts}");
     }
 }
 

@@ -30,21 +30,21 @@ fn value(run: &ModuleRun, name: &'static str) -> f64 {
 
 #[test]
 fn activation_times_of_a_correct_switch_are_within_the_probe_resolution() {
-    for deed in ["deed=add", "deed=modify", "deed=delete"] {
+    for operation in ["deed=add", "deed=modify", "deed=delete"] {
         for order in ["priority_order=same", "priority_order=ascending", "priority_order=random"] {
-            let record = update(&[deed, order]);
+            let record = update(&[operation, order]);
             let [before, after] = [0, 1].map(|trial| module(&record, trial));
             assert_eq!((&before.ended, &after.ended), (&Ended::Said, &Ended::Said));
-            assert_eq!(value(before, "rules_active_ratio"), 1.0, "{deed}");
-            assert_eq!(value(before, "errors_count"), 0.0, "{deed}");
+            assert_eq!(value(before, "rules_active_ratio"), 1.0, "{operation}");
+            assert_eq!(value(before, "errors_count"), 0.0, "{operation}");
             // If all rules activate immediately, a rule cannot be distinguished from one that
             // activates at its next probe.
             let greatest = value(before, "activation_ns_max");
-            assert!((0.0..=ROUND_NS).contains(&greatest), "{deed}: {greatest}");
-            assert!(value(before, "resolution_ns_p50") <= ROUND_NS / 2.0 + 2e4, "{deed}");
-            assert_eq!(value(before, "rules_premature_ratio"), 0.0, "{deed}");
-            assert_eq!(value(before, "stale_frames"), 0.0, "{deed}");
-            assert_eq!(value(after, "first_probe_active_ratio"), 1.0, "{deed}");
+            assert!((0.0..=ROUND_NS).contains(&greatest), "{operation}: {greatest}");
+            assert!(value(before, "resolution_ns_p50") <= ROUND_NS / 2.0 + 2e4, "{operation}");
+            assert_eq!(value(before, "rules_premature_ratio"), 0.0, "{operation}");
+            assert_eq!(value(before, "stale_frames"), 0.0, "{operation}");
+            assert_eq!(value(after, "first_probe_active_ratio"), 1.0, "{operation}");
         }
     }
 }

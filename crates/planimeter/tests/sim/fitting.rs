@@ -210,7 +210,7 @@ fn early_barriers_and_shuffled_batches_are_fitted() {
 }
 
 /// Returns a model whose values are drawn from a seed and known to the check only.
-fn drawn(seed: u64, answers: &str, more: &str) -> Model {
+fn drawn(seed: u64, reply: &str, more: &str) -> Model {
     let mut dice = seed;
     let mut draw = |least: u64, most: u64| {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -235,7 +235,7 @@ fn drawn(seed: u64, answers: &str, more: &str) -> Model {
         let value = draw(least, most);
         text += &format!("{key} = {{ value = {value}, source = \"drawn\" }}\n");
     }
-    text += &format!("barrier.answers = {{ value = \"{answers}\", source = \"drawn\" }}\n");
+    text += &format!("barrier.answers = {{ value = \"{reply}\", source = \"drawn\" }}\n");
     switch::behaviour::model::file::read(&text).unwrap()
 }
 

@@ -46,9 +46,9 @@ fn flow_mod_rates_are_those_of_the_agent_for_any_number_in_flight() {
     let set = ["deeds=add,modify,delete", "rules_count=200", "under_way=1,4", "repeats=1"];
     let set = [&set[..], &["occupancy=0,90", "table_rules=200"]].concat();
     let record = measure(&plan(&["update-rate"], &[kind], &set, 1));
-    for deed in ["add", "modify", "delete"] {
+    for operation in ["add", "modify", "delete"] {
         for batch in [1, 10, 100] {
-            let name = format!("{deed}_{batch}_per_s");
+            let name = format!("{operation}_{batch}_per_s");
             let metric = Metric::Named(Name::read(&name).unwrap());
             let rates: Vec<f64> = record
                 .cells_of("update-rate", kind.name(), metric)

@@ -57,11 +57,11 @@ pub fn value(run: &ModuleRun, name: &'static str) -> f64 {
 
 /// Checks that the results contain the true values, within the module's stated error.
 fn check_rates(run: &ModuleRun, names: [&'static str; 2]) {
-    let (kept, half) = measured(run, names[0]);
+    let (rate, half) = measured(run, names[0]);
     let (peak, within) = measured(run, names[1]);
     assert!(
-        (kept - CAPACITY).abs() <= half.max(0.05 * CAPACITY),
-        "{names:?}: {kept} ± {half}: {:?}",
+        (rate - CAPACITY).abs() <= half.max(0.05 * CAPACITY),
+        "{names:?}: {rate} ± {half}: {:?}",
         run.series
     );
     assert!((peak - CAPACITY).abs() <= within, "{names:?}: {peak} ± {within}");
@@ -77,8 +77,8 @@ fn packet_ins_have_the_delay_and_rate_of_the_switch() {
         let delay = value(run, "packet_in_ns_p50");
         assert!((0.0..=2.0 * SERVICE_NS).contains(&delay), "{version} {buffer}: {delay}");
         assert_eq!(value(run, "lost_ratio"), 0.0);
-        let (kept, carried) = (value(run, "buffered_ratio"), value(run, "carried_bytes_mean"));
-        assert!(carried <= 508.0 && (kept > 0.0 || carried == 508.0), "{kept} {carried}");
+        let (buffered, carried) = (value(run, "buffered_ratio"), value(run, "carried_bytes_mean"));
+        assert!(carried <= 508.0 && (buffered > 0.0 || carried == 508.0), "{buffered} {carried}");
         check_rates(run, ["packet_ins_per_s_lossfree", "packet_ins_per_s_peak"]);
     }
 }
@@ -120,8 +120,8 @@ fn packet_outs_leave_immediately() {
         assert_eq!((value(run, "lost_ratio"), value(run, "errors_count")), (0.0, 0.0));
         assert!(value(run, "packet_out_ns_max") < 1e6, "{version}");
         // The switch sends as many as requested.
-        let (kept, half) = measured(run, "packet_outs_per_s_lossfree");
-        assert!((kept - 20_000.0).abs() <= half, "{kept} ± {half}");
+        let (rate, half) = measured(run, "packet_outs_per_s_lossfree");
+        assert!((rate - 20_000.0).abs() <= half, "{rate} ± {half}");
     }
 }
 
@@ -166,8 +166,8 @@ fn messages_without_cost_have_the_requested_rate() {
         assert_eq!(record.trials.len(), 10);
         for (place, trial) in record.trials.iter().take(5).enumerate() {
             let run = trial.module.as_ref().unwrap();
-            let (kept, half) = measured(run, "messages_per_s_lossfree");
-            assert!((kept - 5000.0).abs() <= half, "{version} {place}: {kept} ± {half}");
+            let (rate, half) = measured(run, "messages_per_s_lossfree");
+            assert!((rate - 5000.0).abs() <= half, "{version} {place}: {rate} ± {half}");
         }
     }
 }

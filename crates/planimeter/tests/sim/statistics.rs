@@ -126,9 +126,9 @@ fn a_switch_that_always_forwards_loses_nothing_to_flow_churn() {
             assert_eq!(value(run, "errors_count"), 0.0, "{version}");
             assert!(value(run, "frames_latency_ns_max") < AT_ONCE_NS);
             let changes = value(run, "changes_per_s");
-            let asked = if place % 2 == 0 { 0.0 } else { 10_000.0 };
-            assert!((changes - asked).abs() <= 200.0, "{version}: {changes} of {asked}");
-            assert_eq!(found(run, "barrier_ns_p50").is_some(), asked > 0.0);
+            let requested = if place % 2 == 0 { 0.0 } else { 10_000.0 };
+            assert!((changes - requested).abs() <= 200.0, "{version}: {changes} of {requested}");
+            assert_eq!(found(run, "barrier_ns_p50").is_some(), requested > 0.0);
             assert_eq!(found(run, "statistics_ns_p50").is_some(), place >= 2);
         }
     }

@@ -13,13 +13,13 @@ const SECRETS: &str = "user = \"watcher\"\nauth_password = \"correct horse\"\n\
 /// Checks that every trial's agent counted what the tester's ports sent and received.
 fn assert_counted(record: &Record) {
     for trial in &record.trials {
-        let witness = trial.witness.as_ref().expect("each trial has agent counters");
-        assert_eq!(witness.problems, Vec::<String>::new(), "{witness:?}");
-        let (sent, received) = (witness.frames_sent, witness.frames_received);
-        assert_eq!((witness.frames_in, witness.frames_out), (Some(sent), Some(received)));
-        assert_eq!(witness.frames_missing(), Some(0));
-        assert!(witness.interfaces.len() >= 2 && witness.interfaces[0].bits == 64, "{witness:?}");
-        assert_eq!(witness.answer_ns, Some(200_000), "as long as the simulated agent thinks");
+        let counts = trial.witness.as_ref().expect("each trial has agent counters");
+        assert_eq!(counts.problems, Vec::<String>::new(), "{counts:?}");
+        let (sent, received) = (counts.frames_sent, counts.frames_received);
+        assert_eq!((counts.frames_in, counts.frames_out), (Some(sent), Some(received)));
+        assert_eq!(counts.frames_missing(), Some(0));
+        assert!(counts.interfaces.len() >= 2 && counts.interfaces[0].bits == 64, "{counts:?}");
+        assert_eq!(counts.answer_ns, Some(200_000), "as long as the simulated agent thinks");
     }
 }
 
@@ -36,10 +36,10 @@ fn the_agent_of_a_trial_counts_all_sent_frames() {
     for kind in [TargetKind::Ours, TargetKind::Bridge] {
         let record = measure(&plan(&["forwarding-rate"], &[kind], &set, 3));
         assert_counted(&record);
-        let witness = record.trials[0].witness.as_ref().unwrap();
-        assert_eq!(witness.agent, "agent.1 (v2c)");
-        assert!(witness.frames_sent > 100, "{witness:?}");
-        let time = &witness.values[0];
+        let counts = record.trials[0].witness.as_ref().unwrap();
+        assert_eq!(counts.agent, "agent.1 (v2c)");
+        assert!(counts.frames_sent > 100, "{counts:?}");
+        let time = &counts.values[0];
         assert!(time.name == "1.3.6.1.2.1.1.3.0" && time.after >= time.before, "{time:?}");
     }
 }
@@ -52,8 +52,8 @@ fn the_agent_of_a_module_counts_its_frames() {
     let record = measure(&plan);
     assert_counted(&record);
     for trial in &record.trials {
-        let witness = trial.witness.as_ref().unwrap();
-        assert_eq!(witness.agent, "agent.1 (v3 authPriv)");
+        let counts = trial.witness.as_ref().unwrap();
+        assert_eq!(counts.agent, "agent.1 (v3 authPriv)");
         let module = trial.module.as_ref().unwrap();
         let named = |name: &str| {
             let is_it = |it: &&results::record::Measured| match it.metric {
@@ -62,11 +62,11 @@ fn the_agent_of_a_module_counts_its_frames() {
             };
             module.measured.iter().find(is_it).map(|it| it.value)
         };
-        assert_eq!(named("witness_in_frames"), Some(witness.frames_sent as f64));
+        assert_eq!(named("witness_in_frames"), Some(counts.frames_sent as f64));
         assert_eq!(named("witness_missing_frames"), Some(0.0));
         // Before it ends, and once a second during the trial.
-        assert!(witness.loads >= 1 && witness.load_percent.is_some(), "{witness:?}");
-        assert_eq!(named("witness_load_ratio"), witness.load_percent.map(|it| it / 100.0));
+        assert!(counts.loads >= 1 && counts.load_percent.is_some(), "{counts:?}");
+        assert_eq!(named("witness_load_ratio"), counts.load_percent.map(|it| it / 100.0));
     }
     let text = format!("{record:?}");
     assert!(!text.contains("horse") && !text.contains("staple"));

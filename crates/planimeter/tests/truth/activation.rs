@@ -202,8 +202,8 @@ fn barriers_early_for_one_operation_are_found_for_that_one_only() {
     check("early for one operation", |draw, seed| {
         let (model, late, rules, gap) = early_for_one(draw);
         let mut faults = Faults::default();
-        for (place, deed) in DEEDS.into_iter().enumerate() {
-            let settings = [("rules_count", rules.to_string()), ("deed", deed.to_string())];
+        for (place, operation) in DEEDS.into_iter().enumerate() {
+            let settings = [("rules_count", rules.to_string()), ("deed", operation.to_string())];
             let report = measure(&model, &settings, seed);
             let round = round_ns(&report, rules);
             let premature = measured_metric(&report, "rules_premature_ratio").unwrap();
@@ -213,7 +213,7 @@ fn barriers_early_for_one_operation_are_found_for_that_one_only() {
                 detected += u64::from(premature.value > 0.0);
                 let is_possible = gap > 2.0 * round + WAY_NS;
                 faults.check(premature.value > 0.0 || !is_possible, || {
-                    format!("{deed}: the early barrier is not detected")
+                    format!("{operation}: the early barrier is not detected")
                 });
                 continue;
             }
@@ -221,7 +221,7 @@ fn barriers_early_for_one_operation_are_found_for_that_one_only() {
             let latest = measured_metric(&report, "barrier_gap_ns_max").unwrap();
             let is_accused = premature.value > 0.0 || latest.value > latest.half_width.unwrap();
             accused += u64::from(is_accused);
-            faults.check(!is_accused, || format!("{deed} is wrongly reported as early"));
+            faults.check(!is_accused, || format!("{operation} is wrongly reported as early"));
         }
         (format!("{} late by {gap} ns, {rules} rules", DEEDS[late]), faults)
     });

@@ -48,7 +48,7 @@ impl Watcher for Silent {
 
 /// Returns runs of every operation with these numbers of rules.
 fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
-    let run = |(number, deed): (usize, &&str)| {
+    let run = |(number, operation): (usize, &&str)| {
         let mut parameters = Parameters::at(Effort::Quick);
         let entries = catalog::find("rule-activation").unwrap();
         let assignments = [
@@ -60,7 +60,7 @@ fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
             "probes_pps=20000".into(),
             "updates_max=2".into(),
             format!("rules_count={counts}"),
-            format!("deed={deed}"),
+            format!("deed={operation}"),
         ];
         for assignment in &assignments {
             catalog::taking::assign(&mut parameters, &entries, assignment).unwrap();
@@ -182,7 +182,7 @@ fn a_fitted_model_reproduces_the_measurement() {
         let fitted = fit::fit(&first, kind.name(), "fitted");
         let again = measured(target(&other, &fitted.model), &counts, seed);
         let before = missed.len();
-        for ((first, again), deed) in first.iter().zip(&again).zip(DEEDS) {
+        for ((first, again), operation) in first.iter().zip(&again).zip(DEEDS) {
             for cell in first.record.cells.iter() {
                 let name = cell.metric.name();
                 if !METRICS.contains(&name) {
@@ -197,7 +197,7 @@ fn a_fitted_model_reproduces_the_measurement() {
                     .find(|it| it.metric.name() == name && it.point.value == x);
                 let Some(same) = same else {
                     missed.push(format!(
-                        "{seed} {deed} {name} at {x} is missing in the second measurement"
+                        "{seed} {operation} {name} at {x} is missing in the second measurement"
                     ));
                     continue;
                 };
@@ -209,11 +209,11 @@ fn a_fitted_model_reproduces_the_measurement() {
                             fitted.found.iter().find(|it| it.key == "hardware.batch_interval_ns");
                         halves + found.map_or(0.0, |it| it.half)
                     }
-                    _ => halves + stated(&fitted, deed, x),
+                    _ => halves + stated(&fitted, operation, x),
                 };
                 if (cell.value - same.value).abs() > most {
                     missed.push(format!(
-                        "{seed} {deed} {name} at {x}: {} at first, {} again, ± {most}",
+                        "{seed} {operation} {name} at {x}: {} at first, {} again, ± {most}",
                         cell.value, same.value
                     ));
                 }

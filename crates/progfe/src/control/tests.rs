@@ -193,9 +193,9 @@ fn an_invalid_graph_is_rejected_and_nothing_changes() {
         ),
     ];
     for (change, expected) in cases {
-        let shown = format!("{change:?}");
-        assert_eq!(rig.commit(&[change]), expected, "{shown}");
-        assert_eq!(rig.element.generation(), 1, "{shown}");
+        let text = format!("{change:?}");
+        assert_eq!(rig.commit(&[change]), expected, "{text}");
+        assert_eq!(rig.element.generation(), 1, "{text}");
     }
     let problems = rig.get(whole::CLASS, 1, &[whole::component::PROBLEMS, 0]).unwrap();
     assert!(problems.text().unwrap().contains("cycle"), "{problems:?}");

@@ -111,7 +111,7 @@ fn hostile_documents_are_rejected() {
     ];
     for (text, code) in cases {
         let (program, problems) = load("bad.xml", &text);
-        let shown = problems.to_string();
-        assert!(program.is_none() && shown.contains(&format!("[{code}]")), "{code}: {shown}");
+        let printed = problems.to_string();
+        assert!(program.is_none() && printed.contains(&format!("[{code}]")), "{code}: {printed}");
     }
 }

@@ -195,8 +195,8 @@ fn a_row_can_be_set_by_any_nesting_of_paths() {
         let operation = Operation::on(OperationKind::Set, vec![shape.clone()]);
         let select = Select::one(DISPATCH, 1, operation);
         let correlator = net.ce(CE).configure(vec![select], Mode::AllOrNone).unwrap();
-        let answer = net.answer(correlator);
-        assert_eq!(answer.failures(), [], "{shape:?}");
+        let reply = net.answer(correlator);
+        assert_eq!(reply.failures(), [], "{shape:?}");
         let row = net.element.text(DISPATCH, "MetadataDispatchTable");
         assert_eq!(row, "[4={MetadataValue=5, OutputIndex=6}]", "{shape:?}");
         // The response has the shape of the request.
@@ -214,7 +214,7 @@ fn a_row_can_be_set_by_any_nesting_of_paths() {
                     _ => false,
                 }
         }
-        assert!(same(&shape, &answer.selects[0].operations[0].paths()[0]), "{answer:?}");
+        assert!(same(&shape, &reply.selects[0].operations[0].paths()[0]), "{reply:?}");
     }
 }
 
@@ -373,7 +373,7 @@ fn damaged_requests_do_not_corrupt_the_element() {
             number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (number >> 33) as usize % below
     };
-    let mut answers = 0;
+    let mut replies = 0;
     for _ in 0..4_000 {
         let mut bytes = requests[next(requests.len())].clone();
         for _ in 0..next(4) {
@@ -387,10 +387,10 @@ fn damaged_requests_do_not_corrupt_the_element() {
         }
         let channel = Channel::ALL[next(8).saturating_sub(5)];
         net.fe.receive(CE, channel, &bytes, &mut net.element, net.now);
-        answers += std::iter::from_fn(|| net.fe.poll_transmit(CE)).count();
+        replies += std::iter::from_fn(|| net.fe.poll_transmit(CE)).count();
         net.run();
     }
-    assert!(answers > 1_000, "{answers}");
+    assert!(replies > 1_000, "{replies}");
     for ((class, _), components) in &net.element.now {
         let class = catalog.class_by_id(*class).unwrap();
         for (id, value) in components {

@@ -183,19 +183,19 @@ mod tests {
 
     #[test]
     fn a_port_is_started_if_it_reports_so() {
-        let answer = r#"{"/ethdev/info":{"name":"net_memif0","state":1,"nb_rx_queues":1,
+        let reply = r#"{"/ethdev/info":{"name":"net_memif0","state":1,"nb_rx_queues":1,
             "dev_started":1,"lro":0,"dev_configured":1}}"#;
-        assert!(parse_started(answer));
-        let not_yet = answer.replace("dev_started\":1", "dev_started\":0");
-        for answer in [not_yet.as_str(), r#"{"/ethdev/info":null}"#, ""] {
-            assert!(!parse_started(answer), "{answer}");
+        assert!(parse_started(reply));
+        let not_yet = reply.replace("dev_started\":1", "dev_started\":0");
+        for reply in [not_yet.as_str(), r#"{"/ethdev/info":null}"#, ""] {
+            assert!(!parse_started(reply), "{reply}");
         }
     }
 
     #[test]
     fn a_missing_port_has_no_counters() {
-        for answer in [r#"{"/ethdev/stats":null}"#, "{}", "", "[", r#"{"/ethdev/stats":[1]}"#] {
-            assert_eq!(parse_port(answer, 1), BTreeMap::new(), "{answer}");
+        for reply in [r#"{"/ethdev/stats":null}"#, "{}", "", "[", r#"{"/ethdev/stats":[1]}"#] {
+            assert_eq!(parse_port(reply, 1), BTreeMap::new(), "{reply}");
         }
     }
 }

@@ -286,8 +286,8 @@ throughput ours frame_bytes=64: trial 2 in one line
 
     #[test]
     fn a_search_on_two_targets_is_drawn() {
-        let shown = text(&drawn(&picture(), 90, 18, true));
-        assert_eq!(shown, WANTED, "\n{shown}");
+        let printed = text(&drawn(&picture(), 90, 18, true));
+        assert_eq!(printed, WANTED, "\n{printed}");
     }
 
     #[test]

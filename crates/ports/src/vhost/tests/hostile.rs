@@ -300,14 +300,14 @@ fn unread_replies_block_nothing() {
     let front = Front::connect(&path("deaf"));
     front.stream.set_nonblocking(true).unwrap();
     let ask = [GET_FEATURES as u8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
-    let mut asked = 0;
-    while (&front.stream).write(&ask).is_ok() && asked < 100_000 {
-        asked += 1;
-        if asked % 64 == 0 {
+    let mut requests = 0;
+    while (&front.stream).write(&ask).is_ok() && requests < 100_000 {
+        requests += 1;
+        if requests % 64 == 0 {
             port.turn(clock::now());
         }
     }
-    assert!(turn_until(&mut port, Fault::Slow), "{asked}: {:?}", port.faults());
+    assert!(turn_until(&mut port, Fault::Slow), "{requests}: {:?}", port.faults());
 }
 
 #[test]

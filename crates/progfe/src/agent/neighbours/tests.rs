@@ -51,7 +51,7 @@ fn answered(address: &str, question: &Message, vid: u16) -> Vec<u8> {
 
 #[test]
 fn packets_wait_for_the_reply_and_are_sent_in_order() {
-    for (port, to, next_hop, asked) in [
+    for (port, to, next_hop, requested) in [
         (1, "10.1.0.9", 0u128, "10.1.0.9"),
         (1, "8.8.8.8", 0x0a01_0008, "10.1.0.8"),
         (2, "10.2.0.9", 0, "10.2.0.9"),
@@ -61,18 +61,18 @@ fn packets_wait_for_the_reply_and_are_sent_in_order() {
         let sent = unresolved(&mut bench, port, to, next_hop);
         assert_eq!(sent[0].output, port - 1);
         let question = only_message(&sent);
-        assert_eq!((question.target.to_string().as_str(), question.asks), (asked, true));
+        assert_eq!((question.target.to_string().as_str(), question.asks), (requested, true));
         let vid = if port == 2 { 7 } else { 0 };
         for _ in 1..WAITING_MAX {
             assert!(unresolved(&mut bench, port, to, next_hop).is_empty(), "requested only once");
         }
-        let on = bench.frame(port, &answered(asked, &question, vid));
+        let on = bench.frame(port, &answered(requested, &question, vid));
         assert_eq!(on.len(), WAITING_MAX);
         assert!(on.iter().all(|sent| sent.output == 2), "{on:?}");
         assert!(on[0].meta.contains(&(meta_id::L3_PORT, port.into())));
-        let known = bench.tables.neighbours.get(&(port, asked.parse().unwrap()));
+        let known = bench.tables.neighbours.get(&(port, requested.parse().unwrap()));
         let own = [2, 0, 0, 0, 1, port as u8];
-        assert_eq!(known, Some(&(FAR, own, vid)), "{asked}");
+        assert_eq!(known, Some(&(FAR, own, vid)), "{requested}");
         assert_eq!(bench.happened(), ["NeighbourFound"]);
         // A packet that was in flight when the reply arrived.
         assert_eq!(unresolved(&mut bench, port, to, next_hop)[0].output, 2);

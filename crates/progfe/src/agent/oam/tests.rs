@@ -155,8 +155,8 @@ fn a_linktrace_is_answered_and_relayed_by_the_table() {
     let (_, sent) = one.ask("linktrace", &ask);
     assert!(two.frame(1, sent[0].frame.bytes()).is_empty(), "the target is unknown");
     two.tables.stations.insert(target, 2);
-    let answers = two.frame(1, sent[0].frame.bytes());
-    let [reply, relayed] = &answers[..] else { panic!("{answers:?}") };
+    let replies = two.frame(1, sent[0].frame.bytes());
+    let [reply, relayed] = &replies[..] else { panic!("{replies:?}") };
     assert_eq!((reply.output, relayed.output), (0, 1));
     let on = Pdu::read(relayed.frame.bytes()).unwrap();
     assert_eq!((on.op, on.body[4], on.source), (op::LTM, 2, [2, 0, 0, 0, 2, 2]));
@@ -168,9 +168,9 @@ fn a_linktrace_is_answered_and_relayed_by_the_table() {
     assert_eq!(step.get("egress"), Some(&"02:00:00:00:02:02".into()));
     // The target replies itself and ends the trace.
     let (_, sent) = one.ask("linktrace", &[("to", "02:00:00:00:02:01")]);
-    let answers = two.frame(1, sent[0].frame.bytes());
-    let reply = Pdu::read(answers[0].frame.bytes()).unwrap();
-    assert_eq!((answers.len(), reply.body[5]), (1, 1));
+    let replies = two.frame(1, sent[0].frame.bytes());
+    let reply = Pdu::read(replies[0].frame.bytes()).unwrap();
+    assert_eq!((replies.len(), reply.body[5]), (1, 1));
     assert_eq!(reply.flags, pdu::USE_FDB_ONLY | pdu::TERMINAL_MEP);
     // The last hop replies and does not relay.
     let mut last = sent[0].frame.clone();
@@ -208,7 +208,7 @@ fn arbitrary_frames_never_panic() {
 #[test]
 fn invalid_commands_and_settings_are_reported() {
     let (mut one, _) = pair();
-    for (what, with, says) in [
+    for (what, with, message) in [
         ("ping", &[][..], "there is no \"ping\"; this agent knows loopback, linktrace"),
         ("loopback", &[("to", "01:80:c2:00:00:35")], "to is a station's address"),
         ("loopback", &[("to", "all"), ("count", "5000")], "count is a number from 1 to 1024"),
@@ -218,13 +218,13 @@ fn invalid_commands_and_settings_are_reported() {
         ("result", &[("id", "7")], "no measurement 7"),
     ] {
         let error = one.ask(what, with).0.unwrap_err();
-        assert!(error.contains(says), "{error}");
+        assert!(error.contains(message), "{error}");
     }
     let wrong = r#"<agent name="a" type="y1731" x="1"><mep id="0" level="8" port="3" ma="" ccm="2s"
         peers="x" fish="1" mac="ff:ff:ff:ff:ff:ff"/><reply op="XYZ" fdb="enc"/><fish/></agent>
         <agent name="b" type="y1731"/><agent name="c" type="post"/>"#;
     let problems = program(wrong).1.to_string();
-    for says in [
+    for message in [
         "has no attribute \"x\"",
         "id of <mep>: \"0\" (a whole number from 1 to 8191",
         "level of <mep>",
@@ -239,7 +239,7 @@ fn invalid_commands_and_settings_are_reported() {
         "agent b: it has no end point",
         "there is no type \"post\"",
     ] {
-        assert!(problems.contains(says), "{says} is not in\n{problems}");
+        assert!(problems.contains(message), "{message} is not in\n{problems}");
     }
 }
 

@@ -128,8 +128,8 @@ fn a_bridge_rejects_invalid_addresses() {
         (r#"{"get":"routes"}"#, "a bridge cannot get routes"),
         (r#"{"set":{"ageing_s":3601}}"#, "is not between 0 and 3600"),
     ] {
-        let answer = rig.ask(line).to_string();
-        assert!(answer.contains(why), "{line}: {answer}");
+        let reply = rig.ask(line).to_string();
+        assert!(reply.contains(why), "{line}: {reply}");
     }
 }
 
@@ -216,17 +216,17 @@ fn many_table_entries_are_prepared_separately_and_applied_atomically() {
     // Returns the reply to a line. `between` is called before each turn.
     let mut ask = |rig: &mut Rig, line: Value, between: &mut dyn FnMut(&mut Rig)| {
         std::io::Write::write_all(&mut client, format!("{line}\n").as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        while answer.last() != Some(&b'\n') {
+        let mut reply = Vec::new();
+        while reply.last() != Some(&b'\n') {
             between(rig);
             rig.node.serve(rig.now);
             let mut bytes = [0; 4096];
             if let Ok(count) = std::io::Read::read(&mut client, &mut bytes) {
-                answer.extend_from_slice(&bytes[..count]);
+                reply.extend_from_slice(&bytes[..count]);
             }
             std::thread::yield_now();
         }
-        serde_json::from_slice::<Value>(&answer).unwrap()
+        serde_json::from_slice::<Value>(&reply).unwrap()
     };
     let macs = |port: usize| -> Vec<Value> {
         (0..1000).map(|at| json!({ "mac": station(at), "port": port })).collect()
@@ -234,7 +234,7 @@ fn many_table_entries_are_prepared_separately_and_applied_atomically() {
     // Another change is applied before the first program is prepared. It is kept, and the program
     // is prepared again.
     let mut small = 0;
-    let answer = ask(&mut rig, json!({ "add_macs": macs(1) }), &mut |rig| {
+    let reply = ask(&mut rig, json!({ "add_macs": macs(1) }), &mut |rig| {
         assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0], "frames pass");
         if small < 2 {
             small += 1;
@@ -243,18 +243,18 @@ fn many_table_entries_are_prepared_separately_and_applied_atomically() {
             assert_eq!(rig.ask(&add.to_string()), json!({ "added": 1 }));
         }
     });
-    assert_eq!(answer, json!({ "ok": { "added": 1000 } }));
+    assert_eq!(reply, json!({ "ok": { "added": 1000 } }));
     let count = |rig: &mut Rig| rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len();
     assert_eq!(count(&mut rig), 1000 + 2 + 2, "with those that were learned");
     // One invalid entry: none is changed.
     let mut wrong = macs(2);
     wrong.push(json!({ "mac": "02:00:00:00:09:03", "port": 4_000_000_000u32 }));
     let before = rig.ask(r#"{"get":"program"}"#);
-    let answer = ask(&mut rig, json!({ "add_macs": wrong }), &mut |_| {});
-    if answer["error"].is_string() {
+    let reply = ask(&mut rig, json!({ "add_macs": wrong }), &mut |_| {});
+    if reply["error"].is_string() {
         assert_eq!(rig.ask(r#"{"get":"program"}"#), before);
     } else {
-        panic!("{answer}");
+        panic!("{reply}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -372,11 +372,11 @@ fn a_bridge_adds_and_lists_addresses_within_a_budget() {
     let macs: Vec<Value> =
         (0..1000).map(|at| json!({ "mac": station(at), "port": 1 + at % 2 })).collect();
     let mut forwarded = 0;
-    let (answer, turns) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |rig, _| {
+    let (reply, turns) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |rig, _| {
         // Frames are forwarded between turns.
         forwarded += rig.arrive(1, &frame(2, 1))[1];
     });
-    assert_eq!((answer, turns.len(), forwarded), (json!({ "added": 1000 }), 9, 9));
+    assert_eq!((reply, turns.len(), forwarded), (json!({ "added": 1000 }), 9, 9));
     let (rows, turns) = rig.turns(&json!({ "get": "macs" }), 16 * 100, |_, _| {});
     let rows = rows.as_array().unwrap();
     assert_eq!((rows.len(), turns), (1001, [[100; 10].as_slice(), &[1]].concat()));
@@ -386,8 +386,8 @@ fn a_bridge_adds_and_lists_addresses_within_a_budget() {
     // Entries that earlier turns added stay when a later entry is invalid.
     let macs: Vec<Value> =
         (0..300).map(|at| json!({ "mac": station(at), "port": 1 + at / 250 * 8 })).collect();
-    let (answer, _) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |_, _| {});
-    assert!(answer.as_str().unwrap().ends_with("there is no port 9; 250 were added"), "{answer}");
+    let (reply, _) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |_, _| {});
+    assert!(reply.as_str().unwrap().ends_with("there is no port 9; 250 were added"), "{reply}");
     assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0], "it was learned");
     assert_eq!(rig.ask(r#"{"flush":"macs"}"#), json!({ "flushed": 2 }));
     assert_eq!(rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(), 1000);
@@ -586,7 +586,7 @@ fn a_router_rejects_unreachable_next_hops() {
         ),
         (r#"{"get":"macs"}"#, "a router cannot get macs"),
     ] {
-        let answer = rig.ask(line).to_string();
-        assert!(answer.contains(why), "{line}: {answer}");
+        let reply = rig.ask(line).to_string();
+        assert!(reply.contains(why), "{line}: {reply}");
     }
 }

@@ -180,11 +180,11 @@ fn invalid_requests_are_rejected_and_the_connection_is_closed() {
 #[test]
 fn a_required_token_is_checked() {
     let token = Some("0123456789abcdef");
-    let with = |shown: &str| {
-        format!("GET /about HTTP/1.1\r\nHost: 10.0.0.1:80\r\nAuthorization: {shown}\r\n\r\n")
+    let with = |credentials: &str| {
+        format!("GET /about HTTP/1.1\r\nHost: 10.0.0.1:80\r\nAuthorization: {credentials}\r\n\r\n")
     };
-    for shown in ["", "Bearer ", "Bearer 0123456789abcdeg", "Basic 0123456789abcdef"] {
-        let (response, stays) = Talk::new().say(with(shown).as_bytes(), token);
+    for credentials in ["", "Bearer ", "Bearer 0123456789abcdeg", "Basic 0123456789abcdef"] {
+        let (response, stays) = Talk::new().say(with(credentials).as_bytes(), token);
         assert!(response.starts_with("HTTP/1.1 401") && !stays, "{response}");
     }
     let (response, _) = Talk::new().say(with("Bearer 0123456789abcdef").as_bytes(), token);
@@ -303,8 +303,8 @@ fn requests_for_another_host_and_from_another_site_are_rejected() {
         ("Host: 10.0.0.1:8080\r\nSec-Fetch-Site: none\r\n", "200"),
         ("Host: element.example\r\n", "200"),
     ] {
-        let answer = with(headers);
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}\n{answer}");
+        let reply = with(headers);
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}\n{reply}");
     }
 }
 
