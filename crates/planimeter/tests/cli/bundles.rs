@@ -345,8 +345,8 @@ fn a_masked_report_has_no_identifying_text_and_leaves_the_runs_unchanged() {
     assert_eq!(bytes(&campaign), before, "the reports of the runs are unchanged");
     let inside = run.join("shared");
     for (out, words) in [
-        (run.to_str().unwrap(), "a separate folder"),
-        (inside.to_str().unwrap(), "a separate folder"),
+        (run.to_str().unwrap(), "a folder of its own"),
+        (inside.to_str().unwrap(), "a folder of its own"),
     ] {
         let result = report(&[run.to_str().unwrap()], out);
         assert!(result.code == Some(2) && result.errors.contains(words), "{}", result.errors);

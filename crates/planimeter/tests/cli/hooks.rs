@@ -49,7 +49,7 @@ fn a_failed_command_ends_the_run_and_earlier_results_are_stored() {
     assert_eq!(result.code, Some(4), "{}", result.errors);
     let line = result.errors.lines().last().unwrap();
     assert!(line.contains("--between on ours ended with exit status: 7"), "{line}");
-    assert!(line.contains("the results so far are stored"), "{line}");
+    assert!(line.contains("what was measured is kept"), "{line}");
     let run = only_run(&folder.0.join("runs"));
     let printed = fs::read_to_string(run.join("hooks").join("between-ours-latency.log")).unwrap();
     assert_eq!(printed, "it is dark\n");

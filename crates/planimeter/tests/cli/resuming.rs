@@ -231,10 +231,7 @@ fn a_report_that_could_not_be_written_is_written_later() {
     // As the user named it: below the folder in which the run was started.
     let command =
         format!("`planimeter report runs/{}`", run.file_name().unwrap().to_str().unwrap());
-    assert!(
-        line.contains("all trials are measured and stored") && line.contains(&command),
-        "{line}"
-    );
+    assert!(line.contains("everything is measured and kept") && line.contains(&command), "{line}");
     assert_eq!(record(&run)["partial"], false);
     fs::remove_dir_all(run.join("report.html")).unwrap();
     let name = run.to_str().unwrap();

@@ -359,7 +359,7 @@ fn missing_statistics_replies_are_counted_and_the_run_continues() {
     let cell = cell.unwrap();
     assert_eq!(std::mem::replace(&mut cell.value, 2.0), 0.0);
     let sheets = results::table::sheets(&record, &record.experiments[0]);
-    assert_eq!(sheets[0].tables[0].rows[9][4].text, "the reply had no end");
+    assert_eq!(sheets[0].tables[0].rows[9][4].text, "the answer had no end");
 }
 
 #[test]

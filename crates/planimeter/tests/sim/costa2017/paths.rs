@@ -59,7 +59,7 @@ fn the_path_of_every_match_is_decided_for_the_nine_switches() {
         ["Where does your switch stand?", "By hardware or by software?", "What it really has"];
     assert_eq!(titles, wanted);
     let spoken = judged(&all, known("hp-2920")).pop().unwrap().evidence.join("; ");
-    assert!(spoken.contains("some rules did not fit"), "{spoken}");
+    assert!(spoken.contains("some did not fit"), "{spoken}");
 }
 
 /// Runs all measurements that decide the path, on all of these switches.

@@ -47,8 +47,8 @@ fn invalid_bytes_end_only_their_own_connection() {
         ("another version", vec![9, 0, 0, 8, 0, 0, 0, 1]),
         ("version 1.3 without bitmap but low", vec![0, 0, 0, 8, 0, 0, 0, 1]),
         ("half a hello", hello[..5].to_vec()),
-        ("a length of nothing", [hello, zero].concat()),
-        ("half a huge message", [&hello[..], &huge, &[0; 100]].concat()),
+        ("a length of zero", [hello, zero].concat()),
+        ("part of a huge message", [&hello[..], &huge, &[0; 100]].concat()),
     ];
     for (name, bytes) in attacks {
         let (ours, mut theirs) = ports::channel::memory::pair(1 << 20, name);
