@@ -1,8 +1,8 @@
 //! Compresses the plotting library of the crate `plotly`, once for all reports.
 //!
-//! Reports contain the library (see `docs/decisions/0028-figures-that-wake.md`): as gzip, which
-//! current browsers can decompress, in base64, because HTML is text. Invariant: equal versions of
-//! the crate give equal bytes.
+//! Reports contain the library (see `docs/decisions/0028-reports-contain-plotly-js.md`): as gzip,
+//! which current browsers can decompress, in base64, because HTML is text. Invariant: equal
+//! versions of the crate give equal bytes.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -2,9 +2,9 @@
 //! objects.
 //!
 //! Measurements run in a separate process with the normal command line
-//! (`docs/decisions/0037-a-package-that-is-the-program.md`). This module reads, draws and forwards
-//! in memory. Users see the Python files in `python/planimeter/`. Invariant: every error raises an
-//! exception with the text that the command line prints.
+//! (`docs/decisions/0037-the-python-package-contains-the-program.md`). This module reads, draws and
+//! forwards in memory. Users see the Python files in `python/planimeter/`. Invariant: every error
+//! raises an exception with the text that the command line prints.
 
 /// Errors as exceptions.
 mod failure;

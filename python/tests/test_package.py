@@ -269,7 +269,7 @@ class Modules(unittest.TestCase):
                                set={"rig": "sim", "repeats": 3})
             run = raised.exception.run
             assert isinstance(run, Run)
-            self.assertEqual(len(run.trials), 3, "all trials are stored")
+            self.assertEqual(len(run.trials), 3, "partial results are kept")
 
 
 class Counts(unittest.TestCase):
@@ -322,8 +322,8 @@ class Errors(unittest.TestCase):
             rest, _ = process.communicate()
             last = rest.strip().splitlines()[-1]
             [run] = (Path(folder) / "runs").iterdir()
-            again = f"go on with `planimeter run --resume runs/{run.name}`"
-            self.assertEqual(last, f"kept True True interrupted: what was measured is kept; {again}")
+            hint = f"(hint: continue with 'planimeter run --resume runs/{run.name}')"
+            self.assertEqual(last, f"kept True True interrupted: partial results are kept {hint}")
 
 
 class Streams(unittest.TestCase):
@@ -383,7 +383,7 @@ class Switches(unittest.TestCase):
         self.assertEqual(switch.version, "1.0")
         (error,) = switch.send({"type": "flow_mod", "actions": [{"output": 77}]})
         self.assertEqual((error["type"], error["code"]), ("error", "bad_action/bad_out_port"))
-        with self.assertRaisesRegex(UsageError, "there is no field"):
+        with self.assertRaisesRegex(UsageError, "unknown field"):
             switch.send({"type": "flow_mod", "match": {"in_prt": 1}})
         for call in (lambda: switch.put(3, b""), lambda: switch.take(0), lambda: switch.put(1, bytes(100_000))):
             with self.assertRaises(UsageError):

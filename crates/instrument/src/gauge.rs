@@ -1,7 +1,7 @@
 //! Live counters of the trial in progress: frames by port, and latencies in coarse steps.
 //!
 //! The measuring thread writes them a few times a second. There is one gauge per process
-//! (docs/decisions/0035-who-watches-holds-nothing-back.md).
+//! (docs/decisions/0035-live-views-never-delay-a-measurement.md).
 //!
 //! Invariants:
 //!

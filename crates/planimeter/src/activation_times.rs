@@ -185,7 +185,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn ranks_are_between_the_sorted_limits() {
+    fn ranks_are_between_the_sorted_bounds() {
         let window = |rule, low, high| Window { rule, acts: Bounds { low, high } };
         let times = ActivationTimes::new(vec![window(0, 5.0, 6.0), window(1, 0.0, 20.0)]);
         assert_eq!(times.nth(0), Bounds { low: 0.0, high: 6.0 });

@@ -204,37 +204,35 @@ impl Entry {
     /// Returns why the experiment cannot run with this target over this link, although it applies to the target.
     pub fn hindrance(&self, kind: TargetKind, link: Link) -> Option<&'static str> {
         if self.resets && !kind.resets_on(link) {
-            return Some("the lab cannot start it anew beside its links");
+            return Some("the lab cannot restart this target on this link");
         }
         if self.swaps && link == Link::Replay {
-            return Some("nobody can give it another program while frames come from memory");
+            return Some("programs cannot be swapped while frames are replayed from memory");
         }
         if self.wants_hosts && link != Link::Veth {
-            return Some(
-                "no host with sockets of its own can stand at the ends of that link: give --link veth",
-            );
+            return Some("this link cannot connect hosts with sockets (hint: use --link veth)");
         }
         if self.wants_hosts && kind == TargetKind::Direct {
-            return Some("no host stands at the ends of a cable that leads to no target");
+            return Some("a cable without a target has no hosts at its ends");
         }
         if matches!(kind, TargetKind::Network(_)) {
             if self.inputs > 1 || self.is_meshed {
-                return Some("the way through a topology has one port to send into");
+                return Some("a path through a topology has one input port");
             }
             let is_about_one = self.is_module() && self.script.is_none() && !self.spans_path;
             if is_about_one || self.flows.is_some() {
-                return Some("it measures one switch: name that by --on");
+                return Some("the experiment measures one switch (hint: name it with --on)");
             }
         }
         let inputs = usize::from(self.inputs);
         if kind.ports().is_some_and(|ports| ports <= inputs) {
             return Some(match kind {
-                TargetKind::ProGfe(_) => "its program declares fewer ports than that needs",
-                _ => "it has fewer ports than that needs: name more in ports=",
+                TargetKind::ProGfe(_) => "its program declares too few ports for the experiment",
+                _ => "it has too few ports for the experiment (hint: add ports to ports=)",
             });
         }
         let has_one = link == Link::Replay || (link == Link::Memif && kind.is_dpdk());
-        (self.inputs > 1 && has_one).then_some("it has one port to send into")
+        (self.inputs > 1 && has_one).then_some("it has one input port")
     }
 
     /// Returns whether the experiment can run with this target over this link.
@@ -318,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_of_a_later_version_is_distinguished_from_a_wrong_name() {
+    fn a_wrong_name_is_unknown() {
         assert!(matches!(find("bianca2010"), Err(NameError::Unknown { .. })));
     }
 }

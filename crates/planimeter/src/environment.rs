@@ -1,7 +1,7 @@
 //! Machine of a run, as far as the system describes it.
 //!
-//! Source: RFC 2544 section 26 and RFC 8456 section 4.8, which require this with every result. Unknown values are
-//! absent.
+//! Source: RFC 2544 section 26 and RFC 8456 section 4.8, which require this with every result.
+//! Unknown values are absent.
 
 use std::ffi::OsString;
 use std::fs;
@@ -78,7 +78,8 @@ fn memory_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Returns the hypervisor's name if the firmware states it, "yes" if only the processor indicates one.
+/// Returns the hypervisor's name if the firmware states it, "yes" if only the processor indicates
+/// one.
 fn hypervisor(cpuinfo: &str) -> Option<String> {
     let flags = field(cpuinfo, "flags")?;
     if !flags.split_whitespace().any(|flag| flag == "hypervisor") {
@@ -94,8 +95,8 @@ pub fn inherited() -> Vec<(OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| name != STORE_VARIABLE).collect()
 }
 
-/// Returns the folder in which runs keep their sockets and processes, one for each user. It stays the same in a user
-/// namespace, in which the user has another id.
+/// Returns the folder in which runs keep their sockets and processes, one for each user. It stays
+/// the same in a user namespace, in which the user has another id.
 #[allow(clippy::disallowed_methods)]
 pub fn run_root() -> PathBuf {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();

@@ -1,8 +1,8 @@
 //! Fits a model of a switch to measured runs; `ours:model=FILE` replays the resulting file.
 //!
-//! Each number follows from what the switch did: the times of barrier replies and activations, batches, message
-//! rates and latencies. If two numbers explain the same observation, one of them gets all of it, and its source
-//! says so.
+//! Each number follows from what the switch did: the times of barrier replies and activations,
+//! batches, message rates and latencies. If two numbers explain the same observation, one of them
+//! gets all of it, and its source says so.
 //!
 //! Invariants:
 //!
@@ -43,7 +43,8 @@ pub struct Run {
     pub record: Record,
 }
 
-/// Runs for a model in which no measurable number is assumed: arguments of `planimeter run`, without `--on TARGET`.
+/// Runs for a model in which no measurable number is assumed: arguments of `planimeter run`,
+/// without `--on TARGET`.
 pub const WANTED: &[&str] = &[
     "rule-activation echo-delay control-rate stats-delay table-capacity packet-in forwarding-latency",
     "rule-activation --set deed=modify --set probes=before",
@@ -84,7 +85,7 @@ pub fn fit(runs: &[Run], target: &str, name: &str) -> Fit {
     let evidence = Evidence::new(runs, target);
     let mut sheet = Sheet::new(Model {
         name: name.into(),
-        about: format!("what was measured on {target}, fitted from {} run(s)", runs.len()),
+        about: format!("measurements of {target}, fitted to {} run(s)", runs.len()),
         ..Model::default()
     });
     let updates = updates::all(&evidence);

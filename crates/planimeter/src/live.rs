@@ -1,7 +1,8 @@
-//! Live view of a run: events, the state they add up to, and a file by which other processes follow the run.
+//! Live view of a run: events, the state they add up to, and a file that other processes read.
 //!
-//! Invariant: watchers never delay a measurement (docs/decisions/0035-who-watches-holds-nothing-back.md). The
-//! measuring thread puts events into bounded queues and never waits; events beyond the limit are counted and lost.
+//! Invariant: watchers never delay a measurement
+//! (docs/decisions/0035-live-views-never-delay-a-measurement.md). The measuring thread puts events into
+//! bounded queues and never waits; events beyond the limit are counted and lost.
 
 /// Events of a run.
 pub mod event;

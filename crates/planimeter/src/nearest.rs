@@ -1,7 +1,8 @@
-//! Suggestion of the known name that a wrong one most likely stands for.
+//! Suggestion of the known name that is most similar to an unknown one.
 //!
-//! Source: F. Damerau, "A technique for computer detection and correction of spelling errors" (1964), as optimal
-//! string alignment. Invariant: a name that differs in more than a third of its letters is not suggested.
+//! Source: F. Damerau, "A technique for computer detection and correction of spelling errors"
+//! (1964), as optimal string alignment. Invariant: a name that differs in more than a third of its
+//! letters is not suggested.
 
 /// Length limit of a compared name, in characters.
 const LETTERS_MAX: usize = 64;

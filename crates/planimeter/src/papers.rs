@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_claims_of_all_studies_are_parsed() {
+    fn built_in_claims_are_parsed() {
         let claims = claims().unwrap();
         let figures = ["fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "table1", "fig9", "fig10"];
         for item in figures {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn every_printed_row_of_a_study_is_parsed() {
+    fn every_printed_row_is_parsed() {
         for (item, text) in [("fig5", FIG5), ("table1", TABLE1)] {
             let found = published(Some(("bianco2010", item)));
             assert_eq!(found.len(), text.lines().count() - 1, "{item}");

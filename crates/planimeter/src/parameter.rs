@@ -1,7 +1,7 @@
 //! Parameters of a run (`--set KEY=VALUE`): names, ranges, units and defaults.
 //!
-//! Each assignment is parsed once; the error for an invalid key or value names the valid ones. Sizes include the
-//! frame check sequence, as in the standards: 64 is 60 bytes in memory.
+//! Each assignment is parsed once; the error for an invalid key or value names the valid ones.
+//! Sizes include the frame check sequence, as in the standards: 64 is 60 bytes in memory.
 
 /// Controller operations.
 pub mod control;
@@ -86,14 +86,15 @@ pub enum Table {
     Acl,
     /// Entries that push VLAN tags (tagging; OpenFlow by push_vlan).
     Tags,
-    /// One entry that matches both MAC addresses of the one flow; users cannot select this and the next two.
+    /// One entry that matches both MAC addresses of the one flow; users cannot select this and the
+    /// next two.
     Macs,
     /// One entry that matches the flow's IP addresses.
     Hosts,
     /// One entry that matches the flow's IP addresses, protocol and ports.
     Datagrams,
-    /// Networks to which an OpenFlow switch routes like a router: it sets both MAC addresses and the TTL. Users
-    /// cannot select this.
+    /// Networks to which an OpenFlow switch routes like a router: it sets both MAC addresses and
+    /// the TTL. Users cannot select this.
     Routed,
     /// Station behind each port; users cannot select this, because it requires specific traffic.
     Mesh,
@@ -156,8 +157,8 @@ pub struct Parameters {
     pub warmup_s: f64,
     /// Number of repeats of each trial.
     pub repeats: u32,
-    /// Whether targets alternate backwards in every second round (A B B A), so that drift of the machine affects
-    /// all alike.
+    /// Whether targets alternate backwards in every second round (A B B A), so that drift of the
+    /// machine affects all alike.
     pub alternating: bool,
     /// Table contents; `None` for the experiment's own.
     pub table: Option<Table>,
@@ -264,7 +265,7 @@ impl Parameters {
         let declared = shared::all().find(|declared| declared.key == key);
         let declared = declared.ok_or_else(|| ParameterError::UnknownKey {
             key: key.into(),
-            hint: "'planimeter list parameters' shows what there is".into(),
+            hint: "run 'planimeter list parameters'".into(),
         })?;
         self.assign(declared, value)
     }
@@ -312,7 +313,8 @@ impl Parameters {
         default.parse().expect("the default is a whole number")
     }
 
-    /// Returns the parameters for an experiment that takes these keys; other assignments do not affect it.
+    /// Returns the parameters for an experiment that takes these keys; other assignments do not
+    /// affect it.
     #[must_use]
     pub(crate) fn of(&self, taken: &[&'static str], own: Vec<&'static str>) -> Parameters {
         let plain = Parameters::at(self.effort);
@@ -390,7 +392,7 @@ impl Parameters {
 }
 
 impl Declared {
-    /// Checks whether a text is a valid value; the error names what is valid.
+    /// Checks whether a text is a valid value; the error lists valid values.
     fn check(&self, value: &str) -> Result<(), ParameterError> {
         match self.takes.admits(value.trim()) {
             true => Ok(()),
@@ -454,24 +456,25 @@ impl fmt::Display for ParameterError {
             ParameterError::NotAnAssignment(text) => {
                 write!(
                     f,
-                    "--set {text}: not KEY=VALUE (hint: write KEY=VALUE, such as --set seconds=2)"
+                    "--set {text}: invalid assignment (hint: use KEY=VALUE, such as --set \
+                     seconds=2)"
                 )
             }
             ParameterError::UnknownKey { key, hint } => {
-                write!(f, "--set {key}=...: there is no such parameter (hint: {hint})")
+                write!(f, "--set {key}=...: unknown parameter (hint: {hint})")
             }
             ParameterError::NotTaken { assignment, key, experiments, hint } => {
-                write!(f, "--set {assignment}: {experiments} does not take {key} (hint: {hint})")
+                write!(f, "--set {assignment}: {experiments} does not support {key} (hint: {hint})")
             }
             ParameterError::OneValue { assignment, key, experiment } => {
                 write!(
                     f,
-                    "--set {assignment}: {experiment} takes one value of {key} (hint: run it once for each value, as \
-                     steps of a plan)"
+                    "--set {assignment}: {experiment} supports one value of {key} (hint: run it \
+                     once for each value, as steps of a plan)"
                 )
             }
             ParameterError::BadValue { key, value, expected } => {
-                write!(f, "--set {key}={value}: takes {expected}")
+                write!(f, "--set {key}={value}: invalid value (hint: use {expected})")
             }
         }
     }

@@ -1,7 +1,8 @@
-//! Record of a proxied control channel as a run: counters and times, in a folder that reports are made from.
+//! Record of a proxied control channel as a run: counters and times, in a folder that reports are
+//! made from.
 //!
-//! Each switch is a target with one trial. Its values are a module's, named after the request. Invariant: a message
-//! type that did not occur has no value.
+//! Each switch is a target with one trial. Its values are a module's, named after the request.
+//! Invariant: a message type that did not occur has no value.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,8 @@ fn value(name: &str, value: f64, count: u64) -> Option<Measured> {
     Some(Measured { metric, value, resolution: None, bound: None, count })
 }
 
-/// Returns median, 99th percentile if there are enough times, and maximum, as `NAME_ns_p50` and so on.
+/// Returns median, 99th percentile if there are enough times, and maximum, as `NAME_ns_p50` and so
+/// on.
 fn times(name: &str, times: &Histogram) -> Vec<Measured> {
     let count = times.count();
     let of = |what: &str, ns: Option<u64>| value(&format!("{name}_ns_{what}"), ns? as f64, count);
@@ -136,7 +138,8 @@ pub fn measured(tally: &Tally, added: &Added) -> Vec<Measured> {
     found
 }
 
-/// Returns the prefix of a message type's values; types that both ends send are distinguished by sender.
+/// Returns the prefix of a message type's values; types that both ends send are distinguished by
+/// sender.
 fn word_of_message((sender, kind): Asked) -> String {
     let both = ["hello", "error", "echo_request", "echo_reply", "experimenter", "bundle_control"];
     let is_switch = sender == 1;
@@ -163,7 +166,10 @@ fn trial(id: u64, name: &str, tally: &Tally, done: &Proxied) -> Trial {
     };
     let mut notes = Vec::new();
     if tally.unfollowed > 0 {
-        notes.push(format!("{} requests were too many at once to be followed", tally.unfollowed));
+        notes.push(format!(
+            "{} requests were not tracked: too many were outstanding",
+            tally.unfollowed
+        ));
     }
     if tally.lost_bytes > 0 {
         notes.push(format!("{} bytes could not be delivered after a reset", tally.lost_bytes));
@@ -257,7 +263,7 @@ fn shows(trials: &[Trial]) -> Vec<Show> {
     let is_time = |name: &str| name.contains("_ns_");
     let mut shows = vec![
         show(
-            "From a request to its answer, and from flow-mods to the barrier's answer",
+            "Reply time of requests, and time from flow-mods to the barrier reply",
             of(&|name| name.ends_with("_ns_p50") && !is_error(name)),
             of(&|name| is_time(name) && !name.ends_with("_ns_p50") && !is_error(name)),
         ),
@@ -270,8 +276,8 @@ fn shows(trials: &[Trial]) -> Vec<Show> {
     ];
     shows.retain(|show| !show.drawn.is_empty());
     for (title, name) in [
-        ("From a barrier to its answer, by flow-mods before it", "barrier_ns"),
-        ("From the first flow-mod to the barrier's answer, by flow-mods", "update_ns"),
+        ("Barrier reply time by flow-mods before the barrier", "barrier_ns"),
+        ("Time from the first flow-mod to the barrier reply, by flow-mods", "update_ns"),
     ] {
         shows.push(Show { series: vec![name.into()], ..show(title, Vec::new(), Vec::new()) });
     }
@@ -329,13 +335,14 @@ pub fn record(done: &Proxied) -> Record {
             parameters: Default::default(),
             left_out: Default::default(),
             id: ID.into(),
-            title: "What passed between a controller and its switches".into(),
+            title: "Messages between a controller and its switches".into(),
             study: None,
             item: None,
             x_name: AXIS.into(),
             method: Some(
-                "Bytes are forwarded as they come; messages are dated when they are read, so that a round trip \
-                 is that of the switch and the way to it. What the proxy adds is measured over loopback before."
+                "The proxy forwards bytes as they arrive. It stamps messages when it reads them, \
+                 so that a round trip is that of the switch and its channel. The delay that the \
+                 proxy adds is measured over loopback first."
                     .into(),
             ),
             trials_of: None,

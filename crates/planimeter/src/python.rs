@@ -1,12 +1,13 @@
 //! Measurement modules in Python, which run without rebuilding the program.
 //!
-//! A script runs in a process of its own and exchanges lines of JSON over pipes (`python/planimeter/conversation.py`
-//! is the other end): events go to the process in batches, and commands come back. In real time the event loop
-//! continues while Python computes; in virtual time it waits, so that runs are repeatable. For the reason for a
-//! process, see `docs/decisions/0012-python-in-a-process.md`.
+//! A script runs in a separate process and exchanges lines of JSON over pipes
+//! (`python/planimeter/conversation.py` is the other end): events go to the process in batches, and
+//! commands come back. In real time the event loop continues while Python computes; in virtual time
+//! it waits, so that runs are repeatable. For the reason for a process, see
+//! `docs/decisions/0012-python-modules-run-in-a-separate-process.md`.
 //!
-//! Invariant: whatever a script does (raise, block, print, allocate, exit), the event loop continues, data so far is
-//! kept, and nothing of the process remains.
+//! Invariant: if a script raises, blocks, prints, allocates or exits, the event loop continues,
+//! earlier data remains, and nothing of the process remains.
 
 /// A script as an experiment.
 pub mod script;
@@ -32,7 +33,8 @@ use serde_json::Value;
 pub use message::{forms, told};
 pub use script::{Fault, Script};
 
-/// Parses the OpenFlow message in an object, in the notation of scripts; the error names what is wrong.
+/// Parses the OpenFlow message in an object, in the notation of scripts; the error states the
+/// cause.
 pub fn message(value: &Value) -> Result<Message, String> {
     message::read(value, &commands::Names::default(), Nanos(0))
 }

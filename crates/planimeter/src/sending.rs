@@ -1,4 +1,4 @@
-//! Sends new results of a run to a team store during the measurement, in a thread of its own.
+//! Sends new results of a run to a team store during the measurement, in a separate thread.
 //!
 //! Invariants:
 //! - The measuring thread only sets a flag and continues.
@@ -44,7 +44,7 @@ struct State {
     said: Vec<String>,
 }
 
-/// What the thread sends, and where.
+/// State of the thread: the run and its store.
 struct Work {
     address: Address,
     pushing: Pushing,
@@ -54,7 +54,8 @@ struct Work {
 }
 
 impl Sending {
-    /// Starts to send the run in a folder, under the store's name for it, in a thread that may run on these cores.
+    /// Starts to send the run in a folder, under the store's name for it, in a thread that may run
+    /// on these cores.
     pub fn begin(
         address: Address,
         (folder, name, origin): (&Path, &str, &str),
@@ -109,7 +110,7 @@ impl Work {
                 Ok(_) => {
                     failures = 0;
                     if state.trouble.take().is_some() {
-                        say(&mut state, format!("store {}: it answers again", self.address));
+                        say(&mut state, format!("store {}: connected again", self.address));
                     }
                 }
                 Err(error) => {
@@ -140,7 +141,8 @@ impl Work {
     /// Waits until there is data to send; returns `false` when the sender ends.
     fn waited(&self, failures: u32) -> bool {
         let mut state = lock(&self.shared.state);
-        // The first attempt comes after the shortest pause, so that a wrong password is reported early.
+        // The first attempt comes after the shortest pause, so that a wrong password is reported
+        // early.
         let pause = if failures == 0 {
             PAUSE
         } else {

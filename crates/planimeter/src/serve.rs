@@ -1,7 +1,7 @@
 //! Web interface for runs: shows active runs and stored runs, and starts new ones.
 //!
-//! The server is a process of its own that reads the files of runs, so that clients never delay a measurement
-//! (docs/decisions/0036-serve.md). Invariants:
+//! The server is a separate process that reads the files of runs, so that clients never delay a
+//! measurement (docs/decisions/0036-the-web-interface-is-a-separate-process.md). Invariants:
 //! - Every request requires the token.
 //! - Every queue, list and wait has a named limit, and a clear response beyond it.
 //! - Nothing outside the folder of runs is delivered.

@@ -421,7 +421,7 @@ pub fn mac_of(entry: u32) -> [u8; 6] {
 }
 
 fn mac(value: u64) -> [u8; 6] {
-    value.to_be_bytes()[2..].try_into().expect("six of eight bytes")
+    value.to_be_bytes()[2..].try_into().expect("the slice has six bytes")
 }
 
 #[cfg(test)]
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_traffic_of_a_chain_matches_its_wildcard_entries() {
+    fn half_of_the_traffic_of_a_chain_matches_wildcard_entries() {
         let (table, traffic) = (Table::Chain, Traffic::Random);
         let setup = Setup { table, entries: 1100, traffic, ..Setup::single(3) };
         assert_eq!((setup.wildcards(), setup.flows()), (100, 2000));
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_for_an_access_list_match_it_and_zipf_makes_few_frequent() {
+    fn frames_match_the_access_list_and_zipf_makes_few_frequent() {
         let setup = Setup { table: Table::Acl, entries: 50, ..Setup::single(3) };
         let rules = access_list(setup.style, setup.entries);
         let flows = |traffic| {
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_without_rules_vary() {
+    fn fields_without_a_match_vary() {
         let (table, traffic) = (Table::Wildcard, Traffic::Random);
         let setup = Setup { table, entries: 100, traffic, ..Setup::single(3) };
         let by_address = sent(&Setup { rules: Rules::Addresses, ..setup }, 20_000);

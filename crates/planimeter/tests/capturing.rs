@@ -193,7 +193,7 @@ fn an_interface_that_goes_down_ends_the_capture_with_a_valid_file() {
     place.namespace.netlink().unwrap().link_down(index).unwrap();
     let result: CommandResult = child.wait_with_output().unwrap().into();
     assert_eq!(result.code, Some(4), "{result:?}");
-    let words = "port 1: interface cable2 is down; what was captured before is kept";
+    let words = "port 1 failed: interface cable2 is down; earlier frames are kept";
     assert!(result.errors.contains(words), "{result:?}");
     assert_all(&place.path().join("out.pcap"));
 }

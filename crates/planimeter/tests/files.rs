@@ -155,7 +155,7 @@ fn a_damaged_input_file_is_reported_and_earlier_frames_are_forwarded() {
     assert!(read(&folder.0.join("out.pcap")) == frames[..2]);
     let result =
         planimeter(&folder.0, &["capture", "--port", "pcap:in.pcap", "--write", "all.pcap"]);
-    assert!(result.errors.contains("port 1: in.pcap: at byte"), "{}", result.errors);
+    assert!(result.errors.contains("port 1 failed: in.pcap: at byte"), "{}", result.errors);
     assert_eq!(result.code, Some(2));
     assert!(read(&folder.0.join("all.pcap")) == frames[..2]);
 }
@@ -265,7 +265,7 @@ fn invalid_commands_are_reported() {
             "--filter 2: character 1, \"src=10.0.0.1/8\"",
         ),
         (&["--filter-file", "filter"], "filter: line 3, character 6"),
-        (&["--filter-file", "nothing"], "nothing: cannot read"),
+        (&["--filter-file", "nothing"], "cannot read nothing: "),
         (&["--write", "nowhere/out.pcap"], "nowhere/out.pcap: No such file"),
         (&["--port", "pcap:words"], "words: at byte 0"),
         (&["--snap", "0"], "--snap"),
@@ -281,7 +281,7 @@ fn invalid_commands_are_reported() {
             "filter entry 2 (capture,dport=53) never decides: entry 1 (capture,any)",
         ),
         (["src=10.0.0.0/8", "drop,dport=53"], "decide differently"),
-        (["drop,sport=1", "drop,any"], "no filter entry captures anything"),
+        (["drop,sport=1", "drop,any"], "no filter entry captures frames"),
     ] {
         let all = [&port[..], &["--filter", filters[0], "--filter", filters[1]]].concat();
         let result = planimeter(&folder.0, &all);

@@ -823,7 +823,7 @@ fn doctor_cleans_up_after_a_killed_run() {
     assert!(removed[0].as_str().unwrap().ends_with(&folder), "{swept}");
     place.assert_clean(&before);
     let again = place.planimeter(&["doctor", "--clean"]);
-    assert!(again.output.contains("nothing was left"), "{}", again.output);
+    assert!(again.output.contains("no leftover resources"), "{}", again.output);
 }
 
 fn the_next_run_cleans_up_after_a_killed_run() {
@@ -1060,12 +1060,14 @@ fn a_capture_file_is_sent_over_veth() {
     let result: CommandResult = namespace.run(|| command.output()).unwrap().unwrap().into();
     assert_eq!(result.code, Some(0), "{}", result.errors);
     let lines: Vec<&str> = result.output.lines().collect();
-    for words in ["replay 1: 1998 frames", "2 passes, whole, 2 too long, 2 padded, 2 filled up"] {
+    for words in
+        ["replay 1: 1998 frames", "2 passes, whole, 2 too long, 2 padded, 2 truncated and filled"]
+    {
         assert!(lines[0].contains(words), "{words:?} is missing in: {}", lines[0]);
     }
     // Further frames of the kernel on a new link add to the count.
     let port = lines.iter().find(|line| line.starts_with("port 2")).unwrap();
-    let arrived = port.split_once(": ").unwrap().1.split(" out, ").nth(1).unwrap();
+    let arrived = port.split_once(": ").unwrap().1.split(" sent, ").nth(1).unwrap();
     let frames: u64 = arrived.split(' ').next().unwrap().parse().unwrap();
     assert!((1_998..2_020).contains(&frames), "{port}");
 }

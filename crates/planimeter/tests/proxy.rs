@@ -35,7 +35,7 @@ fn controller_and_switch_work_through_the_proxy_and_a_run_is_stored() {
     let mut reported = BufReader::new(proxy.0.stderr.take().unwrap());
     let mut line = String::new();
     reported.read_line(&mut line).unwrap();
-    assert!(line.starts_with("waiting for switches on punix:p.sock"), "{line}");
+    assert!(line.starts_with("listening for switches on punix:p.sock"), "{line}");
     // Such a port needs no peer.
     let port = "1=memif:port.sock,id=1,role=server";
     let words = ["switch", "--port", port, "--controller", "unix:p.sock", "--datapath-id", "0xbee"];
@@ -76,12 +76,12 @@ fn check(arguments: &[&str], word: &str) {
 
 #[test]
 fn two_sides_with_their_directions_are_required() {
-    check(&[], "two sides are needed");
-    check(&["--listen", "ptcp:0"], "two sides are needed");
+    check(&[], "two sides are required");
+    check(&["--listen", "ptcp:0"], "two sides are required");
     check(&["--listen", "tcp:127.0.0.1:1", "--switch", "tcp:127.0.0.1:2"], "not to listen on");
     check(&["--listen", "ptcp:0", "--switch", "x:1"], "--switch: address");
     let three = ["--listen", "ptcp:0", "--switch", "ptcp:0", "--controller", "ptcp:0"];
-    check(&three, "for the side that is not named");
+    check(&three, "cannot be combined");
     check(&["--listen", "pssl:0", "--switch", "tcp:127.0.0.1:2"], "certificate");
     let seconds = ["--listen", "ptcp:0", "--switch", "tcp:127.0.0.1:2", "--seconds=-1"];
     check(&seconds, "--seconds");
@@ -95,7 +95,7 @@ fn two_sides_with_their_directions_are_required() {
 fn a_model_is_fitted_only_to_runs_with_modules() {
     let folder = Folder::new();
     let none = planimeter(&folder.0, &["model", "fit", "nowhere"]);
-    assert!(none.code == Some(2) && none.errors.contains("give a run's folder"), "{none:?}");
+    assert!(none.code == Some(2) && none.errors.contains("use the folder of a run"), "{none:?}");
     let what = planimeter(&folder.0, &["model", "fit", "--what"]);
     assert!(what.output.contains("planimeter run rule-activation --set deed=modify"), "{what:?}");
     let set = ["--set", "rig=sim", "--set", "repeats=1", "--set", "seconds=0.01"];
@@ -107,18 +107,21 @@ fn a_model_is_fitted_only_to_runs_with_modules() {
     };
     let plain = run("forwarding-rate", &set);
     let result = planimeter(&folder.0, &["model", "fit", &plain]);
-    assert!(result.code == Some(2) && result.errors.contains("no module measured"), "{result:?}");
+    assert!(
+        result.code == Some(2) && result.errors.contains("no results of measurement modules"),
+        "{result:?}"
+    );
     let small =
         ["--set", "rules_count=10,20", "--set", "probes_pps=10000", "--set", "probes=before"];
     let run = run("rule-activation", &[&set[..4], &small].concat());
     let fitted = planimeter(&folder.0, &["model", "fit", &run, "--out", "m.toml"]);
     assert_eq!(fitted.code, Some(0), "{fitted:?}");
     assert!(fitted.errors.contains("--on ours:model=./m.toml"), "{fitted:?}");
-    assert!(fitted.errors.contains("is assumed: run "), "{fitted:?}");
+    assert!(fitted.errors.contains("is assumed (hint: run "), "{fitted:?}");
     let text = std::fs::read_to_string(folder.0.join("m.toml")).unwrap();
     assert!(text.contains("answers = { value = \"acting\", source = \"measured: "), "{text}");
     let twice = planimeter(&folder.0, &["model", "fit", &run, "--out", "m.toml"]);
     assert!(twice.code == Some(2) && twice.errors.contains("cannot write m.toml"), "{twice:?}");
     let other = planimeter(&folder.0, &["model", "fit", &run, "--target", "ovs"]);
-    assert!(other.code == Some(2) && other.errors.contains("there are: ours"), "{other:?}");
+    assert!(other.code == Some(2) && other.errors.contains("use one of ours"), "{other:?}");
 }

@@ -199,7 +199,7 @@ fn the_declarations_of_a_script_are_listed_and_checked() {
     let folder = Folder::new();
     let result = planimeter(&folder.0, &["list", EXAMPLE]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
-    let row = "--set rules_count=1 to 10000 rules, several by commas";
+    let row = "--set rules_count=1 to 10000 rules, comma-separated";
     assert!(
         result.output.contains("barrier_gap.py") && result.output.contains(row),
         "{}",
@@ -226,10 +226,10 @@ fn an_unusable_script_is_rejected_with_file_and_line() {
     let head = "from planimeter import *\nclass A(Module):\n";
     let default = format!("{head}    parameters = [Number('a', 0, 1, default=2)]\n");
     refused(&default, "wrong.py:3: ValueError: the default 2 of a is not within 0 to 1");
-    refused(&format!("{head}    axis = 'b'\n"), "its axis \"b\" is no parameter");
+    refused(&format!("{head} axis = 'b'\n"), "invalid axis \"b\"");
     refused(&format!("{head}    shows = [{{'title': 'x', 'drawn': ['gap']}}]\n"), "no unit");
     let result = planimeter(&folder.0, &["run", "nowhere.py", "--on", "ours"]);
-    assert_eq!((result.code, result.errors.contains("there is no such file")), (Some(2), true));
+    assert_eq!((result.code, result.errors.contains("no such file")), (Some(2), true));
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn a_module_that_blocks_ends_by_a_named_limit_with_its_position() {
          \x20   def timer(self, timer):\n        while True: pass\n",
     );
     let failed = module["ended"]["failed"].as_str().unwrap();
-    let wanted = "mine.py did not answer within 0.5 s (PYTHON_ANSWER)\n";
+    let wanted = "mine.py did not reply within 0.5 s (PYTHON_ANSWER)\n";
     assert!(failed.starts_with(wanted), "{failed}");
     assert!(failed.contains("mine.py\", line 11 in timer"), "{failed}");
     assert_eq!(value(&module, "kept_ns"), Some(7.0));
@@ -266,19 +266,16 @@ fn a_module_that_grows_exits_or_sends_invalid_data_is_reported() {
         ("all = []\n        while True: all.append(bytearray(1 << 20))", "MemoryError"),
         (
             "import os; print('gone', flush=True); os._exit(3)",
-            "mine.py ended before it was told to",
+            "mine.py exited before its end was requested",
         ),
         (
             "self.send({'type': 'flow_mod', 'prioriti': 1})",
-            "mine.py:7 says a message that cannot be: flow_mod has no \"prioriti\" here",
+            "mine.py:7: invalid message: flow_mod does not support \"prioriti\"",
         ),
         ("self.measured('gap', 1)", "has no unit in its name"),
-        ("self.prepare(id=1, rate_pps=1)", "mine.py:7 says a stream that cannot be"),
-        (
-            "self.watch('first')",
-            "mine.py:7 says what makes no sense: [\"watch\",\"first\",\"probes\"]",
-        ),
-        ("self.watch(0, 'proto=nothing')", "mine.py:7 says a filter that cannot be: "),
+        ("self.prepare(id=1, rate_pps=1)", "mine.py:7: invalid stream"),
+        ("self.watch('first')", "mine.py:7: invalid command: [\"watch\",\"first\",\"probes\"]"),
+        ("self.watch(0, 'proto=nothing')", "mine.py:7: invalid filter: "),
         ("raise SystemExit('enough')", "SystemExit: enough"),
     ] {
         let body = format!("    memory_mib = 64\n    def start(self, facts):\n        {body}\n");

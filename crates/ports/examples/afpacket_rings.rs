@@ -1,5 +1,6 @@
-//! Measures the basis of `docs/decisions/0002-afpacket-rings.md` on a veth pair: which receive ring
-//! delivers frames earliest and at the lowest cost, and which way of sending costs least.
+//! Measures the basis of `docs/decisions/0002-tpacket-v2-forwards-tpacket-v3-measures.md` on a veth
+//! pair: which receive ring delivers frames earliest and at the lowest cost, and which way of
+//! sending costs least.
 //!
 //! Run as root: `cargo run --release -p ports --example afpacket_rings`. It runs in its own network
 //! namespace. Costs are the tenth percentile over many short rounds of 64 frames, because other

@@ -8,7 +8,7 @@
 //! - A frame that the kernel merged from several is segmented again, if [`Options`] request it.
 //! - Frames sent through this interface are never received.
 //!
-//! `docs/decisions/0002-afpacket-rings.md` explains the choice of rings.
+//! `docs/decisions/0002-tpacket-v2-forwards-tpacket-v3-measures.md` explains the choice of rings.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 

@@ -3,7 +3,7 @@
 //! Contents: the verdict in plain words, then each figure with its numbers and the claims of the
 //! study. Frame accounting, tester, machine, all trials and the reproduction follow. The page
 //! contains a library that draws each figure when it becomes visible
-//! (`docs/decisions/0028-figures-that-wake.md`). Invariants:
+//! (`docs/decisions/0028-reports-contain-plotly-js.md`). Invariants:
 //!
 //! - The page loads no external resources.
 //! - The page has the same contents without scripts.

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_visible_pauses_are_no_batches_if_others_may_be_hidden() {
+    fn visible_pauses_are_no_batches_if_others_may_be_hidden() {
         // Windows differ: every third pause is visible, and the others may be as long.
         let mut windows = Vec::new();
         for batch in 0..30u32 {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn evenly_spaced_rules_are_even_or_batches_of_one() {
+    fn consecutive_entries_are_even_and_separate_ones_are_batches_of_one() {
         let ends: Vec<f64> = (1..200).map(|rule| f64::from(rule) * 100.0).collect();
         assert_eq!(times(&ends, 150.0).grouping(), Grouping::Even);
         assert_eq!(times(&ends, 20.0).batches().unwrap().size(), (1.0, 0.0));

@@ -121,7 +121,7 @@ mod tests {
     use super::super::tests::times;
 
     #[test]
-    fn tau_uses_resolved_pairs_and_its_error_includes_the_others() {
+    fn tau_covers_resolved_pairs_and_its_error_the_others() {
         assert_eq!(times(&[10.0, 20.0, 30.0], 2.0).order().unwrap().tau(), 1.0);
         assert_eq!(times(&[30.0, 20.0, 10.0], 2.0).order().unwrap().tau(), -1.0);
         let mixed = times(&[10.0, 30.0, 20.0], 2.0).order().unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_differs_from_the_send_order_only_if_the_data_show_it() {
+    fn a_rank_differs_from_the_send_position_only_if_the_data_show_it() {
         let nearest = |ends: &[f64], width| -> Vec<usize> {
             times(ends, width).ranks().iter().map(|(_, rank)| rank.nearest()).collect()
         };

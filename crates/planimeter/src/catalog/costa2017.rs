@@ -11,9 +11,9 @@ use crate::target::name::TargetKind;
 /// Common fields of round trips.
 const ROUND_TRIP: Entry = Entry {
     axis: matching::AXIS,
-    method: "Rules for both ways are there before; a client sends UDP packets one at a time, a server returns \
-             each, and the round-trip time of every packet is taken, by the same clock on both ports of the \
-             tester.",
+    method: "Flow entries for both directions are installed in advance. A client sends UDP packets \
+             one by one, and a server returns each. The tester measures the round-trip time of \
+             every packet with one clock for both of its ports.",
     technologies: FORWARDERS,
     ..WORKLOAD
 };
@@ -29,8 +29,9 @@ const TYPES: Entry = Entry {
 /// Common fields of items about statistics, which share one set of trials.
 const STATISTICS: Entry = Entry {
     axis: filling::AXIS,
-    method: "Flow and port statistics are asked for every second, over one rule and over a table filled to 90 % of \
-             what fits, while frames of the first rule run at 1 MB/s and then at the most.",
+    method: "The tester requests flow and port statistics every second, over one entry and over a \
+             table filled to 90 % of its capacity. Frames of the first entry run at 1 MB/s, then \
+             at the highest rate of link and tester.",
     build: statistics::method,
     technologies: OPENFLOW,
     parameters: statistics::PARAMETERS,
@@ -42,11 +43,11 @@ const STATISTICS: Entry = Entry {
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "costa2017/table1",
-        title: "What the switches say of themselves",
+        title: "Description of the switches",
         paper: Some(("costa2017", "table1")),
         axis: describing::AXIS,
-        method: "Features, description and ports are asked for, and a connection is made for each version of \
-                 OpenFlow; what has no OpenFlow is asked nothing.",
+        method: "The tester requests features, description and ports, and opens one connection for \
+                 each OpenFlow version. Targets without OpenFlow get no requests.",
         build: describing::method,
         parameters: describing::PARAMETERS,
         shows: describing::SHOWS,
@@ -54,7 +55,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "costa2017/table3",
-        title: "Round-trip time by type of match",
+        title: "Round-trip time by match type",
         paper: Some(("costa2017", "table3")),
         shares_trials_of: None,
         shows: matching::DELAYS,
@@ -62,17 +63,18 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "costa2017/table2",
-        title: "Types of match that the target has",
+        title: "Supported match types",
         paper: Some(("costa2017", "table2")),
         shows: matching::TAKEN,
         ..TYPES
     },
     Entry {
         id: "costa2017/sockets",
-        title: "Client and server as the tester's ports and as programs with sockets",
+        title: "Round-trip time with tester ports and with socket programs",
         paper: Some(("costa2017", "sockets")),
-        method: "The same rules and headers, in turns: packets of the tester's ports, and of a client and a server on \
-                 hosts with sockets of their own, one at a time; what hosts take is the difference.",
+        method: "The tester's ports and two programs with sockets send the same packets over the \
+                 same entries, alternately and one by one. The programs run on separate hosts. The \
+                 difference is the time that the hosts add.",
         build: sockets::method,
         parameters: sockets::PARAMETERS,
         shows: sockets::SHOWS,
@@ -81,21 +83,21 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "costa2017/fig2",
-        title: "Distribution of delays with a match by IP",
+        title: "Distribution of round-trip times with an IP match",
         paper: Some(("costa2017", "fig2")),
         shows: matching::IP,
         ..TYPES
     },
     Entry {
         id: "costa2017/fig3",
-        title: "Distribution of delays with an exact match",
+        title: "Distribution of round-trip times with an exact match",
         paper: Some(("costa2017", "fig3")),
         shows: matching::EXACT,
         ..TYPES
     },
     Entry {
         id: "costa2017/fig4",
-        title: "Delays with an exact match by packet size",
+        title: "Round-trip time with an exact match by packet size",
         paper: Some(("costa2017", "fig4")),
         build: matching::sizes,
         parameters: matching::BY_SIZE,
@@ -111,7 +113,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "costa2017/fig6",
-        title: "OpenFlow mode against legacy mode",
+        title: "Round-trip time in OpenFlow mode and in legacy mode",
         paper: Some(("costa2017", "fig6")),
         build: modes::method,
         companions: &[
@@ -125,11 +127,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "costa2017/table4",
-        title: "Rules that fit, in OpenFlow mode and in legacy mode",
+        title: "Table capacity in OpenFlow mode and in legacy mode",
         paper: Some(("costa2017", "table4")),
-        method: "Rules are put in until the switch refuses one or a bound is reached, and looked for in the data \
-                 plane; bridges learn stations until one is not found again; routers get fewer routes until a \
-                 frame to each is forwarded.",
+        method: "The controller adds entries until the switch rejects one or a limit is reached; \
+                 probes then verify the entries in the data plane. Bridges learn stations until \
+                 one is missing. Routers get fewer routes until each route forwards its frame.",
         build: capacity::method,
         parameters: capacity::PARAMETERS,
         shows: capacity::SHOWS,
@@ -139,11 +141,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "costa2017/table5",
-        title: "Round-trip time with one rule and with a full table",
+        title: "Round-trip time with one entry and with a full table",
         paper: Some(("costa2017", "table5")),
         axis: filling::AXIS,
-        method: "Rules are put in until the switch refuses one or a bound is reached, those for both ways last; \
-                 round-trip times then stand beside those with these rules alone.",
+        method: "The controller adds entries until the switch rejects one or a limit is reached; \
+                 the entries of both directions come last. The round-trip times are compared with \
+                 those of these entries alone.",
         build: filling::method,
         technologies: OPENFLOW,
         parameters: filling::PARAMETERS,
@@ -152,10 +155,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "costa2017/table6",
-        title: "Round-trip time with header rewrites, and whether they are done",
+        title: "Round-trip time and correctness of header rewrites",
         paper: Some(("costa2017", "table6")),
-        method: "The rules of both ways rewrite a field; packets are compared byte by byte with what they ought \
-                 to be, and their round-trip times are taken.",
+        method: "The entries of both directions rewrite a field. Client and server compare the \
+                 packets with the expected ones byte by byte, and the tester measures the \
+                 round-trip times.",
         build: rewriting::method,
         technologies: OPENFLOW,
         parameters: rewriting::PARAMETERS,
@@ -164,7 +168,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "costa2017/table7",
-        title: "Delay of flow statistics",
+        title: "Flow statistics reply time",
         paper: Some(("costa2017", "table7")),
         shares_trials_of: None,
         shows: statistics::FLOWS,
@@ -172,46 +176,46 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "costa2017/table8",
-        title: "Delay of port statistics",
+        title: "Port statistics reply time",
         paper: Some(("costa2017", "table8")),
         shows: statistics::PORTS,
         ..STATISTICS
     },
     Entry {
         id: "costa2017/fig7",
-        title: "Flow statistics over one rule under heavy load",
+        title: "Flow statistics reply time over one entry under heavy load",
         paper: Some(("costa2017", "fig7")),
         shows: statistics::FLOWS_ONE,
         ..STATISTICS
     },
     Entry {
         id: "costa2017/fig8",
-        title: "Flow statistics over a nearly full table under heavy load",
+        title: "Flow statistics reply time over a nearly full table under heavy load",
         paper: Some(("costa2017", "fig8")),
         shows: statistics::FLOWS_FULL,
         ..STATISTICS
     },
     Entry {
         id: "costa2017/fig9",
-        title: "Port statistics over one rule under heavy load",
+        title: "Port statistics reply time over one entry under heavy load",
         paper: Some(("costa2017", "fig9")),
         shows: statistics::PORTS_ONE,
         ..STATISTICS
     },
     Entry {
         id: "costa2017/fig10",
-        title: "Port statistics over a nearly full table under heavy load",
+        title: "Port statistics reply time over a nearly full table under heavy load",
         paper: Some(("costa2017", "fig10")),
         shows: statistics::PORTS_FULL,
         ..STATISTICS
     },
     Entry {
         id: "costa2017/messages",
-        title: "Control messages a second, and what becomes of the target near that and beyond",
+        title: "Control message rate, and stability near and above it",
         paper: Some(("costa2017", "messages")),
         axis: endurance::AXIS,
-        method: "64 messages are under way until it is known how many are done in a second; then they come at 90 % of \
-                 that whatever is done, and at 120 %.",
+        method: "64 outstanding messages give the message rate of the switch. Messages then come \
+                 at 90 % and at 120 % of that rate, independent of replies.",
         build: endurance::method,
         technologies: OPENFLOW,
         parameters: endurance::PARAMETERS,
@@ -220,7 +224,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "costa2017/discussion",
-        title: "Where the target stands among the study's switches",
+        title: "Comparison of the target with the switches of the study",
         paper: Some(("costa2017", "discussion")),
         ..TYPES
     },

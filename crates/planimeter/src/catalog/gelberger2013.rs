@@ -17,9 +17,9 @@ const TAGGED: &[Technology] = &[Technology::OpenFlow, Technology::Tagging];
 
 /// Common fields of figures about TCP connections.
 const TCP: Entry = Entry {
-    method: "A program on a host at one end of the target sends to another at the other end over one connection by TCP \
-             (iperf3, CUBIC), both with the window that is asked for; what was received, what was sent again, which \
-             timers ran out and which window was offered are told.",
+    method: "A program on a host at one end of the target sends over one TCP connection (iperf3, \
+             CUBIC) to a program at the other end. Both use the requested window. The programs \
+             report received bytes, retransmissions, expired timers and the offered window.",
     technologies: ALL,
     parameters: tcp::PARAMETERS,
     shared: &[&[shared::SECONDS]],
@@ -30,8 +30,8 @@ const TCP: Entry = Entry {
 /// Common fields of figures about frame delay.
 const DELAYS: Entry = Entry {
     axis: latency::AXIS,
-    method: "One flow of frames that carry their send times and are stamped when they come back, at a rate that every \
-             target carries, for each workload that the target can do.",
+    method: "One flow runs at a rate that every target carries, for each workload that the target \
+             supports. Every frame carries its send time, and its arrival is time-stamped.",
     technologies: ALL,
     parameters: latency::PARAMETERS,
     shared: TRIALS_OVER_OWN,
@@ -43,11 +43,11 @@ const DELAYS: Entry = Entry {
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "gelberger2013/fig3",
-        title: "Bridges as code and as programs: latency and rate by frame size",
+        title: "Latency and rate of native and programmed bridges by frame size",
         paper: Some(("gelberger2013", "fig3")),
         axis: latency::AXIS,
-        method: "At each frame size full nominal load, for the rate, and a rate that every target carries, for the \
-                 latency of stamped frames.",
+        method: "At each frame size, a trial at full nominal load gives the rate. A trial at a \
+                 rate that every target carries gives the latency of time-stamped frames.",
         build: bridging::method,
         technologies: BRIDGES,
         parameters: bridging::PARAMETERS,
@@ -57,7 +57,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "gelberger2013/fig4",
-        title: "Throughput of TCP by window",
+        title: "TCP throughput by window",
         paper: Some(("gelberger2013", "fig4")),
         axis: tcp::WINDOW_AXIS,
         build: tcp::by_window,
@@ -82,7 +82,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "gelberger2013/fig7",
-        title: "Throughput of TCP by frame size",
+        title: "TCP throughput by frame size",
         paper: Some(("gelberger2013", "fig7")),
         axis: tcp::FRAME_AXIS,
         build: tcp::by_frame,
@@ -100,11 +100,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "gelberger2013/offload",
-        title: "Learning, inspection and OAM, done by the element or by its controller",
+        title: "Learning, inspection and OAM in the element or in its controller",
         paper: Some(("gelberger2013", "offload")),
         axis: latency::AXIS,
-        method: "A switch tells its controller of every frame, which answers with a packet-out; targets that can do the \
-                 same themselves get the same frames. Slowly for delays, then in steps for the highest rate.",
+        method: "An OpenFlow switch sends a packet-in for every frame, and its controller replies \
+                 with a packet-out. Targets that do this work themselves get the same frames. \
+                 Frames at a low rate give the delays; steps give the highest rate.",
         build: offload::method,
         technologies: OFFLOADED,
         parameters: offload::PARAMETERS,
@@ -113,10 +114,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "gelberger2013/discussion",
-        title: "Whether the richer costs more, all workloads side by side",
+        title: "Forwarding rate by workload",
         paper: Some(("gelberger2013", "discussion")),
         axis: rate::AXIS,
-        method: "Full nominal load of one flow for each workload that a target can do, in frames of three sizes.",
+        method: "One flow at full nominal load for each workload that the target supports, at \
+                 three frame sizes.",
         build: rate::method,
         shows: rate::SHOWS,
         parameters: rate::PARAMETERS,

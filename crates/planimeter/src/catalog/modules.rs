@@ -7,10 +7,11 @@ use crate::experiments::modules::{update_rate, updates};
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "rule-activation",
-        title: "How long rules take to act, and what the barrier's answer is worth",
+        title: "Rule activation delay, and reliability of the barrier reply",
         axis: updates::AXIS,
-        method: "Rules are added, changed or deleted at once with a barrier behind them, while probes visit \
-                 each in turn; the port at which a probe comes back says whether its rule acts.",
+        method: "The controller adds, modifies or deletes many entries in one update, followed by \
+                 a barrier request. Probes visit each entry in turn; the port at which a probe \
+                 returns shows whether its entry is active.",
         build: updates::method,
         technologies: OPENFLOW,
         parameters: &updates::PARAMETERS,
@@ -19,10 +20,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "update-rate",
-        title: "How many rules a second are changed",
+        title: "Flow entry update rate",
         axis: update_rate::AXIS,
-        method: "Rules are added, changed or deleted in batches with a barrier behind each, so many batches under way, \
-                 in tables that are more or less full.",
+        method: "The controller adds, modifies or deletes entries in batches, each followed by a \
+                 barrier request, with a fixed number of outstanding batches. A share of the table \
+                 is filled in advance.",
         build: update_rate::method,
         technologies: OPENFLOW,
         parameters: update_rate::PARAMETERS,

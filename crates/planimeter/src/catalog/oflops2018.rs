@@ -11,8 +11,8 @@ const ITEM: Entry = Entry { technologies: OPENFLOW, ..WORKLOAD };
 /// Common fields of items about latency by packet size.
 const FORWARDING: Entry = Entry {
     axis: forwarding::AXIS,
-    method: "One flow over one entry at 100 Mbit/s and at the nominal link's full rate, every frame stamped \
-             when it leaves and when it comes back.",
+    method: "One flow over one entry at 100 Mbit/s and at the full rate of the nominal link. Every \
+             frame is time-stamped when it leaves and when it returns.",
     build: forwarding::method,
     parameters: forwarding::PARAMETERS,
     shared: TRIALS_OVER,
@@ -23,8 +23,9 @@ const FORWARDING: Entry = Entry {
 /// Common fields of items about changing flow entries.
 const RULES: Entry = Entry {
     axis: updates::AXIS,
-    method: "Rules of rising priority are changed at once with a barrier behind them, while probes visit \
-             each in turn; the port at which a probe comes back says whether its rule acts.",
+    method: "The controller adds or modifies entries of rising priority in one update, followed by \
+             a barrier request. Probes visit each entry in turn; the port at which a probe returns \
+             shows whether its entry is active.",
     build: rules::inserted,
     parameters: &rules::INSERTED,
     shows: rules::PLANES,
@@ -51,8 +52,9 @@ pub(super) const ENTRIES: &[Entry] = &[
         title: "Extra latency of a layer-4 port rewrite",
         paper: Some(("oflops2018", "fig6c")),
         axis: acting::BYTES_AXIS,
-        method: "A rule that rewrites the UDP port stands beside one that only sends the like frames on; \
-                 frames of one stream visit both in turn, and are compared to their last byte.",
+        method: "One entry rewrites the UDP port, another only outputs frames of the same kind. \
+                 Frames of one stream visit both alternately. Every output frame is compared with \
+                 the expected frame to its last byte.",
         build: rewriting::method,
         parameters: rewriting::PARAMETERS,
         shows: rewriting::SHOWS,
@@ -69,7 +71,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "oflops2018/fig7a",
-        title: "Modifying rules: control plane against data plane",
+        title: "Rule modification delay: control plane and data plane",
         paper: Some(("oflops2018", "fig7a")),
         build: rules::modified,
         parameters: &rules::MODIFIED,
@@ -77,20 +79,20 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "oflops2018/fig7b",
-        title: "Inserting rules: control plane against data plane",
+        title: "Rule insertion delay: control plane and data plane",
         paper: Some(("oflops2018", "fig7b")),
         ..RULES
     },
     Entry {
         id: "oflops2018/fig7c",
-        title: "Inserting rules into software",
+        title: "Rule insertion delay of software switches",
         paper: Some(("oflops2018", "fig7c")),
         shares_trials_of: Some("oflops2018/fig7b"),
         ..RULES
     },
     Entry {
         id: "oflops2018/fig8a",
-        title: "Rules that act over time",
+        title: "Active rules over time",
         paper: Some(("oflops2018", "fig8a")),
         build: rules::thousand,
         parameters: &rules::THOUSAND,
@@ -99,7 +101,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "oflops2018/fig8b",
-        title: "Order in which rules come to act",
+        title: "Rule activation order",
         paper: Some(("oflops2018", "fig8b")),
         build: rules::thousand,
         parameters: &rules::THOUSAND,

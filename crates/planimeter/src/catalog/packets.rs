@@ -9,10 +9,11 @@ use crate::experiments::modules::{
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "packet-in",
-        title: "Frames for the controller: how long they take, and how many a second",
+        title: "Packet-in delay and rate",
         axis: packets::AXIS,
-        method: "A rule below all others sends frames to the controller. First they come slowly, for delays, then \
-                 in steps, for the loss-free and the highest rate; by frame size and by how much of a frame is told.",
+        method: "A table-miss entry sends frames to the controller. Frames at a low rate give the \
+                 delays; steps give the loss-free and the highest rate. The axes are the frame \
+                 size and whether a packet-in contains the whole frame.",
         build: packets::packet_in,
         technologies: OPENFLOW,
         parameters: packets::IN,
@@ -21,10 +22,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "packet-out",
-        title: "Frames from the controller: how long they take to a port, and how many a second",
+        title: "Packet-out delay and rate",
         axis: packet_out::AXIS,
-        method: "Signed frames in packet-outs, first slowly, for delays from the socket to the port, then in steps, \
-                 for the loss-free and the highest rate; by frame size.",
+        method: "The controller sends signed frames in packet-outs, by frame size. Frames at a low \
+                 rate give the delays from the socket to the port; steps give the loss-free and \
+                 the highest rate.",
         build: packet_out::method,
         technologies: OPENFLOW,
         parameters: packet_out::PARAMETERS,
@@ -33,10 +35,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "packet-in-out",
-        title: "Frames through the controller and back: round trip, and how many a second",
+        title: "Round-trip time and rate of frames through the controller",
         axis: packets::AXIS,
-        method: "Each packet-in is answered at once by a packet-out of its frame; from the frame's leaving the tester \
-                 until it comes back, with the tester's own time beside.",
+        method: "The controller replies to each packet-in immediately with a packet-out of its \
+                 frame. A round trip begins when the frame leaves the tester and ends when it \
+                 returns. The reply time of the tester is reported too.",
         build: packets::packet_in_out,
         technologies: OPENFLOW,
         parameters: packets::IN_OUT,
@@ -45,10 +48,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "reactive-setup",
-        title: "Flows set up on demand: first frame in to first frame out, and how many a second",
+        title: "Reactive flow setup delay and rate",
         axis: packets::AXIS,
-        method: "Each frame is of a new flow; its packet-in is answered at once by an exact rule for it, and the kept \
-                 frame or a packet-out. The tester's own time is told beside.",
+        method: "Each frame belongs to a new flow. The controller replies to its packet-in \
+                 immediately: it adds an exact-match entry, and releases the buffered frame or \
+                 sends a packet-out. The reply time of the tester is reported too.",
         build: packets::reactive_setup,
         technologies: OPENFLOW,
         parameters: packets::SETUP,
@@ -57,10 +61,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "echo-delay",
-        title: "Echo delay, at rest and at work",
+        title: "Echo delay, idle and under load",
         axis: echo_delay::AXIS,
-        method: "Echo requests at an even pace, each timed from the socket to its answer, while nothing else happens, \
-                 while frames are forwarded, and while rules change on the same connection; by payload.",
+        method: "The controller sends echo requests at a constant rate, by payload size. The delay \
+                 is from the socket to the echo reply: while the switch is idle, while it forwards \
+                 frames, and while entries change on the same connection.",
         build: echo_delay::method,
         technologies: OPENFLOW,
         parameters: echo_delay::PARAMETERS,
@@ -69,10 +74,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "error-delay",
-        title: "How long the switch takes to refuse a flow-mod, against a barrier behind it",
+        title: "Error delay of invalid flow-mods, compared with the barrier reply",
         axis: error_delay::AXIS,
-        method: "A flow-mod with a wrong port, table or action, alone or behind many that can be done, and a barrier \
-                 behind it; from its first byte sent until its error and the barrier's answer are read.",
+        method: "The controller sends a flow-mod with an invalid port, table or action, alone or \
+                 after many valid ones, followed by a barrier request. The delays are from its \
+                 first byte sent until its error and the barrier reply are read.",
         build: error_delay::method,
         technologies: OPENFLOW,
         parameters: error_delay::PARAMETERS,
@@ -81,10 +87,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "control-rate",
-        title: "Control messages a second: echoes, barriers, flow-mods, packet-outs, statistics",
+        title: "Control message rate: echoes, barriers, flow-mods, packet-outs, statistics",
         axis: control_rate::AXIS,
-        method: "Closed loop by how many are under way, and open loop in steps, for the loss-free and the highest \
-                 rate; a message is done when its answer, or that of the barrier behind it, was read.",
+        method: "In the closed loop, a fixed number of messages is outstanding. In the open loop, \
+                 steps give the loss-free and the highest rate. A message is complete when its \
+                 reply, or the reply to the barrier request after it, was read.",
         build: control_rate::method,
         technologies: OPENFLOW,
         parameters: control_rate::PARAMETERS,
@@ -93,10 +100,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "abuse",
-        title: "What malformed and flooding input costs everybody else",
+        title: "Impact of malformed and flooding input on another controller",
         axis: abuse::AXIS,
-        method: "One controller asks for echoes and adds rules that probes show at work; a second one sends messages \
-                 of which a share is malformed, or a flood, or frames without a rule flood both; abused over quiet.",
+        method: "One controller sends echo requests and adds entries; probes show when these \
+                 become active. A second controller sends messages, a share of them malformed, or \
+                 a flood; or frames without an entry flood both. The results are ratios of the \
+                 period with abuse to the quiet period.",
         build: abuse::method,
         technologies: OPENFLOW,
         parameters: abuse::PARAMETERS,

@@ -11,10 +11,11 @@ use crate::parameter::shared;
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "update-transient",
-        title: "How frames are treated while rules are changed",
+        title: "Frame forwarding during rule updates",
         axis: updates::AXIS,
-        method: "Rules that send frames back are changed to send them on while probes visit each in turn: \
-                 each frame was treated by the old rule, the new one, none or both.",
+        method: "Entries that send frames back change to forward them, while probes visit each in \
+                 turn. The ports at which a probe arrives show whether the old entry, the new one, \
+                 none or both applied.",
         build: update_transient::method,
         technologies: OPENFLOW,
         parameters: update_transient::PARAMETERS,
@@ -23,10 +24,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "blackhole",
-        title: "How long flows go on after their rules were turned to drop",
+        title: "Forwarding after a change to drop",
         axis: updates::AXIS,
-        method: "Rules that send frames on are changed to drop them, or deleted from above one that does, \
-                 while probes visit each in turn: frames that still come out have leaked.",
+        method: "Entries that forward frames change to drop, or are deleted above an entry that \
+                 drops, while probes visit each in turn. Probes that still arrive have leaked.",
         build: blackhole::method,
         technologies: OPENFLOW,
         parameters: blackhole::PARAMETERS,
@@ -35,11 +36,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "path-setup",
-        title: "How long flows over several switches take to be set up, and what becomes of frames meanwhile",
+        title: "Path setup delay and frame loss over several switches",
         axis: path_setup::AXIS,
-        method: "Probes visit each flow in turn while its rules are sent to every switch on the way, at once or \
-                 one behind the other's barrier: a probe comes out at the far end, or to the controller from \
-                 the switch that did not know it.",
+        method: "Probes visit each flow in turn while its entries go to every switch of the path: \
+                 to all at the same time, or switch by switch, each after the barrier reply of the \
+                 one before. A probe leaves at the far end, or arrives in a packet-in from the \
+                 switch without its entry.",
         build: path_setup::method,
         technologies: OPENFLOW,
         spans_path: true,
@@ -49,10 +51,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "forwarding-latency",
-        title: "Latency of frames through rules, by size and rate",
+        title: "Forwarding latency by frame size and rate",
         axis: forwarding::BYTES_AXIS,
-        method: "A load of one size runs through rules at a low and at a high rate; of some of its frames, \
-                 evenly spread, the latency is taken.",
+        method: "A load of one frame size runs through entries at a low and at a high rate. Evenly \
+                 spread probes give the latency.",
         build: forwarding::latency,
         technologies: OPENFLOW,
         spans_path: true,
@@ -63,10 +65,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "queue-delay",
-        title: "Latency and loss through one rule, by rate",
+        title: "Queue delay and frame loss by rate",
         axis: forwarding::RATE_AXIS,
-        method: "Frames run through one rule, or one queue, at each rate; of some, evenly spread, the \
-                 latency is taken, and all are counted.",
+        method: "Frames run through one entry, or one queue, at each rate. Evenly spread probes \
+                 give the latency; port counters give the loss.",
         build: forwarding::queue_delay,
         technologies: OPENFLOW,
         spans_path: true,
@@ -77,10 +79,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "table-lookup",
-        title: "Latency by number of rules in the table",
+        title: "Table lookup latency by number of entries",
         axis: forwarding::RULES_AXIS,
-        method: "The table is filled with exact or wildcard rules, and probes visit the first, the last and \
-                 some rule in turn.",
+        method: "The table holds exact or wildcard entries. Probes visit the first, the last and a \
+                 random entry in turn.",
         build: forwarding::table_lookup,
         technologies: OPENFLOW,
         spans_path: true,
@@ -91,10 +93,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "action-delay",
-        title: "Extra latency of each action, and whether it is done",
+        title: "Extra latency and correctness of each action",
         axis: acting::BYTES_AXIS,
-        method: "Each action has a rule of its own beside one that only sends the like frames on; probes visit \
-                 them in turn, and are compared byte by byte with what they ought to be.",
+        method: "Each action has its own entry, and another entry only outputs frames of the same \
+                 kind. Probes visit them in turn. Every output frame is compared with the expected \
+                 frame byte by byte.",
         build: acting::delay,
         technologies: OPENFLOW,
         parameters: acting::DELAY,
@@ -104,10 +107,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "action-scalability",
-        title: "Extra latency of lists of actions",
+        title: "Extra latency of action lists",
         axis: acting::LENGTH_AXIS,
-        method: "A rule with so many rewrites stands beside one that only sends frames on; probes visit both \
-                 in turn, and are compared byte by byte with what they ought to be.",
+        method: "One entry has the given number of rewrites, another only outputs frames. Probes \
+                 visit both in turn. Every output frame is compared with the expected frame byte \
+                 by byte.",
         build: acting::scalability,
         technologies: OPENFLOW,
         parameters: acting::SCALABILITY,
@@ -117,10 +121,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "header-rewrite",
-        title: "Latency of rewriting each field, and whether it is done",
+        title: "Latency and correctness of header rewrites by field",
         axis: acting::BYTES_AXIS,
-        method: "Each field that can be set is set by a rule of its own beside one that only sends the like \
-                 frames on; probes visit them in turn, and are compared byte by byte.",
+        method: "Each field that can be set has its own entry, and another entry only outputs \
+                 frames of the same kind. Probes visit them in turn. Every output frame is \
+                 compared with the expected frame byte by byte.",
         build: acting::rewrite,
         technologies: OPENFLOW,
         parameters: acting::DELAY,
@@ -130,10 +135,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "match-tuples",
-        title: "Which combinations of match fields are accepted and matched as they should be",
+        title: "Support and correctness of match field combinations",
         axis: match_tuples::AXIS,
-        method: "For each combination of fields one rule is put in, and frames that have all its values and \
-                 frames that differ in one of them show by their port whether they match.",
+        method: "One entry is installed for each combination of fields. Some frames have all of \
+                 its values, others differ in one. The port at which they return shows whether \
+                 they matched.",
         build: match_tuples::method,
         technologies: OPENFLOW,
         parameters: match_tuples::PARAMETERS,
@@ -142,10 +148,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "table-capacity",
-        title: "How many rules a switch takes, and whether each is at work",
+        title: "Flow table capacity, and activation of each entry",
         axis: table_capacity::AXIS,
-        method: "Rules are added in batches with a barrier behind each until one is refused or a bound is reached; \
-                 then probes visit each and show by their port whether it acts.",
+        method: "The controller adds entries in batches, each followed by a barrier request, until \
+                 the switch rejects one or a limit is reached. Probes then visit the entries; the \
+                 port at which a probe returns shows whether its entry is active.",
         build: table_capacity::method,
         technologies: OPENFLOW,
         parameters: table_capacity::PARAMETERS,

@@ -10,10 +10,11 @@ use crate::experiments::modules::{
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "stats-delay",
-        title: "How long statistics take",
+        title: "Statistics reply time",
         axis: stats_delay::AXIS,
-        method: "Flow, aggregate, table, port, queue, group and meter statistics are asked for in turn, back to \
-             back and at a pace, over rules and over the load of the data plane.",
+        method: "The tester requests flow, aggregate, table, port, queue, group and meter \
+                 statistics in turn, back to back and at an interval. The axes are the number of \
+                 entries and the load of the data plane.",
         build: stats_delay::method,
         technologies: OPENFLOW,
         parameters: stats_delay::PARAMETERS,
@@ -22,10 +23,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "port-stats-rate",
-        title: "Port statistics at rising rates",
+        title: "Port statistics reply time by request rate",
         axis: port_stats_rate::AXIS,
-        method: "Port statistics are asked for 2, 4 and so on to 1024 times a second, whether earlier requests were \
-             answered or not; delay and loss of answers.",
+        method: "The tester sends 2, 4 and so on up to 1024 port statistics requests per second, \
+                 independent of earlier replies. The results are the reply time and the share of \
+                 missing replies.",
         build: port_stats_rate::method,
         technologies: OPENFLOW,
         parameters: port_stats_rate::PARAMETERS,
@@ -34,10 +36,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "counter-staleness",
-        title: "How long frames that were sent stay out of sight in counters",
+        title: "Counter staleness",
         axis: counter_staleness::AXIS,
-        method: "Frames are sent through a rule while the counters of rule, rules, tables and port are asked for \
-             again and again, until all of them are visible.",
+        method: "The tester sends frames through one entry. It polls the counters of that entry, \
+                 the aggregate, the tables and the port until all frames are visible.",
         build: counter_staleness::method,
         technologies: OPENFLOW,
         parameters: counter_staleness::PARAMETERS,
@@ -46,10 +48,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "stats-and-updates",
-        title: "What statistics and updates cost each other",
+        title: "Interaction of statistics requests and updates",
         axis: stats_and_updates::AXIS,
-        method: "Statistics are asked for every so often, rules are changed in batches with barriers, and then both \
-             at once.",
+        method: "Three periods run over the same entries: periodic statistics requests alone, \
+                 batches of changes with barrier requests alone, and both together.",
         build: stats_and_updates::method,
         technologies: OPENFLOW,
         parameters: stats_and_updates::PARAMETERS,
@@ -58,10 +60,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "flow-churn",
-        title: "What rules that come and go, and statistics, cost frames",
+        title: "Forwarding impact of flow churn and statistics requests",
         axis: flow_churn::AXIS,
-        method: "Frames visit resident rules at a constant rate while other rules are added and deleted and flow \
-             statistics are asked for.",
+        method: "Frames visit resident entries at a constant rate while the controller adds and \
+                 deletes other entries and requests flow statistics.",
         build: flow_churn::method,
         technologies: OPENFLOW,
         parameters: flow_churn::PARAMETERS,
@@ -70,10 +72,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "control-stall",
-        title: "Longest silence of forwarded frames under control load",
+        title: "Longest forwarding gap under control load",
         axis: stalls::AXIS,
-        method: "Frames visit some of many entries at a constant rate while a connection brings a control load with a \
-             barrier behind it and a second controller sends echo requests; silences are known by the frames' numbers.",
+        method: "Frames visit some of many entries at a constant rate. One connection sends a \
+                 control load, followed by a barrier request; a second controller sends echo \
+                 requests. The sequence numbers of the frames show the gaps.",
         build: stalls::method,
         entries: stalls::HELD_MAX,
         technologies: OPENFLOW,
@@ -83,10 +86,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "flow-timeouts",
-        title: "How true time-outs of rules are, and when the switch tells of them",
+        title: "Accuracy of flow entry timeouts, and flow-removed delay",
         axis: flow_timeouts::AXIS,
-        method: "Rules with hard and with idle time-outs end at once; probes tell when each began and ceased to act, \
-             messages when the switch says so.",
+        method: "Entries with hard and with idle timeouts expire at the same time. Probes show \
+                 when each entry becomes active and when it expires. Flow-removed messages show \
+                 when the switch reports it.",
         build: flow_timeouts::method,
         technologies: OPENFLOW,
         parameters: flow_timeouts::PARAMETERS,
@@ -95,10 +99,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "session",
-        title: "What a switch does when controllers come, go and change roles",
+        title: "Session behaviour: reconnection, roles, ports, failure of all controllers",
         axis: sessions::AXIS,
-        method: "A connection is made again and again, controllers change roles while frames go to them, a port is \
-             taken down and up, and frames go on without any controller.",
+        method: "The tester closes and reopens one connection several times. Controllers change \
+                 roles while packet-ins arrive. A controller takes a port down and up. Frames then \
+                 continue without any controller.",
         build: sessions::method,
         technologies: OPENFLOW,
         parameters: sessions::PARAMETERS,

@@ -1,9 +1,10 @@
-//! The parameters that each experiment takes, and how a run's assignments reach them.
+//! Parameters of each experiment, and their values from the assignments of a run.
 //!
 //! Invariants:
-//! - an assignment that none of a run's experiments takes is an error before the run;
-//! - an experiment sees what it declares, and nothing that was set for another one;
-//! - a list for a parameter of one value is an error.
+//!
+//! - An assignment that applies to no experiment of a run is an error before the run.
+//! - An experiment reads only parameters that it declares, with the values set for it.
+//! - A list for a parameter with one value is an error.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::nearest;
 use crate::parameter::own::Declared;
 use crate::parameter::{Effort, ParameterError, Parameters, control, parted, shared};
 
-/// Parameters that users give for each other.
+/// Groups of parameters that users confuse with each other.
 const ALIKE: &[&[&str]] = &[
     &["frame", "size", "sizes", "probe_bytes", "payload"],
     &["entries", "flows", "rules_count", "flows_count", "rules_bound", "resident", "addresses"],
@@ -25,22 +26,22 @@ const ALIKE: &[&[&str]] = &[
     &["resolution", "goal_width", "burst_step"],
 ];
 
-/// How many keys a hint names.
+/// Maximum number of keys in a hint.
 const NAMED_MAX: usize = 12;
 
 impl Entry {
-    /// The parameters that it declares itself.
+    /// Iterates over the parameters that the experiment declares itself.
     pub fn own(&self) -> impl Iterator<Item = &'static Declared> + use<> {
         self.parameters.iter().chain(self.flows)
     }
 
-    /// Shared parameters that only some experiments include, and it is one of them.
+    /// Iterates over the shared parameters that the experiment includes.
     fn included(&self) -> impl Iterator<Item = &'static Declared> + use<> {
         let channel = self.is_module().then_some(&control::CAPTURE);
         self.shared.iter().copied().flatten().chain(channel)
     }
 
-    /// Everything that it takes beside what every run takes: its own first, each key once.
+    /// Returns the parameters other than those of every run: its own first, each key once.
     pub fn declared(&self) -> Vec<&'static Declared> {
         let mut all: Vec<&'static Declared> = Vec::new();
         for it in self.own().chain(self.included()) {
@@ -51,12 +52,12 @@ impl Entry {
         all
     }
 
-    /// The declaration by which it takes this parameter.
+    /// Returns the declaration of this parameter, if the experiment accepts it.
     pub fn takes(&self, key: &str) -> Option<&'static Declared> {
         self.declared().into_iter().chain(shared::always()).find(|it| it.key == key)
     }
 
-    /// A run's parameters as they reach it.
+    /// Returns the parameters of a run as the experiment reads them.
     pub fn its(&self, parameters: &Parameters) -> Parameters {
         let own: Vec<&'static str> = self.own().map(|it| it.key).collect();
         let taken: Vec<&'static str> =
@@ -64,7 +65,9 @@ impl Entry {
         parameters.of(&taken, own)
     }
 
-    /// The value of each parameter that it declares in a run with these `KEY=VALUE`, as it would be set.
+    /// Returns the value of each declared parameter in a run with these assignments.
+    ///
+    /// Values have the syntax of `--set`.
     pub fn effective(&self, effort: Effort, assignments: &[String]) -> BTreeMap<String, String> {
         let set = |key: &str| {
             let pairs = assignments.iter().rev().filter_map(|it| parted(it).ok());
@@ -74,7 +77,7 @@ impl Entry {
         self.declared().into_iter().map(|it| (it.key.into(), value(it))).collect()
     }
 
-    /// Applies a value to the parameters of a run, as it takes it; whether it does.
+    /// Applies a value to the parameters of a run; returns whether the experiment accepts it.
     fn assign(
         &self,
         parameters: &mut Parameters,
@@ -99,7 +102,9 @@ impl Entry {
     }
 }
 
-/// Applies `KEY=VALUE` to a run of these experiments; those that do not take it, by name.
+/// Applies `KEY=VALUE` to a run of these experiments.
+///
+/// Returns the names of the experiments that do not accept the parameter.
 pub fn assign(
     parameters: &mut Parameters,
     entries: &[&'static Entry],
@@ -118,7 +123,7 @@ pub fn assign(
     }
 }
 
-/// Why none of these experiments takes a parameter, with the nearest that applies.
+/// Returns the error for a parameter that no experiment accepts, with the nearest valid one.
 fn not_taken(entries: &[&'static Entry], key: &str, assignment: &str) -> ParameterError {
     let declared: Vec<&str> =
         entries.iter().flat_map(|entry| entry.declared()).map(|it| it.key).collect();
@@ -131,7 +136,7 @@ fn not_taken(entries: &[&'static Entry], key: &str, assignment: &str) -> Paramet
     let is_anywhere = super::entries().any(|entry| entry.takes(key).is_some());
     if !is_anywhere {
         let hint = match meant.is_empty() {
-            true => "'planimeter list parameters' shows what there is".into(),
+            true => "run 'planimeter list parameters'".into(),
             false => meant.trim_end().into(),
         };
         return ParameterError::UnknownKey { key: key.into(), hint };
@@ -149,8 +154,8 @@ fn not_taken(entries: &[&'static Entry], key: &str, assignment: &str) -> Paramet
     let more = if keys.len() > NAMED_MAX { ", ..." } else { "" };
     keys.truncate(NAMED_MAX);
     let hint = match keys.is_empty() {
-        true => format!("{meant}'planimeter list parameters' shows what every run takes"),
-        false => format!("{meant}it takes {}{more}", keys.join(", ")),
+        true => format!("{meant}run 'planimeter list parameters' for those of every run"),
+        false => format!("{meant}use one of {}{more}", keys.join(", ")),
     };
     let (assignment, key) = (assignment.into(), key.into());
     ParameterError::NotTaken { assignment, key, experiments, hint }
@@ -171,25 +176,25 @@ mod tests {
         assign(&mut parameters, &entry(id), assignment).unwrap_err().to_string()
     }
 
-    /// U2: an undeclared parameter is an error that names experiment, key and fix.
+    /// U2: an unsupported parameter is an error that names the experiment, the key and a fix.
     #[test]
-    fn an_undeclared_parameter_is_an_error_with_the_nearest_declared_one() {
+    fn an_unsupported_parameter_is_an_error_with_the_nearest_valid_one() {
         for (id, assignment, words) in [
-            ("throughput", "load=50", &["throughput does not take load", "capacity"][..]),
-            ("throughput", "flows=100", &["throughput does not take flows", "\"entries\""]),
-            ("throughput", "goals=ndr", &["throughput does not take goals", "\"loss\""]),
+            ("throughput", "load=50", &["throughput does not support load", "capacity"][..]),
+            ("throughput", "flows=100", &["throughput does not support flows", "\"entries\""]),
+            ("throughput", "goals=ndr", &["throughput does not support goals", "\"loss\""]),
             (
                 "rule-activation",
                 "entries=100",
-                &["rule-activation does not take entries", "rules_count"],
+                &["rule-activation does not support entries", "rules_count"],
             ),
             (
                 "rule-activation",
                 "frame=512",
-                &["rule-activation does not take frame", "probe_bytes"],
+                &["rule-activation does not support frame", "probe_bytes"],
             ),
-            ("rule-activation", "seconds=2", &["rule-activation does not take seconds"]),
-            ("latency", "sconds=1", &["no such parameter", "\"seconds\""]),
+            ("rule-activation", "seconds=2", &["rule-activation does not support seconds"]),
+            ("latency", "sconds=1", &["unknown parameter", "\"seconds\""]),
         ] {
             let message = told(id, assignment);
             assert!(words.iter().all(|word| message.contains(word)), "{message}");
@@ -213,7 +218,7 @@ mod tests {
             ("throughput", "entries=1,100"),
         ] {
             let message = told(id, assignment);
-            assert!(message.contains("takes one value of") && message.contains(id), "{message}");
+            assert!(message.contains("supports one value of") && message.contains(id), "{message}");
         }
         let taken = [
             "latency",
@@ -266,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_of_one_experiment_do_not_affect_another() {
+    fn a_value_for_one_experiment_does_not_apply_to_another() {
         let both =
             [entry("forwarding-rate"), entry("rule-activation"), entry("flow-mod-rate")].concat();
         let mut parameters = Parameters::at(Effort::Quick);

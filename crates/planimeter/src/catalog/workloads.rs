@@ -16,10 +16,11 @@ const DUMPS: &[&[Declared]] =
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {
         id: "soak",
-        title: "A set load for long, while what the target holds changes",
+        title: "Soak test: fixed load with changing table contents",
         axis: soak::AXIS,
-        method: "80 % of the throughput in sixty trials one after the other, with flow-mods or changing addresses \
-                 meanwhile: rate, loss, latency and memory, and the trend of each.",
+        method: "80 % of the throughput in sixty consecutive trials, while flow-mods or new \
+                 addresses change the table. The results are rate, loss, latency and memory, and \
+                 the trend of each.",
         build: soak::method,
         parameters: soak::PARAMETERS,
         shared: &[
@@ -41,7 +42,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         title: "Forwarding rate under full load",
         axis: forwarding_rate::AXIS,
         method: "Full nominal load over one entry and over 131,072 entries with random headers, or \
-                 over the table that --set asks for.",
+                 over the table set with --set.",
         build: forwarding_rate::method,
         parameters: forwarding_rate::PARAMETERS,
         shared: &[shared::TRIALS, shared::TABLES, shared::STREAMS],
@@ -49,10 +50,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "match-types",
-        title: "What a frame costs by the type of match",
+        title: "Processing cost per frame by match type",
         axis: match_types::AXIS,
-        method: "Full nominal load of one flow over one rule for the port, for MAC addresses, for IP addresses, for these \
-                 with UDP ports, and for every field, in turn.",
+        method: "One flow at full nominal load over one entry of each match type in turn: the \
+                 port, MAC addresses, IP addresses, IP addresses with UDP ports, and every field.",
         build: match_types::method,
         technologies: OPENFLOW,
         parameters: match_types::PARAMETERS,
@@ -61,10 +62,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "throughput",
-        title: "Throughput: the largest load without loss (RFC 2544)",
+        title: "Throughput: highest load without loss (RFC 2544)",
         axis: throughput::AXIS,
-        method: "Binary search from the nominal rate down, without loss and within a set loss, each \
-                 result confirmed by a longer trial and the whole search repeated.",
+        method: "Binary search from the nominal rate down, without loss and within a given loss \
+                 ratio. A longer trial confirms each result. The whole search is repeated.",
         build: throughput::method,
         parameters: throughput::PARAMETERS,
         shared: &[shared::TRIALS, shared::TABLES, shared::SEARCHES, &[shared::LOSS]],
@@ -74,8 +75,8 @@ pub(super) const ENTRIES: &[Entry] = &[
         id: "latency",
         title: "Latency at shares of the throughput",
         axis: latency::AXIS,
-        method: "A search for the load within the set loss, then trials at shares of it; every frame \
-                 carries its send time.",
+        method: "A search finds the highest load within the loss ratio; trials at shares of that \
+                 load follow. Every frame carries its send time.",
         build: latency::method,
         parameters: latency::PARAMETERS,
         shared: &[
@@ -88,11 +89,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "flow-mod-rate",
-        title: "Flow-mods a second",
+        title: "Flow-mod rate",
         axis: flow_mod_rate::AXIS,
-        method: "Exact matches added, modified and deleted one by one over one connection, from the \
-                 first byte sent to the last answer received: a barrier after each, after each \
-                 thousand, and committed bundles.",
+        method: "The controller adds, modifies and deletes single exact-match entries over one \
+                 connection. A barrier request follows each flow-mod or each thousand, or the \
+                 flow-mods are in committed bundles. The rate covers the time from the first byte \
+                 sent to the last reply received.",
         build: flow_mod_rate::method,
         flows: Some(&flow_mod_rate::FLOWS),
         shared: &[
@@ -110,10 +112,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "flow-mod-impact",
-        title: "What flow-mods cost the frames",
+        title: "Forwarding impact of flow-mods",
         axis: flow_mod_rate::AXIS_IMPACT,
-        method: "Traffic at a share of the target's own maximum, quiet and while flows are added and \
-                 deleted at a steady rate: busy cycles per frame, and loss.",
+        method: "Traffic at a share of the target's own maximum, without flow-mods and while flows \
+                 are added and deleted at a constant rate. The results are busy cycles per frame, \
+                 and loss.",
         build: flow_mod_rate::impact,
         flows: Some(&flow_mod_rate::FLOWS),
         parameters: flow_mod_rate::PARAMETERS_IMPACT,
@@ -126,10 +129,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "flow-stats-dump",
-        title: "Time to tell of all flows",
+        title: "Flow statistics dump time",
         axis: flow_stats_dump::AXIS,
-        method: "All flow statistics asked for in one request, from its first byte to the end of the \
-                 last part of the answer.",
+        method: "One request for all flow statistics. The time is from its first byte to the end \
+                 of the last part of the reply.",
         build: flow_stats_dump::method,
         flows: Some(&flow_stats_dump::FLOWS),
         shared: DUMPS,
@@ -137,10 +140,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "flow-stats-impact",
-        title: "What dumps of all flows cost the frames",
+        title: "Forwarding impact of flow statistics dumps",
         axis: flow_stats_dump::AXIS_IMPACT,
-        method: "Traffic at a share of the target's own maximum, quiet and while all flow statistics \
-                 are asked for again and again: busy cycles per frame, and loss.",
+        method: "Traffic at a share of the target's own maximum, without dumps and while all flow \
+                 statistics are requested repeatedly. The results are busy cycles per frame, and \
+                 loss.",
         build: flow_stats_dump::impact,
         flows: Some(&flow_stats_dump::FLOWS),
         shared: DUMPS,
@@ -148,10 +152,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "memory-per-flow",
-        title: "Memory of a flow",
+        title: "Memory per flow",
         axis: memory_per_flow::AXIS,
-        method: "Growth of the resident memory of the target's processes, huge pages counted, from \
-                 their start until they hold all flows, and until frames of each were forwarded.",
+        method: "Growth of the resident memory of the target's processes, including huge pages: \
+                 from their start until they hold all flows, and until frames of each flow were \
+                 forwarded.",
         build: memory_per_flow::method,
         flows: Some(&memory_per_flow::FLOWS),
         shared: &[shared::TRIALS],
@@ -159,10 +164,11 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "program-swap",
-        title: "What programs that take each other's place cost the frames",
+        title: "Forwarding impact of program swaps",
         axis: program_swap::AXIS,
-        method: "Traffic at 80 % of the element's own maximum, quiet and while the program that it runs is put in \
-                 place again and again: loss, order, and the 99th percentile of latency beyond that of the quiet trial.",
+        method: "Traffic at 80 % of the element's own maximum, without swaps and while its program \
+                 is swapped repeatedly. The results are loss, order, and the increase of the 99th \
+                 percentile of latency over the quiet trial.",
         build: program_swap::method,
         swaps: true,
         parameters: program_swap::PARAMETERS,
@@ -171,10 +177,10 @@ pub(super) const ENTRIES: &[Entry] = &[
     },
     Entry {
         id: "cold-start",
-        title: "Forwarding rate over flows never met before",
+        title: "Forwarding rate of new flows",
         axis: cold_start::AXIS,
-        method: "The first second at full nominal load over flows just installed, then the same with \
-                 all caches filled.",
+        method: "The first second at full nominal load over newly installed flows, then the same \
+                 with filled caches.",
         build: cold_start::method,
         flows: Some(&cold_start::FLOWS),
         parameters: cold_start::PARAMETERS,

@@ -103,7 +103,7 @@ mod tests {
     use crate::catalog;
 
     #[test]
-    fn every_listed_experiment_exists_and_every_metric_has_one() {
+    fn listed_experiments_exist_and_every_metric_has_one() {
         for (metrics, by) in FOUND_BY {
             for name in *by {
                 assert!(catalog::entries().any(|entry| entry.is_of(name)), "{name}");

@@ -1,9 +1,10 @@
-//! `planimeter bundle RUN`: packs a run into one file, with everything needed to repeat it by `planimeter run FILE`.
+//! `planimeter bundle RUN`: packs a run into one file, with everything needed to repeat it by
+//! `planimeter run FILE`.
 //!
-//! A bundle is a tar file compressed with gzip: `bundle.json` describes it, `plan.toml` is the plan to run, `files/`
-//! holds the files that the plan names (topologies, programs, models, streams, scripts), and `run/` is the bundled
-//! folder. Invariants: the bundle and the command's output state everything that was left out; a bundle never
-//! contains a secret.
+//! A bundle is a tar file compressed with gzip: `bundle.json` describes it, `plan.toml` is the plan
+//! to run, `files/` holds the files that the plan names (topologies, programs, models, streams,
+//! scripts), and `run/` is the bundled folder. Invariants: the bundle and the command's output
+//! state everything that was left out; a bundle never contains a secret.
 
 /// Runs a bundle.
 pub mod again;
@@ -44,21 +45,29 @@ pub const RUN_FOLDER: &str = "run";
 
 /// Arguments of `planimeter bundle`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The folder of a run, or of a plan's runs
+    /// Folder of a run or campaign
     #[arg(value_name = "RUN")]
-    pub run: PathBuf,
-    /// The file; RUN's name with .bundle.tar.gz, in the folder in which you are, unless said
+    pub(crate) run: PathBuf,
+    /// Output file [default: RUN.bundle.tar.gz in the current folder]
     #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
-    /// Put made-up names in place of hosts, interfaces, addresses, datapath ids, serial numbers and users, the same for the same
-    /// everywhere, and leave out captures
+    pub(crate) out: Option<PathBuf>,
+    /// Anonymize hosts, interfaces, addresses, datapath ids, serial numbers and users consistently,
+    /// and leave out captures
     #[arg(long)]
-    pub mask: bool,
-    /// A further word to be masked, such as the name of a customer
+    pub(crate) mask: bool,
+    /// Anonymize this word too, such as the name of a customer
     #[arg(long, value_name = "WORD", requires = "mask")]
-    pub hide: Vec<String>,
+    pub(crate) hide: Vec<String>,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter bundle runs/RUN
+  planimeter bundle runs/RUN --out public.tar.gz --mask
+  planimeter run RUN.bundle.tar.gz --trust";
 
 /// Creates a bundle and prints its path.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -66,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let out = match &arguments.out {
         Some(out) => out.clone(),
         None => {
-            // The file name is visible wherever the file is copied.
+            // Every copy of the file shows its name.
             let name = match arguments.mask {
                 true => Masking::new(&arguments.hide).text(&contents.name),
                 false => contents.name.clone(),
@@ -82,10 +91,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         remark!("left out: {line}");
     }
     for file in &facts.changed {
-        remark!("{file} has changed since the run began: the bundle has it as it is now");
+        remark!(
+            "warning: {file} changed after the run started; the bundle contains the current version"
+        );
     }
     say!("{}", out.display());
-    say!("to repeat it: planimeter run {}", out.display());
+    say!("repeat the run with: planimeter run {}", out.display());
     Ok(ExitCode::SUCCESS)
 }
 

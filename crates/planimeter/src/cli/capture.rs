@@ -1,7 +1,9 @@
-//! `planimeter capture`: captures frames from ports, filters and counts them, and writes them to a file.
+//! `planimeter capture`: captures frames from ports, filters and counts them, and writes them to a
+//! file.
 //!
-//! The summary goes to stdout, as text or as JSON; progress goes to stderr. The file is complete however the capture
-//! ends: by time, by number, by size, by Ctrl-C, or because the last port failed.
+//! The summary goes to stdout, as text or as JSON; progress goes to stderr. The file is complete
+//! however the capture ends: by time, by number, by size, by Ctrl-C, or because the last port
+//! failed.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -17,7 +19,7 @@ use ports::capture::{CaptureError, Format};
 use ports::clock::{self, Wait};
 use ports::port::Port;
 
-use super::element::port_refused;
+use super::element::{port_refused, read};
 use super::failure::Failure;
 use super::out::{remark, say, to_stderr, to_stdout};
 
@@ -30,8 +32,8 @@ const WAIT_MAX: Nanos = Nanos::from_millis(100);
 /// Interval between polls of ports that do not support waiting.
 const POLL_PAUSE: Nanos = Nanos::from_micros(50);
 
-/// At the end, ports are polled until they are silent for this time: the kernel delivers a block of its ring one
-/// millisecond after the block's first frame.
+/// At the end, ports are polled until they are silent for this time: the kernel delivers a block of
+/// its ring one millisecond after the block's first frame.
 const DRAIN_QUIET: Nanos = Nanos::from_millis(5);
 
 /// Time limit of these polls.
@@ -42,44 +44,52 @@ const ROUNDS: u32 = 16;
 
 /// Arguments of `planimeter capture`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A port, such as afpacket:eth1, xdp:eth1,stamps=kernel or pcap:FILE
+    /// Port, such as afpacket:eth1, xdp:eth1,stamps=kernel or pcap:FILE
     #[arg(long = "port", value_name = "SPEC", required = true)]
     ports: Vec<String>,
-    /// What to capture: words such as src=10.0.0.0/8,proto=udp,dport=53; the first that matches decides
+    /// Filter entry such as src=10.0.0.0/8,proto=udp,dport=53; the first entry that matches decides
     #[arg(long = "filter", value_name = "ENTRY")]
     filters: Vec<String>,
-    /// A file of such entries, one a line, behind those that --filter gives
+    /// File with filter entries, one per line, that follow those of --filter
     #[arg(long, value_name = "FILE")]
     filter_file: Option<PathBuf>,
-    /// Write the frames to this file: pcapng, or pcap with nanoseconds where its name ends in .pcap
+    /// Write frames to this file: nanosecond pcap if its name ends in .pcap, otherwise pcapng
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
-    /// Keep so many bytes of each frame; pcapng has a sum of the others
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=CAPTURED_BYTES_MAX as i64))]
-    snap: Option<u32>,
-    /// Leave out the sum of what --snap cuts off
-    #[arg(long, requires = "snap")]
-    no_sum: bool,
-    /// End after this time
+    /// Stop after this time
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<f64>,
-    /// End after so many captured frames
+    /// Stop after this number of captured frames
     #[arg(long, value_name = "N")]
     frames: Option<u64>,
-    /// End when the file has this size
+    /// Stop when the file has this size
     #[arg(long, value_name = "BYTES", requires = "write")]
     file_bytes: Option<u64>,
-    /// A remark about the whole file, in pcapng
+    /// Store at most this many bytes of each frame; pcapng has a checksum of the rest
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=CAPTURED_BYTES_MAX as i64))]
+    snap: Option<u32>,
+    /// Leave out the checksum of the bytes that --snap cuts off
+    #[arg(long, requires = "snap")]
+    no_sum: bool,
+    /// Comment for the whole file (pcapng)
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
-    /// Tell rates on stderr as often as this
+    /// Print rates on stderr at this interval
     #[arg(long, value_name = "SECONDS")]
     every: Option<f64>,
-    /// The account as JSON
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter capture --port afpacket:eth1 --write frames.pcapng --seconds 10
+  planimeter capture --port afpacket:eth1 --filter proto=udp,dport=53 --every 1
+  planimeter capture --port pcap:frames.pcapng --json";
 
 /// Captures, and prints the summary.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -88,15 +98,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         remark!("{}", overlap.describe(&entries));
     }
     if entries.iter().all(|entry| entry.verdict == Verdict::Drop) {
-        remark!("no filter entry captures anything: end with --filter any to capture the rest");
+        remark!(
+            "warning: no filter entry captures frames (hint: add --filter any as the last entry)"
+        );
     }
     let stop = super::stop::flag()?;
     let ports = open_ports(arguments)?;
     let mut capture = open(arguments, ports)?;
     let loaded = capture.load(&entries);
-    loaded.map_err(|error| Failure::usage(format!("filter: {error}")))?;
+    loaded.map_err(|error| Failure::usage(format!("cannot load the filter: {error}")))?;
     let begun = clock::now();
-    remark!("capturing from {}; Ctrl-C ends it", arguments.ports.join(", "));
+    remark!("capturing from {}; stop with Ctrl-C", arguments.ports.join(", "));
     let driven = drive(&mut capture, arguments, begun, &stop).and_then(|()| drain(&mut capture));
     let is_dead = capture.working().next().is_none();
     let (frozen, ended) = capture.finish(clock::now());
@@ -108,14 +120,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     driven.and(ended).map_err(|error| file_failure(arguments, &error))?;
     for (place, port) in frozen.ports.iter().enumerate() {
         if let Some(why) = &port.failure {
-            remark!("port {}: {why}; what was captured before is kept", place + 1);
+            remark!("port {} failed: {why}; earlier frames are kept", place + 1);
         }
     }
     let is_file = frozen.ports.iter().any(|port| port.failure.is_some() && port.kind == "pcap");
     match is_dead {
         false => Ok(ExitCode::SUCCESS),
-        true if is_file => Err(Failure::usage("the file can be read no further")),
-        true => Err(Failure::need("no port works any more")),
+        true if is_file => Err(Failure::usage("cannot read the rest of the capture file")),
+        true => Err(Failure::need("all ports failed")),
     }
 }
 
@@ -127,9 +139,7 @@ fn entries(arguments: &Arguments) -> Result<Vec<Entry>, Failure> {
     }
     if let Some(file) = &arguments.filter_file {
         let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-        let words = std::fs::read_to_string(file)
-            .map_err(|error| usage(format!("cannot read: {error}")))?;
-        entries.extend(text::file(&words).map_err(|error| usage(error.to_string()))?);
+        entries.extend(text::file(&read(file)?).map_err(|error| usage(error.to_string()))?);
     } else if entries.is_empty() {
         entries.push(Entry::any(Verdict::Capture));
     }

@@ -1,8 +1,8 @@
 //! `planimeter compare`: reports improvements and regressions, and judges gates.
 //!
-//! Two stored runs are compared directly. Two targets are first measured in turns (A B B A), and again with more
-//! repeats before a gate may fail. Exit codes: 0 every gate passed, 1 a gate failed, 3 a gate rests on irregular or
-//! tester-limited results, 5 a gate is inconclusive.
+//! Two stored runs are compared directly. Two targets are first measured in turns (A B B A), and
+//! again with more repeats before a gate may fail. Exit codes: 0 every gate passed, 1 a gate
+//! failed, 3 a gate rests on irregular or tester-limited results, 5 a gate is inconclusive.
 
 pub(super) mod again;
 pub(super) mod side;
@@ -22,72 +22,80 @@ use side::Sides;
 
 /// Arguments of `planimeter compare`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// What is compared with: a stored run (its folder), one target of it (RUN:TARGET), or a target that is at hand, as
-    /// --on takes it; ours@PROGRAM is our switch as another build of planimeter has it, ovs@PREFIX the Open vSwitch
-    /// that is installed below that folder
+    /// Base: a stored run (its folder), one of its targets (RUN:TARGET), or a target as for --on;
+    /// ours@PROGRAM and ovs@PREFIX are other builds
     #[arg(value_name = "BASE")]
-    pub base: String,
-    /// What is compared: a run, a target of one, or a target
+    pub(crate) base: String,
+    /// What to compare with the base, in the same form
     #[arg(value_name = "NEW")]
-    pub new: String,
-    /// What the new side has to reach, as a ratio to the base: throughput_pps>=0.97, latency_ns_p99<=1.10. Without any, rates
-    /// >=0.97 and latencies (median, p99) <=1.10
-    #[arg(long = "gate", value_name = "METRIC>=RATIO")]
-    pub gates: Vec<String>,
-    /// What to measure on two targets: experiments as `run` takes them
+    pub(crate) new: String,
+    /// Required ratio of new to base, such as throughput_pps>=0.97 [default: rates >=0.97, median
+    /// and p99 latencies <=1.10]
+    #[arg(long = "gate", value_name = "GATE")]
+    pub(crate) gates: Vec<String>,
+    /// Experiment to measure on two targets, as for 'planimeter run'
     #[arg(long = "run", value_name = "EXPERIMENT")]
-    pub experiments: Vec<String>,
-    /// Measure two targets as this stored run was measured: its experiments, link, effort and parameters
+    pub(crate) experiments: Vec<String>,
+    /// Measure two targets with the experiments, link, effort and parameters of a stored run
     #[arg(long, value_name = "RUN", conflicts_with_all = ["experiments", "links", "effort", "set"])]
-    pub like: Option<PathBuf>,
-    /// Let that run, which you did not begin on this host, run the commands and scripts that it names, and use interfaces of this host
-    #[arg(long, requires = "like")]
-    pub trust: bool,
-    /// How tester and targets are joined, as `run` takes it
+    pub(crate) like: Option<PathBuf>,
+    /// Link between tester and targets, as for 'planimeter run'
     #[arg(long = "link", value_name = "[TARGET=]LINK")]
-    pub links: Vec<String>,
-    /// How long and how often is measured at first
-    #[arg(long, value_enum)]
-    pub effort: Option<EffortArgument>,
-    /// Change a parameter; `planimeter list parameters` shows them
+    pub(crate) links: Vec<String>,
+    /// Effort of the first measurement, as for 'planimeter run' [default: quick]
+    #[arg(long, value_enum, hide_possible_values = true)]
+    pub(crate) effort: Option<EffortArgument>,
+    /// Set a parameter, see 'planimeter list parameters'
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Run a command before a target is met
-    #[arg(long, value_name = "CMD")]
-    pub before: Option<String>,
-    /// Run a command before each further experiment on a target
-    #[arg(long, value_name = "CMD")]
-    pub between: Option<String>,
-    /// Run a command after a target's last trial
-    #[arg(long, value_name = "CMD")]
-    pub after: Option<String>,
-    /// Seed of everything random
+    pub(crate) set: Vec<String>,
+    /// Seed of all random choices [default: that of --like, or 1]
     #[arg(long)]
-    pub seed: Option<u64>,
-    /// Folder in which the runs' own folders are made
+    pub(crate) seed: Option<u64>,
+    /// Folder in which runs create their own folders
     #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub out: PathBuf,
-    /// A store for teams: runs of it are named by id or name, and what is measured is sent to it:
-    /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said
-    #[arg(long, value_name = "URL")]
-    pub store: Option<String>,
-    /// Exit 1 instead of 5 where a gate is inconclusive: it has to be shown to hold
+    pub(crate) out: PathBuf,
+    /// Print what would be measured and the estimated duration, and exit
     #[arg(long)]
-    pub strict: bool,
-    /// Print what would be measured and how long it would take, and measure nothing
+    pub(crate) dry_run: bool,
+    /// Exit with 1 instead of 5 if a gate is inconclusive
     #[arg(long)]
-    pub dry_run: bool,
+    pub(crate) strict: bool,
     /// Print the comparison as JSON on stdout
     #[arg(long)]
-    pub json: bool,
-    /// Write the gates as JUnit XML
+    pub(crate) json: bool,
+    /// Write the gates to this file as JUnit XML
     #[arg(long, value_name = "FILE")]
-    pub junit: Option<PathBuf>,
-    /// Write the comparison as Markdown, fit for a comment on a pull request
+    pub(crate) junit: Option<PathBuf>,
+    /// Write the comparison to this file as Markdown
     #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
+    pub(crate) markdown: Option<PathBuf>,
+    /// Command to run before the first experiment on a target
+    #[arg(long, value_name = "CMD")]
+    pub(crate) before: Option<String>,
+    /// Command to run before each further experiment on a target
+    #[arg(long, value_name = "CMD")]
+    pub(crate) between: Option<String>,
+    /// Command to run after the last trial on a target
+    #[arg(long, value_name = "CMD")]
+    pub(crate) after: Option<String>,
+    /// Team store with runs by id or name: postgres://USER@HOST:PORT/DATABASE [env:
+    /// PLANIMETER_STORE]
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<String>,
+    /// Let another user's run (--like) execute its commands and scripts, and use interfaces of this
+    /// host
+    #[arg(long, requires = "like")]
+    pub(crate) trust: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter compare runs/BASE runs/NEW --gate 'throughput_pps>=0.97'
+  planimeter compare runs/RUN:ovs runs/RUN:ours
+  planimeter compare ours ours@./before/planimeter --run throughput --junit gates.xml";
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -111,7 +119,7 @@ fn dry(arguments: &Arguments, (gates, _): &(Vec<Gate>, bool)) -> Result<ExitCode
     let gates: Vec<String> = gates.iter().map(ToString::to_string).collect();
     let text = match side::read(arguments)? {
         Sides::Stored(_) => format!(
-            "{} and {} are stored runs: nothing is measured\n",
+            "{} and {} are stored runs: nothing to measure\n",
             arguments.base, arguments.new
         ),
         Sides::AtHand => again::dry(arguments)?,
@@ -167,12 +175,13 @@ pub(super) fn exit_of(outcome: Option<Outcome>, is_strict: bool) -> u8 {
     match outcome {
         Some(Outcome::Failed) => failure::EXIT_GATE,
         Some(Outcome::Doubtful) => {
-            remark!("a gate rests on a result that is missing, irregular or limited by the tester");
+            remark!("a gate depends on a result that is missing, irregular or tester-limited");
             failure::EXIT_IRREGULAR
         }
         Some(Outcome::Inconclusive) => {
             remark!(
-                "a gate is inconclusive: it neither failed nor was shown to hold (hint: measure more repeats)"
+                "a gate is inconclusive: it neither passed nor failed (hint: increase --set \
+                 repeats)"
             );
             if is_strict { failure::EXIT_GATE } else { failure::EXIT_INCONCLUSIVE }
         }

@@ -5,10 +5,10 @@ use ports::channel::ConnectionLimits;
 /// The flags.
 #[derive(clap::Args, Clone, Copy)]
 pub struct ConnectionArguments {
-    /// Connections at once
+    /// Maximum number of connections
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     connections: Option<u16>,
-    /// Connections at once from one source: a host, or a user of this one
+    /// Maximum number per source: a host or a local user
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     connections_per_source: Option<u16>,
 }

@@ -1,4 +1,4 @@
-//! `planimeter doctor`: what this machine allows, what is missing, and how to get it.
+//! `planimeter doctor`: checks the requirements of targets on this machine, and prints fixes.
 
 /// The tester measured over each link.
 mod qualify;
@@ -19,36 +19,47 @@ use crate::target::veth::lab_error;
 
 /// Arguments of `planimeter doctor`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Measure the tester without a target over each link: its ceiling, its own latency and how well that
-    /// is known, its pacing, what it loses, how long it is away (about half a minute)
+    /// Measure the tester itself over each link, without a target: maximum rate, latency, pacing,
+    /// loss and stalls (about half a minute)
     #[arg(long)]
-    pub calibrate: bool,
-    /// Remove what dead runs left behind, and only that
+    pub(crate) calibrate: bool,
+    /// Remove leftover resources of runs that were killed, and exit
     #[arg(long)]
-    pub clean: bool,
-    /// As JSON, for programs
+    pub(crate) clean: bool,
+    /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
 }
 
-/// Room for the names of findings.
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter doctor
+  planimeter doctor --calibrate
+  planimeter doctor --clean";
+
+/// Width of the column with states.
+const STATE_WIDTH: usize = 8;
+
+/// Width of the column with names.
 const NAME_WIDTH: usize = 28;
 
-/// What was never tried on real hardware.
+/// Features that were never tested on real hardware.
 const UNTESTED: &[&str] = &[
-    "time stamps of network interfaces (link nic): untested on hardware, not in this version",
-    "links over vhost-user: not in this version (our elements have such ports)",
-    "clocks outside this machine (/dev/pps*, /dev/ptp*), which a run's clock is held against: untested on \
+    "hardware time stamps of network interfaces (link nic): not in this version",
+    "links over vhost-user: not in this version (built-in elements have such ports)",
+    "PPS and PTP clocks (/dev/pps*, /dev/ptp*) as references of a run's clock: never tested on \
      hardware",
 ];
 
-/// Looks, and says what was found.
+/// Checks the machine, and prints the findings.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.clean {
         return clean(arguments.json);
     }
-    // The survey moves to where this process has rights, and takes itself for root there.
+    // The survey enters a user namespace, in which this process appears to be root.
     let surroundings = place::surroundings()?;
     let findings = need::survey();
     let noise = noise()?;
@@ -64,10 +75,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let rows: Vec<_> = findings.iter().map(row).collect();
         let senders: serde_json::Map<String, serde_json::Value> = kernel_senders()
             .into_iter()
-            .map(|(name, found)| {
+            .map(|Sender { name, purpose, found }| {
                 let is_there = found.is_ok();
                 let said = found.unwrap_or_else(|why| why);
-                (name.to_string(), json!({ "ok": is_there, "said": said }))
+                (name.into(), json!({ "ok": is_there, "purpose": purpose, "said": said }))
             })
             .collect();
         let all = json!({
@@ -91,22 +102,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         );
         say!("clock    {}", facts.words());
         if let Some(hypervisor) = &environment.virtualised {
-            say!("         a virtual machine ({hypervisor}): neighbours may disturb it");
+            say!("         virtual machine ({hypervisor}): other guests may disturb measurements");
         }
-        say!("noise    {}", noise.as_deref().unwrap_or("the noise check has no warning"));
+        say!("noise    {}", noise.as_deref().unwrap_or("low"));
         say!("");
         for finding in &findings {
             say!("{}", line(finding));
         }
-        for (name, found) in kernel_senders() {
-            match found {
-                Ok(said) => say!("  ok   {name:NAME_WIDTH$} {said}"),
-                Err(why) => say!("  --   {name:NAME_WIDTH$} {why}"),
-            }
+        for Sender { name, purpose, found } in kernel_senders() {
+            let (state, said) = state(&found);
+            say!("  {state:STATE_WIDTH$} {name:NAME_WIDTH$} for {purpose}: {said}");
         }
         say!("");
         for untested in UNTESTED {
-            say!("  --   {untested}");
+            say!("  untested {untested}");
         }
         if let Some(rows) = &calibrations {
             say!("\n{}", qualify::table(rows));
@@ -116,31 +125,48 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the noise check before a run at quick effort says of this machine.
+/// Runs the noise check of a run with quick effort.
 fn noise() -> Result<Option<String>, Failure> {
     let cores =
         lab::pin::Cores::of_machine().map_err(lab_error).map_err(place::failure)?.instrument;
     let trial_s = Parameters::at(Effort::Quick).seconds;
-    // Of a run that is long enough for the whole check.
+    // The run is assumed to be long enough for the whole check.
     let all_s = 10.0 * SPAN_MAX.as_secs_f64();
     Check { cores: &cores, trial_s, all_s, is_strict: false }.run(ports::hiccup::watch)
 }
 
-/// What of the kernel can send frames past every socket, each tried.
-fn kernel_senders() -> [(&'static str, Result<String, String>); 2] {
+/// A kernel feature that sends frames without a socket, after a test of it.
+struct Sender {
+    name: &'static str,
+    purpose: &'static str,
+    found: Result<String, String>,
+}
+
+/// Tests the kernel features that send frames without a socket.
+fn kernel_senders() -> [Sender; 2] {
     let live = match ports::xdp::live::probe() {
-        Ok(()) => Ok("ports live:INTERFACE".to_string()),
+        Ok(()) => Ok("works".to_string()),
         Err(error) => Err(format!(
-            "for ports live:INTERFACE: needs Linux 5.18 and root (CAP_BPF, CAP_NET_ADMIN): {error}"
+            "{error} (hint: run as root (CAP_BPF, CAP_NET_ADMIN) on Linux 5.18 or later)"
         )),
     };
     let pktgen = match std::fs::metadata("/proc/net/pktgen") {
-        Ok(_) => Ok("there; nothing here uses it".to_string()),
-        Err(_) => {
-            Err("not in this kernel, or `modprobe pktgen`; nothing here needs it".to_string())
-        }
+        Ok(_) => Ok("works".to_string()),
+        Err(_) => Err("no /proc/net/pktgen (hint: run 'modprobe pktgen')".to_string()),
     };
-    [("XDP live frames", live), ("pktgen", pktgen)]
+    let senders = [
+        ("XDP live frames", "ports live:INTERFACE", live),
+        ("pktgen", "other programs; planimeter does not need it", pktgen),
+    ];
+    senders.map(|(name, purpose, found)| Sender { name, purpose, found })
+}
+
+/// Returns the state of a requirement, and what was found.
+fn state<E: ToString>(found: &Result<String, E>) -> (&'static str, String) {
+    match found {
+        Ok(said) => ("ok", said.clone()),
+        Err(why) => ("missing", why.to_string()),
+    }
 }
 
 fn row(finding: &Finding) -> serde_json::Value {
@@ -157,27 +183,29 @@ fn row(finding: &Finding) -> serde_json::Value {
     })
 }
 
+/// Formats a finding as a line: state, name, purpose, and what was found with a fix.
 fn line(finding: &Finding) -> String {
-    match &finding.result {
-        Ok(said) => format!("  ok   {:NAME_WIDTH$} {said}", finding.name),
-        Err(need) => format!("  --   {:NAME_WIDTH$} for {}: {need}", finding.name, finding.purpose),
-    }
+    let Finding { name, purpose, result, .. } = finding;
+    let (state, said) = state(result);
+    format!("  {state:STATE_WIDTH$} {name:NAME_WIDTH$} for {purpose}: {said}")
 }
 
-/// What the user can do with this machine, in a sentence.
+/// Returns a sentence on the targets that this machine supports.
 fn advice(findings: &[Finding]) -> String {
     let ok = |name: &str| {
         findings.iter().find(|finding| finding.name == name).is_some_and(|it| it.result.is_ok())
     };
     let veth = ok("veth interfaces") && ok("packet sockets");
     match (veth && ok("privilege"), veth && ok("user namespaces")) {
-        (true, _) => "Everything that is joined by veth can be measured here: planimeter run bianco2010/fig2 --effort quick".into(),
-        (false, true) => "Everything that is joined by veth can be measured here, without root; \
-                          as root, kernel threads get cores of their own"
+        (true, _) => "This machine supports all targets with link veth (hint: run 'planimeter run \
+                      bianco2010/fig2 --effort quick')"
+            .into(),
+        (false, true) => "This machine supports all targets with link veth, without root (hint: \
+                          run as root to pin kernel threads to cores)"
             .into(),
         (false, false) => {
-            "Only links in memory can be measured here; with root or user namespaces \
-                           also the kernel's bridge and router and Open vSwitch"
+            "This machine supports only links in memory (hint: run as root, or allow user \
+             namespaces, to measure the kernel's bridge and router and Open vSwitch)"
                 .into()
         }
     }
@@ -196,7 +224,7 @@ fn clean(as_json: bool) -> Result<ExitCode, Failure> {
             })
         );
     } else if swept.removed.is_empty() && swept.killed.is_empty() {
-        say!("nothing was left behind under {}", root.display());
+        say!("no leftover resources under {}", root.display());
     } else {
         for folder in &swept.removed {
             say!("removed {}", folder.display());
@@ -205,7 +233,7 @@ fn clean(as_json: bool) -> Result<ExitCode, Failure> {
             say!("ended process {pid}");
         }
         if swept.pages > 0 {
-            say!("gave back {} huge pages", swept.pages);
+            say!("released {} huge pages", swept.pages);
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,7 @@
 //! `planimeter switch`, `bridge`, `router` and `tagger`: runs our forwarding elements as processes.
 //!
-//! The switch crate does the work; this module has the options and error messages. Events go to stderr, one line
-//! each, so that stdout stays empty and logs can be stored.
+//! The switch crate does the work; this module has the options and error messages. Events go to
+//! stderr, one line each, so that stdout stays empty and logs can be stored.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,131 +25,162 @@ use crate::target;
 /// Flags that every element has.
 #[derive(clap::Args)]
 pub struct CommonArguments {
-    /// A data port: its number and what it is, such as 1=afpacket:eth1 or 2=tap:t0
+    /// Data port N, such as 1=afpacket:eth1 or 2=tap:t0
     #[arg(long = "port", value_name = "N=SPEC", required = true)]
-    pub ports: Vec<String>,
-    /// A Unix socket that answers lines of JSON with counters and takes entries
-    #[arg(long, value_name = "FILE")]
-    pub control: Option<PathBuf>,
-    /// Serve waiting frames in the order in which they came, not by deficit round robin
-    #[arg(long)]
-    pub first_come: bool,
-    /// Bytes that a port is served in one round of deficit round robin
-    #[arg(long, value_name = "BYTES", conflicts_with = "first_come")]
-    pub quantum: Option<usize>,
-    /// Keep polling for this long after the last frame before waiting for the next
-    #[arg(long, value_name = "MICROSECONDS")]
-    pub spin: Option<u64>,
+    pub(crate) ports: Vec<String>,
+    /// Unix socket for JSON requests: counters and table entries
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
+    /// Serve frames in order of arrival, not by deficit round robin over ports
+    #[arg(long, help_heading = SCHEDULING)]
+    pub(crate) first_come: bool,
+    /// Bytes per port and round of deficit round robin [default: 24288]
+    #[arg(long, value_name = "BYTES", conflicts_with = "first_come", help_heading = SCHEDULING)]
+    pub(crate) quantum: Option<usize>,
+    /// Busy-poll for this time after the last frame [default: 50]
+    #[arg(long, value_name = "MICROSECONDS", help_heading = SCHEDULING)]
+    pub(crate) spin: Option<u64>,
 }
+
+/// Heading of the options for the order in which frames are served.
+const SCHEDULING: &str = "Scheduling";
 
 /// Arguments of `planimeter switch`.
 #[derive(clap::Args)]
+#[command(after_help = SWITCH_EXAMPLES)]
 pub struct SwitchArguments {
     #[command(flatten)]
     common: CommonArguments,
-    /// Connect to a controller: tcp:IP:PORT, ssl:IP:PORT or unix:FILE
+    /// Connect to a controller: tcp:IP:PORT, ssl:IP:PORT, unix:FILE
     #[arg(long = "controller", value_name = "URL")]
     controllers: Vec<String>,
-    /// Wait for controllers: ptcp:PORT[:IP], pssl:PORT[:IP] or punix:FILE
+    /// Listen for controllers: ptcp:PORT[:IP], pssl:PORT[:IP], punix:FILE
     #[arg(long = "listen", value_name = "URL")]
     listen: Vec<String>,
-    /// The private key of --certificate, in PEM
-    #[arg(long, value_name = "FILE")]
-    private_key: Option<PathBuf>,
-    /// The certificate that ssl: and pssl: show to controllers, in PEM
-    #[arg(long, value_name = "FILE")]
-    certificate: Option<PathBuf>,
-    /// The certificate of the CA that vouches for controllers, in PEM
-    #[arg(long, value_name = "FILE")]
-    ca_cert: Option<PathBuf>,
-    /// OpenFlow versions to offer, such as 1.0,1.3; otherwise all that are known
+    /// OpenFlow versions to offer, such as 1.0,1.3 [default: all]
     #[arg(long, value_name = "VERSIONS")]
     openflow: Option<String>,
-    /// The switch's identity, up to 16 hexadecimal digits; otherwise made from the first port
+    /// Datapath id, up to 16 digits [default: from the first port]
     #[arg(long, value_name = "HEX")]
     datapath_id: Option<String>,
-    /// Where frames without a matching entry go while no controller (--controller) is connected;
-    /// connections to --listen do not count [default: secure]
-    #[arg(long, value_enum)]
+    /// Table misses while no --controller is connected: secure (drop) or standalone (forward like a
+    /// learning bridge) [default: secure]
+    #[arg(long, value_enum, hide_possible_values = true)]
     fail_mode: Option<FailModeArgument>,
-    /// Entries of the exact-match hash table
-    #[arg(long, value_name = "N")]
-    exact_entries: Option<usize>,
-    /// Entries with open fields of the first table
-    #[arg(long, value_name = "N")]
-    wildcard_entries: Option<usize>,
-    /// How entries with open fields are found in the first table
-    #[arg(long, value_enum)]
-    classifier: Option<ClassifierArgument>,
-    /// Give the frames a thread of their own on each of these cores, or 'none'; otherwise one thread on any core if there are two
-    #[arg(long, value_name = "CORE", value_delimiter = ',')]
-    frames_core: Vec<String>,
-    /// A TOML file with these and further settings
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Behave like a model of a hardware switch, such as honest or ./my-switch.toml
+    /// Behave like a hardware switch model, such as honest or ./my-switch.toml
     #[arg(long, value_name = "NAME|FILE")]
     model: Option<String>,
+    /// TOML file with these and further settings
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Size of the exact-match table [default: 131072]
+    #[arg(long, value_name = "N")]
+    exact_entries: Option<usize>,
+    /// Wildcard entries of the first table, at most [default: 65536]
+    #[arg(long, value_name = "N")]
+    wildcard_entries: Option<usize>,
+    /// Lookup of wildcard entries in the first table: auto, linear (by priority) or tuple
+    /// (tuple-space search) [default: auto]
+    #[arg(long, value_enum, hide_possible_values = true)]
+    classifier: Option<ClassifierArgument>,
+    /// Cores with a forwarding thread each, or none [default: one thread if there are two cores]
+    #[arg(long, value_name = "CORE", value_delimiter = ',')]
+    frames_core: Vec<String>,
+    /// Private key of --certificate, PEM
+    #[arg(long, value_name = "FILE")]
+    private_key: Option<PathBuf>,
+    /// Certificate of the switch for ssl: and pssl:, PEM
+    #[arg(long, value_name = "FILE")]
+    certificate: Option<PathBuf>,
+    /// CA certificate that verifies controllers, PEM
+    #[arg(long, value_name = "FILE")]
+    ca_cert: Option<PathBuf>,
 }
+
+/// Examples at the end of the help of `planimeter switch`.
+const SWITCH_EXAMPLES: &str = "\
+Examples:
+  planimeter switch --port 1=afpacket:eth1 --port 2=afpacket:eth2 --controller tcp:127.0.0.1:6653
+  planimeter switch --port 1=tap:t1 --port 2=tap:t2 --listen ptcp:6654 --fail-mode standalone
+  planimeter switch --port 1=tap:t1 --listen ptcp:6654 --model ./my-switch.toml";
 
 /// The words that `--fail-mode` takes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum FailModeArgument {
-    /// Drop them
+    /// Drop frames
     Secure,
-    /// Forward them as a learning bridge does; at once without --controller
+    /// Forward frames like a learning bridge
     Standalone,
 }
 
 /// The words that `--classifier` takes.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ClassifierArgument {
-    /// As suits the entries that there are
+    /// Selected automatically
     Auto,
-    /// One after the other, by priority
+    /// Linear search by priority
     Linear,
-    /// By tuple-space search
+    /// Tuple-space search
     Tuple,
 }
 
 /// Arguments of `planimeter bridge`.
 #[derive(clap::Args)]
+#[command(after_help = BRIDGE_EXAMPLES)]
 pub struct BridgeArguments {
     #[command(flatten)]
     common: CommonArguments,
-    /// Seconds after which a silent address is forgotten, up to 3600; 0 never forgets
+    /// Ageing time of addresses, up to 3600; 0 disables ageing [default: 300]
     #[arg(long, value_name = "SECONDS")]
     ageing: Option<u64>,
-    /// Addresses that the table holds
+    /// Maximum number of addresses in the table [default: 131072]
     #[arg(long, value_name = "N")]
     macs: Option<usize>,
-    /// Learn addresses for each VLAN apart
+    /// Learn addresses separately for each VLAN
     #[arg(long)]
     per_vlan: bool,
-    /// Behave like a model of a hardware switch without OpenFlow, such as honest or ./my-switch.toml
+    /// Behave like a hardware switch model without OpenFlow, such as honest or ./my-switch.toml
     #[arg(long, value_name = "NAME|FILE")]
     model: Option<String>,
 }
 
+/// Examples at the end of the help of `planimeter bridge`.
+const BRIDGE_EXAMPLES: &str = "\
+Examples:
+  planimeter bridge --port 1=afpacket:eth1 --port 2=afpacket:eth2
+  planimeter bridge --port 1=tap:t1 --port 2=tap:t2 --ageing 60 --control bridge.sock";
+
 /// Arguments of `planimeter router`.
 #[derive(clap::Args)]
+#[command(after_help = ROUTER_EXAMPLES)]
 pub struct RouterArguments {
     #[command(flatten)]
     common: CommonArguments,
-    /// A TOML file with interfaces, routes and neighbours
+    /// TOML file with interfaces, routes and neighbours
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
 }
 
+/// Examples at the end of the help of `planimeter router`.
+const ROUTER_EXAMPLES: &str = "\
+Examples:
+  planimeter router --port 1=afpacket:eth1 --port 2=afpacket:eth2 --config router.toml";
+
 /// Arguments of `planimeter tagger`.
 #[derive(clap::Args)]
+#[command(after_help = TAGGER_EXAMPLES)]
 pub struct TaggerArguments {
     #[command(flatten)]
     common: CommonArguments,
-    /// A TOML file with the two sides and the rules by which frames get tags
+    /// TOML file with the two sides and the tagging rules
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
+
+/// Examples at the end of the help of `planimeter tagger`.
+const TAGGER_EXAMPLES: &str = "\
+Examples:
+  planimeter tagger --port 1=afpacket:eth1 --port 2=afpacket:eth2 --config tagger.toml";
 
 /// Runs an OpenFlow switch until it is stopped.
 pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
@@ -174,7 +205,9 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
     }
     if let Some(text) = &arguments.datapath_id {
         let id = datapath_id(text).ok_or_else(|| {
-            Failure::usage(format!("--datapath-id {text}: takes up to 16 hexadecimal digits"))
+            Failure::usage(format!(
+                "--datapath-id {text}: invalid datapath id (hint: use up to 16 hexadecimal digits)"
+            ))
         })?;
         config.datapath_id = Some(id);
     }
@@ -199,7 +232,11 @@ pub fn switch(arguments: &SwitchArguments) -> Result<ExitCode, Failure> {
 
 fn frame_threads(words: &[String]) -> Result<FrameThreads, Failure> {
     let core = |word: &String| {
-        let why = || format!("--frames-core {word}: write numbers of cores such as 1,2, or none");
+        let why = || {
+            format!(
+                "--frames-core {word}: invalid core (hint: use core numbers such as 1,2, or none)"
+            )
+        };
         word.parse().map_err(|_| Failure::usage(why()))
     };
     match words {
@@ -212,7 +249,10 @@ fn frame_threads(words: &[String]) -> Result<FrameThreads, Failure> {
 fn versions(text: &str) -> Result<Vec<Version>, Failure> {
     versions_from_text(text).map_err(|word| {
         let known: Vec<_> = Version::SPOKEN.iter().map(Version::to_string).collect();
-        Failure::usage(format!("--openflow {word}: known are {}", known.join(", ")))
+        Failure::usage(format!(
+            "--openflow {word}: unsupported version (hint: use {})",
+            known.join(", ")
+        ))
     })
 }
 
@@ -280,7 +320,9 @@ pub(super) fn run(config: &Config) -> Result<ExitCode, Failure> {
 
 fn port(text: &str) -> Result<PortConfig, Failure> {
     let wrong = || {
-        Failure::usage(format!("--port {text}: write NUMBER=SPEC, such as --port 1=afpacket:eth1"))
+        Failure::usage(format!(
+            "--port {text}: invalid port (hint: use NUMBER=SPEC, such as --port 1=afpacket:eth1)"
+        ))
     };
     let (number, spec) = text.split_once('=').ok_or_else(wrong)?;
     Ok(PortConfig { number: number.parse().map_err(|_| wrong())?, spec: spec.to_string() })
@@ -295,19 +337,23 @@ pub(super) fn read(file: &Path) -> Result<String, Failure> {
 pub(super) fn port_refused(number: u64, error: &PortError) -> Failure {
     match error {
         PortError::NotPermitted(what) => Failure::need(format!(
-            "port {number}: not permitted: {what}; run as root or with CAP_NET_RAW"
+            "cannot open port {number}: not permitted: {what} (hint: run as root or with \
+             CAP_NET_RAW)"
         )),
         PortError::NoSuchInterface(name) => Failure::usage(format!(
-            "port {number}: there is no interface {name} here; `ip link` lists those that are"
+            "cannot open port {number}: no such interface: {name} (hint: run 'ip link' to list \
+             interfaces)"
         )),
         PortError::InterfaceDown(name) => Failure::usage(format!(
-            "port {number}: interface {name} is down; `ip link set {name} up` raises it"
+            "cannot open port {number}: interface {name} is down (hint: run 'ip link set {name} \
+             up')"
         )),
-        other => Failure::usage(format!("port {number}: {other}")),
+        other => Failure::usage(format!("cannot open port {number}: {other}")),
     }
 }
 
-/// Converts the error: missing privileges are a missing requirement, everything else is wrong input.
+/// Converts the error: missing privileges are a missing requirement, everything else is wrong
+/// input.
 fn explained(error: OpenError) -> Failure {
     match error {
         OpenError::Config(problems) => {
@@ -316,7 +362,8 @@ fn explained(error: OpenError) -> Failure {
         }
         OpenError::Port(number, error) => port_refused(u64::from(number), &error),
         OpenError::Channel(ChannelError::AddressInUse(url)) => Failure::usage(format!(
-            "{url} is in use; choose another address or stop who listens there"
+            "cannot listen on {url}: address in use (hint: choose another address, or stop the \
+             process that uses it)"
         )),
         other => Failure::usage(other.to_string()),
     }

@@ -1,7 +1,8 @@
 //! Failures of commands: one line with what failed, where and a hint, and an exit code.
 //!
-//! Exit codes: 0 done, 1 a gate failed, 2 usage or invalid input, 3 every trial or a module failed, or a result is
-//! irregular under `--strict`, 4 a requirement is missing, 5 a gate is inconclusive, 130 interrupted.
+//! Exit codes: 0 done, 1 a gate failed, 2 usage or invalid input, 3 every trial or a module failed,
+//! or a result is irregular under `--strict`, 4 a requirement is missing, 5 a gate is inconclusive,
+//! 130 interrupted.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -12,7 +13,8 @@ pub const EXIT_DONE: u8 = 0;
 pub const EXIT_GATE: u8 = 1;
 /// Usage or invalid input.
 pub const EXIT_USAGE: u8 = 2;
-/// Every trial failed, a module failed in one, or with `--strict` a result is irregular or tester-limited.
+/// Every trial failed, a module failed in one, or with `--strict` a result is irregular or
+/// tester-limited.
 pub const EXIT_IRREGULAR: u8 = 3;
 /// A requirement is missing.
 pub const EXIT_NEED: u8 = 4;

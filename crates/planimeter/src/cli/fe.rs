@@ -1,8 +1,10 @@
-//! `planimeter fe`: a temporary control element that reads or changes a forwarding element over ForCES.
+//! `planimeter fe`: a temporary control element that reads or changes a forwarding element over
+//! ForCES.
 //!
-//! It connects to an element, or waits for an element that connects. Components have the names that programs use
-//! (`lpm.IPv4PrefixTable[3].HopSelector`), or class and instance number (`IPv4UcastLPM:1.IPv4UcastLPMStats`).
-//! Elements that do not run our programs support only the latter.
+//! It connects to an element, or waits for an element that connects. Components have the names that
+//! programs use (`lpm.IPv4PrefixTable[3].HopSelector`), or class and instance number
+//! (`IPv4UcastLPM:1.IPv4UcastLPMStats`). Elements that do not run our programs support only the
+//! latter.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -30,103 +32,121 @@ use names::{Names, Part};
 
 /// Arguments of `planimeter fe`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Dial an element that waits there: tcp:IP[:PORT], ssl:IP[:PORT] or unix:FILE
+    /// Connect to an element: tcp:IP[:PORT], ssl:IP[:PORT] or unix:FILE
     #[arg(long, value_name = "URL", required_unless_present = "listen")]
     connect: Option<String>,
-    /// Wait for an element that dials: ptcp:[PORT][:IP], pssl:[PORT][:IP] or punix:FILE
+    /// Listen for an element: ptcp:[PORT][:IP], pssl:[PORT][:IP] or punix:FILE
     #[arg(long, value_name = "URL", conflicts_with = "connect")]
     listen: Option<String>,
-    /// The id of this control element, as the element knows it
+    /// Id of this control element
     #[arg(long, value_name = "ID", default_value = "0x40000001")]
     id: String,
-    /// Seconds for the association to be made, and for each answer
+    /// Timeout of the association and of each reply
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     patience: u64,
-    /// A class library beside those that ship
+    /// Class library in addition to the built-in ones
     #[arg(long, value_name = "FILE")]
     library: Vec<PathBuf>,
-    /// The private key of --certificate, in PEM
+    /// Private key of --certificate, PEM
     #[arg(long, value_name = "FILE")]
     private_key: Option<PathBuf>,
-    /// The certificate that ssl: and pssl: show to the element, in PEM
+    /// Certificate of this control element for ssl: and pssl:, PEM
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// The certificate of the CA that vouches for elements, in PEM
+    /// CA certificate that verifies elements, PEM
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
-    /// Let other hosts connect to --listen although nothing authenticates them
+    /// Let other hosts connect to --listen without authentication
     #[arg(long)]
     insecure: bool,
     #[command(subcommand)]
     order: Order,
 }
 
-/// What is wanted of an element.
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter fe --connect tcp:127.0.0.1 get lpm.IPv4PrefixTable fdb.AgeSeconds
+  planimeter fe --connect tcp:127.0.0.1 set fdb.AgeSeconds=60
+  planimeter fe --listen ptcp:6704 watch fdb.EntryLearned --count 10";
+
+/// Operations on an element.
 #[derive(clap::Subcommand)]
 enum Order {
-    /// Print what parts of instances hold
+    /// Print the values of components
+    #[command(after_help = "Examples:\n  planimeter fe --connect tcp:127.0.0.1 get FEPO.CEID")]
     Get {
-        /// Such as lpm.IPv4PrefixTable[3], FEPO.CEID or EtherMACIn:1.AdminStatus
+        /// Component, such as lpm.IPv4PrefixTable[3], FEPO.CEID or EtherMACIn:1.AdminStatus
         #[arg(required = true)]
         parts: Vec<String>,
     },
-    /// Change parts of instances, all of them or none
+    /// Change components in one transaction
+    #[command(
+        after_help = "Examples:\n  planimeter fe --connect tcp:127.0.0.1 set fdb.AgeSeconds=60"
+    )]
     Set {
-        /// Such as fdb.AgeSeconds=60; a part without = is a row or optional field that is taken away
+        /// Assignment such as fdb.AgeSeconds=60; a name without = deletes a row or optional field
         #[arg(required_unless_present = "rows")]
         changes: Vec<String>,
-        /// Rows of a table from a file, a line each: an index and the row's value
+        /// File with rows of a table, one per line: an index and the row's value
         #[arg(long, value_name = "TABLE=FILE")]
         rows: Vec<String>,
     },
-    /// Print events as they are told
+    /// Print events as they arrive
+    #[command(
+        after_help = "Examples:\n  planimeter fe --connect tcp:127.0.0.1 watch fdb.EntryLearned"
+    )]
     Watch {
-        /// Such as fdb.EntryLearned
+        /// Event, such as fdb.EntryLearned
         #[arg(required = true)]
         events: Vec<String>,
-        /// Stop after so many
+        /// Stop after this number of events
         #[arg(long, value_name = "N")]
         count: Option<u64>,
         #[command(flatten)]
         filters: Filters,
     },
-    /// Have a frame go through the program, and print what happened to it
+    /// Send a frame through the program, and print each step
+    #[command(after_help = "Examples:\n  planimeter fe --connect tcp:127.0.0.1 \
+                            trace --frame ffffffffffff0200000000010800")]
     Trace {
-        /// Its bytes in hexadecimal, without frame check sequence
+        /// Frame in hexadecimal, without frame check sequence
         #[arg(long, value_name = "HEX")]
         frame: String,
-        /// The port that it comes in on
+        /// Input port
         #[arg(long, value_name = "N", default_value_t = 1)]
         port: u32,
     },
-    /// Put another program in place of the one that runs
+    /// Replace the running program
+    #[command(after_help = "Examples:\n  planimeter fe --connect tcp:127.0.0.1 load bridge.fe.xml")]
     Load {
-        /// The program
+        /// Program file
         file: PathBuf,
     },
 }
 
-/// Which events are told (RFC 5812 section 4.8.5).
+/// Filters of events (RFC 5812, section 4.8.5).
 #[derive(clap::Args)]
 struct Filters {
-    /// Only the first of every N; with --interval, what either lets pass
+    /// Report one of every N events; with --interval, an event that either option allows
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     every: Option<u32>,
-    /// Only one in so many milliseconds
+    /// Report at most one event in this interval
     #[arg(long, value_name = "MS")]
     interval: Option<u32>,
-    /// The value that is to be passed, of events that have one
+    /// Report when the event's value crosses this threshold
     #[arg(long, value_name = "N")]
     threshold: Option<u32>,
-    /// How far it has to be passed by, and fallen below between
+    /// Distance by which the value must cross the threshold, and fall below it in between
     #[arg(long, value_name = "N")]
     hysteresis: Option<u32>,
 }
 
 impl Filters {
-    /// Returns the properties of the subscription. All are set, because an element keeps those of an earlier control
-    /// element.
+    /// Returns the properties of the subscription. All are set, because an element keeps those of
+    /// an earlier control element.
     fn properties(&self) -> [(u32, u32); 5] {
         let Filters { every, interval, threshold, hysteresis } = self;
         let number = |said: &Option<u32>| said.unwrap_or(0);
@@ -134,7 +154,8 @@ impl Filters {
             (REGISTRATION, 1),
             (THRESHOLD, number(threshold)),
             (HYSTERESIS, number(hysteresis)),
-            // The wire format has the number of events suppressed between two reports (section 4.8.5.1).
+            // The wire format has the number of events suppressed between two reports (section
+            // 4.8.5.1).
             (COUNT, number(every).saturating_sub(1)),
             (INTERVAL, number(interval)),
         ]
@@ -169,13 +190,17 @@ fn associate(arguments: &Arguments) -> Result<ControlElement, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
     let url = Url::with_default_port(text, Channel::High.port()).map_err(|error| usage(&error))?;
     if url.is_passive() != arguments.listen.is_some() {
-        let hint = "--connect takes tcp:, ssl: and unix:, --listen takes ptcp:, pssl: and punix:";
+        let hint = "wrong kind of address (hint: use tcp:, ssl: or unix: for --connect, and ptcp:, \
+                    pssl: or punix: for --listen)";
         return Err(Failure::usage(format!("{url}: {hint}")));
     }
     let digits = arguments.id.trim_start_matches("0x");
     let id = u32::from_str_radix(digits, 16).ok().map(Id).filter(|id| id.is_ce());
     let id = id.ok_or_else(|| {
-        Failure::usage(format!("--id {}: from 0x40000000 to 0x7fffffff", arguments.id))
+        Failure::usage(format!(
+            "--id {}: invalid id (hint: use 0x40000000 to 0x7fffffff)",
+            arguments.id
+        ))
     })?;
     let files = Files {
         private_key: arguments.private_key.clone(),
@@ -224,8 +249,7 @@ impl Work {
         let values = answer.values(&self.names.catalog);
         let values = values.map_err(|fault| Failure::usage(format!("{}: {fault}", part.text)))?;
         let value = values.into_values().next();
-        value
-            .ok_or_else(|| Failure::usage(format!("{}: the element says nothing of it", part.text)))
+        value.ok_or_else(|| Failure::usage(format!("{}: the element returned no value", part.text)))
     }
 
     fn whole(&mut self, id: u32) -> Result<Value, Failure> {
@@ -291,13 +315,14 @@ impl Work {
     fn rows(&mut self, text: &str) -> Result<Vec<Vec<Select>>, Failure> {
         let (name, file) = text.split_once('=').ok_or_else(|| {
             Failure::usage(format!(
-                "--rows {text}: write TABLE=FILE, such as lpm.IPv4PrefixTable=routes.txt"
+                "--rows {text}: invalid value (hint: use TABLE=FILE, such as \
+                 lpm.IPv4PrefixTable=routes.txt)"
             ))
         })?;
         let part = self.part(name)?;
         let table = self.names.type_of(&part).map_err(Failure::usage)?;
         let array = table.array();
-        let array = array.ok_or_else(|| Failure::usage(format!("{name} is no table")))?;
+        let array = array.ok_or_else(|| Failure::usage(format!("{name} is not a table")))?;
         let mut rows = Rows::new();
         for (at, line) in read(file.as_ref())?.lines().enumerate() {
             let wrong = |what: String| Failure::usage(format!("{file}:{}: {what}", at + 1));
@@ -305,7 +330,9 @@ impl Work {
                 continue;
             }
             let (index, row) = line.trim().split_once(char::is_whitespace).unwrap_or((line, ""));
-            let index = index.parse().map_err(|_| wrong("a line is an index and a row".into()))?;
+            let index = index
+                .parse()
+                .map_err(|_| wrong("invalid line (hint: write an index and a row)".into()))?;
             let row = array.element.parse(row).map_err(|fault| wrong(fault.to_string()))?;
             rows.insert(index, row);
         }
@@ -424,7 +451,7 @@ impl Work {
         self.transact(all.into_iter().map(|select| vec![select]).collect())?;
         let [name, generation] = [self.whole(component::NAME)?, self.whole(component::GENERATION)?];
         let name = name.text().unwrap_or_default();
-        say!("{name} runs, program number {}", generation.unsigned().unwrap_or(0));
+        say!("running {name}, program number {}", generation.unsigned().unwrap_or(0));
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! `planimeter generate`: sends frames from a stream file or a capture file, and prints a summary.
 //!
-//! Received frames are counted too: a stream's at the port that expects them, a capture file's likewise if they are
-//! marked, and otherwise by the ports' own counters. The summary goes to stdout, as text or as JSON. An interrupted
-//! command prints the summary up to that time.
+//! Received frames are counted too: a stream's at the port that expects them, a capture file's
+//! likewise if they are marked, and otherwise by the ports' own counters. The summary goes to
+//! stdout, as text or as JSON. An interrupted command prints the summary up to that time.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ use packet::time::Nanos;
 use ports::afpacket::Options;
 use ports::port::Port;
 
-use super::element::port_refused;
+use super::element::{port_refused, read};
 use super::failure::{Failure, FailureKind};
 use super::out::say;
 
@@ -36,56 +36,63 @@ const DRAIN: Nanos = Nanos::from_millis(100);
 
 /// Arguments of `planimeter generate`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A port, such as afpacket:eth1; the first is number 1 in a stream file
+    /// Port, such as afpacket:eth1; the first is port 1 of a stream file
     #[arg(long = "port", value_name = "SPEC", required = true)]
     ports: Vec<String>,
-    /// Send the streams and capture files that this file describes
+    /// Send the streams and capture files that this TOML file describes
     #[arg(long, value_name = "FILE", conflicts_with = "pcap", required_unless_present = "pcap")]
     stream: Option<PathBuf>,
     /// Send the frames of this pcap or pcapng file from the first port
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// End after this time; streams otherwise after 10 seconds
+    /// Stop after this time [default: 10 for streams]
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<f64>,
-    /// Send the capture file so many times; 0 for until --seconds are over
+    /// Number of passes over the capture file; 0 repeats it until --seconds
     #[arg(long, value_name = "N", requires = "pcap", default_value_t = 1)]
     passes: u64,
-    #[command(flatten)]
-    pace: Pace,
-    /// Do not send frames of the capture file that are shorter than 64 bytes, instead of padding them
-    #[arg(long, requires = "pcap")]
-    refuse_short: bool,
-    /// Do not send frames that were captured in part, instead of filling them up with zeros
-    #[arg(long, requires = "pcap")]
-    refuse_cut: bool,
-    /// Put a signature into the payload of the capture file's frames, and count those that arrive at
-    /// this port, from 1
+    /// Sign the frames of the capture file, and count those that arrive at this port (from 1)
     #[arg(long, value_name = "PORT", requires = "pcap")]
     to: Option<usize>,
-    /// Print what was sent and what came back as JSON
+    /// Skip frames shorter than 64 bytes, instead of padding them
+    #[arg(long, requires = "pcap")]
+    refuse_short: bool,
+    /// Skip frames that were captured in part, instead of filling them with zeros
+    #[arg(long, requires = "pcap")]
+    refuse_cut: bool,
+    /// Print the summary as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten, next_help_heading = "Pacing of a capture file [default: as captured]")]
+    pace: Pace,
 }
 
-/// When the frames of a capture file are due; with nothing said, as they were captured.
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter generate --port afpacket:eth1 --port afpacket:eth2 --stream streams.toml --seconds 30
+  planimeter generate --port afpacket:eth1 --pcap frames.pcapng --rate-pps 10000
+  planimeter generate --port afpacket:eth1 --port afpacket:eth2 --pcap frames.pcapng --to 2";
+
+/// Schedule of a capture file's frames; by default the captured one.
 #[derive(clap::Args)]
 #[group(multiple = false, requires = "pcap")]
 struct Pace {
-    /// With the capture file's gaps, longer by this factor
+    /// Multiply the captured gaps by this factor
     #[arg(long, value_name = "FACTOR")]
     gap_factor: Option<f64>,
-    /// With so many nanoseconds from frame to frame
+    /// Constant time from frame to frame
     #[arg(long, value_name = "NANOSECONDS")]
     gap_ns: Option<u64>,
-    /// So many frames a second
+    /// Constant rate in frames per second
     #[arg(long, value_name = "RATE")]
     rate_pps: Option<f64>,
-    /// As a link of so many bit/s carries them
+    /// Back to back on a link of this rate, in bit/s
     #[arg(long, value_name = "RATE")]
     link_bits_per_second: Option<u64>,
-    /// As fast as the port takes them
+    /// As fast as the port accepts frames
     #[arg(long)]
     unpaced: bool,
 }
@@ -132,9 +139,7 @@ fn contents(arguments: &Arguments) -> Result<Contents, Failure> {
     let ports = arguments.ports.len();
     if let Some(file) = &arguments.stream {
         let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| usage(format!("cannot read: {error}")))?;
-        return read_all(&text, ports).map_err(|error| usage(error.to_string()));
+        return read_all(&read(file)?, ports).map_err(|error| usage(error.to_string()));
     }
     let file = arguments.pcap.as_deref().unwrap_or(Path::new(""));
     let replay = Replay {

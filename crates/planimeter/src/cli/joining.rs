@@ -1,7 +1,8 @@
-//! `--link`: one link for all targets, links for some of them, or neither, and then the best one is chosen.
+//! `--link`: one link for all targets, links for some of them, or neither, and then the best one is
+//! chosen.
 //!
-//! `--link veth` applies to all targets, `--link ovs-dpdk=memif` to that target. A target's name may contain an
-//! equals sign, a link's never does, so the last one separates them.
+//! `--link veth` applies to all targets, `--link ovs-dpdk=memif` to that target. A target's name
+//! may contain an equals sign, a link's never does, so the last one separates them.
 
 use super::failure::Failure;
 use super::place;
@@ -21,13 +22,15 @@ impl Asked {
     /// Parses the values of `--link`.
     pub fn read(words: &[String]) -> Result<Asked, Failure> {
         let usage = |error: NameError| Failure::usage(error.to_string());
-        let twice = |of: &str| Failure::usage(format!("--link was given twice for {of}"));
+        let twice = |of: &str| Failure::usage(format!("--link is given twice for {of}"));
         let mut asked = Asked::default();
         for word in words {
             let Some((target, link)) = word.rsplit_once('=') else {
                 let link = word.parse().map_err(usage)?;
                 if asked.all.replace(link).is_some() {
-                    return Err(twice("all targets: give --link TARGET=LINK for some of them"));
+                    return Err(twice(
+                        "all targets (hint: use --link TARGET=LINK for some of them)",
+                    ));
                 }
                 continue;
             };
@@ -41,12 +44,14 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Returns the link of each of these targets; without targets, of those that will be detected. If the choice
-    /// results in several links, this is reported.
+    /// Returns the link of each of these targets; without targets, of those that will be detected.
+    /// If the choice results in several links, this is reported.
     pub fn links(&self, kinds: &[TargetKind], is_simulated: bool) -> Result<Links, Failure> {
         if let Some((kind, link)) = self.own.iter().find(|(kind, _)| !kinds.contains(kind)) {
             let (name, link) = (kind.name(), link.name());
-            return Err(Failure::usage(format!("--link {name}={link} needs --on {name}")));
+            return Err(Failure::usage(format!(
+                "--link {name}={link}: {name} is not a target (hint: add --on {name})"
+            )));
         }
         let links = match self.all {
             Some(base) => {
@@ -59,7 +64,7 @@ impl Asked {
         };
         if kinds.is_empty() && matches!(links.base, Link::Nic | Link::NicXdp) {
             return Err(Failure::usage(format!(
-                "link {} leads to a device of your own: name it, such as --on device:ports=1@eth1+2@eth2",
+                "link {} needs a device (hint: add it, such as --on device:ports=1@eth1+2@eth2)",
                 links.base.name()
             )));
         }
@@ -79,8 +84,8 @@ fn refused(kind: TargetKind, link: Link) -> Failure {
         let (one, on) = (&switch.name, link.name());
         let kind = switch.kind.name();
         return Failure::usage(format!(
-            "{name}: its switch {one} ({kind}) cannot stand on {on}: give --link veth, over which every \
-             switch but those of DPDK can"
+            "{name}: switch {one} ({kind}) does not support link {on} (hint: use --link veth, \
+             which all switches but those of DPDK support)"
         ));
     }
     let other = match kind {
@@ -89,7 +94,8 @@ fn refused(kind: TargetKind, link: Link) -> Failure {
         _ => "veth",
     };
     Failure::usage(format!(
-        "{name} cannot be joined by {}: give --link {other}, or --link {name}={other} for it alone",
+        "{name} does not support link {} (hint: use --link {other}, or --link {name}={other} for \
+         this target only)",
         link.name()
     ))
 }
@@ -139,9 +145,10 @@ mod tests {
         let line = |words: &[&str], kinds: &[TargetKind]| {
             read(words).unwrap().links(kinds, false).unwrap_err().line
         };
-        assert_eq!(line(&["veth", "ovs=veth"], &[ours]), "--link ovs=veth:afpacket needs --on ovs");
+        let missing = line(&["veth", "ovs=veth"], &[ours]);
+        assert!(missing.starts_with("--link ovs=veth:afpacket: ovs is not a target"), "{missing}");
         let refused = line(&["veth", "ovs=memif"], &[ours, ovs]);
-        assert!(refused.contains("ovs cannot be joined by memif"), "{refused}");
+        assert!(refused.contains("ovs does not support link memif"), "{refused}");
         let links = read(&["memif", "ovs=veth"]).unwrap().links(&[ours, ovs], false).unwrap();
         assert_eq!((links.of(ours), links.of(ovs)), (Link::Memif, Link::Veth));
         let sentence = told(&[ours, ovs], &links).unwrap();

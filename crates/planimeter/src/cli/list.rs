@@ -21,28 +21,36 @@ use switch::behaviour::model::{self, Model, known};
 
 /// Arguments of `planimeter list`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// One kind of thing only (experiments, targets, links, models, metrics, parameters), an experiment or a
-    /// Python script: the parameters that it takes, or stored runs (runs)
+    /// experiments, targets, links, models, metrics, parameters or runs; or an experiment, study or
+    /// script, to list its parameters
     #[arg(value_parser = wanted, value_name = "WHAT|EXPERIMENT|SCRIPT.py")]
-    pub what: Option<Wanted>,
-    /// The folder in which stored runs lie (runs)
+    pub(crate) what: Option<Wanted>,
+    /// Folder of stored runs, for 'list runs' [default: runs]
     #[arg(value_name = "DIR")]
-    pub folder: Option<PathBuf>,
-    /// Of stored runs those that are so: experiment=, target=, link=, metric= (and how it went), since=, until=, effort=,
-    /// version=, partial=, doubtful=
+    pub(crate) folder: Option<PathBuf>,
+    /// List only stored runs that match: experiment=, target=, link=, metric= (adds its trend),
+    /// since=, until=, effort=, version=, partial=, doubtful=
     #[arg(long = "filter", value_name = "KEY=VALUE")]
-    pub filters: Vec<String>,
-    /// Stored runs of all who use this store for teams, to which those of DIR are sent first:
-    /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said (runs)
-    #[arg(long, value_name = "URL")]
-    pub store: Option<String>,
-    /// As JSON, for programs
+    pub(crate) filters: Vec<String>,
+    /// Print JSON
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
+    /// List the runs of a team store, after those of DIR are sent to it:
+    /// postgres://USER@HOST:PORT/DATABASE [env: PLANIMETER_STORE]
+    #[arg(long, value_name = "URL")]
+    pub(crate) store: Option<String>,
 }
 
-/// What to list.
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter list experiments
+  planimeter list bianco2010/fig2
+  planimeter list runs --filter target=ovs --filter metric=throughput_pps";
+
+/// Selection of a list.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Wanted {
     /// Items of one kind.
@@ -58,26 +66,31 @@ fn wanted(text: &str) -> Result<Wanted, String> {
     }
     let kinds: Vec<_> = What::value_variants().iter().filter_map(What::to_possible_value).collect();
     let names: Vec<&str> = kinds.iter().map(clap::builder::PossibleValue::get_name).collect();
-    let known = || format!("there are: {}, experiments, and scripts: SCRIPT.py", names.join(", "));
+    let known = || {
+        format!(
+            "unknown (hint: use {}, an experiment, a study, or a script SCRIPT.py)",
+            names.join(", ")
+        )
+    };
     What::from_str(text, false).map(Wanted::Kind).map_err(|_| known())
 }
 
 /// Kinds of things that can be listed.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum What {
-    /// What can be run
+    /// Experiments of studies and standards
     Experiments,
-    /// What can be measured
+    /// Targets that can be measured
     Targets,
-    /// How tester and target can be joined
+    /// Links between tester and target
     Links,
     /// Models of hardware switches
     Models,
-    /// What comes out
+    /// Metrics of results
     Metrics,
-    /// What --set can change
+    /// Parameters of --set
     Parameters,
-    /// What was measured and stored
+    /// Stored runs
     Runs,
 }
 
@@ -98,7 +111,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     if arguments.folder.is_some() || !arguments.filters.is_empty() || arguments.store.is_some() {
         return Err(Failure::usage(
-            "a folder, --filter and --store go with stored runs: planimeter list runs [DIR] [--filter KEY=VALUE]",
+            "DIR, --filter and --store need stored runs (hint: run 'planimeter list runs [DIR] \
+             [--filter KEY=VALUE]')",
         ));
     }
     let sections: Vec<Section> = match &arguments.what {
@@ -150,7 +164,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     if arguments.what.is_none() {
         say!(
-            "\n`planimeter list EXPERIMENT` has the parameters that it takes, `list models` what is known of each"
+            "\nRun 'planimeter list EXPERIMENT' to list its parameters, and 'planimeter list \
+             models' to list the values of models."
         );
     }
     if arguments.what == Some(Wanted::Kind(What::Models)) {
@@ -175,7 +190,7 @@ fn model_text(model: &Model) -> String {
             .expect("writing to a String cannot fail");
     }
     if model.sources.is_empty() {
-        lines += "\n  nothing is said, so that there are no costs and no limits";
+        lines += "\n  no values: no costs and no limits";
     }
     lines
 }
@@ -211,40 +226,43 @@ fn sections() -> Vec<Section> {
     let mut targets = TargetKind::ALL.map(|kind| text(kind.name(), kind.about())).to_vec();
     targets.push(text(
         "ours:model=NAME|FILE[,mode=openflow|legacy]",
-        "our switch like a model of hardware: `planimeter list models`",
+        "built-in switch that emulates a hardware model (hint: run 'planimeter list models')",
     ));
-    targets.push(text(
-        "topology:FILE",
-        "several switches that are joined to each other, as one target",
-    ));
+    targets.push(text("topology:FILE", "several linked switches as one target"));
     targets.push(text(
         "openflow:URL,ports=N@IF+N@IF",
-        "your own OpenFlow switch: N@IF says which port is cabled to which interface here; add kind=hardware or kind=software (docs/device.md)",
+        "external OpenFlow switch, with port N cabled to interface IF; add kind=hardware or \
+         kind=software (docs/device.md)",
     ));
-    targets.push(text("device:ports=N@IF+N@IF", "your own bridge, in the same way"));
+    targets
+        .push(text("device:ports=N@IF+N@IF", "external bridge or router, cabled in the same way"));
     let links = vec![
-        text("memory", "in one process, by rings of frames in memory; no rights needed"),
+        text("memory", "rings of frames in the memory of one process; needs no privileges"),
         text(
             Link::Replay.name(),
-            "our data plane alone: frames played from memory, counted on return; no rights needed",
+            "built-in data planes only: frames from memory are counted by port; needs no \
+             privileges",
         ),
         text(
             Link::Veth.name(),
-            "by virtual Ethernet pairs in network namespaces; needs root or user namespaces",
+            "virtual Ethernet pairs between network namespaces; needs root or user namespaces",
         ),
         text(
             Link::VethXdp.name(),
-            "by the same pairs, which the target reads and writes by AF_XDP; needs root",
+            "virtual Ethernet pairs that the target uses by AF_XDP; needs root",
         ),
         text(
             Link::Memif.name(),
-            "by shared memory between processes, with programs of DPDK too; these need huge pages",
+            "shared memory between processes, also with DPDK, which needs huge pages",
         ),
         text(
             Link::Nic.name(),
-            "by interfaces of this host that are cabled to your own device; needs root",
+            "interfaces of this host that are cabled to an external device; needs root",
         ),
-        text(Link::NicXdp.name(), "by the same interfaces, which the tester takes by AF_XDP"),
+        text(
+            Link::NicXdp.name(),
+            "interfaces of this host that the tester uses by AF_XDP; needs root",
+        ),
     ];
     let metrics = Metric::ALL.iter().map(|it| text(it.name(), it.unit())).collect();
     let models = known::all().iter().map(|model| text(&model.name, &model.about));

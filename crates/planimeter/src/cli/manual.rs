@@ -1,4 +1,5 @@
-//! `planimeter man` and `planimeter completions`: the documentation of the command line for `man(1)` and for shells.
+//! `planimeter man` and `planimeter completions`: the documentation of the command line for
+//! `man(1)` and for shells.
 //!
 //! Both are generated from the definition of the command line, so that they cannot be out of date.
 
@@ -13,16 +14,18 @@ use super::out::{say, to_stdout};
 
 /// Arguments of `planimeter man`.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  planimeter man man1")]
 pub struct ManArguments {
-    /// Where the pages are written, one for each command; made if it is not there
+    /// Folder for the pages, one per command; created if missing
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }
 
 /// Arguments of `planimeter completions`.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  planimeter completions bash > planimeter.bash")]
 pub struct CompletionsArguments {
-    /// The shell that is to complete what is typed
+    /// Shell to generate the script for
     #[arg(value_name = "SHELL")]
     pub shell: Shell,
 }
@@ -30,12 +33,15 @@ pub struct CompletionsArguments {
 /// Writes a page for each command.
 pub fn man(arguments: &ManArguments) -> Result<ExitCode, Failure> {
     let folder = &arguments.folder;
-    let failed = |error| {
-        Failure::usage(format!("{}: pages cannot be written here: {error}", folder.display()))
-    };
+    let failed =
+        |error| Failure::usage(format!("cannot write man pages to {}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(failed)?;
     clap_mangen::generate_to(super::Arguments::command(), folder).map_err(failed)?;
-    say!("man pages in {}: man {}", folder.display(), folder.join("planimeter.1").display());
+    say!(
+        "man pages are in {} (hint: run 'man {}')",
+        folder.display(),
+        folder.join("planimeter.1").display()
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,9 +1,9 @@
-//! Anonymization: replaces hosts, interfaces, addresses, datapath IDs, serial numbers, users, and words of the user's
-//! choice by pseudonyms.
+//! Anonymization: replaces hosts, interfaces, addresses, datapath IDs, serial numbers, users, and
+//! words of the user's choice by pseudonyms.
 //!
-//! Bundles and reports that are shared without identifying the network pass through here. Invariants: one real name
-//! has one pseudonym everywhere. An anonymized record is still a valid record, or there is none; data derived from it
-//! can contain nothing else.
+//! Bundles and reports that are shared without identifying the network pass through here.
+//! Invariants: one real name has one pseudonym everywhere. An anonymized record is still a valid
+//! record, or there is none; data derived from it can contain nothing else.
 
 mod words;
 
@@ -132,7 +132,10 @@ impl Masking {
         let value = serde_json::to_value(record).map_err(|error| error.to_string())?;
         let masked = self.json(value, false);
         serde_json::from_value(masked).map_err(|error| {
-            format!("masked, it is no record ({error}): a name in it is a word of records; call that otherwise")
+            format!(
+                "cannot anonymize the record: {error} (hint: rename targets or hosts that have the \
+                 name of a record field)"
+            )
         })
     }
 }

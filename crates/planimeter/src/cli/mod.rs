@@ -1,6 +1,7 @@
 //! Command line: the only place that formats errors as text and chooses exit codes.
 //!
-//! One file per command. Progress goes to stderr; stdout is for the result (PRODUCT.md, "Command line").
+//! One file per command. Progress goes to stderr; stdout is for the result (PRODUCT.md, "Command
+//! line").
 
 /// Failures of commands, and their exit codes.
 pub mod failure;
@@ -67,14 +68,16 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
+use clap::builder::Styles;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use failure::Failure;
 use out::remark;
 
-/// Measures network data planes: OpenFlow switches, bridges and routers, with error bars.
+/// Measures the data planes of switches, bridges, routers, taggers and programmable elements
 #[derive(Parser)]
 #[command(name = "planimeter", version = crate::VERSION, max_term_width = 100)]
+#[command(help_template = help_template(), after_help = EXAMPLES)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -82,44 +85,79 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// What this machine allows, what is missing, and how to get it
-    Doctor(doctor::Arguments),
-    /// What can be measured, on what, and with which parameters
-    List(list::Arguments),
-    /// Measure targets side by side
+    /// Measure targets and write a report
     Run(run::Arguments),
+    /// Compare two runs or two targets, and check gates
+    Compare(Box<compare::Arguments>),
+    /// List experiments, targets, links, models, metrics, parameters and stored runs
+    List(list::Arguments),
+    /// Run an OpenFlow switch
+    Switch(Box<element::SwitchArguments>),
+    /// Run a learning bridge
+    Bridge(element::BridgeArguments),
+    /// Run an IP router
+    Router(element::RouterArguments),
+    /// Run a VLAN tagger
+    Tagger(element::TaggerArguments),
+    /// Run a ProGFE forwarding element, or inspect its program
+    Progfe(Box<progfe::Arguments>),
+    /// Read, change and watch a forwarding element over ForCES
+    Fe(Box<fe::Arguments>),
+    /// Derive a model of a hardware switch from stored runs
+    Model(model::Arguments),
+    /// Send streams, or the frames of a capture file
+    Generate(Box<generate::Arguments>),
+    /// Capture, filter and count frames
+    Capture(Box<capture::Arguments>),
+    /// Forward control channels between controllers and switches, and time the messages
+    Proxy(proxy::Arguments),
     /// Rebuild the report of stored runs
     Report(report::Arguments),
-    /// Put a run into one file, which repeats it elsewhere
-    Bundle(bundle::Arguments),
-    /// Compare runs or targets, and fail where a gate is missed
-    Compare(Box<compare::Arguments>),
-    /// Derive a model of a switch from runs that measured it
-    Model(model::Arguments),
-    /// Stand between a controller and its switches, and time what passes
-    Proxy(proxy::Arguments),
-    /// Be an OpenFlow switch
-    Switch(Box<element::SwitchArguments>),
-    /// Be a learning bridge
-    Bridge(element::BridgeArguments),
-    /// Be a router
-    Router(element::RouterArguments),
-    /// Be a VLAN tagger
-    Tagger(element::TaggerArguments),
-    /// Be an element that is programmed by a graph, or ask about its program
-    Progfe(Box<progfe::Arguments>),
-    /// Ask a forwarding element over ForCES, or change it
-    Fe(Box<fe::Arguments>),
-    /// Send streams or the frames of a capture file
-    Generate(Box<generate::Arguments>),
-    /// Capture frames, filtered and counted, to a file
-    Capture(Box<capture::Arguments>),
     /// Show running and stored runs in a browser
     Serve(serve::Arguments),
+    /// Pack a run into one file that repeats it on another host
+    Bundle(bundle::Arguments),
+    /// Check the requirements of targets on this machine, and print fixes
+    Doctor(doctor::Arguments),
     /// Write man pages
     Man(manual::ManArguments),
-    /// Print what a shell needs to complete commands
+    /// Print a completion script for a shell
     Completions(manual::CompletionsArguments),
+}
+
+/// Commands by purpose, in the order of the help text.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Measure", &["run", "compare", "list"]),
+    ("Elements", &["switch", "bridge", "router", "tagger", "progfe", "fe", "model"]),
+    ("Traffic", &["generate", "capture", "proxy"]),
+    ("Results", &["report", "serve", "bundle"]),
+    ("Tools", &["doctor", "man", "completions"]),
+];
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter doctor
+  planimeter run throughput --on ours --on ovs
+
+'planimeter COMMAND --help' prints the options of a command.";
+
+/// Returns the template of the help text, which lists the commands by purpose.
+fn help_template() -> String {
+    let commands = Command::augment_subcommands(clap::Command::new("planimeter"));
+    let styles = Styles::styled();
+    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let mut text = String::from("{about-with-newline}\n{usage-heading} {usage}\n");
+    for (group, names) in GROUPS {
+        text += &format!("\n{header}{group}:{header:#}\n");
+        for name in names {
+            let command = commands.find_subcommand(name);
+            let about = command.and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text += &format!("  {literal}{name:11}{literal:#}  {about}\n");
+        }
+    }
+    text + &format!("\n{header}Options:{header:#}\n{{options}}{{after-help}}")
 }
 
 /// Runs the command line, and returns the exit code.
@@ -127,12 +165,12 @@ pub fn main() -> ExitCode {
     main_of(std::env::args_os())
 }
 
-/// Runs the command line in these words, the first of which is the program's name, and returns the exit code.
+/// Runs this command line, which starts with the program's name, and returns the exit code.
 ///
 /// A caller in another program first sets the path of this one: [`place::set_program`].
 pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Err(error) = lab::rights::take_up() {
-        remark!("planimeter: the rights of this program's file are not in force: {error}");
+        remark!("planimeter: cannot use the capabilities of this program's file: {error}");
     }
     if let Some(folder) = place::variable(lab::process::FOLDER_VARIABLE)
         && let Err(error) = lab::process::renew_death_signal(folder.as_ref())
@@ -152,7 +190,7 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                     error.print().or_else(|it| if is_unread(&it) { Ok(()) } else { Err(it) });
                 return printed.map_or(failure::EXIT_USAGE.into(), |()| ExitCode::SUCCESS);
             }
-            // An empty command line asks for help.
+            // An empty command line prints the help.
             let is_bare = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
             match is_bare {
                 true => remark!("{}", error.to_string().trim_end()),
@@ -162,23 +200,23 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let done = match arguments.command {
-        Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::List(arguments) => list::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
-        Command::Report(arguments) => report::run(&arguments),
-        Command::Bundle(arguments) => bundle::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
-        Command::Model(arguments) => model::run(&arguments),
-        Command::Proxy(arguments) => proxy::run(&arguments),
+        Command::List(arguments) => list::run(&arguments),
         Command::Switch(arguments) => element::switch(&arguments),
         Command::Bridge(arguments) => element::bridge(&arguments),
         Command::Router(arguments) => element::router(&arguments),
         Command::Tagger(arguments) => element::tagger(&arguments),
         Command::Progfe(arguments) => progfe::run_command(&arguments),
         Command::Fe(arguments) => fe::run(&arguments),
+        Command::Model(arguments) => model::run(&arguments),
         Command::Generate(arguments) => generate::run(&arguments),
         Command::Capture(arguments) => capture::run(&arguments),
+        Command::Proxy(arguments) => proxy::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Bundle(arguments) => bundle::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Man(arguments) => manual::man(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
     };
@@ -200,23 +238,66 @@ fn one_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
+    /// Lines of a help text that fit on a screen.
+    const HELP_LINES_MAX: usize = 45;
+
     #[test]
-    fn an_invalid_command_line_gives_a_one_line_error() {
-        let error_for = |words: &[&str]| match Arguments::try_parse_from(words) {
+    fn an_invalid_command_line_is_reported_in_one_line() {
+        let report = |words: &[&str]| match Arguments::try_parse_from(words) {
             Ok(_) => panic!("{words:?} was accepted"),
             Err(error) => one_line(&error.to_string()),
         };
         assert_eq!(
-            error_for(&["planimeter", "run", "latency", "--sed", "1"]),
+            report(&["planimeter", "run", "latency", "--sed", "1"]),
             "unexpected argument '--sed' found; tip: a similar argument exists: '--seed'; \
              Usage: planimeter run --seed <SEED> <EXPERIMENT>..."
         );
         assert_eq!(
-            error_for(&["planimeter", "switch"]),
+            report(&["planimeter", "switch"]),
             "the following required arguments were not provided: --port <N=SPEC>; \
              Usage: planimeter switch --port <N=SPEC>"
         );
+    }
+
+    #[test]
+    fn every_command_belongs_to_a_group() {
+        let commands = Arguments::command();
+        let mut names: Vec<&str> = commands.get_subcommands().map(|it| it.get_name()).collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        names.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(names, grouped);
+    }
+
+    /// Returns the help text of a command and of its subcommands.
+    fn helps(command: &mut clap::Command, texts: &mut Vec<String>) {
+        texts.push(command.render_long_help().to_string());
+        for subcommand in command.get_subcommands_mut().filter(|it| it.get_name() != "help") {
+            helps(subcommand, texts);
+        }
+    }
+
+    #[test]
+    fn every_help_fits_one_screen_and_has_valid_examples() {
+        let mut command = Arguments::command().term_width(100);
+        command.build();
+        let mut texts = Vec::new();
+        helps(&mut command, &mut texts);
+        assert!(texts.len() > 20);
+        for text in texts {
+            assert!(text.lines().count() <= HELP_LINES_MAX, "{text}");
+            let examples = text.lines().filter(|line| line.starts_with("  planimeter "));
+            let examples: Vec<&str> = examples.collect();
+            assert!(!examples.is_empty() || text.contains("Commands:"), "{text}");
+            for example in examples {
+                let example = example.split(" > ").next().unwrap_or_default();
+                let parsed = Arguments::try_parse_from(words::split(example));
+                assert!(parsed.is_ok(), "{example}: {}", parsed.err().unwrap());
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! `planimeter model fit`: fits a model of a switch to runs that measured it.
 //!
-//! The model goes to stdout or into a file, every number with its source. Its basis and its missing values go to
-//! stderr.
+//! The model goes to stdout or into a file, every number with its source. Its basis and its missing
+//! values go to stderr.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -26,32 +26,40 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Derive a model file from stored runs of a measured switch
+    /// Derive a model file from stored runs
     Fit(FitArguments),
 }
 
 /// Arguments of `planimeter model fit`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 struct FitArguments {
-    /// Folders of runs in which the switch was measured by modules: rule-activation and others
+    /// Folders of runs with results of measurement modules, such as rule-activation
     #[arg(required_unless_present = "what", value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// Say which runs tell everything that can be fitted
+    /// Print the runs that a complete fit needs, and exit
     #[arg(long)]
     what: bool,
-    /// Which of the runs' targets, if there are several
+    /// Target to fit; required if the runs have several
     #[arg(long, value_name = "NAME")]
     target: Option<String>,
-    /// The model's name
+    /// Name of the model [default: from the target]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Write the model to this file, which must not be there yet
+    /// Write the model to this new file [default: print it]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// What was found and what was assumed, as JSON on stdout
+    /// Print fitted and assumed values as JSON
     #[arg(long)]
     json: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter model fit --what
+  planimeter model fit runs/FIRST runs/SECOND --out my-switch.toml
+  planimeter run rule-activation --on ours:model=./my-switch.toml";
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -67,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = fitted.model.to_text();
     file::read(&text).map_err(|faults| {
         let first = faults.first().map(ToString::to_string).unwrap_or_default();
-        Failure::usage(format!("the model {name:?} would be no model: {first}"))
+        Failure::usage(format!("cannot build the model {name:?}: {first}"))
     })?;
     if let Some(file) = &arguments.out {
         write(file, &text)?;
@@ -95,16 +103,17 @@ fn target(runs: &[Run], asked: Option<&str>) -> Result<String, Failure> {
     let listed = || known.join(", ");
     match (asked, known.as_slice()) {
         (_, []) => Err(Failure::usage(
-            "no module measured anything in these runs; `planimeter model fit --what` says what to run",
+            "no results of measurement modules in these runs (hint: run 'planimeter model fit \
+             --what' to list useful runs)",
         )),
         (Some(asked), _) if known.contains(&asked) => Ok(asked.into()),
         (Some(asked), _) => Err(Failure::usage(format!(
-            "--target {asked}: not in these runs; there are: {}",
+            "--target {asked}: not in these runs (hint: use one of {})",
             listed()
         ))),
         (None, [only]) => Ok((*only).into()),
         (None, _) => Err(Failure::usage(format!(
-            "these runs measured several targets; choose one with --target: {}",
+            "these runs measured several targets (hint: add --target with one of {})",
             listed()
         ))),
     }
@@ -136,18 +145,20 @@ fn json(fitted: &Fit, target: &str) -> serde_json::Value {
 /// Prints how many values were found, and which runs would add the rest.
 fn tell(fitted: &Fit, target: &str, file: Option<&Path>) {
     let (found, assumed) = (fitted.found.len(), fitted.assumed.len());
-    remark!("{target}: {found} values found, {assumed} assumed; each says why as its source");
+    remark!(
+        "{target}: {found} values fitted, {assumed} assumed; the model states the source of each"
+    );
     let (mut told, wanted) = (Vec::new(), "not measured; run ");
     for (key, why) in fitted.assumed.iter().filter(|(_, why)| why.starts_with(wanted)) {
         let remedy = &why[wanted.len()..];
         if !told.contains(&remedy) {
             told.push(remedy);
-            remark!("  {key} is assumed: run {remedy}");
+            remark!("  {key} is assumed (hint: run {remedy})");
         }
     }
     if let Some(file) = file {
         let path = file.display();
         let place = if file.components().count() > 1 { "" } else { "./" };
-        remark!("measure it again with --on ours:model={place}{path}");
+        remark!("measure the model with --on ours:model={place}{path}");
     }
 }

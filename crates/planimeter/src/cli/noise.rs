@@ -1,8 +1,8 @@
 //! Noise check before a live run: whether other work interrupts the tester's cores.
 //!
-//! A thread on each core of the tester reads the clock continuously; a gap of a millisecond or more is a stall, as in
-//! a trial ([`instrument::trial::STALL`]). Source: RFC 2544, section 6 (the tester's limits must be known before its
-//! results are used). Invariants:
+//! A thread on each core of the tester reads the clock continuously; a gap of a millisecond or more
+//! is a stall, as in a trial ([`instrument::trial::STALL`]). Source: RFC 2544, section 6 (the
+//! tester's limits must be known before its results are used). Invariants:
 //! - There is no check in virtual time.
 //! - The check takes at most [`SPAN_MAX`], and at most a tenth of the trials' duration.
 //! - A machine whose cores cannot be observed does not count as noisy.
@@ -52,7 +52,8 @@ impl Check<'_> {
         let Ok(found) = watch(self.cores, span) else { return Ok(None) };
         match self.warning(&found) {
             Some(noise) if self.is_strict => Err(Failure::need(format!(
-                "the run is refused (--strict): {noise} (hint: stop other programs, or leave out --strict)"
+                "cannot start a --strict run: {noise} (hint: stop other programs, or leave out \
+                 --strict)"
             ))),
             Some(noise) => Ok(Some(format!("{noise} (hint: stop other programs)"))),
             None => Ok(None),
@@ -70,8 +71,9 @@ impl Check<'_> {
             return None;
         }
         Some(format!(
-            "the machine is noisy: core {} was taken from the tester for {:.1} % of {:.1} s, {:.1} ms at the longest; \
-             expect about {:.0} % of trials of {} s to be disturbed, of which latencies decide nothing",
+            "the machine is noisy: the tester lost core {} for {:.1} % of {:.1} s, {:.1} ms at the \
+             longest; expect about {:.0} % of trials of {} s to be disturbed, and their latencies \
+             to be unused",
             noisiest.core,
             share(noisiest) * 100.0,
             noisiest.span.as_secs_f64(),
@@ -135,7 +137,7 @@ mod tests {
         let refused = strict.run(noisy).unwrap_err();
         assert_eq!(refused.kind, FailureKind::Need);
         assert!(
-            refused.line.starts_with("the run is refused (--strict): the machine is noisy"),
+            refused.line.starts_with("cannot start a --strict run: the machine is noisy"),
             "{}",
             refused.line
         );

@@ -1,8 +1,9 @@
 //! Output of a command: results on stdout, remarks on stderr, and closed pipes.
 //!
-//! A reader may close a pipe early (`| head`). The command then prints nothing more but runs to its end, because it
-//! may hold namespaces, ports and files; it exits as if all output had been read. Any other error of stdout, such as
-//! a full disk, is reported at the end and is a failure. Invariant: nothing else in the command line prints.
+//! A reader may close a pipe early (`| head`). The command then prints nothing more but runs to its
+//! end, because it may hold namespaces, ports and files; it exits as if all output had been read.
+//! Any other error of stdout, such as a full disk, is reported at the end and is a failure.
+//! Invariant: nothing else in the command line prints.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -56,7 +57,7 @@ pub fn ended() -> Result<(), Failure> {
     }
     match FAULT.get() {
         Some(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failure::usage(format!("stdout: {error}")))
+            Err(Failure::usage(format!("cannot write to stdout: {error}")))
         }
         _ => Ok(()),
     }

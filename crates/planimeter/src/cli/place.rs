@@ -20,8 +20,8 @@ static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
 /// Sets the program that starts our targets; it must accept the same command line.
 ///
-/// For a process that runs another program, such as Python. Call it once before any measurement; later calls have no
-/// effect.
+/// For a process that runs another program, such as Python. Call it once before any measurement;
+/// later calls have no effect.
 pub fn set_program(program: PathBuf) {
     let _ = PROGRAM.set(program);
 }
@@ -30,7 +30,7 @@ pub fn set_program(program: PathBuf) {
 pub fn surroundings() -> Result<Surroundings, Failure> {
     let own = || {
         std::env::current_exe().map_err(|error| {
-            Failure::need(format!("the path of this program cannot be found: {error}"))
+            Failure::need(format!("cannot find the path of this program: {error}"))
         })
     };
     let program = PROGRAM.get().cloned().map_or_else(own, Ok)?;
@@ -45,8 +45,8 @@ pub fn variable(name: &str) -> Option<String> {
 
 /// Returns the best available link.
 ///
-/// Without privileges, the process enters a user namespace if the kernel permits that. Call [`surroundings`] before:
-/// afterwards the process appears to be root.
+/// Without privileges, the process enters a user namespace if the kernel permits that. Call
+/// [`surroundings`] before: afterwards the process appears to be root.
 pub fn best_link() -> Link {
     let allowed = lab::namespace::enter_rootless().is_ok();
     let veth = allowed && need::try_feature(need::Feature::PacketSocket).is_ok();
@@ -74,7 +74,8 @@ pub fn allowed_links(kinds: &[TargetKind]) -> Vec<Link> {
     links
 }
 
-/// Returns the targets that can be measured here over this link, and what is missing for the others.
+/// Returns the targets that can be measured here over this link, and missing requirements of
+/// others.
 pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
     let mut kinds = Vec::new();
     let mut missing = Vec::new();
@@ -102,7 +103,9 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
                 let ends = [Device::MemifServer("p1".into())];
                 Testpmd::needs(&ends).err().map(|need| need.to_string())
             }
-            _ if !kind.runs_on(link) => Some("needs the link veth: root or user namespaces".into()),
+            _ if !kind.runs_on(link) => {
+                Some("requires link veth (hint: run as root, or allow user namespaces)".into())
+            }
             TargetKind::Ovs => need::tool("ovs-vswitchd", "openvswitch-switch")
                 .and_then(|_| need::tool("ovs-vsctl", "openvswitch-common"))
                 .err()
@@ -114,7 +117,7 @@ pub fn all_targets(link: Link) -> (Vec<TargetKind>, Vec<String>) {
         };
         match lacks {
             None => kinds.push(kind),
-            Some(why) => missing.push(format!("{} is left out: {why}", kind.name())),
+            Some(why) => missing.push(format!("skipped target {}: {why}", kind.name())),
         }
     }
     (kinds, missing)

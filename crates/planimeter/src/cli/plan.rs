@@ -1,9 +1,10 @@
-//! `planimeter run PLAN.toml`: runs a plan, which is a file of steps with the options of command lines, and gates on
-//! their results.
+//! `planimeter run PLAN.toml`: runs a plan, which is a file of steps with the options of command
+//! lines, and gates on their results.
 //!
 //! Invariants:
 //! - A step is the arguments of `planimeter run` and is measured by the same code.
-//! - A plan is checked as a whole before any measurement, and every error is reported with file, line and column.
+//! - A plan is checked as a whole before any measurement, and every error is reported with file,
+//!   line and column.
 //! - The plan is stored in the folder of its runs, from which it can resume after any end.
 
 /// Sequence of a plan's runs.
@@ -76,8 +77,8 @@ pub fn asked(arguments: &Arguments) -> Option<Result<ExitCode, Failure>> {
     let stray = [("--junit", &arguments.junit), ("--markdown", &arguments.markdown)];
     let (flag, _) = stray.iter().find(|(_, file)| file.is_some())?;
     Some(Err(Failure::usage(format!(
-        "{flag} tells of gates, which a plan has: `planimeter run PLAN.toml {flag} FILE`; or compare runs with \
-         `planimeter compare`"
+        "{flag} needs a plan with gates (hint: run 'planimeter run PLAN.toml {flag} FILE' or \
+         'planimeter compare')"
     ))))
 }
 
@@ -103,7 +104,8 @@ fn writable(arguments: &Arguments) -> Result<(), Failure> {
 pub fn refuse(arguments: &Arguments, file: &str) -> Result<(), Failure> {
     if arguments.experiments.len() > 1 {
         return Err(Failure::usage(format!(
-            "{file} goes by itself: give the other experiments to a [[step]] of a plan"
+            "{file} cannot be combined with other experiments (hint: add a [[step]] for them to a \
+             plan)"
         )));
     }
     let given = |texts: &[String]| !texts.is_empty();
@@ -118,8 +120,8 @@ pub fn refuse(arguments: &Arguments, file: &str) -> Result<(), Failure> {
     ];
     match stray.iter().find(|(.., is_given)| *is_given) {
         Some((flag, key, _)) => Err(Failure::usage(format!(
-            "{flag} beside the plan {file} could mean any of its steps: write {key} in it; beside a plan go --effort, \
-             --seed, --out, --strict, --dry-run, --json, --junit and --markdown"
+            "{flag} cannot be combined with {file} (hint: write {key} in the plan; --effort, \
+             --seed, --out, --strict, --dry-run, --json, --junit and --markdown are allowed)"
         ))),
         None => Ok(()),
     }
@@ -161,12 +163,13 @@ pub fn text_of(file: &Path) -> Result<String, String> {
     let read = opened.take(file::BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| error.to_string())?;
     if bytes.len() as u64 > file::BYTES_MAX {
-        return Err(format!("a plan has at most {} bytes", file::BYTES_MAX));
+        return Err(format!("the file is too large: a plan has at most {} bytes", file::BYTES_MAX));
     }
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
-/// Returns the arguments with absolute output files, so that they stay valid in another working directory.
+/// Returns the arguments with absolute output files, so that they stay valid in another working
+/// directory.
 pub fn rooted(arguments: &Arguments) -> Arguments {
     let rooted = |file: &Option<PathBuf>| {
         file.as_ref().map(|file| std::path::absolute(file).unwrap_or_else(|_| file.clone()))
@@ -175,8 +178,8 @@ pub fn rooted(arguments: &Arguments) -> Arguments {
     Arguments { junit, markdown, ..arguments.clone() }
 }
 
-/// Changes to the folder of a bundle's files if the campaign came from a bundle; relative names in its plan refer to
-/// it.
+/// Changes to the folder of a bundle's files if the campaign came from a bundle; relative names in
+/// its plan refer to it.
 pub fn enter(folder: &Path) -> Result<(), Failure> {
     let files = folder.join(super::bundle::FILES_FOLDER);
     if !files.is_dir() {
@@ -204,10 +207,10 @@ pub fn of_bundle(
 }
 
 impl Plan {
-    /// Reads the plan of a file, with the options given beside it.
+    /// Reads the plan of a file, with options of the command line.
     fn read(file: &Path, beside: Beside, arguments: &Arguments) -> Result<Plan, Failure> {
         let shown = file.display().to_string();
-        let unreadable = |why: String| Failure::usage(format!("{shown}: cannot read: {why}"));
+        let unreadable = |why: String| Failure::usage(format!("cannot read {shown}: {why}"));
         let text = text_of(file).map_err(unreadable)?;
         let stem = file.file_stem().map_or("plan".into(), |stem| stem.to_string_lossy());
         Plan::understood((&shown, &stem), text, beside, arguments)
@@ -273,7 +276,7 @@ impl Plan {
             seconds += dry.seconds;
         }
         if !self.tasks.is_empty() {
-            text += "\ngates, which may have targets measured again\n";
+            text += "\ngates (targets may be measured again)\n";
             self.tasks.iter().for_each(|task| text += &format!("  {}\n", task.told(&self.steps)));
         }
         text + &format!("\n{}\n", run::estimate(trials, seconds))
@@ -289,7 +292,7 @@ fn told(faults: Faults, file: &str, text: &str) -> Failure {
     }
     let count = match lines.len() {
         0 => String::new(),
-        more => format!(" ({} faults in all; nothing was measured)", more + 1),
+        more => format!(" ({} errors in total; nothing was measured)", more + 1),
     };
     Failure::usage(format!("{last}{count}"))
 }
@@ -303,7 +306,7 @@ fn stored_effort(effort: Effort) -> record::Effort {
     }
 }
 
-/// Converts an effort that was given beside a campaign's plan.
+/// Converts an effort that was given on the command line of a campaign.
 fn given_effort(effort: record::Effort) -> run::EffortArgument {
     match effort {
         record::Effort::Quick => run::EffortArgument::Quick,

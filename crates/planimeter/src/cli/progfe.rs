@@ -1,8 +1,9 @@
 //! `planimeter progfe`: runs a ProGFE forwarding element, or inspects programs.
 //!
-//! `--program FILE` with ports runs an element until it is stopped. `check` lists all errors of a program, `plan`
-//! shows the difference between two, `show` draws the graph, and `trace` follows a frame block by block. The last
-//! three also inspect running elements over their control sockets. Programs may refer to files in their folder.
+//! `--program FILE` with ports runs an element until it is stopped. `check` lists all errors of a
+//! program, `plan` shows the difference between two, `show` draws the graph, and `trace` follows a
+//! frame block by block. The last three also inspect running elements over their control sockets.
+//! Programs may refer to files in their folder.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,7 +31,7 @@ mod send;
 mod show;
 /// Traces of frames.
 mod trace;
-/// Further services of an element besides its ports and control socket.
+/// Further services of an element.
 mod services;
 
 use services::Services;
@@ -38,37 +39,45 @@ use services::Services;
 /// Arguments of `planimeter progfe`.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
     #[command(subcommand)]
     about: Option<About>,
+    /// Program of the element, such as examples/progfe/bridge.fe.xml
+    #[arg(long, value_name = "FILE", required = true)]
+    program: Option<PathBuf>,
     #[command(flatten)]
     common: CommonArguments,
     #[command(flatten)]
     forces: Forces,
-    /// What the element does: a program, such as examples/progfe/bridge.fe.xml
-    #[arg(long, value_name = "FILE", required = true)]
-    program: Option<PathBuf>,
     #[command(flatten)]
     services: Services,
-    /// Let other hosts connect to --forces and --http although nothing authenticates them
+    /// Let other hosts use --forces and --http unauthenticated
     #[arg(long)]
     insecure: bool,
 }
 
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter progfe --program bridge.fe.xml --port 1=afpacket:eth1 --port 2=afpacket:eth2
+  planimeter progfe check bridge.fe.xml
+  planimeter progfe show --control element.sock";
+
 /// Control elements.
 #[derive(clap::Args)]
 struct Forces {
-    /// A control element: where it is, or where to wait for it (tcp:IP[:PORT], ptcp:[PORT][:IP], ssl:, pssl:,
-    /// unix:, punix:), with its id as ,id=0x40000001; the first one is the primary one
+    /// Control element: tcp:, ssl: or unix: to connect; ptcp:, pssl: or punix: to listen; the first
+    /// is the primary one
     #[arg(long = "forces", value_name = "URL[,id=ID]")]
     ces: Vec<String>,
-    /// The private key of --certificate, in PEM
+    /// Private key of --certificate, PEM
     #[arg(long, value_name = "FILE", requires = "ces")]
     private_key: Option<PathBuf>,
-    /// The certificate that ssl: and pssl: show to control elements, in PEM
+    /// Certificate of the element for ssl: and pssl:, PEM
     #[arg(long, value_name = "FILE", requires = "ces")]
     certificate: Option<PathBuf>,
-    /// The certificate of the CA that vouches for control elements, in PEM
+    /// CA certificate that verifies control elements, PEM
     #[arg(long, value_name = "FILE", requires = "ces")]
     ca_cert: Option<PathBuf>,
 }
@@ -89,28 +98,30 @@ impl Forces {
     }
 }
 
-/// What can be asked of programs.
+/// Operations on programs.
 #[derive(clap::Subcommand)]
 enum About {
-    /// Name every problem of a program
+    /// Print all problems of a program
+    #[command(after_help = "Examples:\n  planimeter progfe check bridge.fe.xml")]
     Check {
-        /// The program
+        /// Program file
         file: PathBuf,
     },
-    /// Say what would change if a program took the place of another, or of the one that an element runs
+    /// Print what changes if a program replaces another one, or that of a running element
     Plan(plan::Arguments),
-    /// Draw a program's graph; of a running element with rates, losses and costs
+    /// Draw a program's graph, or a running element with rates, losses and costs
     Show(show::Arguments),
-    /// Send a program to an element that takes programs by Ethernet
+    /// Send a program over Ethernet to an element
     Send(send::Arguments),
-    /// Have an agent of a running element do something, such as: ask control.sock cfm loopback to=02:00:00:00:00:01
+    /// Send a request to an agent of a running element
     Ask(ask::Arguments),
-    /// Print events of a running element as they happen, one line of JSON each
+    /// Print events of a running element, one line of JSON each
+    #[command(after_help = "Examples:\n  planimeter progfe events element.sock")]
     Events {
-        /// The element's control socket
+        /// Control socket of the element
         control: PathBuf,
     },
-    /// Say what happens to a frame block by block, or to the next frames of a running element
+    /// Trace a frame, or the next frames of a running element, block by block
     Trace(trace::Arguments),
 }
 
@@ -144,7 +155,7 @@ fn check(file: &Path) -> Result<ExitCode, Failure> {
     if problems.refuses() {
         return Ok(ExitCode::from(super::failure::EXIT_USAGE));
     }
-    say!("{}: can be run", file.display());
+    say!("{}: valid", file.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -178,13 +189,19 @@ fn milliseconds(flag: &str, seconds: f64) -> Result<u64, Failure> {
         return Ok(ms as u64);
     }
     let most = OBSERVED_MS_MAX / 1000;
-    Err(Failure::usage(format!("{flag} {seconds}: from 0.001 to {most} seconds")))
+    Err(Failure::usage(format!(
+        "{flag} {seconds}: out of range (hint: use 0.001 to {most} seconds)"
+    )))
 }
 
 /// Parses hexadecimal digits.
 pub(super) fn bytes_of(hex: &str) -> Result<Vec<u8>, Failure> {
     let digits: Vec<u8> = hex.bytes().filter(|byte| !b" :.".contains(byte)).collect();
-    let wrong = || Failure::usage(format!("--frame {hex}: write pairs of hexadecimal digits"));
+    let wrong = || {
+        Failure::usage(format!(
+            "--frame {hex}: invalid frame (hint: use pairs of hexadecimal digits)"
+        ))
+    };
     let pairs = digits.chunks(2).map(|pair| {
         let text = std::str::from_utf8(pair).ok().filter(|text| text.len() == 2)?;
         u8::from_str_radix(text, 16).ok()

@@ -1,8 +1,9 @@
-//! Progress on stderr: a screen for long runs on a terminal, otherwise one line per trial; both show the remaining
-//! time.
+//! Progress on stderr: a screen for long runs on a terminal, otherwise one line per trial; both
+//! show the remaining time.
 //!
-//! Invariant: the measurement never waits for it (docs/decisions/0035-who-watches-holds-nothing-back.md). Remarks
-//! printed while a screen is open are printed on the terminal afterwards.
+//! Invariant: the measurement never waits for it
+//! (docs/decisions/0035-live-views-never-delay-a-measurement.md). Remarks printed while a screen is open
+//! are printed on the terminal afterwards.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use crate::sending::Sending;
 /// Duration from which on a run gets a screen, in seconds.
 const LONG_S: f64 = 15.0;
 
-/// Limit of remarks that are kept while a screen is open.
+/// Limit of remarks that are stored while a screen is open.
 const KEPT_MAX: usize = 1000;
 
 /// Progress display of a run.
@@ -65,14 +66,15 @@ impl Progress {
         }
     }
 
-    /// Ends the display: closes the screen, and prints the kept remarks again.
+    /// Ends the display: closes the screen, and prints the stored remarks again.
     pub fn finish(&mut self) {
         self.screen = None;
         std::mem::take(&mut self.kept).iter().for_each(|line| remark!("{line}"));
         if let (Some(sending), Some(store)) = (self.sending.take(), &self.store) {
             sending.said().iter().for_each(|line| remark!("{line}"));
             let told = sending.end();
-            // Sends the completed run, and all other unsent runs. Problems that were reported are not reported again.
+            // Sends the completed run, and all other unsent runs. Problems that were reported are
+            // not reported again.
             if let Err(error) = team::send_all(store, &self.runs)
                 && told.is_none()
             {

@@ -1,10 +1,10 @@
-//! `planimeter proxy`: forwards the control channel between a production controller and its switches unchanged, and
-//! measures its times.
+//! `planimeter proxy`: forwards the control channel between a production controller and its
+//! switches unchanged, and measures its times.
 //!
-//! A thread of its own forwards the bytes; it writes nothing and waits only for them. Its events are in a bounded
-//! queue until they are printed. At the end the command prints a summary, and writes a run's folder that `planimeter
-//! report` reads. TLS passes through between addresses without TLS; with `ssl:` or `pssl:` the proxy terminates TLS
-//! itself.
+//! A separate thread forwards the bytes; it writes nothing and waits only for them. Its events are
+//! in a bounded queue until they are printed. At the end the command prints a summary, and writes a
+//! run's folder that `planimeter report` reads. TLS passes through between addresses without TLS;
+//! with `ssl:` or `pssl:` the proxy terminates TLS itself.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,49 +39,58 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Arguments of `planimeter proxy`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Where the side comes to that is not named: ptcp:PORT[:IP], pssl:PORT[:IP] or punix:FILE
+    /// Listen for the side that has no option here: ptcp:PORT[:IP], pssl:PORT[:IP] or punix:FILE
     #[arg(long, value_name = "URL")]
     listen: Option<String>,
-    /// The switch's side: an address to connect to, or one where switches come
+    /// Switch side: address to connect to, or to listen on
     #[arg(long, value_name = "URL")]
     switch: Option<String>,
-    /// The controller's side: an address to connect to, or one where a controller comes
+    /// Controller side: address to connect to, or to listen on
     #[arg(long, value_name = "URL")]
     controller: Option<String>,
-    /// The private key of --certificate, in PEM
+    /// Stop after this time [default: at Ctrl-C]
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
+    /// Folder in which the run creates its own folder
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    out: PathBuf,
+    /// Print a line of JSON for each reply, error and connection, and the summary as the last line
+    #[arg(long)]
+    json: bool,
+    /// Private key of --certificate, PEM
     #[arg(long, value_name = "FILE")]
     private_key: Option<PathBuf>,
-    /// The certificate that ssl: and pssl: show to both sides, in PEM
+    /// Certificate for ssl: and pssl: on both sides, PEM
     #[arg(long, value_name = "FILE")]
     certificate: Option<PathBuf>,
-    /// The certificate of the CA that vouches for both sides, in PEM
+    /// CA certificate that verifies both sides, PEM
     #[arg(long, value_name = "FILE")]
     ca_cert: Option<PathBuf>,
     #[command(flatten)]
     connections: connections::ConnectionArguments,
-    /// End after this time; otherwise Ctrl-C ends it
-    #[arg(long, value_name = "SECONDS")]
-    seconds: Option<f64>,
-    /// Folder in which the run's own folder is made
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    out: PathBuf,
-    /// Print a line of JSON for each answer, error and connection as it comes, and the summary as the last one
-    #[arg(long)]
-    json: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter proxy --listen ptcp:6653 --controller tcp:127.0.0.1:6654
+  planimeter proxy --listen ptcp:6653 --switch tcp:192.0.2.1:6653 --seconds 60";
 
 /// Forwards until it is stopped, then prints the measured times.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let [controller, switch] = sides(arguments)?;
     let ends_after = arguments.seconds.map(Duration::try_from_secs_f64).transpose();
-    let ends_after = ends_after
-        .map_err(|error| Failure::usage(format!("--seconds: {error}; give a positive number")))?;
+    let ends_after = ends_after.map_err(|error| {
+        Failure::usage(format!("--seconds: {error} (hint: use a positive number)"))
+    })?;
     let tls = credentials(arguments)?;
     let open = |url: &Url| Door::open(url, tls.as_ref()).map_err(|error| unusable(&error));
     let doors = [open(&controller)?, open(&switch)?];
-    let added = added::measure()
-        .map_err(|error| Failure::need(format!("the loopback interface is needed: {error}")))?;
+    let added = added::measure().map_err(|error| {
+        Failure::need(format!("cannot measure over the loopback interface: {error}"))
+    })?;
     let [controllers, switches] = doors;
     let mut proxy = Proxy::new(controllers, switches, tls.clone());
     proxy.set_limits(arguments.connections.limits(CONNECTIONS));
@@ -89,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let listens = proxy.listens();
     for (side, url) in ["the controller", "switches"].into_iter().zip(&listens) {
         if let Some(url) = url {
-            remark!("waiting for {side} on {url}; Ctrl-C ends it");
+            remark!("listening for {side} on {url}; stop with Ctrl-C");
             if url.accepts_anyone(arguments.ca_cert.is_some()) {
                 remark!(
                     "warning: {url} accepts any client without authentication (hint: use pssl: with --ca-cert, or listen on 127.0.0.1)"
@@ -119,7 +128,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     }
     let tallies = carrying.join().map_err(|_| Failure::need("the proxy's thread failed"))?;
-    let tallies = tallies.map_err(|error| Failure::need(format!("waiting failed: {error}")))?;
+    let tallies = tallies.map_err(|error| Failure::need(format!("the proxy failed: {error}")))?;
     let left_out = left_out.load(Ordering::Relaxed);
     let done = Proxied { tallies, added, begun, left_out, sides: [controller, switch] };
     summary(arguments, &done)?;
@@ -144,7 +153,7 @@ fn summary(arguments: &Arguments, done: &Proxied) -> Result<(), Failure> {
         }
     }
     if done.tallies.is_empty() {
-        remark!("no connection was made; nothing is stored");
+        remark!("no connection was made: nothing is stored");
     }
     Ok(())
 }
@@ -167,11 +176,11 @@ fn sides(arguments: &Arguments) -> Result<[Url; 2], Failure> {
         (Some(controller), None, Some(listen)) => Ok([controller, listen]),
         (None, Some(switch), Some(listen)) => Ok([listen, switch]),
         (Some(_), Some(_), Some(_)) => Err(Failure::usage(
-            "--listen is for the side that is not named; leave it out, or one of --switch and --controller",
+            "--listen, --switch and --controller cannot be combined (hint: leave one out)",
         )),
         _ => Err(Failure::usage(
-            "two sides are needed: where switches dial their controller, --listen ptcp:6653:IP --controller \
-             tcp:IP:PORT; where a switch listens, --listen ptcp:6653:IP --switch tcp:IP:PORT",
+            "two sides are required (hint: use --listen ptcp:6653:IP --controller tcp:IP:PORT if \
+             switches connect, or --listen ptcp:6653:IP --switch tcp:IP:PORT if a switch listens)",
         )),
     }
 }
@@ -190,7 +199,9 @@ fn credentials(arguments: &Arguments) -> Result<Option<Tls>, Failure> {
 
 fn unusable(error: &ChannelError) -> Failure {
     let remedy = match error {
-        ChannelError::AddressInUse(_) => "; choose another one, or end the other process",
+        ChannelError::AddressInUse(_) => {
+            " (hint: choose another address, or stop the other process)"
+        }
         _ => "",
     };
     Failure::usage(format!("{error}{remedy}"))
@@ -207,7 +218,7 @@ fn tell(news: &News, as_json: bool, begun: &proxied::Begun) {
             remark!("connection {number}: {switch} with {controller}");
         }
         News::Closed(number, over, name) => match over {
-            Over::Ended => remark!("connection {number} of {name} has ended"),
+            Over::Ended => remark!("connection {number} of {name} closed"),
             Over::Broken(end, why) => {
                 remark!("connection {number} of {name}: {}: {why}", side(*end));
             }
@@ -262,10 +273,10 @@ fn passed(event: &Event) -> Value {
 fn added_words(added: &Added) -> String {
     match added.ns() {
         Some(ns) => format!(
-            "the proxy adds {:.1} us to a request and its answer together (median of {} round trips over loopback)",
+            "the proxy adds {:.1} us per round trip (median of {} round trips over loopback)",
             ns / 1e3,
             added.through.count()
         ),
-        None => "what the proxy adds could not be measured".into(),
+        None => "the delay that the proxy adds could not be measured".into(),
     }
 }

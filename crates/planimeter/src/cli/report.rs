@@ -1,6 +1,7 @@
 //! `planimeter report`: rebuilds a report from stored runs only, optionally anonymized.
 //!
-//! Invariant: an anonymized report never replaces a run's own report, and is made from anonymized records only.
+//! Invariant: an anonymized report never replaces a run's own report, and is made from anonymized
+//! records only.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,25 +20,31 @@ use crate::papers;
 
 /// Arguments of `planimeter report`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Folders of runs, or of campaigns, whose runs go into one report; with a store for teams also runs of it, by their id or name
+    /// Folders of runs or campaigns for one report; with --store also ids or names of stored runs
     #[arg(required = true, value_name = "RUN")]
-    pub runs: Vec<PathBuf>,
-    /// Where the report goes; the run's own folder if there is one run, otherwise this is needed
+    pub(crate) runs: Vec<PathBuf>,
+    /// Output folder; required for several runs [default: the folder of the run]
     #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Put made-up names in place of hosts, interfaces, addresses, datapath ids, serial numbers and users, the same for the same
-    /// everywhere; needs a folder of its own: --out DIR
+    pub(crate) out: Option<PathBuf>,
+    /// Anonymize hosts, interfaces, addresses, datapath ids, serial numbers and users consistently
     #[arg(long, requires = "out")]
-    pub mask: bool,
-    /// A further word to be masked, such as the name of a customer
+    pub(crate) mask: bool,
+    /// Anonymize this word too, such as the name of a customer
     #[arg(long, value_name = "WORD", requires = "mask")]
-    pub hide: Vec<String>,
-    /// A store for teams, in which runs are that have no folder here: postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless
-    /// said
+    pub(crate) hide: Vec<String>,
+    /// Team store: postgres://USER@HOST:PORT/DATABASE [env: PLANIMETER_STORE]
     #[arg(long, value_name = "URL")]
-    pub store: Option<String>,
+    pub(crate) store: Option<String>,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter report runs/RUN
+  planimeter report runs/FIRST runs/SECOND --out report
+  planimeter report runs/RUN --out public --mask --hide example.net";
 
 /// Runs of one report.
 struct Gathered {
@@ -55,17 +62,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         (None, [only]) if only.exists() || store.is_none() => only,
         (None, [_]) => {
             return Err(Failure::usage(
-                "a run of a store for teams has no folder here: give one for its report with --out DIR",
+                "a run of a team store has no local folder (hint: add --out DIR)",
             ));
         }
         (None, _) => {
-            return Err(Failure::usage("a report over several runs needs a folder: --out DIR"));
+            return Err(Failure::usage(
+                "a report of several runs needs an output folder (hint: add --out DIR)",
+            ));
         }
     };
     let _lock = locked(out)?;
     let mut gathered = Gathered::of(&arguments.runs, store.as_ref())?;
     if gathered.runs.is_empty() {
-        return Err(Failure::usage(format!("no run of {} has begun", arguments.runs[0].display())));
+        return Err(Failure::usage(format!(
+            "no run of {} has started",
+            arguments.runs[0].display()
+        )));
     }
     let mut beside = Vec::new();
     if arguments.mask {
@@ -81,7 +93,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 impl Gathered {
-    /// Reads the runs in these folders. A campaign's runs are named by its steps, others by their folders.
+    /// Reads the runs in these folders. A campaign's runs are named by its steps, others by their
+    /// folders.
     fn of(folders: &[PathBuf], elsewhere: Option<&Address>) -> Result<Gathered, Failure> {
         let mut gathered = Gathered { campaign: None, runs: Vec::new() };
         for folder in folders {
@@ -139,7 +152,7 @@ fn locked(out: &Path) -> Result<Option<Locked>, Failure> {
     Locked::take(out).map_err(|error| {
         let more = match &error {
             StoreError::Locked { .. } => {
-                "; a report of what is measured so far goes to a folder of its own: --out DIR"
+                " (hint: write the report of partial results to another folder with --out DIR)"
             }
             _ => "",
         };
@@ -153,20 +166,22 @@ fn apart<'a>(out: &Path, mut own: impl Iterator<Item = &'a PathBuf>) -> Result<(
     match own.any(|folder| real(out).starts_with(real(folder))) {
         false => Ok(()),
         true => Err(Failure::usage(format!(
-            "--out {} is in the folder of the run, where real names are: a masked report goes to a folder of its own",
+            "--out {} is inside the folder of the run, which is not anonymized (hint: use a folder \
+             outside it)",
             out.display()
         ))),
     }
 }
 
-/// Writes the report on these runs into a folder, which is created if necessary; returns the page's path.
+/// Writes the report on these runs into a folder, which is created if necessary; returns the page's
+/// path.
 pub fn written(runs: &[Run], out: &Path) -> Result<PathBuf, Failure> {
     kept(&results::report::build(runs), out)
 }
 
 fn kept(outputs: &[Output], out: &Path) -> Result<PathBuf, Failure> {
     std::fs::create_dir_all(out)
-        .map_err(|error| Failure::usage(format!("cannot make {}: {error}", out.display())))?;
+        .map_err(|error| Failure::usage(format!("cannot create {}: {error}", out.display())))?;
     store::write_outputs(out, outputs).map_err(|error| Failure::usage(error.to_string()))?;
     Ok(out.join("report.html"))
 }
@@ -176,7 +191,8 @@ pub fn read(run: &Path) -> Result<Run, Failure> {
     results_of(run).map(|record| Run::of(record, run))
 }
 
-/// Reads the record of a run, also an incomplete one, with its derived results; damaged parts are reported.
+/// Reads the record of a run, also an incomplete one, with its derived results; damaged parts are
+/// reported.
 pub fn results_of(folder: &Path) -> Result<Record, Failure> {
     let stored = store::read_run(folder).map_err(|error| unreadable(&error))?;
     stored.damage.iter().for_each(|line| remark!("warning: {line}"));
@@ -191,5 +207,7 @@ pub fn results_of(folder: &Path) -> Result<Record, Failure> {
 /// Returns the error for a folder that holds no run.
 pub fn unreadable(error: &store::StoreError) -> Failure {
     let example = "runs/2026-01-31-latency-1";
-    Failure::usage(format!("{error}; give a run's folder, which holds record.json: {example}"))
+    Failure::usage(format!(
+        "{error} (hint: use the folder of a run with record.json, such as {example})"
+    ))
 }

@@ -1,8 +1,9 @@
 //! `planimeter run --resume`: resumes a stored run from its record.
 //!
 //! Invariants:
-//! - Only one process at a time can resume a run.
-//! - External code that the record names runs only if this user began the run on this host, or trusts it.
+//! - Only one process can resume a run.
+//! - External code that the record names runs only if this user began the run on this host, or
+//!   trusts it.
 //! - A complete run is not measured again.
 
 use std::path::Path;
@@ -46,7 +47,7 @@ fn plan_of(folder: &Path, line: &str) -> Result<Plan, Failure> {
     match run::parsed(&words::split(line)) {
         Some(arguments) => run::new_plan(&arguments),
         None => Err(Failure::usage(format!(
-            "{}: its command line cannot be repeated by this version",
+            "{}: this version cannot parse the command line of the run",
             folder.display()
         ))),
     }
@@ -62,19 +63,20 @@ pub(super) fn complete(folder: &Path, is_dry: bool) -> Option<Result<ExitCode, F
     let written = if is_dry { Ok(false) } else { reported(folder) };
     Some(written.and_then(|is_new| match is_new {
         true => {
-            remark!("{} is complete; its report was missing and is written", folder.display());
+            remark!("{} is complete; wrote its missing report", folder.display());
             say!("\n{}", folder.join(REPORT_FILE).display());
             Ok(ExitCode::SUCCESS)
         }
         false => Err(Failure::usage(format!(
-            "{} is complete: there is nothing to resume (hint: `{}` writes its report again)",
+            "{} is complete: nothing to resume (hint: run '{}' to rebuild its report)",
             folder.display(),
             report_command(folder)
         ))),
     }))
 }
 
-/// Writes the report of a complete run if it is missing or older than the record; returns whether it did.
+/// Writes the report of a complete run if it is missing or older than the record; returns whether
+/// it did.
 pub(super) fn reported(folder: &Path) -> Result<bool, Failure> {
     let changed = |name: &str| folder.join(name).metadata().and_then(|facts| facts.modified());
     let is_missing = match (changed(store::RECORD_FILE), changed(REPORT_FILE)) {

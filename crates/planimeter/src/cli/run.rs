@@ -1,4 +1,4 @@
-//! `planimeter run`: measures targets side by side and writes a run's folder.
+//! `planimeter run`: measures targets in turn, and writes the folder of the run.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,6 +13,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 use snmp::Credentials;
 
 use super::bundle;
+use super::element::read;
 use super::failure::{self, Failure, FailureKind};
 use super::joining::{self, Asked};
 use super::noise::Check;
@@ -36,120 +37,127 @@ use crate::target::network;
 use crate::target::{Benches, Surroundings};
 use crate::workload::tags::RULES_MAX;
 
-/// Seconds of a quick trial over memory.
+/// Duration of a quick trial over memory, in seconds.
 const SECONDS_MEMORY: f64 = 0.1;
 
-/// Nominal link of workloads over memory, where no real link sets one, bit/s.
+/// Nominal link rate of workloads over memory, in bit/s.
 const CAPACITY_BPS_MEMORY: f64 = 10e9;
 
-/// Nominal link of a replay, bit/s: more than any data plane takes, so that it gets what it asks for.
+/// Nominal link rate of a replay, in bit/s: more than any data plane forwards.
 const CAPACITY_BPS_REPLAY: f64 = 100e9;
 
-/// Rules with open fields that our switch holds where a module may install many.
+/// Size of the wildcard table of the built-in switch for modules, which may install many entries.
 const RULES_MODULES_MAX: u32 = 131_072;
 
-/// Open files that a run may want: both ends of its connections, and all else many times over.
+/// Maximum number of open files of a run: both ends of its connections, and ample room for the
+/// rest.
 const FILES_MAX: u64 = 1 << 14;
 
-/// The experiment that asks for nothing but the rate.
+/// Experiment that measures the rate only.
 const FORWARDING_RATE: &str = "forwarding-rate";
 
-/// What counts of frames are enough for, which is all that is known over the link `replay`.
+/// Experiments that need only frame counts, as link `replay` has no other results.
 const REPLAYED: [&str; 2] = [FORWARDING_RATE, "match-types"];
 
-/// The experiment whose goals have to fit the link.
+/// Experiment whose goals must fit the link.
 const RFC9971: &str = "rfc9971";
 
 /// Arguments of `planimeter run`.
 #[derive(Clone, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Experiments: a study's figure (bianco2010/fig2), a whole study (bianco2010), a workload
-    /// (forwarding-rate, throughput, latency), or a Python script (my_module.py); `planimeter list` shows
-    /// them. Or a plan (PLAN.toml), in which experiments, targets, parameters and gates are written down, or a bundle
-    /// (FILE.tar.gz), whose run is repeated
+    /// Experiments, studies or Python scripts (FILE.py), one plan (FILE.toml), or one bundle
+    /// (FILE.tar.gz); see 'planimeter list experiments'
     #[arg(required_unless_present = "resume", value_name = "EXPERIMENT")]
-    pub experiments: Vec<String>,
-    /// What to measure, first the one that ratios refer to; without any, all that can run here
+    pub(crate) experiments: Vec<String>,
+    /// Target to measure; repeat for more, ratios refer to the first [default: all that can run
+    /// here]
     #[arg(long = "on", value_name = "TARGET")]
-    pub targets: Vec<String>,
-    /// Measure the switches of a topology file end to end, after the targets that are named: short for
-    /// --on topology:FILE
-    #[arg(long = "topology", value_name = "FILE")]
-    pub topologies: Vec<String>,
-    /// How tester and targets are joined: veth, veth:xdp, memif, memory or replay; TARGET=LINK is for that
-    /// target only. Without it, the best link that is allowed and carries all; where none does, each target
-    /// has the one that is most like the others'
+    pub(crate) targets: Vec<String>,
+    /// Link between tester and targets, see 'planimeter list links' [default: the best one that all
+    /// targets support, otherwise one for each target]
     #[arg(long = "link", value_name = "[TARGET=]LINK")]
-    pub links: Vec<String>,
-    /// Measurement effort: length of trials and repeats; quick unless set, a first look. Publish at standard or full
-    #[arg(long, value_enum)]
-    pub effort: Option<EffortArgument>,
-    /// Change a parameter; `planimeter list parameters` shows them
+    pub(crate) links: Vec<String>,
+    /// Repeats and trial length: quick (5 x 0.2 s), standard (5 x 2 s), full (3 x 60 s) [default:
+    /// quick]
+    #[arg(long, value_enum, hide_possible_values = true)]
+    pub(crate) effort: Option<EffortArgument>,
+    /// Set a parameter, see 'planimeter list parameters'
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-    /// Run a command before a target is met, such as one that puts your device into a mode
-    #[arg(long, value_name = "CMD")]
-    pub before: Option<String>,
-    /// Run a command before each further experiment on a target, and when its switch does not answer any more, such as
-    /// one that restarts your device
-    #[arg(long, value_name = "CMD")]
-    pub between: Option<String>,
-    /// Run a command after a target's last trial, whatever came of it
-    #[arg(long, value_name = "CMD")]
-    pub after: Option<String>,
-    /// Seed of everything random; 1 unless said
+    pub(crate) set: Vec<String>,
+    /// Seed of all random choices [default: 1]
     #[arg(long)]
-    pub seed: Option<u64>,
-    /// Folder in which the run's own folder is made; runs unless said
+    pub(crate) seed: Option<u64>,
+    /// Folder in which the run creates its own folder [default: runs]
     #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Go on with an interrupted run, or with that of a plan, at its next trial
+    pub(crate) out: Option<PathBuf>,
+    /// Continue an interrupted run or campaign at its next trial
     #[arg(
         long,
         value_name = "RUN",
         conflicts_with_all = ["experiments", "targets", "topologies", "links", "effort", "set", "before", "between", "after", "seed", "out"]
     )]
-    pub resume: Option<PathBuf>,
-    /// Refuse a noisy machine (exit 4), and exit 3 if a result is irregular or limited by the tester, or the run is not
-    /// usable
+    pub(crate) resume: Option<PathBuf>,
+    /// Print what would be measured and the estimated duration, and exit
     #[arg(long)]
-    pub strict: bool,
-    /// Say what would be done and how long it would take, and do nothing
+    pub(crate) dry_run: bool,
+    /// Exit with 4 if the machine is noisy, and with 3 if a result is irregular or tester-limited
     #[arg(long)]
-    pub dry_run: bool,
-    /// Print the run's record on stdout
+    pub(crate) strict: bool,
+    /// Print the record as JSON on stdout
     #[arg(long)]
-    pub json: bool,
-    /// Write the gates of a plan as JUnit XML
+    pub(crate) json: bool,
+    /// Write the gates of a plan to this file as JUnit XML
     #[arg(long, value_name = "FILE")]
-    pub junit: Option<PathBuf>,
-    /// Write the gates of a plan as Markdown, fit for a comment on a pull request
+    pub(crate) junit: Option<PathBuf>,
+    /// Write the gates of a plan to this file as Markdown
     #[arg(long, value_name = "FILE")]
-    pub markdown: Option<PathBuf>,
-    /// Send the run to a store for teams as it goes, and what lies beside it and is not there yet:
-    /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said
+    pub(crate) markdown: Option<PathBuf>,
+    /// Measure a topology file as one target, like --on topology:FILE
+    #[arg(long = "topology", value_name = "FILE")]
+    pub(crate) topologies: Vec<String>,
+    /// Command to run before the first experiment on a target
+    #[arg(long, value_name = "CMD")]
+    pub(crate) before: Option<String>,
+    /// Command to run before each further experiment on a target, and when its switch stops
+    /// replying
+    #[arg(long, value_name = "CMD")]
+    pub(crate) between: Option<String>,
+    /// Command to run after the last trial on a target, even if trials failed
+    #[arg(long, value_name = "CMD")]
+    pub(crate) after: Option<String>,
+    /// Team store: postgres://USER@HOST:PORT/DATABASE [env: PLANIMETER_STORE]
     #[arg(long, value_name = "URL")]
-    pub store: Option<String>,
-    /// Let a bundle, or a stored run that you did not begin on this host, run the commands, scripts and programs that it names,
-    /// and use interfaces of this host
+    pub(crate) store: Option<String>,
+    /// Let a bundle or another user's run execute its commands, scripts and programs, and use
+    /// interfaces of this host
     #[arg(long)]
-    pub trust: bool,
+    pub(crate) trust: bool,
 }
 
-/// Where runs' folders are made unless it is said.
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter run throughput --on ours --on ovs --link veth
+  planimeter run bianco2010/fig2 --effort standard --out results
+  planimeter run latency --on bridge --set frame=64,1518 --set load=50 --dry-run
+  planimeter run plan.toml --junit gates.xml
+  planimeter run --resume runs/RUN";
+
+/// Default parent folder of runs.
 const OUT: &str = "runs";
 
-/// The seed of everything random unless it is said.
+/// Default seed.
 const SEED: u64 = 1;
 
-/// The words that `--effort` takes.
+/// Values of `--effort`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum EffortArgument {
-    /// Five repeats of a fifth of a second
+    /// 5 repeats of 0.2 s
     Quick,
-    /// Five repeats of two seconds
+    /// 5 repeats of 2 s
     Standard,
-    /// Three runs of 60 seconds, as published
+    /// 3 repeats of 60 s, as in the studies
     Full,
 }
 
@@ -163,7 +171,7 @@ impl From<EffortArgument> for Effort {
     }
 }
 
-/// Measures.
+/// Measures, and prints the summary.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let store = team::asked(arguments.store.as_ref())?;
     if let Some(done) = bundle::again::asked(arguments).or_else(|| plan::asked(arguments)) {
@@ -176,7 +184,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let surroundings = place::surroundings()?;
     // Before any thread exists: a process with threads cannot enter a user namespace.
     let (plan, destination) = match &arguments.resume {
-        // Another process may go on with it meanwhile.
+        // Another process may continue the run at the same time.
         Some(folder) if is_dry => (resume::planned(folder, arguments.trust)?, None),
         Some(folder) => {
             let (plan, destination) = resume::opened(folder, arguments.trust)?;
@@ -203,7 +211,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(exit_code(arguments, &finished))
 }
 
-/// Measures what the arguments ask for, as a new run, and prints nothing but its progress.
+/// Measures a new run with these arguments; prints its progress only.
 pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
     let store = team::asked(arguments.store.as_ref())?;
     let surroundings = place::surroundings()?;
@@ -212,7 +220,7 @@ pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
     carried_out(&plan, destination, &surroundings, store.as_ref(), arguments.strict)
 }
 
-/// Measures what a plan asks for, and sends it to a store for teams, if there is one.
+/// Measures a plan, and sends the run to a team store, if there is one.
 pub(super) fn carried_out(
     plan: &Plan,
     destination: Destination,
@@ -225,7 +233,7 @@ pub(super) fn carried_out(
     let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
         .map_err(place::failure)?;
     if let Some(noise) = noise(plan, &mut benches, is_strict)? {
-        remark!("{noise}");
+        remark!("warning: {noise}");
     }
     let mut progress = Progress::new(&plan.command_line, store);
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut progress);
@@ -233,7 +241,7 @@ pub(super) fn carried_out(
     finished.map_err(explained)
 }
 
-/// What the noise check says before a live run.
+/// Runs the noise check before a live run; returns its warning.
 fn noise(plan: &Plan, benches: &mut Benches, is_strict: bool) -> Result<Option<String>, Failure> {
     if plan.parameters.simulated {
         return Ok(None);
@@ -244,19 +252,19 @@ fn noise(plan: &Plan, benches: &mut Benches, is_strict: bool) -> Result<Option<S
     Check { cores: &cores, trial_s, all_s, is_strict }.run(hiccup::watch)
 }
 
-/// Raises the limit of open files of this process and of the targets that it starts, as far as the system lets it: some
-/// modules open a thousand connections.
+/// Raises the limit of open files of this process and of the targets that it starts, up to the hard
+/// limit: some modules open a thousand connections.
 fn raise_file_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.map_or(FILES_MAX, |most| most.min(FILES_MAX));
     if limit.current.is_some_and(|files| files < most) {
         limit.current = Some(most);
-        // Who may not raise it has fewer connections, which their module tells.
+        // With a lower limit, a module opens fewer connections and reports this.
         let _ = setrlimit(Resource::Nofile, limit);
     }
 }
 
-/// The arguments of the run that these words were.
+/// Parses the command line of a run.
 pub(super) fn parsed(words: &[String]) -> Option<Arguments> {
     match super::Arguments::try_parse_from(words).ok()?.command {
         super::Command::Run(arguments) => Some(arguments),
@@ -265,24 +273,24 @@ pub(super) fn parsed(words: &[String]) -> Option<Arguments> {
 }
 
 impl Arguments {
-    /// A run of nothing, with everything else as it is by default.
+    /// Returns the default arguments, without experiments.
     pub(super) fn nothing() -> Arguments {
         let words = ["planimeter", "run", "nothing"].map(String::from);
         let parsed = parsed(&words).expect("a run needs an experiment and nothing else");
         Arguments { experiments: Vec::new(), ..parsed }
     }
 
-    /// The folder in which runs' folders are made.
+    /// Returns the parent folder of the run.
     pub(super) fn out_folder(&self) -> PathBuf {
         self.out.clone().unwrap_or_else(|| OUT.into())
     }
 
-    /// The seed of everything random.
+    /// Returns the seed.
     pub(super) fn seed(&self) -> u64 {
         self.seed.unwrap_or(SEED)
     }
 
-    /// How much is measured.
+    /// Returns the measurement effort.
     pub(super) fn effort(&self) -> Effort {
         self.effort.map_or(Effort::Quick, Effort::from)
     }
@@ -292,7 +300,7 @@ fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
     let Finished { record, folder } = finished;
     if record.partial {
         let again = resume::resume_command(folder);
-        remark!("interrupted: what was measured is kept; go on with `{again}`");
+        remark!("interrupted: partial results are kept (hint: continue with '{again}')");
         return failure::EXIT_INTERRUPTED.into();
     }
     if failed::has_failed(record) || failed::has_failed_module(record) {
@@ -300,13 +308,13 @@ fn exit_code(arguments: &Arguments, finished: &Finished) -> ExitCode {
         return failure::EXIT_IRREGULAR.into();
     }
     if arguments.strict && record.is_doubtful() {
-        remark!("a result is irregular or limited by the tester, and --strict was given");
+        remark!("a result is irregular or tester-limited (--strict)");
         return failure::EXIT_IRREGULAR.into();
     }
     ExitCode::SUCCESS
 }
 
-/// What the arguments ask for, checked.
+/// Converts the arguments to a checked plan.
 pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let usage = |error: NameError| Failure::usage(error.to_string());
     let mut entries = Vec::new();
@@ -342,7 +350,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         arguments.targets.iter().cloned().chain(topologies).map(|name| name.parse()).collect();
     let named = named.map_err(usage)?;
     for kind in &named {
-        // What a device's name says of its agent is as if it had been set.
+        // The agent in the name of a device is equivalent to `--set snmp=`.
         if let TargetKind::Device(device) = kind
             && let Some(agent) = &device.said().snmp
         {
@@ -360,24 +368,24 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     if used.iter().any(|link| matches!(link, Link::Veth | Link::VethXdp | Link::Memif)) {
         lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
     } else if !used.contains(&Link::Nic) && hooks.all().next().is_some() {
-        // Without rights the processes of the commands could not be kept together.
+        // Without privileges, the processes of the commands cannot be grouped.
         let _ = lab::namespace::enter_rootless();
     }
     let says = |key: &str| arguments.set.iter().any(|it| it.split('=').next() == Some(key));
     let in_process = used.iter().all(|link| matches!(link, Link::Memory | Link::Replay));
     if in_process && effort == Effort::Quick && !says("seconds") && !says("warmup") {
-        // Nothing there has to warm up or drain for long.
+        // Warm-up and drain are short in one process.
         parameters.seconds = SECONDS_MEMORY;
         parameters.warmup_s = SECONDS_MEMORY / 5.0;
     }
-    // A table that holds all that a controller is going to add.
+    // The table must hold all flows that a controller adds.
     let flows = entries.iter().filter_map(|entry| entry.flows);
     let flows = flows.map(|declared| parameters.own.integer(declared) as u32).max().unwrap_or(0);
     if flows > 0 {
         let flows = flows.saturating_add(parameters.entries_most);
         parameters.exact_entries_max = parameters.exact_entries_max.max(flows);
     }
-    // A table that holds all that a module is going to install.
+    // The table must hold all entries that a module installs.
     let held = entries.iter().map(|entry| entry.entries).max().unwrap_or(0);
     if !says(EXACT_ENTRIES_MAX) {
         parameters.exact_entries_max = parameters.exact_entries_max.max(held);
@@ -385,14 +393,14 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     if held > 0 {
         parameters.connections_max = CONNECTIONS_MAX as u32;
     }
-    // Rules of modules name one field, and there are many of them.
+    // Modules install many wildcard entries that match one field.
     if entries.iter().any(|entry| entry.is_module()) && !says(WILDCARD_ENTRIES_MAX) {
         parameters.wildcard_entries_max = parameters.wildcard_entries_max.max(RULES_MODULES_MAX);
     }
     let is_workload = entries.iter().all(|entry| entry.paper.is_none());
     let is_real = |link: &Link| matches!(link, Link::Veth | Link::Nic | Link::NicXdp);
     if !used.iter().any(is_real) && is_workload && !parameters.simulated && !says("capacity") {
-        // What a study's link carries, a data plane in memory does with ease.
+        // A data plane in memory is faster than the link of a study.
         let is_replay = used == [Link::Replay];
         let bits = if is_replay { CAPACITY_BPS_REPLAY } else { CAPACITY_BPS_MEMORY };
         parameters.capacity = Capacity::BitsPerSecond(bits);
@@ -432,8 +440,9 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// The experiments that are about one of these targets, if one of them can be done over this link; the others, and
-/// targets with which one cannot be done, are named and left out.
+/// Returns the experiments that apply to one of these targets. Others, and targets that an
+/// experiment cannot measure over their link, are skipped with a message. It is an error if nothing
+/// can be measured.
 fn measurable(
     entries: Vec<&'static catalog::Entry>,
     kinds: &[TargetKind],
@@ -446,7 +455,7 @@ fn measurable(
         if !kinds.iter().any(|kind| entry.applies(*kind)) {
             let about: Vec<&str> = entry.technologies.iter().map(|it| it.plural()).collect();
             let about = about.join(", ");
-            why.push(format!("{} is about {about}, of which none is to be measured", entry.id));
+            why.push(format!("{} is for {about}, and no target is one", entry.id));
             continue;
         }
         let concerned = kinds.iter().filter(|kind| entry.applies(**kind));
@@ -455,45 +464,41 @@ fn measurable(
         why.extend(hindered.map(|(kind, hindrance)| {
             format!("{} on {} over {}: {hindrance}", entry.id, kind.name(), links.of(*kind).name())
         }));
-        // What is left out of it is told in the report too.
+        // The report names the skipped targets too.
         can_any |= kinds.iter().any(|kind| entry.can_measure(*kind, links.of(*kind)));
         kept.push(entry);
     }
     if !can_any {
         return Err(Failure::usage(why.join("; ")));
     }
-    why.iter().for_each(|line| remark!("left out: {line}"));
+    why.iter().for_each(|line| remark!("skipped: {line}"));
     Ok(kept)
 }
 
-/// Credentials for an SNMP agent, of a file.
+/// Reads the credentials for an SNMP agent from a file.
 fn credentials(file: &Path) -> Result<Credentials, Failure> {
     let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-    let text =
-        std::fs::read_to_string(file).map_err(|error| usage(format!("cannot read: {error}")))?;
-    witness::credentials(&text).map_err(usage)
+    witness::credentials(&read(file)?).map_err(usage)
 }
 
-/// The streams of a file; the rig has a port on each side of the target.
+/// Reads the streams of a file; the tester has one port on each side of the target.
 fn streams(file: &Path) -> Result<Vec<Stream>, Failure> {
     let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-    let text =
-        std::fs::read_to_string(file).map_err(|error| usage(format!("cannot read: {error}")))?;
-    instrument::stream::file::read(&text, 2).map_err(|error| usage(error.to_string()))
+    instrument::stream::file::read(&read(file)?, 2).map_err(|error| usage(error.to_string()))
 }
 
-/// What cannot be measured together is refused before anything is started.
+/// Rejects combinations that cannot be measured, before anything is started.
 fn checked(plan: &Plan) -> Result<(), Failure> {
     for (place, kind) in plan.kinds.iter().enumerate() {
         if plan.kinds[..place].contains(kind) {
-            return Err(Failure::usage(format!("--on {} was given twice", kind.name())));
+            return Err(Failure::usage(format!("--on {} is given twice", kind.name())));
         }
     }
     let learned = plan.parameters.table == Some(Table::Learned);
     if let Some(kind) = plan.kinds.iter().find(|kind| learned && !kind.learns()) {
         return Err(Failure::usage(format!(
-            "--set table=learned: {} is no bridge that learns addresses and keeps them: measure bridge, \
-             linux-bridge or Open vSwitch",
+            "--set table=learned: {} does not learn and keep addresses (hint: use bridge, \
+             linux-bridge or Open vSwitch)",
             kind.name()
         )));
     }
@@ -501,14 +506,14 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
     let others = [Technology::Bridging, Technology::Routing];
     if let Some(kind) = plan.kinds.iter().find(|it| tags && others.contains(&it.technology())) {
         return Err(Failure::usage(format!(
-            "--set table=tags: {} puts no tags on: measure tagger, linux-tagger, OpenFlow switches or a program \
-             that tags",
+            "--set table=tags: {} does not tag frames (hint: use tagger, linux-tagger, an OpenFlow \
+             switch or a tagging program)",
             kind.name()
         )));
     }
     if tags && plan.parameters.entries > RULES_MAX {
         return Err(Failure::usage(format!(
-            "--set table=tags has 1 to {RULES_MAX} rules: give --set entries=N"
+            "--set table=tags: too many entries (hint: use --set entries=N with 1 to {RULES_MAX})"
         )));
     }
     let used = plan.links_used();
@@ -516,13 +521,15 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
     if is_replayed {
         if let Some(entry) = plan.entries.iter().find(|it| !REPLAYED.contains(&it.id)) {
             return Err(Failure::usage(format!(
-                "--link replay goes with {}: {} looks at the frames that come back",
+                "--link replay supports only {}: {} checks the received frames",
                 REPLAYED.join(" and "),
                 entry.id
             )));
         }
         if !plan.parameters.streams.is_empty() {
-            return Err(Failure::usage("--set stream=FILE: --link replay tells no streams apart"));
+            return Err(Failure::usage(
+                "--set stream=FILE: --link replay does not support streams",
+            ));
         }
     }
     if let Some(entry) = plan.entries.iter().find(|entry| entry.id == FORWARDING_RATE) {
@@ -534,7 +541,7 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         && let Some(kind) = plan.kinds.iter().find(|it| it.technology() != Technology::OpenFlow)
     {
         return Err(Failure::usage(format!(
-            "{} is about flows that a controller adds, which {} has none of",
+            "{} needs a controller, which {} does not support",
             entry.id,
             kind.name()
         )));
@@ -543,7 +550,8 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         && is_replayed
     {
         return Err(Failure::usage(format!(
-            "{} needs a controller beside the frames: give --link memif, veth or memory",
+            "{} needs a controller, which --link replay does not support (hint: use --link memif, \
+             veth or memory)",
             entry.id
         )));
     }
@@ -551,7 +559,9 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         && !plan.kinds.contains(&leader)
     {
         let name = leader.name();
-        return Err(Failure::usage(format!("--set load_of={name} needs --on {name}")));
+        return Err(Failure::usage(format!(
+            "--set load_of={name}: not a target of the run (hint: add --on {name})"
+        )));
     }
     if let (Some(entry), Capacity::BitsPerSecond(bits)) =
         (plan.entries.iter().find(|entry| entry.id == RFC9971), plan.parameters.capacity)
@@ -560,17 +570,17 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
         checked.map_err(|why| Failure::usage(format!("{}: {why}", entry.id)))?;
     }
     if plan.parameters.simulated && used != [Link::Memory] {
-        return Err(Failure::usage("--set rig=sim goes with --link memory"));
+        return Err(Failure::usage("--set rig=sim needs --link memory"));
     }
     if plan.parameters.simulated && plan.parameters.capacity == Capacity::Auto {
         return Err(Failure::usage(
-            "--set capacity=auto measures real time; with rig=sim give bit/s",
+            "--set capacity=auto needs real time (hint: with rig=sim, set capacity in bit/s)",
         ));
     }
     Ok(())
 }
 
-/// The command that repeats the run, with everything that was found by default written out.
+/// Returns the command that repeats the run, with all defaults written out.
 fn command_line(plan: &Plan) -> String {
     let mut words = vec!["planimeter".to_string(), "run".to_string()];
     words.extend(plan.entries.iter().map(|entry| quoted(&entry.asked())));
@@ -586,17 +596,17 @@ fn command_line(plan: &Plan) -> String {
     words.join(" ")
 }
 
-/// What a run would do.
+/// Result of a dry run.
 pub(super) struct Dry {
-    /// Its command and each experiment, a line each.
+    /// The command, and a line for each experiment.
     pub text: String,
-    /// About how many trials.
+    /// Estimated number of trials.
     pub trials: u64,
-    /// About how many seconds they take, what goes before and after their frames included.
+    /// Estimated duration in seconds, including the overhead of trials.
     pub seconds: f64,
 }
 
-/// What a run would do, and about how long.
+/// Describes the trials of a run and their estimated duration.
 pub(super) fn dry(plan: &Plan) -> Dry {
     let mut text = format!("{}\n", plan.command_line);
     if let Some(links) = joining::told(&plan.kinds, &plan.links) {
@@ -606,28 +616,28 @@ pub(super) fn dry(plan: &Plan) -> Dry {
         text += &format!("  {}: {command}\n", when.name());
     }
     let (mut trials, mut seconds) = (0, 0.0);
-    // What nothing is left of was said to be left out.
+    // Experiments without targets were reported as skipped.
     for estimate in plan.estimates().iter().filter(|it| !it.costs.is_empty()) {
         let names: Vec<&str> = estimate.costs.iter().map(|(kind, _)| kind.name()).collect();
         let (id, names, whole) = (estimate.entry.id, names.join(", "), estimate.whole());
         let time = span(whole.seconds);
-        text += &format!("  {id}: {} trials on {names}, {time} in all\n", whole.trials);
+        text += &format!("  {id}: {} trials on {names}, {time} in total\n", whole.trials);
         trials += whole.trials;
         seconds += whole.seconds;
     }
     Dry { text, trials, seconds }
 }
 
-/// How long so many trials take, as far as that can be known before.
+/// Formats the estimated duration of this number of trials.
 pub(super) fn estimate(trials: u64, seconds: f64) -> String {
     let time = span(seconds);
     format!(
-        "about {trials} trials, {time}: an estimate; starting targets and filling large tables take longer, and a search \
-         may need more trials or fewer"
+        "estimate: {trials} trials, {time}; starting targets and filling large tables take longer, \
+         and a search may need more or fewer trials"
     )
 }
 
-/// A time as people say it.
+/// Formats a duration with its unit.
 fn span(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 10.0 => format!("{seconds:.1} seconds"),
@@ -643,18 +653,19 @@ fn explained(error: RunError) -> Failure {
             let failure = place::failure(error);
             Failure { line: format!("{}: {}", kind.name(), failure.line), ..failure }
         }
-        RunError::Trial(..) => Failure::need(format!("{error}; what was measured is kept")),
-        RunError::Hook(error) => Failure::need(format!("{error}; what was measured is kept")),
+        RunError::Trial(..) => Failure::need(format!("{error}; partial results are kept")),
+        RunError::Hook(error) => Failure::need(format!("{error}; partial results are kept")),
         RunError::Store(error) => {
-            Failure::usage(format!("{error}; choose another folder with --out DIR"))
+            Failure::usage(format!("{error} (hint: choose another folder with --out DIR)"))
         }
         RunError::Unwritten(error, folder) => Failure::usage(format!(
-            "{error}; what was measured is kept (hint: make it possible to write there, then go on with `{}`)",
+            "{error}; partial results are kept (hint: make the folder writable, then continue with \
+             '{}')",
             resume::resume_command(&folder)
         )),
         RunError::Unreported(error, folder) => Failure::usage(format!(
-            "{error}; everything is measured and kept, and the report is not written (hint: make it possible to write there, \
-             then write it with `{}`)",
+            "{error}; all results are kept, but the report is not written (hint: make the folder \
+             writable, then run '{}')",
             resume::report_command(&folder)
         )),
         RunError::Claims(why) => Failure::need(why),

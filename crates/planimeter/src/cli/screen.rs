@@ -1,8 +1,9 @@
 //! Full-screen view of a run: progress, the trial in progress, rates, the search, and remarks.
 //!
-//! A thread draws it a few times a second. It uses the terminal's alternate screen, so that the previous content
-//! returns afterwards, and disables the echo of typed keys; Ctrl-C still works. Invariant: the terminal is restored
-//! however the process ends, except by a signal that cannot be caught.
+//! A thread draws it a few times a second. It uses the terminal's alternate screen, so that the
+//! previous content returns afterwards, and disables the echo of typed keys; Ctrl-C still works.
+//! Invariant: the terminal is restored however the process ends, except by a signal that cannot be
+//! caught.
 
 /// Drawing of the screen.
 mod draw;
@@ -184,7 +185,7 @@ mod tests {
     use super::*;
     use crate::live::picture::tests::picture;
 
-    /// Panics while its screen is open. Requires a separate terminal, which the test below
+    /// A run that panics while its screen is open; it needs a terminal, which the test below
     /// provides.
     #[test]
     #[ignore = "it panics, on the terminal of the test that wants it to"]

@@ -11,28 +11,35 @@ use crate::serve::{CONNECTIONS, Elsewhere, Server, Token, Wanted};
 
 /// Arguments of `planimeter serve`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The folder in which runs lie
+    /// Folder of runs
     #[arg(value_name = "DIR", default_value = "runs")]
-    pub folder: PathBuf,
-    /// Where to listen; with port 0, at one that is free. An address other than this machine's own lets others in who have the
-    /// token, which passes unencrypted
+    pub(crate) folder: PathBuf,
+    /// Address to listen on; port 0 selects a free port; nothing is encrypted
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7700")]
-    pub listen: SocketAddr,
-    /// Take the token from this file instead of making one at each start, such as for Prometheus
+    pub(crate) listen: SocketAddr,
+    /// Read the token from a file, instead of creating one
     #[arg(long, value_name = "FILE")]
-    pub token: Option<PathBuf>,
-    /// Answer requests that call this server by this name, besides its addresses and localhost
+    pub(crate) token: Option<PathBuf>,
+    /// Accept requests for this host name too
     #[arg(long = "server-name", value_name = "NAME")]
-    pub names: Vec<String>,
+    pub(crate) names: Vec<String>,
     /// Limits on connections.
     #[command(flatten)]
-    pub connections: connections::ConnectionArguments,
-    /// Show the runs of all who use this store for teams, to which those of DIR are sent, and those that begin here:
-    /// postgres://USER@HOST:PORT/DATABASE; PLANIMETER_STORE unless said
+    pub(crate) connections: connections::ConnectionArguments,
+    /// Show the runs of a team store, and send those of DIR to it:
+    /// postgres://USER@HOST:PORT/DATABASE [env: PLANIMETER_STORE]
     #[arg(long, value_name = "URL")]
-    pub store: Option<String>,
+    pub(crate) store: Option<String>,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter serve
+  planimeter serve results --listen 127.0.0.1:0
+  planimeter serve --listen 192.0.2.1:7700 --server-name lab.example.net --token token.txt";
 
 /// Serves until it is stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -45,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !folder.is_dir() {
         std::fs::create_dir(folder).map_err(|error| {
             Failure::usage(format!(
-                "{}: {error}; name the folder in which runs lie",
+                "cannot create {}: {error} (hint: give the folder of runs)",
                 folder.display()
             ))
         })?;
@@ -54,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(file) => Token::of_file(file)
             .map_err(|error| Failure::usage(format!("--token {}: {error}", file.display())))?,
         None => Token::random()
-            .map_err(|error| Failure::need(format!("random numbers for a token: {error}")))?,
+            .map_err(|error| Failure::need(format!("cannot create a token: {error}")))?,
     };
     let stop = stop::flag()?;
     let program = place::surroundings()?.program;
@@ -64,22 +71,26 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let wanted = Wanted { folder: folder.clone(), token, program, store, names, limits };
     let server = Server::open(arguments.listen, wanted).map_err(|error| {
         Failure::usage(format!(
-            "--listen {}: {error}; choose another, such as --listen 127.0.0.1:0",
+            "cannot listen on {}: {error} (hint: choose another address, such as --listen \
+             127.0.0.1:0)",
             arguments.listen
         ))
     })?;
     let address = server.address();
     if !address.ip().is_loopback() {
         remark!(
-            "planimeter: --listen {address}: whoever can reach it and sees the token pass can start runs as this user; \
-             nothing is encrypted"
+            "planimeter: warning: --listen {address} is not encrypted; other hosts that learn the \
+             token can start runs as this user (hint: listen on 127.0.0.1)"
         );
     }
     say!("http://{address}/?token={text}");
-    remark!("runs in {}{both}; Ctrl-C ends", folder.display());
-    let left = server.run(&stop).map_err(|error| Failure::need(format!("serving: {error}")))?;
+    remark!("serving runs in {}{both}; stop with Ctrl-C", folder.display());
+    let left =
+        server.run(&stop).map_err(|error| Failure::need(format!("cannot serve: {error}")))?;
     if let Some(process) = left {
-        remark!("the run that was begun here goes on: kill -INT {process} ends it");
+        remark!(
+            "a run that was started here continues (hint: run 'kill -INT {process}' to stop it)"
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! Signals that end a command cleanly: Ctrl-C, SIGTERM and SIGHUP set a flag that loops check.
 //!
-//! Another signal after one second or more ends the process immediately. An earlier one counts as the same request,
-//! because process and process group often both receive the signal.
+//! Another signal after one second or more ends the process immediately. An earlier one counts as
+//! the same request, because process and process group often both receive the signal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ const ENDED: i32 = 130;
 /// Returns a flag that becomes true when the user or the system requests the end of this process.
 pub fn flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    let failed = |error| Failure::need(format!("signals cannot be caught: {error}"));
+    let failed = |error| Failure::need(format!("cannot catch signals: {error}"));
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
     let flag = Arc::clone(&stop);
     let watch = move || {

@@ -1,7 +1,7 @@
 //! Team store for commands: its address, upload of local runs, and download of remote runs.
 //!
-//! Invariants: a password comes from a place that other users cannot read, and no message contains one. A problem
-//! with a store is reported in one line and never makes a measurement fail.
+//! Invariants: a password comes from a place that other users cannot read, and no message contains
+//! one. A problem with a store is reported in one line and never makes a measurement fail.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -49,8 +49,9 @@ pub fn asked(given: Option<&String>) -> Result<Option<Address>, Failure> {
         .map_err(|error| Failure::usage(format!("{from}: {error}")))?;
     if has_password && from == FLAG {
         return Err(Failure::usage(format!(
-            "{FLAG}: others on this machine can see a password that stands on a command line: write {address} and put it into \
-             ~/.pgpass or PGPASSWORD, or the whole address into {STORE_VARIABLE}"
+            "{FLAG}: other users of this machine can see a password on the command line (hint: use \
+             {address}, and put the password into ~/.pgpass or PGPASSWORD, or the whole address \
+             into {STORE_VARIABLE})"
         )));
     }
     Ok(Some(address))
@@ -67,19 +68,22 @@ pub fn origin() -> String {
 pub fn trouble(address: &Address, error: &TeamError) -> String {
     let then = match error {
         _ if error.is_read_only() => {
-            "runs stay in their folder; let the owner of the database grant it, and the next command with this store sends them"
+            "runs stay in their folder (hint: ask the owner of the database for write access; the \
+             next command with this store sends them)"
         }
         _ if error.is_lasting() => {
-            "runs stay in their folder, and the next command with this store sends them"
+            "runs stay in their folder; the next command with this store sends them"
         }
         _ => {
-            "runs stay in their folder and are sent as soon as it answers, or by the next command with this store"
+            "runs stay in their folder; they are sent when the store replies, or by the next \
+             command with this store"
         }
     };
     format!("store {address}: {error}; {then}")
 }
 
-/// Returns the parent folder of a run, and the run's name in it: both names for a run of a campaign.
+/// Returns the parent folder of a run, and the run's name in it: both names for a run of a
+/// campaign.
 pub fn place_of(folder: &Path) -> (PathBuf, String) {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
     let name = |path: &Path| {
@@ -108,13 +112,13 @@ pub fn send_all(address: &Address, runs: &Path) -> Result<(), TeamError> {
 fn told(address: &Address, sent: &Sent) {
     if sent.runs > 0 {
         let runs = if sent.runs == 1 { "run" } else { "runs" };
-        remark!("store {address}: {} {runs} sent", sent.runs);
+        remark!("store {address}: sent {} {runs}", sent.runs);
     }
     for name in sent.without_files.iter().take(TOLD_MAX) {
-        remark!("store {address}: of {name} it has numbers only, as its files are too large");
+        remark!("store {address}: stored only the results of {name}: its files are too large");
     }
     for (name, why) in sent.unreadable.iter().take(TOLD_MAX) {
-        remark!("store {address}: not sent: {name}: {why}");
+        remark!("store {address}: cannot send {name}: {why}");
     }
 }
 
@@ -160,7 +164,7 @@ impl Fetched {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let own = format!("planimeter-fetched-{}-{number}", std::process::id());
         let folder = private_folder(&own)
-            .map_err(|error| Failure::usage(format!("cannot make {own}: {error}")))?;
+            .map_err(|error| Failure::usage(format!("cannot create {own}: {error}")))?;
         let mut fetched = Fetched { folder, name: String::new() };
         let mut bring = || -> Result<(), TeamError> {
             let mut team = Team::open(address)?;
@@ -169,7 +173,7 @@ impl Fetched {
             team.fetch(&identity, &fetched.folder)
         };
         bring().map_err(|error| {
-            let line = format!("{name}: no such folder here, and store {address}: {error}");
+            let line = format!("{name} is not a local folder, and not in store {address}: {error}");
             match error {
                 TeamError::Server { .. } => Failure::need(line),
                 _ => Failure::usage(line),

@@ -1,7 +1,8 @@
-//! Check for external code and resources in a run: the single check for bundles, stored runs, plans and `serve`.
+//! Check for external code and resources in a run: the single check for bundles, stored runs, plans
+//! and `serve`.
 //!
-//! A command line, a plan or a topology can come from another user: in a bundle, in an unpacked folder, or through a
-//! browser. Invariants:
+//! A command line, a plan or a topology can come from another user: in a bundle, in an unpacked
+//! folder, or through a browser. Invariants:
 //! - The check reads words and files only. It starts nothing and opens no target.
 //! - What cannot be inspected counts as external code.
 
@@ -78,7 +79,7 @@ impl Foreign {
 
     fn device(&mut self, name: &str) {
         if inputs::is_device(name) {
-            note(&mut self.host, format!("a device at interfaces of this host ({})", shown(name)));
+            note(&mut self.host, format!("a device on interfaces of this host ({})", shown(name)));
         }
     }
 
@@ -86,7 +87,7 @@ impl Foreign {
     fn settings(&mut self, set: &[String]) {
         let asked = set.iter().filter_map(|word| word.strip_prefix("snmp="));
         for agent in asked.filter(|agent| *agent != "lab") {
-            note(&mut self.host, format!("questions to an SNMP agent ({})", shown(agent)));
+            note(&mut self.host, format!("requests to an SNMP agent ({})", shown(agent)));
         }
     }
 
@@ -111,7 +112,7 @@ impl Foreign {
     /// Checks the switches of a topology.
     fn switches(&mut self, file: &str, files: &Path) {
         let Some(names) = switches_of(&files.join(file)) else {
-            note(&mut self.code, format!("a topology that cannot be read ({})", shown(file)));
+            note(&mut self.code, format!("an unreadable topology ({})", shown(file)));
             return;
         };
         for mut name in names {
@@ -127,12 +128,13 @@ impl Foreign {
     }
 }
 
-/// Verifies that the command line of a stored run may be used; the error says why not.
+/// Verifies that the command line of a stored run may be used; the error states the reason
+/// otherwise.
 pub fn allow_line(folder: &Path, line: &str, is_trusted: bool) -> Result<(), Failure> {
     allow(folder, &Foreign::of_line(line, Path::new("")), line, is_trusted)
 }
 
-/// Verifies that the plan of a stored campaign may be used; the error says why not.
+/// Verifies that the plan of a stored campaign may be used; the error states the reason otherwise.
 pub fn allow_plan(folder: &Path, text: &str, is_trusted: bool) -> Result<(), Failure> {
     allow(folder, &Foreign::of_plan(text, Path::new("")), text, is_trusted)
 }
@@ -142,8 +144,8 @@ fn allow(folder: &Path, found: &Foreign, text: &str, is_trusted: bool) -> Result
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "{} comes with {found}, and it is not known that you began it on this host (hint: give --trust to let it do \
-         that here)",
+        "{} contains {found}, and was not started by you on this host (hint: add --trust to allow \
+         this)",
         folder.display()
     )))
 }
@@ -239,14 +241,14 @@ mod tests {
             ("between = \"x\"\n[[step]]\nrun = \"latency\"", &["between: x"], &[]),
             ("run = \"inner/m.py\"", &["a script (inner/m.py)"], &[]),
             ("on = \"ours@/bin/sh\"", &["another program (/bin/sh)"], &[]),
-            ("on = \"device:ports=1@eth1+2@eth2\"", &["a device at interfaces"], &[]),
+            ("on = \"device:ports=1@eth1+2@eth2\"", &["a device on interfaces"], &[]),
             ("set = { snmp = \"192.0.2.7\" }", &["an SNMP agent (192.0.2.7)"], &[]),
             ("on = \"progfe:/etc/passwd\"", &[], &["/etc/passwd"]),
             ("set = { stream = \"inner/../../s.toml\" }", &[], &["inner/../../s.toml"]),
             ("link = \"progfe:nothing.xml=veth\"", &[], &["nothing.xml"]),
             (
                 "topology = \"t.toml\"",
-                &["another program (/bin/sh)", "a device at interfaces"],
+                &["another program (/bin/sh)", "a device on interfaces"],
                 &["/etc/m.toml"],
             ),
         ] {

@@ -1,6 +1,8 @@
-//! Shell quoting of command lines: a run's record stores its command line, and a resumed run parses it.
+//! Shell quoting of command lines: a run's record stores its command line, and a resumed run parses
+//! it.
 //!
-//! Source: POSIX.1-2024, volume XCU, section 2.2 (quoting); only single quotes are needed, so only these are parsed.
+//! Source: POSIX.1-2024, volume XCU, section 2.2 (quoting); only single quotes are needed, so only
+//! these are parsed.
 
 /// Quotes a word for a shell.
 pub fn quoted(word: &str) -> String {

@@ -126,7 +126,7 @@ impl Experiment for Based {
         if self.search.is_none() {
             self.search = Some(self.missing());
         }
-        let search = self.search.as_mut().expect("it was made just now");
+        let search = self.search.as_mut().expect("the search was created above");
         if !search.is_empty() {
             match search.next(last) {
                 Step::Done => {}

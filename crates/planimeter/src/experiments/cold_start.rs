@@ -25,7 +25,7 @@ pub const FLOWS: Declared = control::FLOWS.with_default("131072");
 const SECONDS: Declared = Declared {
     takes: Takes::Number(0.01, 1.0),
     default: "quick 0.2; 1",
-    help: "length of a trial, of which the first second counts",
+    help: "duration of a trial; the first second counts",
     ..shared::SECONDS
 };
 

@@ -33,20 +33,18 @@ pub fn check(parameters: &Parameters, is_tagged: bool) -> Result<(), String> {
     if !parameters.streams.is_empty() && (own.is_set(&shared::FRAMES) || own.is_set(&shared::LOADS))
     {
         return Err(
-            "stream=FILE has frame sizes and loads of its own (hint: leave frame= and load= out)"
+            "stream=FILE defines frame sizes and loads itself (hint: remove frame= and load=)"
                 .into(),
         );
     }
     if frames > 1 && loads > 1 {
         let hint = "run it once for each load, as steps of a plan";
-        return Err(format!(
-            "it takes several values of frame or of load, not of both (hint: {hint})"
-        ));
+        return Err(format!("either frame or load takes several values, not both (hint: {hint})"));
     }
     if is_tagged && frames.max(loads) > 1 {
         let hint = "run it once for each value, as steps of a plan";
         return Err(format!(
-            "where frames get tags it takes one frame size and one load (hint: {hint})"
+            "with VLAN tagging, one frame size and one load are valid (hint: {hint})"
         ));
     }
     Ok(())

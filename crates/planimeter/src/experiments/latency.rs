@@ -26,7 +26,7 @@ pub const AXIS: &str = "load_percent";
 /// Shares of the found load.
 const LOADS: Declared = Declared {
     default: "10,50,90,100",
-    help: "offered loads, in percent of what passes within the loss",
+    help: "offered loads, in percent of the highest load within the loss ratio",
     ..shared::LOADS
 };
 

@@ -93,5 +93,5 @@ pub fn tell_all(context: &Context) -> Script {
 }
 
 fn said(script: Result<Script, openflow::codec::NotExpressible>) -> Script {
-    script.expect("every version can add, change and delete exact matches and ask for them")
+    script.expect("every version can add, modify, delete and request exact-match entries")
 }

@@ -31,7 +31,7 @@ const SWAPS: Declared = Declared {
     takes: Takes::Number(0.1, 1000.0),
     default: "50",
     unit: "per second",
-    help: "programs that are put in place in a second of the trial",
+    help: "program swaps per second of the trial",
 };
 
 /// Parameters of the experiment.

@@ -25,7 +25,7 @@ const FRAMES: Declared = shared::FRAMES.with_default("64,128,256,512,768,1024,12
 /// Number of trials at each size.
 const REPEATS: Declared = Declared {
     default: "20",
-    help: "trials at each size, of which the standard wants twenty at the least",
+    help: "trials at each size; the standard requires at least twenty",
     ..shared::REPEATS
 };
 

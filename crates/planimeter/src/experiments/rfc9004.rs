@@ -194,7 +194,8 @@ mod tests {
         let mut parameters = Parameters::at(Effort::Quick);
         let entries = catalog::find("rfc9004").unwrap();
         for assignment in assignments {
-            taking::assign(&mut parameters, &entries, assignment).expect("the test knows its keys");
+            taking::assign(&mut parameters, &entries, assignment)
+                .expect("the keys of the test are valid");
         }
         Context {
             kind: TargetKind::Ours,
@@ -254,11 +255,11 @@ mod tests {
     }
 
     fn value(findings: &[Finding], metric: Metric) -> &Finding {
-        findings.iter().find(|it| it.metric == metric).expect("the search has a result")
+        findings.iter().find(|it| it.metric == metric).expect("the search found the metric")
     }
 
     #[test]
-    fn a_buffer_of_known_size_is_found_to_the_frame() {
+    fn the_search_finds_a_known_buffer_to_the_frame() {
         let line_pps = line_rate_pps(1_000_000_000, 64);
         for buffer in [1.0, 64.0, 1000.0, 4096.0, 65_536.0] {
             let found = found(buffer, &[]);
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_near_the_longest_is_a_bound_and_coarse_steps_are_kept() {
+    fn a_burst_near_the_maximum_is_a_bound_and_a_coarser_step_is_used() {
         let found_short = found(1e6, &["burst_seconds=0.01"]);
         assert!(value(&found_short, Metric::BurstFrames).irregular);
         let coarse = found(1000.0, &["burst_step=100"]);

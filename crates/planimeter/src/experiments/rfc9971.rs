@@ -50,7 +50,7 @@ pub fn check(parameters: &Parameters, capacity_bps: u64) -> Result<(), String> {
     let goals = parameters.goals.wanted(parameters.loss);
     if let Some((preset, _)) = goals.iter().find(|it| it.0.is_partial() && parameters.loss <= 0.0) {
         return Err(format!(
-            "{} with loss=0 is ndr: give a loss above 0, or goals=ndr",
+            "{} with loss=0 equals ndr (hint: use loss above 0, or goals=ndr)",
             preset.name()
         ));
     }
@@ -58,8 +58,8 @@ pub fn check(parameters: &Parameters, capacity_bps: u64) -> Result<(), String> {
     for frame_bytes in parameters.own.integers(&shared::FRAMES).map(|bytes| bytes as u16) {
         wanted(parameters, &goals, capacity_bps, frame_bytes).check().map_err(|error| {
             format!(
-                "goals {} with {frame_bytes}-byte frames: {error} (--set goal_initial, goal_final, \
-                 goal_sum, search_seconds, capacity)",
+                "goals {} with {frame_bytes}-byte frames: {error} (hint: check goal_initial, \
+                 goal_final, goal_sum, search_seconds, capacity)",
                 names.join(",")
             )
         })?;
@@ -115,7 +115,7 @@ impl Goals {
         for (place, (preset, goal)) in self.goals.iter().enumerate() {
             let found = found.get(place);
             let is = |remark| found.is_some_and(|found| found.irregular.contains(&remark));
-            let metric = metric_of_goal(preset.name()).expect("every preset has its metric");
+            let metric = metric_of_goal(preset.name()).expect("every preset has a metric");
             let value = found.and_then(|found| found.rate_pps_conditional).unwrap_or(0.0);
             self.findings.push(Finding {
                 irregular: !found.is_some_and(Found::is_regular),

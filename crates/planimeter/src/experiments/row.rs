@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_target_is_configured_once_and_tasks_run_round_by_round() {
+    fn the_target_is_set_up_once_and_tasks_run_repeat_by_repeat() {
         let mut row = Row::new(Setup::single(1), 2, 2);
         assert!(matches!(row.begin(), Some(Step::Install(_))) && row.begin().is_none());
         let mut seen = Vec::new();

@@ -1,8 +1,9 @@
-//! OpenFlow agent of the switch: cost of each message, delay of barrier replies, and table capacity.
+//! OpenFlow agent of the switch: cost of each message, delay of barrier replies, and table
+//! capacity.
 //!
-//! The reply time of messages that follow each other includes the channel latency, the agent's time and the barrier
-//! delay. With many outstanding messages, only the agent's time remains. Source: costa2017, tables VII and VIII;
-//! metrics C5, C6 and C10 of the method.
+//! The reply time of messages that follow each other includes the channel latency, the agent's time
+//! and the barrier delay. With many outstanding messages, only the agent's time remains. Source:
+//! costa2017, tables VII and VIII; metrics C5, C6 and C10 of the method.
 
 use switch::behaviour::model::Answers;
 
@@ -15,7 +16,8 @@ use crate::experiments::modules::packets::{SAMPLES, SLOW_PPS, STEP};
 
 const RATES: &str = "control-rate";
 
-/// If many outstanding messages give this many times the rate of one, the reply time includes a wait.
+/// If many outstanding messages give this many times the rate of one, the reply time includes a
+/// wait.
 const WAITING: f64 = 1.2;
 
 /// Burst of packet-ins that a model allows after a pause.
@@ -84,10 +86,11 @@ fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) -> 
     let from = || sources(&seen, RATES, metric);
     if alone < WAITING * least {
         let (value, half) = (alone - way, known + way_known);
-        let from = from() + " with one under way, less echo-delay's echo_ns_min";
+        let from = from() + " with one outstanding, minus echo-delay's echo_ns_min";
         sheet.say("agent.message_ns", Value { value, half, from });
         if !sheet.has("barrier.delay_ns") {
-            let from = self::sources(&seen, RATES, metric) + ": more under way are done no faster";
+            let from =
+                self::sources(&seen, RATES, metric) + ": more outstanding messages are not faster";
             sheet.say("barrier.delay_ns", Value { value: 0.0, half, from });
         }
         return Some((value.max(0.0), half));
@@ -97,21 +100,21 @@ fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) -> 
     // Twice as many outstanding messages gave twice the rate: the agent is partly idle.
     let under_way = best().map(|it| it.x).fold(f64::INFINITY, f64::min);
     if least * under_way < WAITING * alone {
-        let why = format!("control-rate had too few under way to tell, at most {least:.0} ns");
+        let why = format!("control-rate had too few outstanding messages; at most {least:.0} ns");
         sheet.assume("agent.message_ns", 0, why);
         if !sheet.has("barrier.delay_ns") {
-            let from = from() + " with one under way; agent.message_ns is in it";
+            let from = from() + " with one outstanding; includes agent.message_ns";
             let value = Value { value: alone - way, half: known + way_known + least, from };
             sheet.say("barrier.delay_ns", value);
         }
         return None;
     }
-    let many = from() + ", the most of them under way";
+    let many = from() + ", with most outstanding";
     sheet.say("agent.message_ns", Value { value: least, half, from: many });
     let late = Value {
         value: alone - least - way,
         half: known + half + way_known,
-        from: from() + " with one under way, less that with many and echo-delay's echo_ns_min",
+        from: from() + " with one outstanding, minus that with many and echo-delay's echo_ns_min",
     };
     let is_late = late.value > late.half;
     if is_late && !sheet.has("barrier.delay_ns") {
@@ -120,9 +123,11 @@ fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) -> 
     Some((least, half))
 }
 
-/// Fits the cost of a flow-mod from barrier replies after many of them, if the agent determines these.
+/// Fits the cost of a flow-mod from barrier replies after many of them, if the agent determines
+/// these.
 ///
-/// Of several operations, only those count whose entries activate after the reply: there, only the agent delays it.
+/// Of several operations, only those count whose entries activate after the reply: there, only the
+/// agent delays it.
 fn flow_mods(
     updates: &[Update<'_>],
     (told, channel): (Option<Answers>, (f64, f64)),
@@ -143,7 +148,7 @@ fn flow_mods(
     let found = of(true).or_else(|| of(false));
     if told? != Answers::Taken {
         let most = found.map_or(String::new(), |it| format!(", at most {:.0} ns", it.0.slope.0));
-        let why = format!("barriers wait for the hardware, which hides it{most}");
+        let why = format!("barriers wait for the hardware, which hides this value{most}");
         sheet.assume("agent.flow_mod_ns", 0, why);
         return None;
     }
@@ -154,24 +159,24 @@ fn flow_mods(
     names.dedup();
     let deed = of.first().map_or("", |update| update.deed);
     let from = format!("measured: {}, {RULES}, {metric} of {deed}", names.join(" and "));
-    let over = format!("{from} over the number of rules");
+    let over = format!("{from}, slope over the number of rules");
     sheet.say("agent.flow_mod_ns", Value { value: slope.0, half: slope.1, from: over });
     if message.is_none() {
         let value = at_zero.0 - channel.0;
-        let from = format!("{from} without rules; barrier.delay_ns is in it");
+        let from = format!("{from} without rules; includes barrier.delay_ns");
         sheet.say("agent.message_ns", Value { value, half: at_zero.1, from });
     }
     Some(slope)
 }
 
-/// Fits the cost from updates with one number of entries, which does not separate the cost of the barrier.
+/// Fits the cost from updates with one number of entries, which does not separate the cost of the
+/// barrier.
 fn one_count(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<(f64, f64)> {
     let late = updates.iter().filter(|update| update.is_late());
     let (update, control) = late.filter_map(|it| Some((it, it.control_ns?))).next()?;
     let (value, half) = (control / update.rules, sheet.model().agent.message_ns as f64);
     let half = half / update.rules;
-    let from =
-        place(update.run, RULES, "control_plane_ns") + " for each rule; the barrier is in it";
+    let from = place(update.run, RULES, "control_plane_ns") + " per rule; includes the barrier";
     sheet.say("agent.flow_mod_ns", Value { value, half, from });
     Some((value, half))
 }
@@ -181,7 +186,7 @@ fn packet_outs(evidence: &Evidence<'_>, message: Option<(f64, f64)>, sheet: &mut
     let seen = times(evidence, metric);
     let least = seen.iter().min_by(|one, other| one.value.total_cmp(&other.value));
     if let Some((seen, (barrier, known))) = least.zip(message) {
-        let from = place(seen.run, RATES, metric) + ", less the barrier behind each";
+        let from = place(seen.run, RATES, metric) + ", minus the barrier after each";
         let value = seen.value - barrier;
         sheet.say("agent.packet_out_ns", Value { value, half: seen.half + known, from });
     }
@@ -206,7 +211,7 @@ fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) {
         let half = at_zero.1 + slope.1 + way_known;
         let without = format!("{from} without rules");
         sheet.say("agent.flow_stats_ns", Value { value, half, from: without });
-        let from = format!("{from} over the number of rules");
+        let from = format!("{from}, slope over the number of rules");
         sheet.say("agent.flow_stats_rule_ns", Value { value: slope.0, half: slope.1, from });
     }
     let metric = "port_reply_ns_p50";
@@ -218,7 +223,8 @@ fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) {
     }
 }
 
-/// Fits the rate of packet-ins from steps that requested more than arrived. Late activation must be known before.
+/// Fits the rate of packet-ins from steps that requested more than arrived. Late activation must be
+/// known before.
 pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     let experiment = "packet-in";
     let hardware = &sheet.model().hardware;
@@ -230,8 +236,8 @@ pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     for watched in evidence.trials(experiment) {
         let Some(step_s) = number(watched.run, &STEP) else { continue };
         if late_s > LATE * step_s {
-            let why =
-                "packet-in's own rule acts after the barrier, and its steps lose frames by that";
+            let why = "packet-in's own rule activates after the barrier reply, so that its steps \
+                       lose frames";
             return sheet.assume("agent.packet_ins_per_s", 0, why);
         }
         let points = watched.series("done_per_s");
@@ -259,17 +265,17 @@ pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     match mean(&found) {
         Some((value, half)) if half > UNSURE * value => {
             let why = format!(
-                "what came while more was asked for does not fit together: {:.0} ± {half:.0} a second",
+                "the rates above the limit are inconsistent: {:.0} ± {half:.0} per second",
                 value.max(0.0)
             );
             sheet.assume("agent.packet_ins_per_s", 0, why);
         }
         Some((value, half)) => {
-            let from = from + ", by what came while more was asked for";
+            let from = from + ", where more was requested";
             sheet.say("agent.packet_ins_per_s", Value { value, half, from });
         }
         None if !from.is_empty() => {
-            let why = "packet-in asked for no more than came";
+            let why = "packet-in did not request more than the switch sent";
             sheet.assume("agent.packet_ins_per_s", 0, why);
         }
         None => {}
@@ -295,12 +301,12 @@ pub fn capacity(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     let filled = seen.iter().filter(is_full).min_by(|a, b| a.value.total_cmp(&b.value));
     match (filled, seen.iter().map(|it| it.value).max_by(f64::total_cmp)) {
         (Some(seen), _) => {
-            let from = place(seen.run, experiment, metric) + ", and the rule below all others";
+            let from = place(seen.run, experiment, metric) + ", plus the lowest rule";
             let value = Value { value: seen.value + 1.0, half: seen.half, from };
             sheet.say("capacity.rules", value);
         }
         (None, Some(most)) => {
-            let why = format!("{most:.0} rules were taken and the table was not full");
+            let why = format!("the table accepted {most:.0} rules and was not full");
             sheet.assume("capacity.rules", 0, why);
         }
         (None, None) => {}

@@ -1,6 +1,7 @@
 //! Evidence about one switch in stored runs: values with their uncertainty and their source.
 //!
-//! Invariant: the half width of a value covers the differences between repeats and the uncertainty of the method.
+//! Invariant: the half width of a value covers the differences between repeats and the uncertainty
+//! of the method.
 
 use results::conclude::Estimate;
 use results::record::{Bound, BoundCause, Cell, Ended, Flag, ModuleRun, Role, Trial};
@@ -96,7 +97,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Returns whether a value can be used for a model. Simulated time is valid: models are fitted to models in it.
+/// Returns whether a value can be used for a model. Simulated time is valid: models are fitted to
+/// models in it.
 fn is_accepted(cell: &Cell) -> bool {
     let is_of_tester = |bound: Bound| bound.cause == BoundCause::TesterLimit;
     let excluded = Estimate::of(cell).about_behaviour().excluded();

@@ -1,9 +1,10 @@
 //! Data path of frames: latency of the hardware, and whether software forwards frames too.
 //!
-//! The minimum latency at each frame size is that of a path. The difference between median and minimum is half of
-//! the jitter; later frames are slow ones. A software path is present if the first frames of an entry take much
-//! longer than its last ones. The latency of the links is subtracted if the tester was measured without a target.
-//! Source: the OFLOPS-SUME paper, section IV-A.
+//! The minimum latency at each frame size is that of a path. The difference between median and
+//! minimum is half of the jitter; later frames are slow ones. A software path is present if the
+//! first frames of an entry take much longer than its last ones. The latency of the links is
+//! subtracted if the tester was measured without a target. Source: the OFLOPS-SUME paper, section
+//! IV-A.
 
 use instrument::stream::GAP_BYTES;
 use results::record::Record;
@@ -16,7 +17,8 @@ use super::updates::Update;
 
 const EXPERIMENT: &str = "forwarding-latency";
 
-/// Minimum ratio of the latency of an entry's first frames to that of its last ones for a software path.
+/// Minimum ratio of the latency of an entry's first frames to that of its last ones for a software
+/// path.
 const SLOWER: f64 = 3.0;
 
 /// Below this share of probes returned before the update, a link was the limit.
@@ -35,7 +37,8 @@ const LINK_QUEUE_FRAMES: u64 = 100;
 const SLOW_KEYS: [&str; 3] =
     ["path_hardware.slow_percent", "path_hardware.slow_ns", "path_hardware.slow_byte_ps"];
 
-/// Bound for the sample minimum with uniform jitter, in units of jitter divided by the number of frames.
+/// Bound for the sample minimum with uniform jitter, in units of jitter divided by the number of
+/// frames.
 ///
 /// The sample minimum is within this of the true minimum in 95 of 100 cases.
 const LEAST_MISSED: f64 = 3.0;
@@ -58,8 +61,7 @@ pub fn tiers(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<InHardware> {
         sheet.word("tiers.in_hardware", InHardware::All as u64, from(update, frames));
         return Some(InHardware::All);
     };
-    let told =
-        from(update, frames) + "; that a frame brings rules into hardware, not time, is assumed";
+    let told = from(update, frames) + "; assumed: a frame, not time, moves rules to hardware";
     sheet.word("tiers.in_hardware", InHardware::Used as u64, told);
     let crowded = updates
         .iter()
@@ -75,7 +77,7 @@ pub fn tiers(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<InHardware> {
     if let (Some(update), Some((value, half))) = (crowded.clone().next(), mean(&rates)) {
         let from = place(update.run, "rule-activation", "probes_back_ratio of probes_pps");
         sheet.say("tiers.link_pps", Value { value, half: half.max(RATE_SHARE * value), from });
-        let why = "which frames wait for the link is not told";
+        let why = "frames that wait for the link are not visible";
         sheet.assume("tiers.link_queue_frames", LINK_QUEUE_FRAMES, why);
         link_ns = 1e9 / value;
     }
@@ -86,12 +88,12 @@ pub fn tiers(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<InHardware> {
         let (least, mean) = update.first_frame_ns.unwrap_or((first, first));
         // Jitter is uniform.
         let jitter = 2.0 * (mean - least);
-        let what = "first_frame_ns_min less last_frame_ns_p50 and a frame's time on the link";
+        let what = "first_frame_ns_min minus last_frame_ns_p50 and a frame's time on the link";
         let from = place(update.run, "rule-activation", what);
         let half = last + 2.0 * RATE_SHARE * link_ns + 2.0 * jitter / update.rules;
         let value = Value { value: least - last - link_ns, half, from };
         sheet.say("path_software.latency_ns", value);
-        let what = "first_frame_ns_mean above first_frame_ns_min, twice";
+        let what = "twice first_frame_ns_mean minus first_frame_ns_min";
         let from = place(update.run, "rule-activation", what);
         let half = 1.3 * jitter / update.rules.sqrt();
         let value = Value { value: jitter, half, from };
@@ -132,7 +134,7 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
         })
         .collect();
     let Some((latency, byte)) = base(&dots) else { return };
-    let what = from("forwarding_ns_min by size, less the links' own");
+    let what = from("forwarding_ns_min by size, minus the latency of the links");
     sheet.say(
         "path_hardware.latency_ns",
         Value { value: latency.0, half: latency.1, from: what.clone() },
@@ -152,14 +154,14 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     let jitter = mean(&middles).map(|(rise, half)| (2.0 * rise, 2.0 * half));
     let Some((jitter, known)) = jitter else { return };
     let value =
-        Value { value: jitter, half: known, from: from("twice the median less the minimum") };
+        Value { value: jitter, half: known, from: from("twice the median minus the minimum") };
     sheet.say("path_hardware.jitter_ns", value);
     if sheet.model().has_software() {
         for key in SLOW_KEYS {
-            sheet.assume(key, 0, "frames that went by software are among the slowest");
+            sheet.assume(key, 0, "the slowest frames include frames of the software path");
         }
     } else {
-        let from = from("forwarding_ns_max and _mean above the minimum");
+        let from = from("forwarding_ns_max and _mean minus the minimum");
         slow((&rises, &frames), jitter, from, sheet);
     }
     capacity(evidence, sheet);
@@ -181,8 +183,8 @@ fn curve(watched: &Watched<'_>) -> Option<f64> {
     watched.trial.point.within.as_ref().map(|within| within.value)
 }
 
-/// Fits the additional latency of slow frames and their share, from the number of frames in the trials of each
-/// size.
+/// Fits the additional latency of slow frames and their share, from the number of frames in the
+/// trials of each size.
 fn slow(
     (rises, frames): (&impl Fn(&'static str) -> Vec<Dot>, &impl Fn(f64) -> Vec<u64>),
     jitter: f64,
@@ -209,7 +211,7 @@ fn slow(
     let shares: Vec<Dot> = means.iter().filter_map(share).collect();
     let Some((share, known)) = mean(&shares).filter(|_| slow.len() == far.len()) else {
         for key in SLOW_KEYS {
-            let from = format!("{from}: no share of frames is slow at every size");
+            let from = format!("{from}: no slow frames at some size");
             sheet.say(key, Value { value: 0.0, half: 0.0, from });
         }
         return;
@@ -245,11 +247,11 @@ fn capacity(evidence: &Evidence<'_>, sheet: &mut Sheet) {
     let key = "path_hardware.capacity_pps";
     match (mean(&dots), carried.first()) {
         (Some((value, half)), Some((run, _))) => {
-            let from = place(run, EXPERIMENT, "offered_pps and lost_ratio, where frames were lost");
+            let from = place(run, EXPERIMENT, "offered_pps and lost_ratio of lossy loads");
             sheet.say(key, Value { value, half: half.max(0.05 * value), from });
         }
-        _ if always => sheet.assume(key, 0, "frames were lost at the lowest load too"),
-        _ => sheet.assume(key, 0, "no load that was offered lost frames"),
+        _ if always => sheet.assume(key, 0, "frames were also lost at the lowest load"),
+        _ => sheet.assume(key, 0, "no offered load lost frames"),
     }
 }
 

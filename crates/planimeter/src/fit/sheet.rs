@@ -1,7 +1,7 @@
 //! Model under construction: each key is found, or assumed with the run that would give it.
 //!
-//! Invariant: a finished model has a source for every key, and related keys are consistent, so that its text can be
-//! parsed again.
+//! Invariant: a finished model has a source for every key, and related keys are consistent, so that
+//! its text can be parsed again.
 
 use switch::behaviour::model::Model;
 use switch::behaviour::model::keys::{KEYS, Key, Takes};
@@ -50,23 +50,23 @@ const REMEDIES: &[(&str, &str)] = &[
     ("hardware.move", "run rule-activation with priority_order=ascending and =descending"),
     ("hardware.modify_ns", "run rule-activation with deed=modify"),
     ("hardware.delete_ns", "run rule-activation with deed=delete"),
-    ("hardware.counters_ns", "no module is fitted for it; counter-staleness shows it"),
+    ("hardware.counters_ns", "no module fits this key; counter-staleness measures it"),
     ("hardware.", "run rule-activation with enough rules"),
     ("capacity.rules", "run table-capacity with a bound above what fits"),
-    ("capacity.", "table-capacity tells one kind of match only"),
+    ("capacity.", "table-capacity measures one kind of match only"),
     ("tiers.in_hardware", "run rule-activation with few probes (probes_pps=1000, updates_max=1)"),
-    ("tiers.", "no module tells it, or there is no software tier"),
-    ("path_hardware.queue_frames", "no module is fitted for it"),
-    ("path_hardware.rule_ps", "no module is fitted for it; costa2017/table5 shows it"),
-    ("path_hardware.rewrite_ns", "no module is fitted for it; costa2017/table6 shows it"),
+    ("tiers.", "no module measures it, or there is no software tier"),
+    ("path_hardware.queue_frames", "no module fits this key"),
+    ("path_hardware.rule_ps", "no module fits this key; costa2017/table5 measures it"),
+    ("path_hardware.rewrite_ns", "no module fits this key; costa2017/table6 measures it"),
     ("path_hardware.", "run forwarding-latency"),
-    ("path_software.", "no software tier was seen"),
+    ("path_software.", "no software tier found"),
     ("path_legacy.", "no module measures the switch as a bridge"),
-    ("full.", "table-capacity shows only that it was full"),
+    ("full.", "table-capacity measures only that the table is full"),
 ];
 
 impl Sheet {
-    /// Creates a model of which only the name is known.
+    /// Starts with a model that has only a name.
     pub fn new(model: Model) -> Sheet {
         Sheet { model, found: Vec::new(), assumed: Vec::new() }
     }
@@ -79,7 +79,7 @@ impl Sheet {
         let value = if is_told { found.value } else { 0.0 };
         let whole = (value.round() as u64).min(most);
         *(key.at)(&mut self.model) = whole;
-        let told = if is_told { "" } else { ", which cannot be told from 0" };
+        let told = if is_told { "" } else { ", not significantly above 0" };
         let (seen, half) = (shown(found.value), shown(found.half));
         let source = format!("{}: {seen} ± {half}{told}", found.from);
         self.model.sources.insert(path, source.replace('\n', " "));
@@ -122,7 +122,7 @@ impl Sheet {
         for key in KEYS {
             if !self.has(key.path) {
                 let remedy = REMEDIES.iter().find(|(begins, _)| key.path.starts_with(begins));
-                let remedy = remedy.map_or("no module is fitted for it", |(_, remedy)| remedy);
+                let remedy = remedy.map_or("no module fits this key", |(_, remedy)| remedy);
                 self.assume(key.path, 0, format!("not measured; {remedy}"));
             }
         }
@@ -131,7 +131,7 @@ impl Sheet {
 }
 
 fn key(path: &str) -> &'static Key {
-    KEYS.iter().find(|key| key.path == path).expect("keys are named as a model has them")
+    KEYS.iter().find(|key| key.path == path).expect("the path is a key of models")
 }
 
 /// Formats a number with four digits, without trailing zeros.

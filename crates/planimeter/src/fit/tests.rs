@@ -109,7 +109,7 @@ fn a_barrier_that_is_early_for_one_operation_is_not_correct() {
     // Barriers wait for additions but not for modifications: no model does both.
     let (reported, source) = answers(&[of("add", 0.0, 40e6), modified]);
     assert_eq!(reported, Answers::Taken);
-    assert!(source.starts_with("assumed: barriers wait for add and not for modify"), "{source}");
+    assert!(source.starts_with("assumed: barriers wait for add, but not for modify"), "{source}");
     assert_eq!(answers(&[added, of("delete", 0.0, 2e6)]).0, Answers::Acting);
 }
 

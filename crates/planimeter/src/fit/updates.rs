@@ -1,8 +1,9 @@
 //! Observed updates of flow entries: activation times, batches, and the cost of each further entry.
 //!
-//! Each activation time is between two probes. Batches, order and costs follow from these windows in the same way
-//! as during the measurement ([`crate::activation_times`]). If entries activate one after another, the time between
-//! two of them gives the cost per entry. Source: OFLOPS-SUME, figures 8a and 8b.
+//! Each activation time is between two probes. Batches, order and costs follow from these windows
+//! in the same way as during the measurement ([`crate::activation_times`]). If entries activate one
+//! after another, the time between two of them gives the cost per entry. Source: OFLOPS-SUME,
+//! figures 8a and 8b.
 //!
 //! Invariant: no value is below the resolution of the probes.
 
@@ -143,7 +144,8 @@ impl Update<'_> {
         (0..count).step_by(size).map(part).collect()
     }
 
-    /// Returns the order within batches, or of all entries without batches; `None` if no pair is resolved.
+    /// Returns the order within batches, or of all entries without batches; `None` if no pair is
+    /// resolved.
     pub fn inner_order(&self) -> Option<Order> {
         match &self.batches {
             Some(batches) => self.times.order_within(&batches.groups),

@@ -6,9 +6,10 @@
 //! - The reply always comes the same time before it: the switch replies when entries are written.
 //! - Otherwise the switch replies when the agent has accepted the entries.
 //!
-//! Additions, modifications and deletions are evaluated separately. A difference between them that the model cannot
-//! express is reported. If entries activate one after another, their interval is that of the slower of agent and
-//! hardware. Source: metrics C2 to C5 of the method; OFLOPS-SUME, section IV-B.
+//! Additions, modifications and deletions are evaluated separately. A difference between them that
+//! the model cannot express is reported. If entries activate one after another, their interval is
+//! that of the slower of agent and hardware. Source: metrics C2 to C5 of the method; OFLOPS-SUME,
+//! section IV-B.
 
 use std::ops::Range;
 
@@ -25,7 +26,8 @@ use crate::activation_times::batches::Batches;
 /// Minimum relative difference of two values, in addition to their uncertainty.
 const SHARE: f64 = 0.02;
 
-/// Maximum deviation of the start of a batch from a multiple of the interval, as a share of the interval.
+/// Maximum deviation of the start of a batch from a multiple of the interval, as a share of the
+/// interval.
 const OFF_BEAT: f64 = 0.15;
 
 /// An interval below this many times the shortest one is a single interval.
@@ -34,7 +36,8 @@ const SINGLE: f64 = 1.5;
 /// Minimum size of a full batch, as a share of the largest.
 const FULL: f64 = 0.95;
 
-/// Minimum ratio of the time per entry of two operations that shows that barriers wait for only one of them.
+/// Minimum ratio of the time per entry of two operations that shows that barriers wait for only one
+/// of them.
 const DIFFERING: f64 = 2.0;
 
 /// Minimum ratio of the lengths of updates that differ.
@@ -74,8 +77,8 @@ pub fn answers(
     let least = gaps().map(|(gap, _)| gap).fold(f64::INFINITY, f64::min);
     let most = gaps().map(|(gap, _)| gap).fold(f64::NEG_INFINITY, f64::max);
     let range = format!(
-        "barrier_gap_ns_max: the last rule acted {least:.0} to {most:.0} ns after the answer, each known to \
-         ± {widest:.0}"
+        "barrier_gap_ns_max: the last rule activated {least:.0} to {most:.0} ns after the reply, \
+         each ± {widest:.0}"
     );
     let from = from(&seen, &range);
     // Updates differ in length by the number of entries or by the time per entry.
@@ -89,9 +92,9 @@ pub fn answers(
         Answers::Acting
     } else if is_many && seen.iter().all(|it| it.is_late()) && most - least <= 2.0 * widest {
         let middle = gaps().map(|(gap, _)| gap).sum::<f64>() / seen.len() as f64;
-        let from = format!("{from}; what the answer itself is late by is not told apart");
+        let from = format!("{from}; includes the delay of the reply itself");
         sheet.say("hardware.activation_ns", Value { value: middle, half: widest, from });
-        sheet.assume("barrier.delay_ns", 0, "not told apart from hardware.activation_ns");
+        sheet.assume("barrier.delay_ns", 0, "included in hardware.activation_ns");
         Answers::Written
     } else {
         Answers::Taken
@@ -100,7 +103,8 @@ pub fn answers(
         && let Some((waits, early)) = differing(&seen)
     {
         let why = format!(
-            "barriers wait for {waits} and not for {early}; a model has one answer for all of them"
+            "barriers wait for {waits}, but not for {early}; a model has one value for all \
+             operations"
         );
         sheet.assume("barrier.answers", told as u64, why);
         return Some(told);
@@ -109,7 +113,8 @@ pub fn answers(
     Some(told)
 }
 
-/// Finds an operation for which barriers wait longer than for another operation whose entries activate late.
+/// Finds an operation for which barriers wait longer than for another operation whose entries
+/// activate late.
 ///
 /// An agent with the same cost for both does not do that.
 fn differing(updates: &[&Update<'_>]) -> Option<(&'static str, &'static str)> {
@@ -167,8 +172,10 @@ pub fn fit(
         // With batches, only the hardware is visible; otherwise the slower of hardware and agent.
         let agent = flow_mod.filter(|_| !batched);
         let what = match by_barrier {
-            true => "control_plane_ns over the number of rules, the barrier waiting for them",
-            false => "from one rule's acting to the next one's, by acts_after_ns and acts_by_ns",
+            true => {
+                "slope of control_plane_ns over the number of rules, for which the barrier waits"
+            }
+            false => "time between activations, from acts_after_ns and acts_by_ns",
         };
         match agent {
             Some((agent, known)) if value <= agent + half + known + SHARE * agent => {
@@ -184,7 +191,7 @@ pub fn fit(
     if has_software && sheet.has("hardware.modify_ns") {
         let like = sheet.model().hardware.modify_ns;
         for key in ["hardware.insert_ns", "hardware.delete_ns"] {
-            sheet.assume(key, like, "software forwards meanwhile and hides it; as modify_ns");
+            sheet.assume(key, like, "hidden by the software path; same as modify_ns");
         }
     }
     if told == Some(Answers::Taken) && !batched {
@@ -213,7 +220,8 @@ fn costs(updates: &[&Update<'_>], batched: bool) -> Vec<Dot> {
     updates.iter().flat_map(|update| update.costs(batched)).collect()
 }
 
-/// Fits the cost of moves if rising or falling priorities take longer; returns the time per entry without moves.
+/// Fits the cost of moves if rising or falling priorities take longer; returns the time per entry
+/// without moves.
 fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut Sheet) -> Option<(f64, f64)> {
     let of = |order: &str| -> Vec<&Update<'_>> {
         updates.iter().copied().filter(|update| update.order == order).collect()
@@ -230,7 +238,9 @@ fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut Sheet) -> Option<(f
         at_zero = at_zero.or(Some(found.at_zero));
         let (value, half) = found.slope;
         if value > CLEAR * half && dearest.as_ref().is_none_or(|(_, it)| value > it.value) {
-            let what = format!("what a rule takes over how many there are, priority_order={order}");
+            let what = format!(
+                "slope of the time per rule over the number of rules, priority_order={order}"
+            );
             dearest = Some((place as u64, Value { value, half, from: from(&of, &what) }));
         }
     }
@@ -240,7 +250,7 @@ fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut Sheet) -> Option<(f
             sheet.say("hardware.move_ns", found);
         }
         None if tried == 2 => {
-            let what = "neither rising nor falling priorities cost more";
+            let what = "neither ascending nor descending priorities take longer";
             let value = Value { value: 0.0, half: 0.0, from: from(updates, what) };
             sheet.say("hardware.move_ns", value);
         }
@@ -251,8 +261,8 @@ fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut Sheet) -> Option<(f
 
 /// Fits the time per entry over the number of entries, without batches.
 ///
-/// It compares the total time with that of the same number of entries of equal priority. Otherwise it compares the
-/// second half of the entries with the first.
+/// It compares the total time with that of the same number of entries of equal priority. Otherwise
+/// it compares the second half of the entries with the first.
 fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<Line> {
     let span = |update: &Update<'_>| update.span(0, update.times.len() - 1).0;
     let ends = |update: &Update<'_>| update.span(0, update.times.len() - 1).1;
@@ -317,7 +327,7 @@ fn batches(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut Sh
     let Some((value, half)) = mean(&all().map(interval).collect::<Vec<_>>()) else {
         return false;
     };
-    let what = format!("from the beginning of a batch to the next, {} pauses", intervals.len());
+    let what = format!("time between batches, {} pauses", intervals.len());
     let interval_ns = value;
     sheet.say("hardware.batch_interval_ns", Value { value, half, from: from(&level, &what) });
     sizes(&level, interval_ns, flow_mod, sheet);
@@ -326,13 +336,13 @@ fn batches(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut Sh
     if let Some(share) = median(shares) {
         let word = u64::from(share > 0.25);
         let what =
-            format!("{:.0} % of pairs within batches act the other way round", share * 100.0);
+            format!("{:.0} % of pairs within batches activate in reverse order", share * 100.0);
         sheet.word("hardware.order", word, from(&level, &what));
     } else {
         sheet.assume(
             "hardware.order",
             0,
-            "batches take no longer than a rule's moment is known to",
+            "batches are shorter than the uncertainty of an activation time",
         );
     }
     true
@@ -361,7 +371,7 @@ fn sizes(
     let taken = flow_mod.filter(|(ns, _)| *ns > 0.0).map(|(ns, _)| interval_ns / ns);
     let is_by_agent = taken.is_some_and(|taken| (taken - most as f64).abs() <= 2.0 + 0.05 * taken);
     if 2 * full.len() >= sizes.len() && !is_by_agent {
-        let what = format!("{} of {} batches that others followed", full.len(), sizes.len());
+        let what = format!("{} of {} batches before the last", full.len(), sizes.len());
         let half = off as f64 + (1.0 - FULL) * most as f64;
         let value = Value { value: most as f64, half, from: from(updates, &what) };
         sheet.say("hardware.batch_rules", value);
@@ -388,7 +398,7 @@ fn activation(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut
     if let Some((value, half)) = mean(&dots).filter(|_| !sheet.has("hardware.activation_ns")) {
         let half = half.max(widest);
         let value = if value > 2.0 * half { value } else { 0.0 };
-        let what = "when the first rule acts, less what agent and hardware take for it";
+        let what = "activation time of the first rule, minus the time of agent and hardware for it";
         sheet.say("hardware.activation_ns", Value { value, half, from: from(&added, what) });
     }
 }

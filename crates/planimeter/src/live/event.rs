@@ -1,6 +1,7 @@
 //! Events of a run, for watchers.
 //!
-//! Events are not results and are not part of the record: they describe current activity and its visible progress.
+//! Events are not results and are not part of the record: they describe current activity and its
+//! visible progress.
 
 use instrument::search::bracket::Bracket;
 use results::record::Flag;
@@ -140,7 +141,8 @@ pub struct TrialBegun {
 pub struct Rates {
     /// Frames per second sent and received, by port.
     pub ports: Vec<[u64; 2]>,
-    /// Latencies of this trial so far: [steps](instrument::gauge::step_ns) and their counts, if there are any.
+    /// Latencies of this trial so far: [steps](instrument::gauge::step_ns) and their counts, if
+    /// there are any.
     pub latencies: Vec<(usize, u64)>,
 }
 
@@ -161,10 +163,10 @@ pub fn warning(flag: Flag) -> Option<&'static str> {
     match flag {
         Flag::TesterLimited => Some("limited by the tester"),
         Flag::Irregular => Some("irregular"),
-        Flag::Stall => Some("the tester stood still meanwhile"),
+        Flag::Stall => Some("the tester stalled"),
         Flag::NotWarm => Some("the target's caches were not filled"),
-        Flag::Repeated => Some("disturbed by the tester, is done again"),
-        Flag::Disturbed => Some("disturbed by the tester, as its repetitions were"),
+        Flag::Repeated => Some("disturbed by the tester, repeated"),
+        Flag::Disturbed => Some("disturbed by the tester, like its repetitions"),
         Flag::Ramped | Flag::Interrupted => None,
     }
 }

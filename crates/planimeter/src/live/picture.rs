@@ -11,22 +11,22 @@ use instrument::search::bracket::{Bracket, Sought};
 
 use super::event::{Begun, Event, Rates, Told, TrialBegun, TrialEnded};
 
-/// Limit of kept rates of a port: half a minute.
+/// Limit of stored rates of a port: half a minute.
 pub const RATES_MAX: usize = 120;
 
-/// Limit of shown ports.
+/// Limit of displayed ports.
 pub const PORTS_MAX: usize = instrument::gauge::PORTS_MAX;
 
-/// Limit of kept log lines.
+/// Limit of stored log lines.
 pub const LINES_MAX: usize = 60;
 
-/// Limit of kept warnings.
+/// Limit of stored warnings.
 pub const WARNINGS_MAX: usize = 20;
 
 /// Limit of targets with latencies or searches.
 pub const TARGETS_MAX: usize = 32;
 
-/// Limit of kept search steps.
+/// Limit of stored search steps.
 pub const STEPS_MAX: usize = 80;
 
 /// Limit of drawn targets, switches and links.
@@ -114,8 +114,8 @@ pub struct Search {
     pub sought: Sought,
     /// The upper limit of the search.
     pub most: f64,
-    /// Resolution at which the search ends: the distance between the highest pass and the lowest fail, if it ends
-    /// that way.
+    /// Resolution at which the search ends: the distance between the highest pass and the lowest
+    /// fail, if it ends that way.
     pub width: Option<f64>,
     /// The state before each step, and the value it tried.
     pub steps: Vec<SearchStep>,
@@ -299,8 +299,8 @@ impl Picture {
         keep(&mut self.warnings, WARNINGS_MAX);
     }
 
-    /// Returns the approximate remaining time in seconds: the estimate for the remaining trials, times the ratio of
-    /// real to estimated time of the trials that ended.
+    /// Returns the approximate remaining time in seconds: the estimate for the remaining trials,
+    /// times the ratio of real to estimated time of the trials that ended.
     pub fn seconds_left(&self, now_ms: u64) -> Option<f64> {
         let planned = self.planned.filter(|_| self.over.is_none())?;
         let all = planned.trials.saturating_sub(planned.before) as f64 * planned.trial_s;
@@ -411,7 +411,7 @@ pub(crate) mod tests {
             told(4_000, ended(1, &[])),
             told(4_000, trial(2, "ovs", 1e6, bracket(1e6, None))),
             told(4_400, rates(800_000, 20)),
-            told(6_000, ended(2, &["the tester stood still meanwhile"])),
+            told(6_000, ended(2, &["the tester stalled"])),
             told(6_000, trial(3, "ours", 5e5, bracket(5e5, Some(1e6)))),
             told(6_400, rates(500_000, 30)),
         ]

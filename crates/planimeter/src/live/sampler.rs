@@ -1,7 +1,7 @@
 //! Port rates, from the tester's live counters of the trial in progress.
 //!
-//! Invariant: frames and time of a rate come from the same reading. A trial that began in between counts from its own
-//! beginning.
+//! Invariant: frames and time of a rate come from the same reading. A trial that began in between
+//! counts from its own beginning.
 
 use instrument::gauge::{Gauge, Reading};
 

@@ -1,10 +1,12 @@
-//! Writer of the file `live.jsonl` in a run's folder: events, line by line, for other processes that follow the run.
+//! Writer of the file `live.jsonl` in a run's folder: events, line by line, for other processes
+//! that follow the run.
 //!
-//! A separate thread writes it. The file is not part of the record: a run removes it at its end, and a crashed run
-//! leaves it behind. Invariants:
-//! - The measuring thread never waits ([`QUEUE_MAX`] events, beyond which they are lost and counted).
-//! - The file has at most about [`FILE_BYTES_MAX`]; it is then replaced by a new one that begins with the state so
-//!   far.
+//! A separate thread writes it. The file is not part of the record: a run removes it at its end,
+//! and a crashed run leaves it behind. Invariants:
+//! - The measuring thread never waits ([`QUEUE_MAX`] events, beyond which they are lost and
+//!   counted).
+//! - The file has at most about [`FILE_BYTES_MAX`]; it is then replaced by a new one that begins
+//!   with the state so far.
 //! - A reader that reads the old file to its end and continues with the new one misses nothing.
 //! - A write error affects only the live view.
 
@@ -50,8 +52,8 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Starts a new file in a run's folder, written by a thread that may run on these cores. Without a thread, no
-    /// events are written.
+    /// Starts a new file in a run's folder, written by a thread that may run on these cores.
+    /// Without a thread, no events are written.
     pub fn begin(folder: &Path, cores: Vec<usize>) -> Teller {
         Teller::of(folder, cores, &GAUGE, FILE_BYTES_MAX)
     }
@@ -188,7 +190,8 @@ impl Pages {
         }
     }
 
-    /// Creates a new file in place of the old one; readers that have the old one open can still read it to its end.
+    /// Creates a new file in place of the old one; readers that have the old one open can still
+    /// read it to its end.
     fn begun_with(&self, first: &[u8]) -> Option<File> {
         let beside = results::store::unfinished_name(&self.path);
         let mut file = File::create(&beside).ok()?;

@@ -127,9 +127,8 @@ mod tests {
     }
 
     #[test]
-    fn every_printed_interval_of_the_study_is_parsed() {
-        // Nine switches: five types, one and many, two tables under two loads, two modes; table VI
-        // leaves 20 of 54 empty.
+    fn every_printed_interval_is_parsed() {
+        // Nine switches: five types, one and many, two tables under two loads, two modes; table VI leaves 20 of 54 empty.
         let counts =
             [("table3", 45), ("table4", 9), ("table5", 18), ("table7", 36), ("table8", 36)];
         for (item, rows) in counts {

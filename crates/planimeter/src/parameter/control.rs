@@ -34,7 +34,8 @@ pub struct Control {
     pub version: Version,
     /// Batches sent before the reply to the first one; the default depends on their size.
     pub ahead: Option<usize>,
-    /// Background traffic, in percent of the target's own maximum; `None` for the experiment's default.
+    /// Background traffic, in percent of the target's own maximum; `None` for the experiment's
+    /// default.
     pub traffic_percent: Option<f64>,
     /// Flow-mods per second during traffic.
     pub flow_mods_per_s: f64,
@@ -75,8 +76,8 @@ impl Default for Control {
 }
 
 impl Control {
-    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
-    /// these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter
+    /// is not one of these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "batch" => self.batches = list(value, batch)?,
@@ -130,7 +131,8 @@ pub const CAPTURE: Declared = Declared {
     takes: Takes::Word(&["no", "stamps", "file"]),
     default: "no",
     unit: "",
-    help: "of a module's control channels: when messages pass the interface, and a pcapng file too",
+    help: "capture of a module's control channels: time stamps of messages at the interface \
+           (stamps), also as a pcapng file (file)",
 };
 
 /// Number of flows that a controller adds or requests; each experiment has its own default.
@@ -139,16 +141,16 @@ pub const FLOWS: Declared = Declared {
     takes: Takes::Integer(1, 4_000_000),
     default: "quick 10000; 100000",
     unit: "",
-    help: "flows that a controller adds or requests, or that frames are of",
+    help: "number of flows that a controller adds or requests, or that the traffic has",
 };
 
 /// Flow-mods before each barrier request, or in each bundle: an axis.
 pub const BATCH: Declared = Declared {
     key: "batch",
-    takes: Takes::Text("count, bundle or bundle:count, several by commas"),
+    takes: Takes::Text("COUNT, bundle or bundle:COUNT, comma-separated"),
     default: "1,1000,bundle:10000",
     unit: "",
-    help: "flow-mods before each barrier, or in each committed bundle",
+    help: "flow-mods before each barrier request, or in each committed bundle",
 };
 
 /// Priorities of added flows.
@@ -166,7 +168,7 @@ pub const OPENFLOW: Declared = Declared {
     takes: Takes::Word(&["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]),
     default: "1.4",
     unit: "",
-    help: "version that the controller sends",
+    help: "OpenFlow version of the controller",
 };
 
 /// Number of outstanding batches.
@@ -175,7 +177,8 @@ pub const AHEAD: Declared = Declared {
     takes: Takes::Integer(1, AHEAD_MAX as u64),
     default: "1",
     unit: "batches",
-    help: "batches sent before the reply to the first of them; 8 unless set where a batch has 100 flow-mods or more",
+    help: "maximum number of batches without a reply; 8 by default for batches of 100 flow-mods or \
+           more",
 };
 
 /// Traffic during flow-mods or a dump.
@@ -184,7 +187,8 @@ pub const BESIDE: Declared = Declared {
     takes: Takes::Number(0.1, 100.0),
     default: "80",
     unit: "%",
-    help: "traffic beside flow-mods or a dump, in percent of the target's own maximum; none for rates unless set",
+    help: "traffic during flow-mods or a dump, in percent of the target's own maximum; none by \
+           default for rates",
 };
 
 /// Flow-mods during traffic.
@@ -193,7 +197,7 @@ pub const FLOW_MODS: Declared = Declared {
     takes: Takes::Number(1.0, 1e8),
     default: "100000",
     unit: "per second",
-    help: "flow-mods in a second beside traffic",
+    help: "flow-mod rate during traffic",
 };
 
 /// Target whose maximum is the base of the loads.
@@ -202,7 +206,7 @@ pub const LOAD_OF: Declared = Declared {
     takes: Takes::Text("a target"),
     default: "",
     unit: "",
-    help: "the target whose maximum the loads are shares of; each its own unless set",
+    help: "target whose maximum is the base of relative loads; each target's own by default",
 };
 
 /// All parameters of this module.

@@ -40,8 +40,8 @@ impl Device {
         Nanos::from_secs_f64(self.wait_s)
     }
 
-    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
-    /// these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter
+    /// is not one of these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         let either = |no: &str, yes: &str| match value {
             value if value == no => Some(false),
@@ -67,35 +67,36 @@ pub const ALL: &[Declared] = &[
         takes: Takes::Word(&["refuse", "overwrite"]),
         default: "refuse",
         unit: "",
-        help: "what to do where your switch holds flows: end with one line, or delete them and put them back afterwards",
+        help: "reaction to flow entries on the device: stop with an error, or delete them and \
+               restore them after the run",
     },
     Declared {
         key: "device_interfaces",
         takes: Takes::Word(&["free", "used"]),
         default: "free",
         unit: "",
-        help: "whether interfaces with an address, a route or a bridge may be taken for your device",
+        help: "whether the run may use interfaces that have an address, a route or a bridge",
     },
     Declared {
         key: "device_cables",
         takes: Takes::Word(&["check", "trust"]),
         default: "check",
         unit: "",
-        help: "whether cables to your device are checked before anything is measured",
+        help: "whether cables to the device are checked before the first trial",
     },
     Declared {
         key: "device_wait",
         takes: Takes::Number(1.0, 3600.0),
         default: "30",
         unit: "s",
-        help: "how long your device may take to reply, to connect, or for its links to come up",
+        help: "timeout for replies, connections and links of the device",
     },
     Declared {
         key: "hook_limit",
         takes: Takes::Number(1.0, 86_400.0),
         default: "600",
         unit: "s",
-        help: "how long a command of --before, --between or --after may take",
+        help: "timeout of a command of --before, --between or --after",
     },
 ];
 

@@ -1,7 +1,7 @@
 //! Parameters of a search with several goals (RFC 9971): the goals, and changes to all of them.
 //!
-//! Users select goals by name. Unset values follow the goal's standard or common practice. They have a separate
-//! module because no other experiments use them; parsing is the same.
+//! Users select goals by name. Unset values follow the goal's standard or common practice. They
+//! have a separate module because no other experiments use them; parsing is the same.
 
 use instrument::search::mlr::goal::Goal;
 use packet::time::Nanos;
@@ -120,8 +120,8 @@ impl Goals {
         self.presets.iter().map(changed).collect()
     }
 
-    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
-    /// these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter
+    /// is not one of these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "goals" => self.presets = presets(value)?,
@@ -137,7 +137,7 @@ impl Goals {
     }
 }
 
-/// Parses a list of goal names, each once; `quick` stands for two.
+/// Parses a list of goal names, each once; `quick` means two goals.
 fn presets(text: &str) -> Option<Vec<Preset>> {
     let named = |name: &str| match name {
         "quick" => Some(vec![Preset::QuickNdr, Preset::QuickPdr]),
@@ -153,53 +153,55 @@ pub const ALL: &[Declared] = &[
     Declared {
         key: "goals",
         takes: Takes::Text(
-            "ndr, pdr, quick, quick-ndr, quick-pdr, rfc2544, tst009, each once, by commas",
+            "ndr, pdr, quick, quick-ndr, quick-pdr, rfc2544, tst009, comma-separated, each once",
         ),
         default: "quick quick; ndr,pdr",
         unit: "",
-        help: "goals of the search; pdr allows loss=",
+        help: "goals of the search; the loss that pdr allows is set by loss=",
     },
     Declared {
         key: "goal_width",
         takes: Takes::Number(0.0005, 0.5),
         default: "",
         unit: "",
-        help: "how far the bounds of a goal may be apart, as a share of the upper one (ndr, pdr 0.005; rfc2544, tst009 0.01; quick 0.02)",
+        help: "resolution of a goal, as a share of its upper bound (ndr, pdr 0.005; rfc2544, \
+               tst009 0.01; quick 0.02)",
     },
     Declared {
         key: "goal_exceed",
         takes: Takes::Number(0.0, 0.95),
         default: "",
         unit: "",
-        help: "share of the time whose trials may lose more than a goal allows (0.5; rfc2544 0)",
+        help: "share of trial time with more loss than a goal allows (0.5; rfc2544 0)",
     },
     Declared {
         key: "goal_final",
         takes: Takes::Number(0.01, 3600.0),
         default: "",
         unit: "s",
-        help: "full-length trial of a goal (ndr, pdr 1; rfc2544, tst009 60; quick 0.5)",
+        help: "duration of a full-length trial (ndr, pdr 1; rfc2544, tst009 60; quick 0.5)",
     },
     Declared {
         key: "goal_initial",
         takes: Takes::Number(0.01, 3600.0),
         default: "",
         unit: "s",
-        help: "shortest trial of a goal, at most goal_final (1; quick 0.5)",
+        help: "duration of the shortest trial, at most goal_final (1; quick 0.5)",
     },
     Declared {
         key: "goal_sum",
         takes: Takes::Number(0.01, 86_400.0),
         default: "",
         unit: "s",
-        help: "time of full-length trials that decides a load, at least goal_final (ndr, pdr 21; rfc2544 60; tst009 120; quick 5)",
+        help: "total duration of full-length trials at a load, at least goal_final (ndr, pdr 21; \
+               rfc2544 60; tst009 120; quick 5)",
     },
     Declared {
         key: "search_seconds",
         takes: Takes::Number(1.0, 86_400.0),
         default: "3600",
         unit: "s",
-        help: "trial time after which a search ends",
+        help: "maximum trial time of a search",
     },
 ];
 

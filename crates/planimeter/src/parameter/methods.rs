@@ -1,4 +1,5 @@
-//! Parameters of standard methods: bursts, ports, addresses, flows that share a target, and long runs.
+//! Parameters of standard methods: bursts, ports, addresses, flows that share a target, and long
+//! runs.
 //!
 //! They have a separate module because few experiments use each of them; parsing is the same.
 
@@ -40,8 +41,8 @@ impl Methods {
         Methods { burst_s, burst_step, ports, addresses, learning_pps, shares, soak_s }
     }
 
-    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
-    /// these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter
+    /// is not one of these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "burst_seconds" => self.burst_s = number(value)?,
@@ -66,7 +67,7 @@ pub const BURST_SECONDS: Declared = Declared {
     takes: Takes::Number(0.0001, 30.0),
     default: "quick 0.2; standard 2; full 30",
     unit: "s",
-    help: "longest burst, as its time at the link's rate",
+    help: "maximum burst length, as its duration at the link rate",
 };
 
 /// Resolution of the burst length.
@@ -75,7 +76,7 @@ pub const BURST_STEP: Declared = Declared {
     takes: Takes::Integer(1, 1_000_000),
     default: "1",
     unit: "frames",
-    help: "resolution of a burst's length",
+    help: "resolution of the burst length",
 };
 
 /// Number of meshed ports.
@@ -84,7 +85,7 @@ pub const PORTS: Declared = Declared {
     takes: Takes::Integer(4, PORTS_MAX as u64),
     default: "4",
     unit: "ports",
-    help: "ports of a target that are meshed",
+    help: "number of meshed ports of a target",
 };
 
 /// Largest address table.
@@ -93,7 +94,7 @@ pub const ADDRESSES: Declared = Declared {
     takes: Takes::Integer(2, 1_048_576),
     default: "quick 8192; standard 131072; full 262144",
     unit: "addresses",
-    help: "largest number of addresses",
+    help: "maximum number of addresses",
 };
 
 /// Rate at which addresses are learned.
@@ -102,7 +103,7 @@ pub const LEARNING_RATE: Declared = Declared {
     takes: Takes::Number(50.0, 1e7),
     default: "25000",
     unit: "frames/s",
-    help: "rate of the frames from which addresses are learned",
+    help: "rate of learning frames",
 };
 
 /// Loads of the fixed flows.
@@ -111,7 +112,7 @@ pub const SHARES: Declared = Declared {
     takes: Takes::Numbers(0.01, 1000.0),
     default: "10",
     unit: "%",
-    help: "loads of all flows but the last, in percent of C: one flow each, seven at most",
+    help: "loads of all flows except the last, in percent of C; one flow each, at most seven",
 };
 
 /// Duration of a soak test.
@@ -120,7 +121,7 @@ pub const SOAK_SECONDS: Declared = Declared {
     takes: Takes::Number(1.0, 604_800.0),
     default: "quick 30; standard 600; full 14400",
     unit: "s",
-    help: "length of all trials together",
+    help: "total duration of all trials",
 };
 
 /// All parameters of this module.

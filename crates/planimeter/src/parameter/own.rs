@@ -6,7 +6,8 @@
 //!
 //! - A value that an experiment reads has been checked against its declaration, or is its default.
 //! - An experiment reads only what it declares (checked if debug assertions are enabled).
-//! - Single values and lists have different accessors, and [`Values`] has no index: a list is measured in full.
+//! - Single values and lists have different accessors, and [`Values`] has no index: a list is
+//!   measured in full.
 
 use std::collections::BTreeMap;
 
@@ -54,11 +55,11 @@ impl Takes {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         match self {
             Takes::Integer(least, most) => format!("{least} to {most}{unit}"),
-            Takes::Integers(least, most) => format!("{least} to {most}{unit}, several by commas"),
+            Takes::Integers(least, most) => format!("{least} to {most}{unit}, comma-separated"),
             Takes::Number(least, most) => format!("{least} to {most}{unit}"),
-            Takes::Numbers(least, most) => format!("{least} to {most}{unit}, several by commas"),
+            Takes::Numbers(least, most) => format!("{least} to {most}{unit}, comma-separated"),
             Takes::Word(words) => words.join(", "),
-            Takes::Words(words) => format!("some of {} by commas", words.join(", ")),
+            Takes::Words(words) => format!("{}, comma-separated", words.join(", ")),
             Takes::Text(form) => format!("{form}{unit}"),
         }
     }
@@ -87,7 +88,8 @@ impl Takes {
         matches!(self, Takes::Integers(..) | Takes::Numbers(..) | Takes::Words(_))
     }
 
-    /// Returns whether a text is a list of values that are valid individually, although only one value is allowed.
+    /// Returns whether a text is a list of values that are valid individually, although only one
+    /// value is allowed.
     pub fn admits_each(&self, text: &str) -> bool {
         let is_single = matches!(self, Takes::Integer(..) | Takes::Number(..) | Takes::Word(_));
         is_single && text.contains(',') && text.split(',').all(|one| self.admits(one.trim()))
@@ -193,7 +195,7 @@ impl Own {
     pub fn text<'a>(&'a self, declared: &Declared) -> &'a str {
         debug_assert!(
             self.declared.as_ref().is_none_or(|keys| keys.contains(&declared.key)),
-            "{} is read by an experiment that does not declare it",
+            "an experiment reads {} without declaring it",
             declared.key
         );
         let own = self.values.get(declared.key).map(String::as_str);

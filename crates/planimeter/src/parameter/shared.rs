@@ -1,7 +1,7 @@
 //! Parameters that several experiments share, declared once, in groups that experiments include.
 //!
-//! Invariant: every run takes those of [`always`], which are about the run, the tester and the targets. Only
-//! experiments that include a group take its other parameters.
+//! Invariant: every run takes those of [`always`], which are about the run, the tester and the
+//! targets. Only experiments that include a group take its other parameters.
 
 use super::own::{Declared, Takes};
 use super::{control, device, goals, methods, witness};
@@ -9,7 +9,7 @@ use super::{control, device, goals, methods, witness};
 /// Capacity of the nominal link.
 pub const CAPACITY: Declared = Declared {
     key: "capacity",
-    takes: Takes::Text("bit/s such as 1G or 100M, or auto"),
+    takes: Takes::Text("a rate in bit/s such as 1G or 100M, or auto"),
     default: "1G",
     unit: "",
     help: "capacity of the nominal link between tester and target; 10G for workloads over memory",
@@ -21,13 +21,13 @@ pub const REPEATS: Declared = Declared {
     takes: Takes::Integer(1, 1000),
     default: "quick 5; standard 5; full 3",
     unit: "",
-    help: "how often each trial is repeated",
+    help: "number of repeats of each trial",
 };
 
 /// Number of repeats of a whole search, which consists of many trials.
 pub const REPEATS_OF_SEARCHES: Declared = Declared {
     default: "quick 3; standard 3; full 2",
-    help: "how often the whole measurement, a search included, is repeated",
+    help: "number of repeats of the whole measurement, including its search",
     ..REPEATS
 };
 
@@ -36,7 +36,8 @@ const TURNS: Declared = Declared {
     takes: Takes::Word(&["even", "alternating"]),
     default: "even",
     unit: "",
-    help: "whether targets take turns in one order (A B A B), or backwards in every second round (A B B A)",
+    help: "order of targets: the same in each round (A B A B), or reversed in every second round \
+           (A B B A)",
 };
 
 const RIG: Declared = Declared {
@@ -52,7 +53,7 @@ const SERVICE: Declared = Declared {
     takes: Takes::Integer(0, 1_000_000_000),
     default: "0",
     unit: "ns",
-    help: "in virtual time: processing time of a target for each frame",
+    help: "in virtual time: processing time of a target per frame",
 };
 
 const STALL: Declared = Declared {
@@ -60,7 +61,7 @@ const STALL: Declared = Declared {
     takes: Takes::Integer(0, 1_000_000_000),
     default: "0",
     unit: "ns",
-    help: "in virtual time: how long the tester is stopped in every other trial",
+    help: "in virtual time: duration of a stall of the tester in every other trial",
 };
 
 const RING_FRAMES: Declared = Declared {
@@ -68,7 +69,7 @@ const RING_FRAMES: Declared = Declared {
     takes: Takes::Integer(64, 65_536),
     default: "1024",
     unit: "frames",
-    help: "over memory: size of a link's ring",
+    help: "link memory: size of a link's ring",
 };
 
 const WARM: Declared = Declared {
@@ -76,7 +77,7 @@ const WARM: Declared = Declared {
     takes: Takes::Number(0.0, 3600.0),
     default: "180",
     unit: "s",
-    help: "longest time that filling a target's tables and caches before a trial may take",
+    help: "timeout of filling a target's tables and caches before a trial",
 };
 
 /// Parameters of the run and the tester.
@@ -103,15 +104,25 @@ pub const TARGETS: &[Declared] = &[
         EXACT_ENTRIES_MAX,
         Takes::Integer(1, 4_000_000),
         "131072",
-        "size of our exact-match table",
+        "size of the built-in switch's exact-match table",
     ),
-    size(WILDCARD_ENTRIES_MAX, Takes::Integer(1, 1_000_000), "100", "size of our linear table"),
-    size("macs_max", Takes::Integer(2, 4_000_000), "262144", "size of our bridge's address table"),
+    size(
+        WILDCARD_ENTRIES_MAX,
+        Takes::Integer(1, 1_000_000),
+        "100",
+        "size of the built-in switch's linear table",
+    ),
+    size(
+        "macs_max",
+        Takes::Integer(2, 4_000_000),
+        "262144",
+        "size of the built-in bridge's address table",
+    ),
     size(
         "routes_max",
         Takes::Integer(3, 4_000_000),
         "1048576",
-        "over memory: size of our router's table",
+        "link memory: size of the built-in router's table",
     ),
 ];
 
@@ -121,7 +132,7 @@ pub const SECONDS: Declared = Declared {
     takes: Takes::Number(0.01, 3600.0),
     default: "quick 0.2; standard 2; full 60",
     unit: "s",
-    help: "length of a trial; 0.1 over memory with quick effort",
+    help: "duration of a trial; 0.1 over memory with quick effort",
 };
 
 /// Traffic before a trial.
@@ -130,7 +141,7 @@ pub const WARMUP: Declared = Declared {
     takes: Takes::Number(0.0, 600.0),
     default: "quick 0.04; standard 0.4; full 2",
     unit: "s",
-    help: "uncounted traffic before a trial",
+    help: "duration of uncounted traffic before a trial",
 };
 
 /// Parameters of trials.
@@ -143,7 +154,7 @@ const TABLE: Declared = Declared {
     ]),
     default: "one",
     unit: "",
-    help: "what the target's table holds",
+    help: "contents of the target's table",
 };
 
 /// Key of the number of table entries.
@@ -154,7 +165,7 @@ const ENTRIES: Declared = Declared {
     takes: Takes::Integer(1, 1_048_576),
     default: "1",
     unit: "",
-    help: "how many entries, or rules of an access list, the table holds",
+    help: "number of entries, or of access-list rules, in the table",
 };
 
 /// Order in which entries are hit.
@@ -163,7 +174,7 @@ pub const TRAFFIC: Declared = Declared {
     takes: Takes::Word(&["one", "sequential", "random", "zipf"]),
     default: "one",
     unit: "",
-    help: "in which order the entries are hit; random where there are several",
+    help: "order in which traffic hits the entries; random if there are several",
 };
 
 /// Fields that wildcard entries match.
@@ -172,8 +183,8 @@ pub const RULES: Declared = Declared {
     takes: Takes::Word(&["ports", "addresses", "either"]),
     default: "ports",
     unit: "",
-    help: "which fields wildcard entries name: both UDP ports, the IP destination (then the UDP source port varies), or \
-           one UDP port by turns (then the other varies)",
+    help: "fields that wildcard entries match: both UDP ports, the IP destination (the UDP source \
+           port varies), or one UDP port in turn (the other varies)",
 };
 
 const STYLE: Declared = Declared {
@@ -181,7 +192,7 @@ const STYLE: Declared = Declared {
     takes: Takes::Word(&["acl", "fw", "ipc"]),
     default: "acl",
     unit: "",
-    help: "with table=acl: an access list like a router's, a firewall's or a host's",
+    help: "with table=acl: style of the access list, of a router, a firewall or a host",
 };
 
 /// Parameters of a target's table.
@@ -196,7 +207,7 @@ pub const LOSS: Declared = Declared {
     takes: Takes::Number(0.0, 0.5),
     default: "0.005",
     unit: "as a ratio",
-    help: "loss that a search allows; a throughput search has it as its second goal beside 0",
+    help: "loss ratio that a search allows; a throughput search also searches for zero loss",
 };
 
 const RESOLUTION: Declared = Declared {
@@ -213,7 +224,7 @@ pub const VERIFY: Declared = Declared {
     takes: Takes::Integer(0, 10),
     default: "0",
     unit: "times",
-    help: "how often a search tries a load again that missed its goal: loss verification",
+    help: "loss verification: number of times a search repeats a load that missed its goal",
 };
 
 /// Parameters of throughput searches.
@@ -228,7 +239,7 @@ pub const STREAMS: &[Declared] = &[Declared {
     takes: Takes::Text("FILE.toml"),
     default: "",
     unit: "",
-    help: "streams that take the place of the experiment's own",
+    help: "stream file that replaces the experiment's own streams",
 }];
 
 /// Frame sizes, including the FCS: an axis.
@@ -287,7 +298,7 @@ pub const GROUPS: &[(&str, &[Declared])] = &[
     ("Controllers", control::ALL),
     ("Standard methods", methods::ALL),
     ("SNMP agents", witness::ALL),
-    ("Your own device", device::ALL),
+    ("External devices", device::ALL),
 ];
 
 /// Iterates over all shared parameters, as declared in their groups.

@@ -1,4 +1,5 @@
-//! Parameters of an SNMP agent that is queried in addition to the measurement: its address and credentials.
+//! Parameters of an SNMP agent that is queried in addition to the measurement: its address and
+//! credentials.
 //!
 //! Invariants:
 //!
@@ -35,7 +36,8 @@ pub struct Witness {
     pub interfaces: Vec<String>,
     /// Additional OIDs that are read before and after.
     pub oids: Vec<Oid>,
-    /// Seconds of retries at the end while the agent's counters are below the number of frames sent.
+    /// Seconds of retries at the end while the agent's counters are below the number of frames
+    /// sent.
     pub wait_s: f64,
 }
 
@@ -61,8 +63,8 @@ impl Default for Witness {
 }
 
 impl Witness {
-    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter is not one of
-    /// these.
+    /// Applies a value that its declaration allows; `None` if the value is invalid or the parameter
+    /// is not one of these.
     pub(super) fn assign(&mut self, key: &str, value: &str) -> Option<()> {
         match key {
             "snmp" => self.at = Some(at(value)?),
@@ -91,26 +93,27 @@ fn at(text: &str) -> Option<At> {
     address.filter(|address| address.port() != 0).map(At::Address)
 }
 
-/// Parses credentials in TOML: `community`, or `user` with `auth`, `auth_password` and `privacy_password`.
+/// Parses credentials in TOML: `community`, or `user` with `auth`, `auth_password` and
+/// `privacy_password`.
 ///
 /// An error contains the line or the key, but not the contents.
 pub fn credentials(text: &str) -> Result<Credentials, String> {
     let wrong = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
         let line = text.get(..at).unwrap_or_default().lines().count().max(1);
-        format!("line {line} is no KEY = \"VALUE\"")
+        format!("invalid line {line} (hint: write KEY = \"VALUE\")")
     };
     let table: toml::Table = text.parse().map_err(wrong)?;
     let keys = ["community", "user", "auth", "auth_password", "privacy", "privacy_password"];
     if let Some(key) = table.keys().find(|key| !keys.contains(&key.as_str())) {
         // A secret used as a key by mistake is not repeated.
         let _ = key;
-        return Err(format!("there is a key that is none of {}", keys.join(", ")));
+        return Err(format!("unknown key (hint: use {})", keys.join(", ")));
     }
     let read = |key: &str| match table.get(key) {
         None => Ok(None),
         Some(toml::Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(format!("{key} has to be text: {key} = \"...\"")),
+        Some(_) => Err(format!("{key} must be a string (hint: write {key} = \"...\")")),
     };
     let credentials = match (read("community")?, read("user")?) {
         (Some(community), None) => Credentials::Community(Secret::new(community)),
@@ -120,17 +123,21 @@ pub fn credentials(text: &str) -> Result<Credentials, String> {
                 None => AuthProtocol::Sha256,
                 Some(text) => {
                     let known = AuthProtocol::NAMES.iter().find(|(name, _)| *name == text);
-                    known.ok_or_else(|| format!("auth has to be one of {}", protocols()))?.1
+                    known
+                        .ok_or_else(|| {
+                            format!("unknown auth protocol (hint: use one of {})", protocols())
+                        })?
+                        .1
                 }
             };
             if read("privacy")?.is_some_and(|text| text != "aes") {
-                return Err("privacy has to be aes".into());
+                return Err("unknown privacy protocol (hint: use aes)".into());
             }
             let auth = read("auth_password")?.map(|secret| (protocol, Secret::new(secret)));
             let privacy = read("privacy_password")?.map(Secret::new);
             Credentials::User(User { name, auth, privacy })
         }
-        _ => return Err("either community or user has to be there".into()),
+        _ => return Err("community or user is missing (hint: set one of them)".into()),
     };
     credentials.check().map_err(|error| error.to_string())?;
     Ok(credentials)
@@ -143,35 +150,39 @@ pub const ALL: &[Declared] = &[
         takes: Takes::Text("IP[:PORT] or lab"),
         default: "",
         unit: "",
-        help: "an SNMP agent that is polled before, during and after each measurement: a device's, or one beside each target of the lab",
+        help: "SNMP agent to poll before, during and after each measurement: that of a device, or \
+               one for each target of the lab",
     },
     Declared {
         key: CREDENTIALS,
         takes: Takes::Text("FILE.toml"),
         default: "",
         unit: "",
-        help: "its credentials: community, or user, auth, auth_password, privacy_password (community public; also from PLANIMETER_SNMP)",
+        help: "credentials of the agent: community, or user, auth, auth_password, privacy_password \
+               (community public; also from PLANIMETER_SNMP)",
     },
     Declared {
         key: "snmp_interfaces",
         takes: Takes::Text("NAME[,NAME...]"),
         default: "",
         unit: "",
-        help: "its interfaces that the tester's frames pass; all but loopback unless set",
+        help: "interfaces of the agent that carry the tester's frames; all except loopback by \
+               default",
     },
     Declared {
         key: "snmp_oids",
         takes: Takes::Text("OID[,OID...]"),
         default: "",
         unit: "",
-        help: "further objects that are read before and after",
+        help: "further objects to read before and after",
     },
     Declared {
         key: "snmp_wait",
         takes: Takes::Number(0.0, 120.0),
         default: "0",
         unit: "s",
-        help: "how long it is polled again at the end while it has counted fewer frames than were sent",
+        help: "maximum time of polling at the end while the agent's counters are below the number \
+               of sent frames",
     },
 ];
 

@@ -1,7 +1,7 @@
 //! Conversion of lines to commands: queues what a script requests.
 //!
-//! Streams have the syntax of a stream file ([`instrument::stream::file`]) and pass the same checks. Invariant: an
-//! invalid command is an error that names the problem; it is never ignored.
+//! Streams have the syntax of a stream file ([`instrument::stream::file`]) and pass the same
+//! checks. Invariant: an invalid command is an error that names the problem; it is never ignored.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,8 @@ impl Names {
         self.said.get(&said.xid).map(|(_, number)| *number)
     }
 
-    /// Returns the script's number of the group that a message with this xid replies to, and its index in the group.
+    /// Returns the script's number of the group that a message with this xid replies to, and its
+    /// index in the group.
     pub fn answered(&self, xid: Xid) -> Option<(u64, u32)> {
         let (_, (said, number)) = self.said.range(..=xid).next_back()?;
         Some((*number, said.place(xid)?))
@@ -76,9 +77,9 @@ impl Names {
     }
 }
 
-/// Executes a command; the error names what is wrong.
+/// Executes a command.
 pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut Desk) -> Result<(), String> {
-    let told = || format!("what makes no sense: {}", shortened(&json!(row)));
+    let told = || format!("invalid command: {}", shortened(&json!(row)));
     let (verb, rest) = row.split_first().ok_or_else(told)?;
     let done = match verb.as_str().ok_or_else(told)? {
         "send" => return send(rest, names, desk).and_then(|done| done.ok_or_else(told)),
@@ -100,7 +101,7 @@ fn send(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>
     };
     let one = |it: &Value| {
         let read = message::read(it, names, desk.now());
-        read.map_err(|why| format!("a message that cannot be: {why}: {}", shortened(it)))
+        read.map_err(|why| format!("invalid message: {why}: {}", shortened(it)))
     };
     let messages = rows.iter().map(one).collect::<Result<Vec<_>, _>>()?;
     let said = desk.send_all(connection, messages);
@@ -114,8 +115,7 @@ fn ask(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>,
     let (Some(number), Some(agent)) = (number.as_u64(), index(agent)) else { return Ok(None) };
     let name = |it: &Value| {
         let text = it.as_str().unwrap_or_default();
-        text.parse::<Oid>()
-            .map_err(|why| format!("a name that cannot be: {}: {why}", shortened(it)))
+        text.parse::<Oid>().map_err(|why| format!("invalid OID: {}: {why}", shortened(it)))
     };
     let oids = oids.iter().map(name).collect::<Result<Vec<_>, _>>()?;
     let question = match kind.as_str() {
@@ -168,8 +168,8 @@ fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut Desk) -> Opti
     Some(())
 }
 
-/// Selects the frames of a port that the script receives: by a keyword, by their streams, or by entries of a capture
-/// filter.
+/// Selects the frames of a port that the script receives: by a keyword, by their streams, or by
+/// entries of a capture filter.
 fn watch(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
     let [port, what] = rest else { return Ok(None) };
     let Some(port) = index(port) else { return Ok(None) };
@@ -184,7 +184,7 @@ fn watch(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
             "probes" => Watch::Probes,
             entries => {
                 let read = filter::text::file(entries);
-                Watch::Filter(read.map_err(|error| format!("a filter that cannot be: {error}"))?)
+                Watch::Filter(read.map_err(|error| format!("invalid filter: {error}"))?)
             }
         },
         _ => return Ok(None),
@@ -225,7 +225,7 @@ fn find(verb: &Value, rest: &[Value], desk: &mut Desk) -> Option<()> {
 fn measured(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
     let [Value::String(name), value, half_width, count, note] = rest else { return Ok(None) };
     let read = Name::read(name);
-    let unit = read.map_err(|problem| format!("a number that cannot be kept: {problem}"))?.unit();
+    let unit = read.map_err(|problem| format!("invalid name of a number: {problem}"))?.unit();
     let (Some(value), Some(count)) = (value.as_f64(), count.as_u64()) else { return Ok(None) };
     desk.measured(Measured {
         name: name.clone().into(),
@@ -241,7 +241,7 @@ fn measured(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
 
 /// Prepares a stream in the syntax of a stream file.
 fn prepare(stream: &Value, names: &mut Names, desk: &mut Desk) -> Result<(), String> {
-    let wrong = |why: String| format!("a stream that cannot be: {why}: {}", shortened(stream));
+    let wrong = |why: String| format!("invalid stream: {why}: {}", shortened(stream));
     let text = toml::to_string(&json!({ "stream": [stream] }));
     let text = text.map_err(|error| wrong(error.to_string()))?;
     let read = instrument::stream::file::read(&text, names.ports);

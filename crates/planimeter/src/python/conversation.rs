@@ -1,9 +1,10 @@
-//! Exchange with a Python process: events in batches, one batch at a time, and the reply to each batch.
+//! Exchange with a Python process: batches of events, and the reply to each batch.
 //!
-//! The next batch is sent when the last one has its reply and an urgent event is queued. Frames may wait as long as
-//! the module permits; all other events are urgent. In real time a timer polls for replies and nothing blocks; in
-//! virtual time every batch waits for its reply. Invariant: the queue to Python is bounded ([`PYTHON_EVENTS_MAX`],
-//! [`PYTHON_BYTES_MAX`]); events beyond are counted and reported.
+//! The next batch is sent when the last one has its reply and an urgent event is queued. Frames may
+//! wait as long as the module permits; all other events are urgent. In real time a timer polls for
+//! replies and nothing blocks; in virtual time every batch waits for its reply. Invariant: the
+//! queue to Python is bounded ([`PYTHON_EVENTS_MAX`], [`PYTHON_BYTES_MAX`]); events beyond are
+//! counted and reported.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -112,7 +113,7 @@ impl Conversation {
             match row.first().and_then(Value::as_str) {
                 Some("needs") if row.len() == 2 => needs = row.remove(1),
                 Some("done") => return Ok(needs),
-                _ => return Err(self.said(at, "something before it was told anything".into())),
+                _ => return Err(self.said(at, "unexpected output before the first event".into())),
             }
         }
     }
@@ -165,7 +166,7 @@ impl Conversation {
     pub fn end(&mut self, patience: Duration) {
         self.costs.cpu_ns = self.talk.cpu_time().map(|time| time.as_nanos() as u64);
         self.costs.bytes = self.talk.bytes().iter().sum();
-        // Its exit status carries no information, because it was told to end.
+        // Its exit status carries no information, because the process was requested to exit.
         let _ = self.talk.end(patience);
     }
 
@@ -334,7 +335,7 @@ impl Conversation {
     fn gone(&mut self, error: TalkError) -> Fault {
         match error {
             TalkError::Over => Fault::left(&self.path, &mut self.talk),
-            other => self.said(None, format!("what cannot be read: {other}")),
+            other => self.said(None, format!("unreadable output: {other}")),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Conversion of events to lines: JSON arrays that begin with the event's name and time.
 //!
-//! Invariant: a frame's line is written without an intermediate JSON value, because there may be many per
-//! millisecond.
+//! Invariant: a frame's line is written without an intermediate JSON value, because there may be
+//! many per millisecond.
 
 use instrument::module::{Answer, ConnectionFacts, Event, Facts, Probe, What};
 use packet::time::Nanos;
@@ -94,7 +94,8 @@ fn counted(counters: &PortCounters) -> [u64; 3] {
     [counters.rx_frames, counters.tx_frames, lost]
 }
 
-/// Returns names and values, or the reason for their absence. A counter is a number, any other value is text or null.
+/// Returns names and values, or the reason for their absence. A counter is a number, any other
+/// value is text or null.
 fn answered(answer: &Answer) -> (Vec<(String, Value)>, Option<String>) {
     let value = |value: &snmp::Value| match (value.count(), value) {
         _ if value.is_absent() => Value::Null,

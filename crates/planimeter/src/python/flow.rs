@@ -1,7 +1,8 @@
 //! Fields, actions and instructions as JSON, in their usual notation.
 //!
-//! A match is an object of fields by name: a number, or a text with an address, a prefix, or a mask after a slash. An
-//! action is its name, or an object of its name and its arguments. Invariant: everything written can be read back.
+//! A match is an object of fields by name: a number, or a text with an address, a prefix, or a mask
+//! after a slash. An action is its name, or an object of its name and its arguments. Invariant:
+//! everything written can be read back.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -37,7 +38,7 @@ pub fn port(value: &Value) -> Result<u32, String> {
         let named = PORTS.into_iter().find(|port| ShowPort(*port).to_string() == text);
         named.or_else(|| text.parse().ok())
     };
-    number.or_else(named).ok_or_else(|| format!("there is no port {value}"))
+    number.or_else(named).ok_or_else(|| format!("unknown port {value}"))
 }
 
 /// Writes a port as [`port`] reads it.
@@ -50,7 +51,7 @@ const EXPERIMENTERS: &str = "experimenters";
 
 /// Parses a match.
 pub fn matching(value: &Value) -> Result<Match, String> {
-    let fields = value.as_object().ok_or("its match is no object")?;
+    let fields = value.as_object().ok_or("match must be an object")?;
     let known = fields.iter().filter(|(name, _)| *name != EXPERIMENTERS);
     let known = known.map(|(name, value)| field(name, value));
     let mut all: Match = known.collect::<Result<_, _>>()?;
@@ -94,8 +95,8 @@ fn matching_of(fields: &[FieldMatch]) -> Value {
 
 /// Parses the value of a field.
 fn field(name: &str, value: &Value) -> Result<FieldMatch, String> {
-    let field = Field::from_name(name).ok_or_else(|| format!("there is no field {name:?}"))?;
-    let wrong = || format!("{value} is no value of {name}");
+    let field = Field::from_name(name).ok_or_else(|| format!("unknown field {name:?}"))?;
+    let wrong = || format!("invalid value of {name}: {value}");
     if matches!(field, Field::InPort | Field::InPhyPort | Field::ActsetOutput) {
         return Ok(FieldMatch::exact(field, port(value)?));
     }
@@ -152,12 +153,12 @@ fn bits(field: Field, text: &str) -> Option<u128> {
 
 /// Parses a list of actions.
 pub fn actions(value: &Value) -> Result<Vec<Action>, String> {
-    let rows = value.as_array().ok_or("its actions are no list")?;
+    let rows = value.as_array().ok_or("actions must be a list")?;
     rows.iter().map(action).collect()
 }
 
 fn action(value: &Value) -> Result<Action, String> {
-    let wrong = || format!("{value} is no action");
+    let wrong = || format!("invalid action {value}");
     let (name, takes) = named(value).ok_or_else(wrong)?;
     let number = || takes.as_u64().and_then(|it| u32::try_from(it).ok()).ok_or_else(wrong);
     let short = || takes.as_u64().and_then(|it| u16::try_from(it).ok()).ok_or_else(wrong);
@@ -227,7 +228,7 @@ fn copy_field(takes: &Value) -> Result<CopyField, String> {
     let mut named = |key: &str| {
         let name = keys.take(key);
         let field = name.as_ref().and_then(Value::as_str).and_then(Field::from_name);
-        field.ok_or_else(|| format!("copy_field has no field as {key}"))
+        field.ok_or_else(|| format!("copy_field: {key} must be a field"))
     };
     let (src, dst) = (named("src")?, named("dst")?);
     let copy = CopyField {
@@ -298,12 +299,12 @@ fn action_told(action: &Action) -> Value {
 
 /// Parses a list of instructions.
 pub fn instructions(value: &Value) -> Result<Vec<Instruction>, String> {
-    let rows = value.as_array().ok_or("its instructions are no list")?;
+    let rows = value.as_array().ok_or("instructions must be a list")?;
     rows.iter().map(instruction).collect()
 }
 
 fn instruction(value: &Value) -> Result<Instruction, String> {
-    let wrong = || format!("{value} is no instruction");
+    let wrong = || format!("invalid instruction {value}");
     let (name, takes) = named(value).ok_or_else(wrong)?;
     let kind = InstructionKind::ALL.iter().find(|kind| kind.name() == name).ok_or_else(wrong)?;
     Ok(match kind {

@@ -2,9 +2,9 @@
 //!
 //! A message is an object whose "type" is the name of its kind. Missing keys have the values of
 //! [`FlowMod::default`](openflow::model::FlowMod) and similar types. Invariants:
-//! - Every kind that a controller may send has a form here, and so has every action, instruction and multipart
-//!   request of the codec. The compiler and [`forms`] ensure this.
-//! - An unknown key is an error, since a typo would change what is measured.
+//! - Every kind that a controller may send has a form here, and so has every action, instruction
+//!   and multipart request of the codec. The compiler and [`forms`] ensure this.
+//! - An unknown key is an error, since a typo would change the measurement.
 
 /// Bundles.
 mod bundles;
@@ -55,14 +55,14 @@ pub fn bytes(text: &str) -> Option<Vec<u8>> {
     pairs.map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }
 
-/// Parses a message; the error names what is wrong.
+/// Parses a message.
 pub fn read(value: &Value, names: &Names, now: Nanos) -> Result<Message, String> {
-    let object = value.as_object().ok_or("it is no object")?;
-    let name = object.get("type").and_then(Value::as_str).ok_or("it has no type")?;
+    let object = value.as_object().ok_or("not an object")?;
+    let name = object.get("type").and_then(Value::as_str).ok_or("type is missing")?;
     let mut keys = Keys::of(value, name)?;
     keys.take("type");
     let known = MessageKind::ALL.iter().find(|kind| kind.name() == name);
-    let kind = known.ok_or_else(|| format!("there is no message {name:?}"))?;
+    let kind = known.ok_or_else(|| format!("unknown message {name:?}"))?;
     let message = match kind {
         MessageKind::Hello => {
             let has_versions = keys.look("versions").is_some();
@@ -108,7 +108,7 @@ pub fn read(value: &Value, names: &Names, now: Nanos) -> Result<Message, String>
         | MessageKind::TableStatus
         | MessageKind::RequestForward
         | MessageKind::ControllerStatus => {
-            return Err(format!("{name} comes from switches (hint: send its bytes by raw)"));
+            return Err(format!("{name} is sent by switches only (hint: send its bytes by raw)"));
         }
     };
     keys.all_taken()?;
@@ -116,10 +116,10 @@ pub fn read(value: &Value, names: &Names, now: Nanos) -> Result<Message, String>
 }
 
 fn error(keys: &mut Keys<'_>) -> Result<ErrorMessage, String> {
-    let code = keys.take("code").ok_or("it has no code")?;
+    let code = keys.take("code").ok_or("code is missing")?;
     let named = |it: &&ErrorCode| code.as_str() == Some(it.to_string().as_str());
     let code = ErrorCode::ALL.iter().find(named).copied();
-    let code = code.ok_or("it has a code that is not known")?;
+    let code = code.ok_or("unknown code")?;
     Ok(ErrorMessage { code, data: keys.data("data")? })
 }
 
@@ -163,24 +163,24 @@ mod tests {
         );
         check(
             json!({"type": "flow_mod", "prioriti": 7}),
-            "error: flow_mod has no \"prioriti\" here",
+            "error: flow_mod does not support \"prioriti\"",
         );
         check(
             json!({"type": "flow_mod", "priority": 70000}),
-            "error: priority is no number that fits: 70000",
+            "error: priority must be an integer in its range: 70000",
         );
         check(
             json!({"type": "flow_mod", "match": {"ipv4_dts": "1.2.3.4"}}),
-            "error: there is no field \"ipv4_dts\"",
+            "error: unknown field \"ipv4_dts\"",
         );
-        check(json!({"type": "hallo"}), "error: there is no message \"hallo\"");
+        check(json!({"type": "hallo"}), "error: unknown message \"hallo\"");
         check(
             json!({"type": "packet_in"}),
-            "error: packet_in comes from switches (hint: send its bytes by raw)",
+            "error: packet_in is sent by switches only (hint: send its bytes by raw)",
         );
         check(
             json!({"type": "flow_mod", "actions": [{"output": {"port": "controller", "maxlen": 1}}]}),
-            "error: output has no \"maxlen\" here",
+            "error: output does not support \"maxlen\"",
         );
         check(json!({"type": "multipart_request", "of": "table"}), "multipart_request table");
     }

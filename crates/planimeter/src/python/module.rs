@@ -1,8 +1,9 @@
 //! A script's class as a measurement module: events go to its process, commands come back.
 //!
-//! The process starts when the event loop requests the module's needs, before any clock runs, and ends after its last
-//! commands. Invariant: in real time no reaction waits for Python. In virtual time every batch waits for its reply,
-//! so that one seed gives one result regardless of the machine's load.
+//! The process starts when the event loop requests the module's needs, before any clock runs, and
+//! ends after its last commands. Invariant: in real time no reaction waits for Python. In virtual
+//! time every batch waits for its reply, so that one seed gives one result regardless of the
+//! machine's load.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -37,7 +38,8 @@ pub struct PythonModule {
     conversation: RefCell<Option<Result<Conversation, Fault>>>,
 }
 
-/// From this waiting time of frames on, in milliseconds, frames are delivered in batches and not individually.
+/// From this waiting time of frames on, in milliseconds, frames are delivered in batches and not
+/// individually.
 const FRAMES_WAIT_MS_BATCHED: f64 = 1.0;
 
 /// The needs of a class, as it declares them.
@@ -91,8 +93,8 @@ impl PythonModule {
         let mut conversation = Conversation::new(&self.script.path, talk, folder);
         let told = conversation.introduce(&self.init)?;
         let said = |why: String| Fault::Said { path: self.script.path.clone(), line: None, why };
-        let told: NeedsTold =
-            serde_json::from_value(told).map_err(|error| said(format!("of its needs: {error}")))?;
+        let told: NeedsTold = serde_json::from_value(told)
+            .map_err(|error| said(format!("invalid needs: {error}")))?;
         conversation.wants(Wants {
             frames_wait: Nanos::from_secs_f64(told.frames_wait_ms.clamp(0.0, 1e6) / 1e3),
             frame_data: told.frame_data,
@@ -101,7 +103,9 @@ impl PythonModule {
         let connection = |it: &ConnectionTold| {
             let version = |text: &String| {
                 let known = Version::SPOKEN.iter().copied().find(|it| it.to_string() == *text);
-                known.ok_or_else(|| said(format!("of its needs: there is no version {text:?}")))
+                known.ok_or_else(|| {
+                    said(format!("invalid needs: unknown OpenFlow version {text:?}"))
+                })
             };
             Ok(Connection {
                 versions: it.versions.iter().map(version).collect::<Result<_, _>>()?,

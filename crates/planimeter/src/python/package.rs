@@ -1,6 +1,8 @@
-//! The Python package that scripts import, embedded in the program and written to disk for each run.
+//! The Python package that scripts import, embedded in the program and written to disk for each
+//! run.
 //!
-//! Invariant: a script imports the package of the program that runs it, regardless of other installed packages.
+//! Invariant: a script imports the package of the program that runs it, regardless of other
+//! installed packages.
 
 use std::io;
 use std::path::Path;
@@ -23,6 +25,6 @@ pub fn lay_out(folder: &RunFolder) -> Result<(), LabError> {
         FILES.iter().try_for_each(|(name, text)| std::fs::write(path.join(name), text))
     };
     write(&path).map_err(|error| {
-        LabError::system("lay out the Python package in", path.display().to_string(), error)
+        LabError::system("write the Python package to", path.display().to_string(), error)
     })
 }

@@ -1,8 +1,8 @@
 //! A script as an experiment: reads its description and creates its catalog entry.
 //!
-//! The script itself returns what its class declares (title, parameters with type, range, unit and help, axis,
-//! figures), when it runs with `--describe`. Catalog entries live as long as the program. So do those of scripts, of
-//! which a command names only a few.
+//! The script itself returns what its class declares (title, parameters with type, range, unit and
+//! help, axis, figures), when it runs with `--describe`. Catalog entries live as long as the
+//! program. So do those of scripts, of which a command names only a few.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -72,7 +72,7 @@ pub enum Fault {
         path: PathBuf,
         /// The line in it, from 1, if it is known.
         line: Option<u64>,
-        /// What is wrong with the command.
+        /// The error of the command.
         why: String,
     },
     /// It did not reply in time.
@@ -138,21 +138,27 @@ pub fn entry(name: &str) -> Result<&'static Entry, Fault> {
     let path = PathBuf::from(name);
     let file = |why: String| Fault::File { path: path.clone(), why };
     if !path.is_file() {
-        return Err(file("there is no such file".into()));
+        return Err(file("no such file".into()));
     }
     let root = crate::environment::run_root();
-    // Before any thread exists. Without these rights, the script's processes could not be kept together.
+    // Before any thread exists. Without privileges, the script's processes cannot be grouped.
     let _ = lab::namespace::enter_rootless();
     let described = describe(&path, &root)?;
     let said = |why: String| Fault::Said { path: path.clone(), line: None, why };
     let parameters: Vec<Declared> =
         described.parameters.iter().map(declared).collect::<Option<_>>().ok_or_else(|| {
-            said("its parameters are not made by Integer, Integers, Number, Word or Words".into())
+            said(
+                "invalid parameters (hint: create them with Integer, Integers, Number, Word or \
+                 Words)"
+                    .into(),
+            )
         })?;
     if let Some(axis) = &described.axis {
         let is_axis = |it: &Declared| it.key == axis && matches!(it.takes, Takes::Integers(..));
         if !parameters.iter().any(is_axis) {
-            return Err(said(format!("its axis {axis:?} is no parameter made by Integers")));
+            return Err(said(format!(
+                "invalid axis {axis:?} (hint: create this parameter with Integers)"
+            )));
         }
     }
     let shows = described.shows.iter().map(show).collect::<Result<Vec<_>, _>>().map_err(said)?;
@@ -247,17 +253,17 @@ fn describe(path: &Path, root: &Path) -> Result<Described, Fault> {
         Err(_) => return Err(Fault::left(path, &mut talk)),
     };
     let described = row.into_iter().nth(1).unwrap_or_default();
-    serde_json::from_value(described).map_err(|error| said(format!("of itself: {error}")))
+    serde_json::from_value(described).map_err(|error| said(format!("invalid description: {error}")))
 }
 
 impl Fault {
-    /// Parses a line from a script into a row, with the line of the script that sent it; an error if the row reports
-    /// one.
+    /// Parses a line from a script into a row, with the line of the script that sent it; an error
+    /// if the row reports one.
     pub(super) fn checked(path: &Path, text: &[u8]) -> Result<(Option<u64>, Vec<Value>), Fault> {
         let row: Vec<Value> = serde_json::from_slice(text).map_err(|error| Fault::Said {
             path: path.into(),
             line: None,
-            why: format!("what is no row of commands ({error})"),
+            why: format!("invalid row of commands: {error}"),
         })?;
         let mut row = row.into_iter();
         let line = row.next().and_then(|line| line.as_u64());
@@ -331,7 +337,7 @@ fn declared(it: &ParameterDescribed) -> Option<Declared> {
 fn show(it: &ShowDescribed) -> Result<Show, String> {
     let named = |names: &[String]| -> Result<&'static [&'static str], String> {
         let name = |text: &String| {
-            Name::read(text).map(Name::text).map_err(|problem| format!("in shows: {problem}"))
+            Name::read(text).map(Name::text).map_err(|problem| format!("invalid shows: {problem}"))
         };
         Ok(Box::leak(names.iter().map(name).collect::<Result<Vec<_>, _>>()?.into()))
     };
@@ -354,21 +360,21 @@ impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Fault::File { path, why } => write!(f, "{}: {why}", path.display()),
-            Fault::Start(why) => write!(f, "Python cannot be started: {why}"),
+            Fault::Start(why) => write!(f, "cannot start Python: {why}"),
             Fault::Raised { path, line: Some(line), error, .. } => {
                 write!(f, "{}:{line}: {error}", path.display())
             }
             Fault::Raised { path, error, .. } => write!(f, "{}: {error}", path.display()),
             Fault::Said { path, line: Some(line), why } => {
-                write!(f, "{}:{line} says {why}", path.display())
+                write!(f, "{}:{line}: {why}", path.display())
             }
-            Fault::Said { path, why, .. } => write!(f, "{} says {why}", path.display()),
+            Fault::Said { path, why, .. } => write!(f, "{}: {why}", path.display()),
             Fault::Blocked { path, limit, waited, .. } => {
                 let path = path.display();
-                write!(f, "{path} did not answer within {} s ({limit})", waited.as_secs_f64())
+                write!(f, "{path} did not reply within {} s ({limit})", waited.as_secs_f64())
             }
             Fault::Left { path, .. } => {
-                write!(f, "{} ended before it was told to", path.display())
+                write!(f, "{} exited before its end was requested", path.display())
             }
         }
     }

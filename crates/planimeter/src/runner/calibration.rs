@@ -1,9 +1,10 @@
-//! Calibration: measures the tester without a target, and finds the load that overloads every target.
+//! Calibration: measures the tester without a target, and finds the load that overloads every
+//! target.
 //!
-//! RFC 9971 and RFC 2544 section 6 require the tester's limits to be known before its results are used. The loop
-//! without a target yields three figures: the ceiling (the largest load without loss, offered within 0.1 % of the
-//! intended load), the tester's own latency, and the deviation of its frames from their schedule. A target's result
-//! cannot be more accurate than these.
+//! RFC 9971 and RFC 2544 section 6 require the tester's limits to be known before its results are
+//! used. The loop without a target yields three figures: the ceiling (the largest load without
+//! loss, offered within 0.1 % of the intended load), the tester's own latency, and the deviation of
+//! its frames from their schedule. A target's result cannot be more accurate than these.
 
 use instrument::calibrate::{Calibrator, Settings};
 use instrument::ceiling::{self, Way};
@@ -65,7 +66,8 @@ const CAPACITY_STEP_BPS: f64 = 10e6;
 
 /// Measures the tester without a target over the bench's link.
 ///
-/// Returns `None` in virtual time, where the tester has no limit, and where no cable connects the tester to itself.
+/// Returns `None` in virtual time, where the tester has no limit, and where no cable connects the
+/// tester to itself.
 pub fn calibrate(
     bench: &mut Bench,
     parameters: &Parameters,
@@ -80,8 +82,8 @@ pub fn calibrate(
     found.map(Some)
 }
 
-/// Measures the highest message rates of the tester's controller, over the kind of channel that this link's targets
-/// use.
+/// Measures the highest message rates of the tester's controller, over the kind of channel that
+/// this link's targets use.
 pub fn controller(link: Link) -> Option<ControllerCeiling> {
     let way = match link {
         Link::Memory | Link::Replay => Way::Memory,
@@ -116,7 +118,7 @@ fn measure(
         match calibrator.next(last.as_ref()) {
             Step::Done => break,
             Step::Install(()) => last = Some(Outcome::Installed),
-            Step::Module { .. } => unreachable!("the tester by itself has no switch"),
+            Step::Module { .. } => unreachable!("a calibration has no switch"),
             Step::Trial { point, trial } => {
                 let kind = target.kind();
                 let report = target.trial(&trial).map_err(|error| RunError::Trial(kind, error))?;
@@ -150,7 +152,8 @@ fn measure(
     })
 }
 
-/// Measures how long other work interrupts the cores of tester and target; empty where this cannot be measured.
+/// Measures how long other work interrupts the cores of tester and target; empty where this cannot
+/// be measured.
 fn gaps(cores: &Cores) -> Vec<CoreGaps> {
     let mut both = [&cores.instrument[..], &cores.target].concat();
     both.sort_unstable();
@@ -217,7 +220,7 @@ pub fn controller_sentence(found: &ControllerCeiling) -> String {
     let rates = found.per_s.iter().map(|(kind, rate)| format!("{kind} {rate:.0}"));
     let rates: Vec<String> = rates.collect();
     format!(
-        "the tester's controller over {}, messages a second: {}",
+        "controller of the tester over {}, messages per second: {}",
         found.channel,
         rates.join(", ")
     )
@@ -228,7 +231,7 @@ pub fn sentence(found: &Calibration) -> String {
     let latency = found.latency.as_ref().map_or_else(String::new, |it| {
         let error =
             found.latency_ns_error.map_or_else(String::new, |ns| format!(" ± {:.2}", ns / 1e3));
-        format!(", its own mean latency {:.2}{error} us", it.ns_mean / 1e3)
+        format!(", mean latency {:.2}{error} us", it.ns_mean / 1e3)
     });
     let pacing = found
         .pacing_error

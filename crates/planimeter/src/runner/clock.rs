@@ -1,7 +1,8 @@
 //! Accuracy of the tester's clock over a run, for the record.
 //!
-//! The clocks are read again after each trial: the undisciplined clock, and a reference outside the machine if there
-//! is one. Delays between ports of one tester do not depend on the reference; it shows the error of a second.
+//! The clocks are read again after each trial: the undisciplined clock, and a reference outside the
+//! machine if there is one. Delays between ports of one tester do not depend on the reference; it
+//! shows the error of a second.
 
 use instrument::clock::drift::Drift;
 use instrument::clock::servo::Discipline;

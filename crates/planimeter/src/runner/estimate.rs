@@ -1,9 +1,10 @@
-//! Estimate of a run: each method is walked over a model of a target, and the lengths of its trials are added up.
+//! Estimate of a run: runs each method on a model of a target, and sums the durations of its
+//! trials.
 //!
-//! The model forwards a share of what the link carries, so that searches take the steps that they take on a target; in
-//! virtual time it forwards what a simulated target does. A
-//! module says itself how long it takes, and [`COSTS_VIRTUAL`] how that compares with what was measured in virtual time.
-//! Invariant: the trials that are estimated are those that the method yields.
+//! The model forwards a share of the link rate, so that searches take about the steps that they
+//! take on a target; in virtual time it forwards as much as a simulated target. A module declares
+//! its own duration; [`COSTS_VIRTUAL`] relates it to measured durations in virtual time. Invariant:
+//! the estimated trials are those that the method yields.
 
 use instrument::experiment::{Outcome, Step};
 use instrument::stream::{Stream, line_rate_pps};
@@ -18,24 +19,24 @@ use crate::parameter::Capacity;
 use crate::target::name::TargetKind;
 use crate::workload::Addresses;
 
-/// What the model forwards, as a share of the link.
+/// Forwarded load of the model, as a share of the link rate.
 const FORWARDED_SHARE: f64 = 0.37;
 
-/// Capacity where it is yet to be found, bit/s.
+/// Link capacity if it is not known yet, in bit/s.
 const CAPACITY_BPS: u64 = 1_000_000_000;
 
-/// Flow-mods in a second, for trials that last as long as a controller needs.
+/// Flow-mod rate of trials whose duration depends on the controller, per second.
 const FLOW_MODS_PER_S: f64 = 100_000.0;
 
-/// Steps after which a walk ends.
+/// Limit of steps of a method.
 const STEPS_MAX: u32 = 2_000_000;
 
-/// What a live trial takes beside its traffic, in seconds: counters, drains and filling tables. Measured over veth in 3,470
-/// trials of bianco2010 and costa2017: 0.09 to 0.10 s.
+/// Overhead of a live trial, in seconds: counters, drains and filling tables. Measured over veth in
+/// 3,470 trials of bianco2010 and costa2017: 0.09 to 0.10 s.
 const LIVE_OVERHEAD_S: f64 = 0.1;
 
-/// Measured length of a module's trial in virtual time, where targets and links take none, as a share of what the module
-/// says of real time: by experiment.
+/// Measured duration of a module's trial in virtual time, as a share of the declared real time, by
+/// experiment. Targets and links take no time there.
 const COSTS_VIRTUAL: &[(&str, f64)] = &[
     ("oflops2018/fig6c", 0.667),
     ("oflops2018/fig7a", 0.165),
@@ -51,27 +52,28 @@ const COSTS_VIRTUAL: &[(&str, f64)] = &[
     ("costa2017/table7", 0.84),
 ];
 
-/// What an experiment takes on a target.
+/// Cost of an experiment on a target.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
-    /// Trials.
+    /// Number of trials.
     pub trials: u64,
-    /// Seconds of them all, from the first frame of a warm-up to the end of a drain, and what comes between live trials.
+    /// Duration of all trials in seconds, from warm-up to drain, including the overhead of live
+    /// trials.
     pub seconds: f64,
 }
 
-/// An experiment of a plan with what it takes on each of its targets.
+/// Cost of an experiment of a plan on each of its targets.
 pub struct Estimate {
     /// The experiment.
     pub entry: &'static Entry,
-    /// Its targets.
+    /// Its targets, with their costs.
     pub costs: Vec<(TargetKind, Cost)>,
-    /// Whether modules carry it out.
+    /// Whether the experiment runs modules.
     pub is_staged: bool,
 }
 
 impl Estimate {
-    /// All its targets together.
+    /// Returns the cost on all targets.
     pub fn whole(&self) -> Cost {
         self.costs.iter().fold(Cost::default(), |sum, (_, cost)| Cost {
             trials: sum.trials + cost.trials,
@@ -80,18 +82,18 @@ impl Estimate {
     }
 }
 
-/// The share of what its modules say that an experiment was measured to take in virtual time, if it was.
+/// Returns the entry of [`COSTS_VIRTUAL`] for an experiment.
 pub fn cost_virtual(entry: &Entry) -> Option<f64> {
     COSTS_VIRTUAL.iter().find(|(id, _)| *id == entry.id).map(|(_, cost)| *cost)
 }
 
-/// What a module's trial takes, in seconds, by what the module says.
+/// Returns the duration of a module's trial in seconds, from its declared duration.
 pub fn module_seconds(entry: &Entry, method: &dyn Method, is_virtual: bool) -> f64 {
     let cost = cost_virtual(entry).filter(|_| is_virtual).unwrap_or(1.0);
     method.module_seconds().unwrap_or_default() * cost
 }
 
-/// What a plan's experiments take, in order.
+/// Returns the costs of a plan's experiments, in order.
 pub fn of(plan: &Plan) -> Vec<Estimate> {
     let mut found: Vec<(TargetKind, record::Outcome)> = Vec::new();
     let mut estimates = Vec::new();
@@ -99,7 +101,7 @@ pub fn of(plan: &Plan) -> Vec<Estimate> {
         let (mut costs, mut is_staged) = (Vec::new(), false);
         for kind in plan.kinds_of(entry) {
             let mut parameters = plan.parameters.clone();
-            // Whose load it is changes how long it takes only by a search.
+            // The base of the loads changes the duration only through a search.
             parameters.control.load_of = None;
             let context = Context {
                 kind,
@@ -129,7 +131,7 @@ pub fn of(plan: &Plan) -> Vec<Estimate> {
     estimates
 }
 
-/// Goes through a method's steps over the model; what they take, and what was found.
+/// Runs a method on the model; returns its cost and its results.
 fn walk(entry: &Entry, method: &mut dyn Method, context: &Context) -> (Cost, Vec<Finding>) {
     let is_virtual = context.parameters.simulated;
     let overhead_s = if is_virtual { 0.0 } else { LIVE_OVERHEAD_S };
@@ -155,15 +157,15 @@ fn walk(entry: &Entry, method: &mut dyn Method, context: &Context) -> (Cost, Vec
     (cost, findings)
 }
 
-/// How long a trial takes.
+/// Returns the duration of a trial.
 fn seconds(trial: &Trial) -> f64 {
     let orders = trial.orders.as_ref().filter(|_| trial.streams.is_empty());
     let by_orders = orders.map_or(0.0, |script| script.count() as f64 / FLOW_MODS_PER_S);
     trial.length().as_secs_f64() + by_orders
 }
 
-/// The share of a trial's frames that the model forwards: in virtual time what the target's service time and the link allow, and
-/// [`FORWARDED_SHARE`] of the link on a target that is yet to be measured.
+/// Returns the share of a trial's frames that the model forwards: in virtual time as the target's
+/// service time and the link allow, otherwise [`FORWARDED_SHARE`] of the link rate.
 fn forwarded_share(trial: &Trial, context: &Context) -> f64 {
     let link_share = |stream: &Stream| {
         stream.rate_pps() / line_rate_pps(context.capacity_bps, stream.frame_bytes).max(1e-9)
@@ -180,11 +182,11 @@ fn forwarded_share(trial: &Trial, context: &Context) -> f64 {
     let used = of_links.fold(0.0, f64::max);
     let offered_pps = trial.streams.iter().map(Stream::rate_pps).sum::<f64>();
     let busy_share = offered_pps * context.parameters.service_ns as f64 / 1e9;
-    // Rounding is no loss.
+    // Rounding must not count as loss.
     if used.max(busy_share) < 1.0 + 1e-6 { 1.0 } else { 1.0 / used.max(busy_share) }
 }
 
-/// What the model forwards of a trial.
+/// Returns the report of a trial on the model.
 fn report(trial: &Trial, context: &Context) -> TrialReport {
     let seconds = trial.duration.as_secs_f64();
     let load = |frames: f64, share: f64| Load {
@@ -205,7 +207,7 @@ fn report(trial: &Trial, context: &Context) -> TrialReport {
     TrialReport { streams, ..TrialReport::unmeasured(trial, Nanos::ZERO, load(total, share)) }
 }
 
-/// What a walk found, as a run keeps it.
+/// Converts results of the model to the record's type.
 fn outcome(entry: &Entry, kind: TargetKind, found: &Finding) -> record::Outcome {
     record::Outcome {
         experiment: entry.id.into(),

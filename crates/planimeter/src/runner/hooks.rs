@@ -1,12 +1,14 @@
-//! User commands around a run: before a target is first opened, between its experiments, and after its last trial.
+//! User commands around a run: before a target is first opened, between its experiments, and after
+//! its last trial.
 //!
-//! They switch a device to another mode, restart it, or record its output. Each command is one shell line with:
+//! They switch a device to another mode, restart it, or record its output. Each command is one
+//! shell line with:
 //!
 //! - environment variables that describe the occasion,
 //! - a time limit ([`HOOK_LIMIT`]),
 //! - a file for its output.
 //!
-//! Invariant: a command that fails ends the run, and the results so far are kept.
+//! Invariant: a command that fails ends the run, and earlier results remain.
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -117,8 +119,8 @@ impl Hooks {
 
     /// Runs the command for an occasion, if there is one, and waits for its end.
     ///
-    /// Its output is stored below `folder`, the run's folder. Processes that it leaves running end with `processes`,
-    /// which the first command creates.
+    /// Its output is stored below `folder`, the run's folder. Processes that it leaves running end
+    /// with `processes`, which the first command creates.
     pub fn run(
         &self,
         occasion: Occasion<'_>,
@@ -135,7 +137,7 @@ impl Hooks {
         };
         let lab = |error| failed(Fault::Lab(error));
         let made = output.parent().map_or(Ok(()), std::fs::create_dir_all);
-        made.map_err(|error| lab(LabError::system("make the folder", "hooks", error)))?;
+        made.map_err(|error| lab(LabError::system("create the folder", "hooks", error)))?;
         let processes = match processes.get() {
             Some(processes) => processes,
             None => {
@@ -200,15 +202,16 @@ impl std::fmt::Display for HookError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (when, target) = (self.when.name(), &self.target);
         match &self.fault {
-            Fault::Ended(how) => write!(f, "--{when} on {target} ended with {how}")?,
+            Fault::Ended(how) => write!(f, "--{when} on {target} failed: {how}")?,
             Fault::TooLong(limit_s) => write!(
                 f,
-                "--{when} on {target} took longer than {limit_s} s and was ended (--set {HOOK_LIMIT}=SECONDS)"
+                "--{when} on {target} failed: timeout after {limit_s} s (hint: increase --set \
+                 {HOOK_LIMIT}=SECONDS)"
             )?,
             Fault::Interrupted => write!(f, "--{when} on {target} was interrupted")?,
-            Fault::Lab(error) => write!(f, "--{when} on {target}: {error}")?,
+            Fault::Lab(error) => write!(f, "--{when} on {target} failed: {error}")?,
         }
-        write!(f, "; what it printed is in {}", self.output.display())
+        write!(f, "; its output is in {}", self.output.display())
     }
 }
 
@@ -249,10 +252,10 @@ mod tests {
         let message = run(When::Between).unwrap_err();
         assert!(matches!(message.fault, Fault::Ended(_)), "{message}");
         let message = message.to_string();
-        assert!(message.contains("--between on ours ended with exit status: 3"), "{message}");
+        assert!(message.contains("--between on ours failed: exit status: 3"), "{message}");
         let message = run(When::After).unwrap_err().to_string();
         assert!(
-            message.contains("longer than 0.2 s") && message.contains("hook_limit"),
+            message.contains("timeout after 0.2 s") && message.contains("hook_limit"),
             "{message}"
         );
         assert!(

@@ -1,6 +1,8 @@
-//! One method on one target: runs its steps, and replays them from trials that an earlier attempt stored.
+//! One method on one target: runs its steps, and replays them from trials that an earlier attempt
+//! stored.
 //!
-//! Invariant: each trial that the method requests counts once, stored or measured. No other trial counts.
+//! Invariant: each trial that the method requests counts once, stored or measured. No other trial
+//! counts.
 
 /// Replay from stored trials.
 mod replay;
@@ -45,8 +47,8 @@ pub struct Lane {
     setup: Option<Setup>,
     /// A set-up that must be installed before the next trial.
     owed: Option<Setup>,
-    /// The next step that is still to run: a trial that no earlier attempt stored, or one to repeat because the
-    /// tester disturbed it.
+    /// The next step that is still to run: a trial that no earlier attempt stored, or one to repeat
+    /// because the tester disturbed it.
     pending: Option<Next>,
     /// Unused trials that an earlier attempt stored.
     stored: VecDeque<record::Trial>,
@@ -342,8 +344,8 @@ impl Lane {
         if let (Some(module), true) = (line.module.as_mut(), is_restarted) {
             let waited = self.seat.recovery.as_secs_f64();
             module.notes.push(format!(
-                "afterwards the switch did not say what it counts within {waited} s, and was started anew: its counters \
-                 are unknown"
+                "the switch did not return its counters within {waited} s and was restarted: its \
+                 counters are unknown"
             ));
         }
         let needs_reset = recovered.is_some_and(|it| it.needs_reset);
@@ -359,8 +361,8 @@ impl Lane {
         })))
     }
 
-    /// Reads a target's counters. A switch may still process what a module sent, so it gets the time limit of a
-    /// silent target.
+    /// Reads a target's counters. A switch may still process what a module sent, so it gets the
+    /// time limit of a silent target.
     fn snapshot(&self, target: &mut Box<dyn Target>) -> Result<Snapshot, RunError> {
         let deadline = clock::now().saturating_add(self.seat.recovery);
         loop {
@@ -373,8 +375,8 @@ impl Lane {
         }
     }
 
-    /// Reads the SNMP agent again and adds its counters to the line of a trial; `told` holds the loads during the
-    /// trial.
+    /// Reads the SNMP agent again and adds its counters to the line of a trial; `told` holds the
+    /// loads during the trial.
     fn bear_witness(
         &self,
         target: &mut Box<dyn Target>,
@@ -405,7 +407,8 @@ impl Lane {
         }
     }
 
-    /// Schedules the same trial again on a target without learned state; the method does not see the discarded trial.
+    /// Schedules the same trial again on a target without learned state; the method does not see
+    /// the discarded trial.
     fn repeat(&mut self, point: Point, trial: Trial) {
         self.owed = self.owed.or(self.setup.filter(|setup| setup.is_fresh));
         self.pending = Some(Next::Trial(point, trial));
@@ -443,7 +446,8 @@ impl Lane {
         std::mem::take(&mut self.found)
     }
 
-    /// Collects findings. A method produces them while it decides on the next trial, from the trials that ran so far.
+    /// Collects findings. A method produces them while it decides on the next trial, from the
+    /// trials that ran so far.
     fn collect(&mut self) {
         let findings = self.method.findings();
         if findings.is_empty() {
@@ -501,7 +505,8 @@ fn renew(
     Ok(target.snapshot()?.memory_bytes)
 }
 
-/// Replaces a target with a new one of the same kind and returns the old one. Neither holds its turn.
+/// Replaces a target with a new one of the same kind and returns the old one. Neither holds its
+/// turn.
 fn replaced(
     target: &mut Box<dyn Target>,
     bench: &mut Bench,

@@ -1,9 +1,10 @@
 //! Runs a plan: measures its targets in turn, trial by trial, and stores the results.
 //!
 //! Invariants:
-//! - Targets take turns at every point (A B C A B C), so that drift of the machine affects all of them equally.
+//! - Targets take turns at every point (A B C A B C), so that drift of the machine affects all of
+//!   them equally.
 //! - Every trial is on disk before the next one begins.
-//! - When a run ends early, its results are kept, marked as partial, and reported.
+//! - When a run ends early, its results are stored, marked as partial, and reported.
 
 /// The plan of a run.
 mod plan;
@@ -98,11 +99,12 @@ pub trait Watcher: Send {
     fn heard(&mut self) -> Vec<String> {
         Vec::new()
     }
-    /// Handles an event, for watchers that show more than lines. Remarks come through [`Watcher::say`] only.
+    /// Handles an event, for watchers that show more than lines. Remarks come through
+    /// [`Watcher::say`] only.
     fn tell(&mut self, _event: &Event) {}
 }
 
-/// Error that ends a run. Earlier results are kept.
+/// Error that ends a run. Earlier results remain stored.
 #[derive(Debug)]
 pub enum RunError {
     /// A target cannot be measured.
@@ -126,8 +128,8 @@ pub enum RunError {
 impl RunError {
     /// Converts the error for a run without a successful trial.
     ///
-    /// Errors about a missing requirement of the machine, or about state that a target cannot hold, stay unchanged:
-    /// they do not depend on trials.
+    /// Errors about a missing requirement of the machine, or about state that a target cannot hold,
+    /// stay unchanged: they do not depend on trials.
     fn without_result(self) -> RunError {
         match self {
             RunError::Target(_, TargetError::Failed { .. })
@@ -343,8 +345,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Runs the user command for a switch that stopped responding, so that the next measurement finds a working
-    /// switch.
+    /// Runs the user command for a switch that stopped responding, so that the next measurement
+    /// finds a working switch.
     fn reset(
         &self,
         lane: &Lane,
@@ -357,8 +359,8 @@ impl<'a> Run<'a> {
             targets.iter_mut().filter(|it| it.kind() == kind).for_each(|it| it.forget());
         } else {
             watcher.say(&format!(
-                "{}: the switch does not answer any more and may need its reset; --between CMD is run when that \
-                 happens",
+                "{}: the switch stopped replying and may need a reset (hint: set a reset command \
+                 with --between CMD)",
                 kind.name()
             ));
         }
@@ -511,8 +513,8 @@ impl<'a> Run<'a> {
             let turns = std::mem::take(&mut first)..lanes.len();
             let mut queue: VecDeque<usize> =
                 turns.map(|turn| if backwards { lanes.len() - 1 - turn } else { turn }).collect();
-            // A lane that waited for another lane's finding runs in the same round, so that no target is one repeat
-            // behind.
+            // A lane that waited for another lane's finding runs in the same round, so that no
+            // target is one repeat behind.
             let mut waiting: Vec<usize> = Vec::new();
             loop {
                 let ready = || waiting.iter().position(|at| !lanes[*at].waits());
@@ -607,15 +609,16 @@ impl<'a> Run<'a> {
             }
         }
         for (lane, name) in lanes.iter().filter(|lane| lane.waits()).zip(missing.iter().cycle()) {
-            self.leave_out(lane, format!("it rests on what {name} would have shown"), watcher);
+            self.leave_out(lane, format!("it depends on results of {name}"), watcher);
         }
         Ok(())
     }
 
-    /// Skips the rest of an experiment on a target that cannot hold the requested state; all other targets continue.
+    /// Skips the rest of an experiment on a target that cannot hold the requested state; all other
+    /// targets continue.
     fn leave_out(&mut self, lane: &Lane, why: String, watcher: &mut dyn Watcher) {
         let (kind, id) = (lane.seat.kind, lane.experiment());
-        watcher.say(&format!("{}: {why}: left out of {id}", kind.name()));
+        watcher.say(&format!("{}: {why}: skipped in {id}", kind.name()));
         let done = self.record.trials.iter().filter(|trial| lane.owns(trial)).count() as u64;
         if let Some(planned) = &mut self.record.trials_planned {
             *planned = planned.saturating_sub(lane.trials_expected().saturating_sub(done));
@@ -623,7 +626,7 @@ impl<'a> Run<'a> {
             let all = self.record.trials.len() as u64;
             watcher.tell(&telling::planned(self.plan, *planned, all));
         }
-        let told = if done > 0 { format!("all that was to follow: {why}") } else { why.clone() };
+        let told = if done > 0 { format!("remaining trials: {why}") } else { why.clone() };
         let experiment = self.record.experiments.iter_mut().find(|it| it.id == id);
         if let Some(experiment) = experiment {
             experiment.left_out.insert(kind.name().into(), told);
@@ -631,7 +634,8 @@ impl<'a> Run<'a> {
         self.refused.get_or_insert((kind, why));
     }
 
-    /// Returns whether the targets take turns in reverse order: in every second repeat, if the plan requests it.
+    /// Returns whether the targets take turns in reverse order: in every second repeat, if the plan
+    /// requests it.
     fn goes_backwards(&self) -> bool {
         let last = self.record.trials.last().map_or(0, |trial| trial.repeat);
         self.plan.parameters.alternating && last % 2 == 1
@@ -662,8 +666,8 @@ impl<'a> Run<'a> {
             let Some(mut found) = calibration::calibrate(bench, &self.plan.parameters)? else {
                 if !bench.can_be_looped() {
                     watcher.say(&format!(
-                        "tester over {link}: not measured by itself, as no cable leads back to it; `planimeter \
-                         doctor --calibrate` measures it over other links"
+                        "tester over {link}: not calibrated, because no cable loops back to it \
+                         (hint: run 'planimeter doctor --calibrate' for other links)"
                     ));
                 }
                 continue;
@@ -695,7 +699,8 @@ impl<'a> Run<'a> {
             Capacity::Auto => {
                 let found = calibration::overloading(targets, self.plan)?;
                 watcher.say(&format!(
-                    "nominal link: {:.0} Mbit/s, the lowest that overloads every target at 64 bytes",
+                    "nominal link: {:.0} Mbit/s, the lowest rate that overloads every target at 64 \
+                     bytes",
                     found as f64 / 1e6
                 ));
                 Ok(found)

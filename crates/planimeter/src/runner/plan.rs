@@ -46,7 +46,8 @@ impl Plan {
         self.entries.iter().any(|entry| entry.id == other).then_some(other)
     }
 
-    /// Returns the names of the requested targets that do not support an experiment about them, each with the reason.
+    /// Returns the names of the requested targets that do not support an experiment about them,
+    /// each with the reason.
     pub(super) fn left_out(&self, entry: &Entry) -> impl Iterator<Item = (String, String)> {
         let concerned = self.kinds.iter().filter(|kind| entry.applies(**kind));
         concerned.filter_map(|kind| {
@@ -55,8 +56,8 @@ impl Plan {
         })
     }
 
-    /// Returns the targets of one experiment: the requested ones that it applies to, each followed by its companion
-    /// if that can be connected.
+    /// Returns the targets of one experiment: the requested ones that it applies to, each followed
+    /// by its companion if that can be connected.
     pub fn kinds_of(&self, entry: &Entry) -> Vec<TargetKind> {
         let mut kinds = Vec::new();
         for &kind in
@@ -93,7 +94,8 @@ impl Plan {
         several.then(|| self.link_of(kind).name().into())
     }
 
-    /// Returns whether an earlier experiment of the same set finds the throughputs that this one requires.
+    /// Returns whether an earlier experiment of the same set finds the throughputs that this one
+    /// requires.
     pub(super) fn finds_throughputs_before(&self, entry: &Entry) -> bool {
         let mut before = self.measured().take_while(|other| other.id != entry.id);
         before.any(|other| other.set() == entry.set() && other.id.ends_with("/throughput"))
@@ -106,8 +108,8 @@ impl Plan {
 
     /// Returns every target of the plan, companions included, with its number of input ports.
     ///
-    /// A target that is measured with one and with two input ports appears twice, so that no idle port disturbs a
-    /// measurement.
+    /// A target that is measured with one and with two input ports appears twice, so that no idle
+    /// port disturbs a measurement.
     pub fn all_kinds(&self) -> Vec<(TargetKind, u8)> {
         let mut kinds: Vec<(TargetKind, u8)> = Vec::new();
         for entry in self.measured() {

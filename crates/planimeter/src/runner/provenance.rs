@@ -1,4 +1,4 @@
-//! The record of a run before anything is measured: what was asked for, of what, on what machine.
+//! Record of a run before its first trial: command, targets and machine.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::target::model::Mode;
 use crate::target::name::{TargetKind, Technology};
 use crate::target::{Benches, Description, Target};
 
-/// A record that holds no trial yet.
+/// Creates a record without trials.
 pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
     let mut environment = crate::environment::read();
     environment.simulated = plan.parameters.simulated;
@@ -76,7 +76,7 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
     }
 }
 
-/// The studies that a model's description and sources name.
+/// Returns the studies that a model's description and sources name.
 fn studies(model: &switch::behaviour::model::Model) -> Vec<&'static str> {
     const NAMES: [(&str, &[&str]); 4] = [
         ("bianco2010", &["bianco2010"]),
@@ -89,7 +89,7 @@ fn studies(model: &switch::behaviour::model::Model) -> Vec<&'static str> {
     NAMES.into_iter().filter(|(_, words)| is_named(words)).map(|(study, _)| study).collect()
 }
 
-/// A target as the record names it; its link where not all have the same.
+/// Returns the record of a target, with its link if links differ.
 pub(super) fn describe(target: &dyn Target, link: Option<String>) -> record::Target {
     let kind = target.kind();
     let mut description = target.describe();
@@ -135,12 +135,12 @@ pub(super) fn describe(target: &dyn Target, link: Option<String>) -> record::Tar
     }
 }
 
-/// Words in the OpenFlow description of software switches, in small letters: those that name their own program.
+/// Words in the OpenFlow description of software switches, in lower case.
 const SOFTWARE_WORDS: [&str; 6] =
     ["open vswitch", "openvswitch", "planimeter", "user-space", "userspace", "software switch"];
 
-/// Words in the OpenFlow description of hardware switches, in small letters: vendors and chips. They take precedence, since
-/// many hardware switches run a version of Open vSwitch as their agent.
+/// Words in the OpenFlow description of hardware switches, in lower case: vendors and chips. They
+/// take precedence, because many hardware switches run Open vSwitch as their agent.
 const HARDWARE_WORDS: [&str; 20] = [
     "arista",
     "aruba",
@@ -164,8 +164,10 @@ const HARDWARE_WORDS: [&str; 20] = [
     "tofino",
 ];
 
-/// Whether a target is hardware or software: a model by its file, a device by its user's declaration or else by its
-/// OpenFlow description (`OFPST_DESC`), all that runs on this host as software. None for the cable and where nothing states it.
+/// Returns whether a target is hardware or software; `None` for the cable and if it is unknown.
+///
+/// A model's file states it, a device's name or its OpenFlow description (`OFPST_DESC`). All other
+/// targets on this host are software.
 fn implementation(kind: TargetKind, description: &Description) -> Option<Implementation> {
     match kind {
         TargetKind::Direct => None,
@@ -186,7 +188,7 @@ fn implementation(kind: TargetKind, description: &Description) -> Option<Impleme
     }
 }
 
-/// What the OpenFlow description of a device shows.
+/// Returns the implementation that an OpenFlow description states.
 fn described(settings: &BTreeMap<String, String>) -> Option<Implementation> {
     let texts = ["manufacturer", "hardware", "software", "datapath"];
     let texts: Vec<&str> =

@@ -1,7 +1,7 @@
 //! Conversion of a trial's report and the target's counters to a line of the record.
 //!
-//! The counters span the whole trial, uncounted warm-up included, because a target counts those frames too: offered =
-//! received + drops by place and reason + unexplained.
+//! The counters span the whole trial, uncounted warm-up included, because a target counts those
+//! frames too: offered = received + drops by place and reason + unexplained.
 
 /// The same conversion for a module.
 pub mod module;
@@ -49,7 +49,8 @@ pub struct Around {
     pub after: Snapshot,
     /// Time between the two, in nanoseconds.
     pub span_ns: u64,
-    /// Memory of the new target, and the number of flows learned since, where its memory is measured.
+    /// Memory of the new target, and the number of flows learned since, where its memory is
+    /// measured.
     pub fresh: Option<(u64, u64)>,
 }
 
@@ -254,7 +255,8 @@ pub fn own_drops(account: &Account) -> Vec<Drop> {
     account.drops.iter().map(drop).collect()
 }
 
-/// Returns the tester's own drops, followed by those that kernel and target counted around the trial.
+/// Returns the tester's own drops, followed by those that kernel and target counted around the
+/// trial.
 fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
     own_drops(&report.account).into_iter().chain(drops_around(around)).collect()
 }
@@ -290,7 +292,8 @@ impl From<LossPlace> for DropPlace {
 
 /// Returns the flags of a trial, in the record's terms.
 pub fn flags(report: &TrialReport) -> Vec<record::Flag> {
-    // The threshold is one frame in a thousand, as for a load that falls short of the intended load.
+    // The threshold is one frame in a thousand, as for a load that falls short of the intended
+    // load.
     let matters = |lost: u64| lost * 1000 > report.total.offered;
     let mut flags: Vec<record::Flag> = report
         .flags

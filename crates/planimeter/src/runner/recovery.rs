@@ -1,6 +1,6 @@
 //! Recovery of a target whose switch stopped responding, or disconnected, during a measurement.
 //!
-//! Invariant: the results are kept in any case, and the notes of the trial's line record the recovery.
+//! Invariant: the results are always stored, and the notes of the trial's line record the recovery.
 
 use instrument::module::Ended;
 use packet::time::Nanos;
@@ -18,7 +18,8 @@ pub struct Recovered {
     pub needs_reset: bool,
 }
 
-/// Waits until every switch of a target responds again after its module ended this way, and empties the target.
+/// Waits until every switch of a target responds again after its module ended this way, and empties
+/// the target.
 ///
 /// Returns `None` if no switch had a fault.
 pub fn look_after(
@@ -43,7 +44,7 @@ pub fn look_after(
             None if report.ended == Ended::Interrupted => return Ok(None),
             None => {
                 let note = format!(
-                    "the switch did not answer again within {:.0} s ({}): it needs its reset",
+                    "the switch did not reply within {:.0} s ({}) and needs a reset",
                     limit.as_secs_f64(),
                     report.ended
                 );
@@ -52,7 +53,7 @@ pub fn look_after(
         }
     }
     let note = format!(
-        "afterwards the switch answered on a new connection within {:.3} s, and was emptied",
+        "the switch replied on a new connection within {:.3} s, and its flow entries were deleted",
         longest.as_secs_f64()
     );
     Ok(Some(Recovered { note, needs_reset: false }))

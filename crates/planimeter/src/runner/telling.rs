@@ -115,7 +115,8 @@ pub(super) fn planned(plan: &Plan, trials: u64, done: u64) -> Event {
     Event::Planned { trials, done, trial_s: if count > 0 { seconds / count as f64 } else { 0.0 } }
 }
 
-/// Returns the event of a trial that begins, or of a module if there is none, with its approximate duration.
+/// Returns the event of a trial that begins, or of a module if there is none, with its approximate
+/// duration.
 pub(super) fn trial_begun(
     facts: &Facts<'_>,
     (trial, seconds): (Option<&Trial>, f64),
@@ -194,7 +195,10 @@ fn orders_line(orders: &record::Orders) -> String {
     match orders.deed {
         record::Deed::Tell => {
             let count = orders.rows;
-            format!("{count} flows told of in {} replies in {seconds:.3} s{errors}", orders.answers)
+            format!(
+                "{count} flows reported in {} replies in {seconds:.3} s{errors}",
+                orders.answers
+            )
         }
         deed => {
             let rate = orders.flow_mods_per_s().unwrap_or(0.0);

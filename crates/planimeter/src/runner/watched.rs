@@ -1,8 +1,8 @@
 //! Wrapper around a module that reports the progress of its search to watchers.
 //!
-//! A module searches within one trial, so only the module knows its progress. The wrapper turns the module's reports
-//! into events, like the steps of other searches. Invariant: the inner module receives exactly the same calls as
-//! without the wrapper.
+//! A module searches within one trial, so only the module knows its progress. The wrapper turns the
+//! module's reports into events, like the steps of other searches. Invariant: the inner module
+//! receives exactly the same calls as without the wrapper.
 
 use instrument::module::{Desk, Ended, Event as Happened, Module, Needs};
 

@@ -1,8 +1,8 @@
 //! Independent check of a measurement: reads the target's SNMP agent before, during and after it.
 //!
-//! Modules read the agent on the target's own event loop. The same code thus reads an external agent in real time and
-//! a simulated one in virtual time. Invariant: the measurement continues whatever the agent does; the record states
-//! which counters are unknown.
+//! Modules read the agent on the target's own event loop. The same code thus reads an external
+//! agent in real time and a simulated one in virtual time. Invariant: the measurement continues if
+//! the agent fails; the record states which counters are unknown.
 
 use instrument::module::witness::{Look, Seen};
 use packet::time::Nanos;
@@ -15,7 +15,8 @@ use crate::target::{Target, TargetError};
 /// Interval between two readings of an agent that has not counted all frames yet.
 const AGAIN_NS: Nanos = Nanos::from_millis(500);
 
-/// Reads all values of a target's agent; `None` if the target has none, or the run does not read it.
+/// Reads all values of a target's agent; `None` if the target has none, or the run does not read
+/// it.
 pub fn look(
     witness: &Witness,
     target: &mut dyn Target,
@@ -29,8 +30,8 @@ pub fn look(
     Ok(Some(module.seen()))
 }
 
-/// Reads the agent again while it counts fewer frames than were sent and time is left. Agents cache their counters
-/// for seconds.
+/// Reads the agent again while it counts fewer frames than were sent and time is left. Agents cache
+/// their counters for seconds.
 pub fn look_after(
     witness: &Witness,
     target: &mut dyn Target,
@@ -64,7 +65,8 @@ fn passed(witness: &Witness, before: &Seen, after: &Seen) -> Vec<Interface> {
     after.interfaces.iter().filter(is_wanted).filter_map(since).collect()
 }
 
-/// Adds the agent's counters to the line of a trial; `loads` are the loads it reported during the trial.
+/// Adds the agent's counters to the line of a trial; `loads` are the loads it reported during the
+/// trial.
 pub fn add(
     line: &mut record::Trial,
     witness: &Witness,
@@ -92,7 +94,7 @@ pub fn add(
     let mut problems = [&before.problems[..], &after.problems[..]].concat();
     problems.extend(problem);
     if !is_known && problems.is_empty() {
-        problems.push("none of its interfaces is one that frames pass".into());
+        problems.push("no interface of the agent carries the tester's frames".into());
     }
     problems.sort();
     problems.dedup();

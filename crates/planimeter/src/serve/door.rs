@@ -1,9 +1,10 @@
 //! Authentication of requests by the server's token.
 //!
-//! A client sends the token in the address that the server prints at start, in the cookie of its first visit, or as
-//! `Authorization: Bearer`. Against DNS rebinding and cross-site requests, every request passes the checks of all
-//! HTTP servers of this project ([`site`](switch::services::http::site)). A request that changes state must come from
-//! a page of this server, or from no page.
+//! A client sends the token in the address that the server prints at start, in the cookie of its
+//! first visit, or as `Authorization: Bearer`. Against DNS rebinding and cross-site requests, every
+//! request passes the checks of all HTTP servers of this project
+//! ([`site`](switch::services::http::site)). A request that changes state must come from a page of
+//! this server, or from no page.
 //!
 //! Invariant: the time to compare a token does not depend on its value.
 
@@ -39,10 +40,11 @@ pub enum TokenError {
 impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TokenError::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            TokenError::Unreadable(error) => write!(f, "cannot read the token: {error}"),
             TokenError::Unfit => write!(
                 f,
-                "holds no token: one line of {LETTERS_MIN} to {LETTERS_MAX} letters, digits, - and _"
+                "invalid token (hint: use one line of {LETTERS_MIN} to {LETTERS_MAX} letters, \
+                 digits, - and _)"
             ),
         }
     }
@@ -114,7 +116,8 @@ pub(super) struct Caller<'a> {
     pub(super) changes: bool,
 }
 
-/// Returns the cookie's name. It contains the port, because cookies ignore ports and a host may run two servers.
+/// Returns the cookie's name. It contains the port, because cookies ignore ports and a host may run
+/// two servers.
 pub(super) fn cookie_name(port: u16) -> String {
     format!("planimeter-{port}")
 }

@@ -1,4 +1,5 @@
-//! Runs of a team store: listed together with the local runs, and downloaded when a client opens one.
+//! Runs of a team store: listed together with the local runs, and downloaded when a client opens
+//! one.
 //!
 //! Invariants:
 //! - Downloaded runs are in a private folder that is deleted when the server ends.
@@ -65,7 +66,8 @@ impl Kept {
         Kept { store, brought: Mutex::default() }
     }
 
-    /// Sends the local runs, then lists all runs of the store; returns the error if the store does not respond.
+    /// Sends the local runs, then lists all runs of the store; returns the error if the store does
+    /// not respond.
     pub(super) fn runs(
         &self,
         runs: &Path,
@@ -92,7 +94,7 @@ impl Kept {
     pub(super) fn brought(&self, name: &str) -> Result<(PathBuf, String), String> {
         let address = &self.store.address;
         let told = |error: TeamError| format!("store {address}: {error}");
-        // One download runs at a time; a second request for the same run then finds it.
+        // Downloads are sequential; a second request for the same run then finds it.
         let mut brought = self.brought.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = match &brought.folder {
             Some(folder) => folder.clone(),
@@ -130,7 +132,7 @@ impl Kept {
     fn bring(&self, open: &mut Team, identity: &str, path: &Path) -> Result<(), String> {
         let refused = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         if identity.is_empty() || !identity.bytes().all(|it| it.is_ascii_hexdigit()) {
-            return Err("the store's name for it is none of ours".into());
+            return Err("invalid run id from the store".into());
         }
         fs::create_dir(path).map_err(|error| refused(&error))?;
         let address = &self.store.address;

@@ -1,4 +1,5 @@
-//! Files of a run that the server delivers: only those that a run or its report writes, inside the folder of runs.
+//! Files of a run that the server delivers: only those that a run or its report writes, inside the
+//! folder of runs.
 //!
 //! Invariants:
 //! - A path consists of plain names only.

@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - The text of a field is the value of its option and cannot become another option.
-//! - A browser starts no program but this one, neither by a field nor by a plan. Commands, scripts and other builds
-//!   are available on the command line only.
+//! - A browser starts no program but this one, neither by a field nor by a plan. Commands, scripts
+//!   and other builds are available on the command line only.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ const TARGETS: [&str; 11] = [
 
 /// Links, the preferred one first.
 const LINKS: [(&str, &str); 6] = [
-    ("", "the best that is allowed"),
+    ("", "the best available"),
     ("veth", "veth"),
     ("veth:xdp", "veth:xdp"),
     ("memif", "memif"),
@@ -116,12 +116,13 @@ impl Filled {
             return self.words_of_plan();
         }
         if self.experiments.is_empty() {
-            return Err(Unfit::Wrong("choose an experiment".into()));
+            return Err(Unfit::Wrong("no experiment (hint: choose an experiment)".into()));
         }
         if self.experiments.len() > EXPERIMENTS_MAX {
-            return Err(
-                format!("at most {EXPERIMENTS_MAX} experiments go into one run here").into()
-            );
+            return Err(format!(
+                "too many experiments: this page starts at most {EXPERIMENTS_MAX} in one run"
+            )
+            .into());
         }
         let mut words = vec!["run".to_string()];
         for name in &self.experiments {
@@ -130,7 +131,7 @@ impl Filled {
             }
             let is_known = |entry: &catalog::Entry| entry.id == name || entry.set() == name;
             if !catalog::entries().any(is_known) {
-                return Err(format!("{name}: there is no such experiment").into());
+                return Err(format!("{name}: no such experiment").into());
             }
             words.push(name.clone());
         }
@@ -143,7 +144,9 @@ impl Filled {
         words.extend(assignments.map(|line| format!("--set={line}")));
         words.extend(self.strict.then(|| "--strict".to_string()));
         if let Some(word) = words.iter().find(|word| word.contains('\0')) {
-            return Err(format!("{}: a NUL is no letter", word.replace('\0', "?")).into());
+            return Err(
+                format!("{}: NUL characters are not allowed", word.replace('\0', "?")).into()
+            );
         }
         let found = Foreign::of_words(&words, Path::new(""));
         match found.code.is_empty() {
@@ -156,7 +159,8 @@ impl Filled {
 /// Returns the error for a program that a browser may not start.
 fn forbidden(what: &str, code: &str) -> Unfit {
     Unfit::Forbidden(format!(
-        "{what} comes with {code}, and a browser starts no program but planimeter itself (hint: begin it from the command line)"
+        "{what} contains {code}, which cannot be started from a browser (hint: start the run from \
+         the command line)"
     ))
 }
 
@@ -166,7 +170,7 @@ impl Filled {
         let name = &self.plan;
         if !plans().contains(name) {
             return Err(format!(
-                "{name}: there is no such plan in the folder in which the server was started"
+                "{name}: no such plan in the folder in which the server was started"
             )
             .into());
         }
@@ -174,7 +178,8 @@ impl Filled {
             || [&self.others, &self.link, &self.set].iter().any(|it| !it.is_empty());
         if says_more {
             return Err(format!(
-                "{name} says itself what is measured on what: leave targets, link and parameters empty, or choose no plan"
+                "{name} sets targets, link and parameters itself (hint: leave these fields empty, \
+                 or choose no plan)"
             )
             .into());
         }
@@ -223,15 +228,15 @@ pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
                 Said::Nothing => {},
                 Said::Would(command, text) => {
                     section.verdict aria-live="polite" {
-                        h2 { "The same on the command line" }
+                        h2 { "Command line" }
                         pre #equal { (command) }
-                        h2 { "What it would do" }
+                        h2 { "Dry run" }
                         pre #would { (text) }
                     }
                 },
                 Said::Wrong(command, why) => {
                     section.verdict role="alert" {
-                        @if let Some(command) = command { h2 { "The same on the command line" } pre #equal { (command) } }
+                        @if let Some(command) = command { h2 { "Command line" } pre #equal { (command) } }
                         p.warn #wrong { (why) }
                     }
                 },
@@ -241,10 +246,13 @@ pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
                 @if !plans.is_empty() {
                     label { "Plan"
                         select name="plan" {
-                            option value="" { "none: what is chosen below" }
+                            option value="" { "none: use the fields below" }
                             @for name in &plans { option value=(name) selected[filled.plan == *name] { (name) } }
                         }
-                        span.hint { "says by itself what is measured on what; only seed and judgement count beside it. Plans with commands, scripts or other builds are begun from the command line" }
+                        span.hint { "A plan sets experiments, targets, link, effort and \
+                                     parameters; only seed and strictness are used with it. Start \
+                                     plans with commands, scripts or other builds from the command \
+                                     line" }
                     }
                 }
                 label { "Experiment" (experiments(filled)) }
@@ -259,13 +267,13 @@ pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
                         @for (value, about) in EFFORTS { option value=(value) selected[is_effort(filled, value)] { (value) ": " (about) } }
                     }
                 }
-                label { "Seed of everything random" input name="seed" inputmode="numeric" value=(filled.seed) placeholder="1"; }
+                label { "Seed of all random choices" input name="seed" inputmode="numeric" value=(filled.seed) placeholder="1"; }
                 label { "Parameters"
                     textarea name="set" rows="3" placeholder="frame=64\nentries=1000" { (filled.set) }
-                    span.hint { "KEY=VALUE, one a line, as --set takes them; " code { "check" } " says what is wrong with them" }
+                    span.hint { "KEY=VALUE, one per line, as for --set; " code { "check" } " validates them" }
                 }
                 (parameters(filled))
-                fieldset.choices.wideone { legend { "Judgement" } label { input type="checkbox" name="strict" checked[filled.strict]; "fail where a result is irregular or limited by the tester" } }
+                fieldset.choices.wideone { legend { "Strictness" } label { input type="checkbox" name="strict" checked[filled.strict]; "fail if a result is irregular or tester-limited" } }
                 div.buttons {
                     button name="do" value="check" { "check" }
                     button.main name="do" value="start" { "start" }
@@ -277,9 +285,9 @@ pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
 
 /// Values of `--effort`.
 const EFFORTS: [(&str, &str); 3] = [
-    ("quick", "five repeats of a fifth of a second"),
-    ("standard", "five repeats of two seconds"),
-    ("full", "three runs of 60 seconds, as published"),
+    ("quick", "5 repeats of 0.2 s"),
+    ("standard", "5 repeats of 2 s"),
+    ("full", "3 repeats of 60 s, as in the studies"),
 ];
 
 fn is_effort(filled: &Filled, value: &str) -> bool {
@@ -302,7 +310,7 @@ fn experiments(filled: &Filled) -> Markup {
             @for set in sets {
                 optgroup label=(set) {
                     @let own: Vec<&catalog::Entry> = catalog::entries().filter(|entry| entry.set() == set).collect();
-                    @if own.len() > 1 { option value=(set) selected[chosen(set)] { (set) ": all of it" } }
+                    @if own.len() > 1 { option value=(set) selected[chosen(set)] { (set) ": all experiments" } }
                     @for entry in own { option value=(entry.id) selected[chosen(entry.id)] { (entry.id) ": " (entry.title) } }
                 }
             }
@@ -316,11 +324,11 @@ fn parameters(filled: &Filled) -> Markup {
     let entries = catalog::entries().filter(|entry| entry.id == chosen || entry.set() == chosen);
     html! {
         details.wideone {
-            summary { "Parameters that " (chosen) " takes" }
+            summary { "Parameters of " (chosen) }
             @for entry in entries {
                 @if entry.id != chosen { h3 { (entry.id) } }
                 table {
-                    tr { th { "parameter" } th { "takes" } th { "default" } th { "what" } }
+                    tr { th { "parameter" } th { "values" } th { "default" } th { "meaning" } }
                     @for it in entry.declared() {
                         tr { td { code { (it.key) } } td { (it.takes.words(it.unit)) } td { (it.default) } td { (it.help) } }
                     }
@@ -334,14 +342,15 @@ fn targets(filled: &Filled) -> Markup {
     let is_chosen = |name: &str| filled.targets.iter().any(|it| it == name);
     html! {
         fieldset {
-            legend { "Targets, first the one that ratios refer to" }
+            legend { "Targets; ratios refer to the first" }
             div.choices {
                 @for name in TARGETS {
                     label { input type="checkbox" name="target" value=(name) checked[is_chosen(name)]; (name) }
                 }
             }
             label { "Others" input name="others" value=(filled.others) placeholder="ours:model=NAME openflow:tcp:HOST:PORT,ports=1@eth1+2@eth2";
-                span.hint { "as --on takes them, with blanks between; without any target, all that can run here" } }
+                span.hint { "as for --on, separated by blanks; without targets, all that can run \
+                             here are measured" } }
         }
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! One thread serves all connections; longer disk work goes to a small thread pool. Invariants:
 //! - A client that sends nothing, sends slowly or does not read blocks only its own connection.
-//! - When all places are taken, a new connection replaces one without a complete request, by the rules of
-//!   [`ports::channel::admission`]. If there is no such connection, the new one gets an error response and is closed.
+//! - When all places are taken, a new connection replaces one without a complete request, by the
+//!   rules of [`ports::channel::admission`]. If there is no such connection, the new one gets an
+//!   error response and is closed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -51,8 +52,8 @@ const REFUSAL: Duration = Duration::from_millis(500);
 const BLOCKING_MAX: usize = 4;
 
 /// Response to a rejected connection.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 42\r\n\
-    Retry-After: 2\r\nConnection: close\r\n\r\nthere are too many connections: come later";
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 44\r\n\
+    Retry-After: 2\r\nConnection: close\r\n\r\ntoo many connections (hint: try again later)";
 
 /// A server that is bound to its address.
 pub struct Server {
@@ -75,7 +76,8 @@ impl Server {
         self.address
     }
 
-    /// Serves until `stop` is set; returns the process of the run that was started here and is still active.
+    /// Serves until `stop` is set; returns the process of the run that was started here and is
+    /// still active.
     pub fn run(self, stop: &Stop) -> io::Result<Option<u32>> {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         builder.enable_io().enable_time().max_blocking_threads(BLOCKING_MAX);
@@ -170,7 +172,8 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a place for a connection from this source, if one is free or another connection can be replaced.
+    /// Returns a place for a connection from this source, if one is free or another connection can
+    /// be replaced.
     fn admit(&mut self, source: Source) -> Option<Place> {
         let mut open = self.open();
         let held = |(&number, it): (&usize, &Open)| Held {

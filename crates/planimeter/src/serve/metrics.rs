@@ -1,7 +1,7 @@
 //! Metrics for Prometheus, in its text format (version 0.0.4).
 //!
-//! They cover the active runs, with the values that a page shows, and the server itself. Invariant: external names
-//! are escaped inside their quotes.
+//! They cover the active runs, with the values that a page shows, and the server itself. Invariant:
+//! external names are escaped inside their quotes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -58,7 +58,7 @@ pub(super) fn text(shared: &Shared) -> String {
     let now = now_ms();
     let mut page = Page::default();
     let all = [(String::new(), live.len() as f64)];
-    page.family("planimeter_runs_live", "gauge", "Runs that measure now.", &all);
+    page.family("planimeter_runs_live", "gauge", "Active runs.", &all);
     let of = |value: &dyn Fn(&crate::live::picture::Picture) -> Option<f64>| {
         let row = |view: &&super::watching::View| {
             Some((labels(&[("run", &view.run)]), value(&view.picture)?))
@@ -66,15 +66,25 @@ pub(super) fn text(shared: &Shared) -> String {
         live.iter().filter_map(row).collect::<Vec<_>>()
     };
     let planned = of(&|picture| Some(picture.planned?.trials as f64));
-    page.family("planimeter_trials_planned", "gauge", "Trials of a run in all, about.", &planned);
+    page.family(
+        "planimeter_trials_planned",
+        "gauge",
+        "Estimated number of trials of a run.",
+        &planned,
+    );
     let done = of(&|picture| Some(picture.done as f64));
-    page.family("planimeter_trials_done", "gauge", "Trials of a run that ended.", &done);
+    page.family("planimeter_trials_done", "gauge", "Completed trials of a run.", &done);
     let left = of(&|picture| picture.seconds_left(now));
-    page.family("planimeter_seconds_left", "gauge", "Seconds until a run is done, about.", &left);
+    page.family(
+        "planimeter_seconds_left",
+        "gauge",
+        "Estimated seconds until the end of a run.",
+        &left,
+    );
     let warned = of(&|picture| Some(picture.warned as f64));
-    page.family("planimeter_warnings", "gauge", "Warnings of a run so far.", &warned);
+    page.family("planimeter_warnings", "gauge", "Warnings of a run.", &warned);
     let lost = of(&|picture| Some(picture.lost as f64));
-    page.family("planimeter_events_lost", "gauge", "Events of a run that nobody was told.", &lost);
+    page.family("planimeter_events_lost", "gauge", "Lost events of a run.", &lost);
     rates(&mut page, &live);
     brackets(&mut page, &live);
     own(&mut page, shared);
@@ -115,21 +125,21 @@ fn brackets(page: &mut Page, live: &[&super::watching::View]) {
             }
         }
     }
-    let help = "Values between which a search is, and the one that it tries, each in its unit.";
+    let help = "Bounds of a search and its current value, in the unit of the search.";
     page.family("planimeter_search_bound", "gauge", help, &rows);
 }
 
 fn own(page: &mut Page, shared: &Shared) {
     let listeners = [(String::new(), shared.watching.watchers() as f64)];
-    page.family("planimeter_serve_listeners", "gauge", "Browsers that follow a run.", &listeners);
+    page.family("planimeter_serve_listeners", "gauge", "Clients that follow a run.", &listeners);
     let refused = [(String::new(), shared.counts.refused.load(Ordering::Relaxed) as f64)];
-    let help = "Connections that found no room.";
+    let help = "Connections rejected by the connection limit.";
     page.family("planimeter_serve_connections_refused_total", "counter", help, &refused);
     let answers = shared.counts.answers.lock().unwrap_or_else(PoisonError::into_inner);
     let row =
         |(status, count): (&u16, &u64)| (labels(&[("status", &status.to_string())]), *count as f64);
     let rows: Vec<_> = answers.iter().map(row).collect();
-    page.family("planimeter_serve_answers_total", "counter", "Answers by status.", &rows);
+    page.family("planimeter_serve_answers_total", "counter", "Responses by status.", &rows);
 }
 
 #[cfg(test)]

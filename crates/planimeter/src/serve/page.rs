@@ -1,7 +1,7 @@
 //! Common parts of all pages: the style of reports, the navigation, and no external resources.
 //!
-//! Invariant: `maud` escapes text from runs and from requests. Pages contain no inline style or script, so that the
-//! content security policy can forbid both.
+//! Invariant: `maud` escapes text from runs and from requests. Pages contain no inline style or
+//! script, so that the content security policy can forbid both.
 
 use maud::{DOCTYPE, Markup, html};
 use results::page::STYLE;
@@ -83,31 +83,31 @@ pub(super) fn live(run: Option<&str>) -> Markup {
                 h1 #title { "Waiting for a run" }
                 p.sub #command {}
                 p.state { span.chip.open #state { "connecting" } " " span #left {} }
-                progress #progress max="1" value="0" aria-label="trials done" hidden {}
+                progress #progress max="1" value="0" aria-label="completed trials" hidden {}
                 p.stop { form method="post" action="/stop" #stop hidden { button { "stop this run" } } }
                 div #started hidden {}
-                noscript { p.warn { "This page is drawn by a script. Without it: " a href="/metrics" { "numbers" } " and " a href="/runs" { "stored runs" } "." } }
+                noscript { p.warn { "This page needs JavaScript. Without it, see " a href="/metrics" { "numbers" } " and " a href="/runs" { "stored runs" } "." } }
                 div #content hidden {
                     section { h2 { "Set-up" } div.wide #topology tabindex="0" role="region" aria-label="set-up" {} }
                     section { h2 { "Trial" } p #trial {} }
                     div.columns {
                     div {
                         section {
-                            h2 { "Rates by port" small { " frames per second, over the last half minute" } }
+                            h2 { "Rates by port" small { " frames per second, last half minute" } }
                             div #ports {}
                         }
                         section #latency hidden {
-                            h2 { "Latency so far" small { " at this point, each target" } }
+                            h2 { "Latency so far" small { " at this point, for each target" } }
                             div #latencies {}
                         }
                     }
                     section #searching hidden {
-                        h2 { "Search" small { " what met and missed the goal, step by step" } }
+                        h2 { "Search" small { " values that met and missed the goal, by step" } }
                         div #searches {}
                     }
                 }
                 section #warned hidden { h2 { "Warnings" } ul #warnings {} }
-                    section { h2 { "Log" small { " the latest first" } } div.log tabindex="0" role="region" aria-label="log" { ol #log {} } }
+                    section { h2 { "Log" small { " latest first" } } div.log tabindex="0" role="region" aria-label="log" { ol #log {} } }
                 }
             }
             p.visuallyhidden #heard aria-live="polite" {}

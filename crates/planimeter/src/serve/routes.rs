@@ -1,7 +1,8 @@
 //! HTTP routes of the server: pages, events, files and metrics.
 //!
 //! Every request passes authentication first. Invariants:
-//! - Each response is restricted to this browser and this page (no store, no frames, no script but the server's own).
+//! - Each response is restricted to this browser and this page (no store, no frames, no script but
+//!   the server's own).
 //! - Work that needs the disk runs outside the event loop, with a limit on concurrent requests.
 //! - A request that cannot be served gets a one-line response.
 
@@ -39,8 +40,8 @@ const ALIVE: Duration = Duration::from_secs(5);
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Content security policy of files in runs: a report's own script runs in a sandbox without an origin and without
-/// network access.
+/// Content security policy of files in runs: a report's own script runs in a sandbox without an
+/// origin and without network access.
 const POLICY_FILE: &str = "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; \
                            script-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'; \
                            frame-ancestors 'none'";
@@ -74,7 +75,7 @@ fn line(status: StatusCode, text: &str) -> Response {
 }
 
 async fn nothing() -> Response {
-    line(StatusCode::NOT_FOUND, "there is nothing here")
+    line(StatusCode::NOT_FOUND, "not found")
 }
 
 /// Authenticates a request and adds the security headers to every response.
@@ -97,21 +98,22 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
         }
         Verdict::Unknown => line(
             StatusCode::UNAUTHORIZED,
-            "the token is missing or wrong: open the address that planimeter serve printed",
+            "missing or invalid token (hint: open the address that 'planimeter serve' printed)",
         ),
         Verdict::OtherHost => line(
             StatusCode::MISDIRECTED_REQUEST,
-            "the Host is not this server (hint: request it by its address or as localhost, or add the name with \
-             --server-name)",
+            "invalid Host header (hint: use the server's address or localhost, or add the name \
+             with --server-name)",
         ),
         Verdict::OtherPage => {
-            line(StatusCode::FORBIDDEN, "only pages of this server may change anything")
+            line(StatusCode::FORBIDDEN, "only pages of this server may send changes")
         }
     };
     let headers = answer.headers_mut();
     let fixed = [
         (header::CACHE_CONTROL, "no-store"),
-        // With no referrer policy at all, browsers would not state either that a form comes from this server.
+        // With no referrer policy at all, browsers would not state either that a form comes from
+        // this server.
         (header::REFERRER_POLICY, "same-origin"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
@@ -125,14 +127,16 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
 }
 
 async fn answered(request: Request, next: Next) -> Response {
-    let late = || line(StatusCode::SERVICE_UNAVAILABLE, "it took too long: ask for less, or later");
+    let late = || {
+        line(StatusCode::SERVICE_UNAVAILABLE, "timeout (hint: request less, or try again later)")
+    };
     listen::in_time(next.run(request)).await.unwrap_or_else(late)
 }
 
 /// Returns the cookie that replaces the token in the address of later requests.
 ///
-/// The first visit sets the cookie with a page instead of a redirect: a `SameSite=Strict` cookie is not sent along a
-/// redirect that another site started.
+/// The first visit sets the cookie with a page instead of a redirect: a `SameSite=Strict` cookie is
+/// not sent along a redirect that another site started.
 fn cookie(shared: &Shared) -> String {
     let (name, token) = (door::cookie_name(shared.port), shared.token.text());
     format!("{name}={token}; HttpOnly; SameSite=Strict; Path=/")
@@ -140,7 +144,7 @@ fn cookie(shared: &Shared) -> String {
 
 fn first_visit(shared: &Shared) -> Response {
     let page = "<!DOCTYPE html><html lang=\"en\"><meta http-equiv=\"refresh\" content=\"0;url=/\"><title>planimeter</title>\
-                <a href=\"/\">go on</a>";
+                <a href=\"/\">continue</a>";
     ([(header::SET_COOKIE, cookie(shared))], Html(page)).into_response()
 }
 
@@ -163,7 +167,10 @@ async fn style() -> Response {
 /// Streams a run's state: the newest one whenever the client is ready, without a queue.
 async fn events(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
     let Ok(place) = Arc::clone(&shared.listeners).try_acquire_owned() else {
-        return line(StatusCode::SERVICE_UNAVAILABLE, "too many browsers follow runs: close one");
+        return line(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many clients follow runs (hint: close one)",
+        );
     };
     let run = asked(&pairs, "run").map(str::to_string);
     let watcher = shared.watching.watch();
@@ -178,7 +185,7 @@ struct Follower {
     watcher: Watcher,
     run: Option<String>,
     /// Permit for one of the clients that may follow; released on drop.
-    #[expect(dead_code, reason = "given back when it is dropped")]
+    #[expect(dead_code, reason = "released on drop")]
     place: OwnedSemaphorePermit,
     told: Option<String>,
 }
@@ -189,7 +196,7 @@ impl Follower {
             loop {
                 if follower.told.is_some() {
                     tokio::time::sleep(EVENT).await;
-                    // A run started here is reported before it writes events of its own.
+                    // A run started here is reported before it writes events.
                     let _ = tokio::time::timeout(ALIVE, follower.watcher.views.changed()).await;
                 }
                 let views = follower.watcher.views.borrow_and_update().clone();
@@ -228,7 +235,7 @@ fn told(shared: &Shared, views: &[View], run: Option<&str>) -> String {
 async fn drawn(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
     match watching::of(&shared.watching.views(), asked(&pairs, "run")) {
         Some(view) => Html(topology::svg(&view.picture).into_string()).into_response(),
-        None => line(StatusCode::NOT_FOUND, "this run tells nothing now"),
+        None => line(StatusCode::NOT_FOUND, "no live data of this run"),
     }
 }
 
@@ -242,7 +249,7 @@ async fn beside<T: Send + 'static>(
     shared: &Arc<Shared>,
     work: impl FnOnce(&Shared) -> T + Send + 'static,
 ) -> Result<T, Response> {
-    let failed = |_| line(StatusCode::INTERNAL_SERVER_ERROR, "it could not be done");
+    let failed = |_| line(StatusCode::INTERNAL_SERVER_ERROR, "internal error");
     let place = Arc::clone(&shared.busy).acquire_owned().await.map_err(|_| nothing_more())?;
     let own = Arc::clone(shared);
     let done = tokio::task::spawn_blocking(move || {
@@ -254,7 +261,7 @@ async fn beside<T: Send + 'static>(
 }
 
 fn nothing_more() -> Response {
-    line(StatusCode::SERVICE_UNAVAILABLE, "the server is ending")
+    line(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping")
 }
 
 /// Returns a page, or the page with the error.
@@ -262,7 +269,7 @@ fn shown(found: Result<Result<maud::Markup, String>, Response>) -> Response {
     match found {
         Ok(Ok(markup)) => Html(markup.into_string()).into_response(),
         Ok(Err(why)) => {
-            let page = page::wrong("That cannot be shown", &why).into_string();
+            let page = page::wrong("Cannot show this page", &why).into_string();
             (StatusCode::BAD_REQUEST, Html(page)).into_response()
         }
         Err(response) => response,
@@ -299,7 +306,7 @@ async fn file(
         }
         Ok(None) => line(
             StatusCode::NOT_FOUND,
-            "there is no such file of a run; a report is made by: planimeter report RUN",
+            "no such file of a run (hint: run 'planimeter report RUN' to build the report)",
         ),
         Err(response) => response,
     }
@@ -357,6 +364,6 @@ fn formed(status: StatusCode, filled: &Filled, said: &Said) -> Response {
 async fn stop(State(shared): State<Arc<Shared>>) -> Response {
     match shared.starter.stop() {
         true => Redirect::to("/").into_response(),
-        false => line(StatusCode::CONFLICT, "no run that was begun here is under way"),
+        false => line(StatusCode::CONFLICT, "no run that was started here is active"),
     }
 }

@@ -1,9 +1,11 @@
-//! Starts runs: the same program, in a process of its own, with a command line that the page shows.
+//! Starts runs: the same program, in a separate process, with a command line that the page shows.
 //!
-//! The program itself checks the command line (`--dry-run`), so that there is only one parser. Invariants:
-//! - One run is active at a time.
+//! The program itself checks the command line (`--dry-run`), so that there is only one parser.
+//! Invariants:
+//! - At most one run is active.
 //! - The process outlives the server, and ends cleanly on SIGINT.
-//! - The signal is sent only before the process is reaped, so that its process id cannot belong to another process.
+//! - The signal is sent only before the process is reaped, so that its process id cannot belong to
+//!   another process.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -19,7 +21,7 @@ use serde::Serialize;
 
 use crate::cli::team::STORE_VARIABLE;
 
-/// Limit of kept output lines of a run.
+/// Limit of stored output lines of a run.
 const LINES_MAX: usize = 20;
 
 /// Length limit of a line, in characters.
@@ -184,7 +186,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps the last output lines, and reads all output so that the process never blocks on a full pipe.
+/// Keeps the last output lines, and reads all output so that the process never blocks on a full
+/// pipe.
 fn listen(mut pipe: impl Read, current: &Mutex<Option<Begun>>, process: u32) {
     let (mut bytes, mut line) = ([0; 4096], Vec::new());
     while let Ok(count) = pipe.read(&mut bytes) {
@@ -234,9 +237,9 @@ fn wait(current: &Mutex<Option<Begun>>, process: u32) {
 
 fn told(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
-        (Some(130), _) => "interrupted: what was measured is kept".into(),
+        (Some(130), _) => "interrupted: partial results are kept".into(),
         (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, Some(signal)) => format!("stopped by signal {signal}"),
         (None, None) => "ended".into(),
     }
 }
@@ -247,11 +250,12 @@ impl std::fmt::Display for Refused {
             Refused::Busy(process) => {
                 write!(
                     f,
-                    "a run that was begun here is under way (process {process}): stop it or wait for it"
+                    "a run that was started here is active, process {process} (hint: stop it, or \
+                     wait for its end)"
                 )
             }
             Refused::Wrong(line) => write!(f, "{line}"),
-            Refused::Failed(error) => write!(f, "the program cannot be started: {error}"),
+            Refused::Failed(error) => write!(f, "cannot start the program: {error}"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Stored runs: listed by the index, opened and compared.
 //!
-//! Invariants: an unreadable run is listed with the reason and hides no other run. Lists have limits, and pages state
-//! how much is beyond them.
+//! Invariants: an unreadable run is listed with the reason and hides no other run. Lists have
+//! limits, and pages state how much is beyond them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ const ROWS_MAX: usize = 500;
 /// Limit of runs in one comparison.
 pub(super) const COMPARED_MAX: usize = 12;
 
-/// Limit of shown cells in a comparison.
+/// Limit of displayed cells in a comparison.
 const CELLS_MAX: usize = 400;
 
 /// Filters of the list: key, label, and the values if there are only a few.
@@ -32,7 +32,7 @@ const FILTERS: [(&str, &str, &[&str]); 9] = [
     ("experiment", "experiment", &[]),
     ("target", "target", &[]),
     ("link", "link", &[]),
-    ("metric", "metric (and its trend)", &[]),
+    ("metric", "metric (with trend)", &[]),
     ("effort", "effort", &["quick", "standard", "full"]),
     ("since", "since", &[]),
     ("until", "until", &[]),
@@ -80,11 +80,11 @@ pub(super) fn runs(shared: &Shared, asked: &[(String, String)]) -> Result<Markup
             @if let Some(line) = &trouble { p.warn { (line) } }
             (filters(&given))
             @if let Some((metric, rows)) = &trend { (trend::trends(metric, rows, &here)) }
-            @if rows.is_empty() { p { "No run is so." } } @else { (list(&rows, &here)) }
+            @if rows.is_empty() { p { "No matching runs." } } @else { (list(&rows, &here)) }
             @if let Some(line) = &refreshed.remark { p.soft { (line) } }
             @if !refreshed.unreadable.is_empty() {
                 section #unreadable {
-                    h2 { "Runs that cannot be read" }
+                    h2 { "Unreadable runs" }
                     ul { @for (name, why) in refreshed.unreadable.iter().take(ROWS_MAX) { li { strong { (name) } ": " (why) } } }
                 }
             }
@@ -118,7 +118,8 @@ fn filters<'a>(given: &impl Fn(&str) -> Option<&'a (String, String)>) -> Markup 
 /// Folders of local runs by the id that a team store gives them.
 pub(super) type Here = BTreeMap<String, String>;
 
-/// Returns a run's name on this server: a remote run goes by its id, because a local folder may have the same name.
+/// Returns a run's name on this server: a remote run is addressed by its id, because a local folder
+/// may have the same name.
 pub(super) fn name(id: Option<&String>, folder: &str, here: &Here) -> String {
     match id {
         Some(id) => here.get(id).unwrap_or(id).clone(),
@@ -157,8 +158,8 @@ fn list(rows: &[RunRow], here: &Here) -> Markup {
                     }
                 }
             }
-            @if rows.len() > ROWS_MAX { p.soft { "and " (rows.len() - ROWS_MAX) " earlier ones: filter them" } }
-            p { button.main { "compare those that are marked" } " " span.hint { "the earliest is what the others are compared with" } }
+            @if rows.len() > ROWS_MAX { p.soft { "and " (rows.len() - ROWS_MAX) " earlier runs (use the filter)" } }
+            p { button.main { "compare selected runs" } " " span.hint { "the earliest run is the base" } }
         }
     }
 }
@@ -178,7 +179,7 @@ pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, Strin
     // Targets of runs are compared in the given order, whole runs with the earliest one.
     let mut is_as_named = false;
     if !(2..=COMPARED_MAX).contains(&names.len()) {
-        return Err(format!("mark 2 to {COMPARED_MAX} runs: {} are marked", names.len()));
+        return Err(format!("select 2 to {COMPARED_MAX} runs: {} are selected", names.len()));
     }
     let mut read = Vec::new();
     for name in names {
@@ -189,14 +190,17 @@ pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, Strin
                 let brought = elsewhere.brought(run).map_err(|why| format!("{name}: {why}"))?;
                 (brought.0.join(brought.1), Some(target).filter(|target| !target.is_empty()))
             }
-            (None, None) => return Err(format!("{name}: there is no such run")),
+            (None, None) => return Err(format!("{name}: no such run")),
         };
         let record = record_of(&path).map_err(|why| format!("{name}: {why}"))?;
         if let Some(target) = target
             && record.target(target).is_none()
         {
             let known: Vec<&str> = record.targets.iter().map(|it| it.name.as_str()).collect();
-            return Err(format!("{name}: the run has no such target; it has {}", known.join(", ")));
+            return Err(format!(
+                "{name}: no such target in the run (hint: use one of {})",
+                known.join(", ")
+            ));
         }
         is_as_named |= target.is_some();
         read.push((name.as_str(), target, record));
@@ -218,7 +222,7 @@ pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, Strin
         Place::Runs,
         "comparison",
         &html! {
-            h1 { "Compared with " (base_name) }
+            h1 { "Comparison with " (base_name) }
             p.sub { code { (base_record.command_line) } }
             @for (name, found) in &against {
                 section.compared {
@@ -234,7 +238,8 @@ pub(super) fn compare(shared: &Shared, names: &[String]) -> Result<Markup, Strin
     ))
 }
 
-/// Returns the run that a name selects, and its target: `RUN` or `RUN:TARGET`, as `planimeter compare` takes them.
+/// Returns the run that a name selects, and its target: `RUN` or `RUN:TARGET`, as `planimeter
+/// compare` takes them.
 fn named<'a>(folder: &Path, name: &'a str) -> Option<(PathBuf, Option<&'a str>)> {
     if let Some(run) = files::run(folder, name) {
         return Some((run, None));
@@ -281,7 +286,7 @@ fn contrasted(found: &Contrast) -> Markup {
         p.soft { (words::method(found)) }
         @if !found.remarks.is_empty() { ul { @for remark in &found.remarks { li { (remark) } } } }
         div.wide tabindex="0" role="group" aria-label="results of both" { table {
-            thead { tr { th { "what" } th { "where" } th { "verdict" } th.n { "base" } th.n { "new" } th { "change (95 %)" } th { "doubts" } } }
+            thead { tr { th { "metric" } th { "place" } th { "verdict" } th.n { "base" } th.n { "new" } th { "change (95 %)" } th { "warnings" } } }
             tbody {
                 @for cell in found.cells.iter().take(CELLS_MAX) {
                     @let [base, new] = words::values(cell);
@@ -296,11 +301,11 @@ fn contrasted(found: &Contrast) -> Markup {
                 }
             }
         } }
-        @if found.cells.len() > CELLS_MAX { p.soft { "and " (found.cells.len() - CELLS_MAX) " more: planimeter compare tells all" } }
+        @if found.cells.len() > CELLS_MAX { p.soft { "and " (found.cells.len() - CELLS_MAX) " more (see planimeter compare)" } }
         @for (side, names) in [("base", &found.only_base), ("new run", &found.only_new)] {
             @if !names.is_empty() { p.soft { "Only the " (side) " has " (names.iter().take(CELLS_MAX).cloned().collect::<Vec<_>>().join("; ")) "." } }
         }
-        p.soft { "The same: " code { "planimeter compare " (found.base.name) " " (found.new.name) } ", in the folder of runs." }
+        p.soft { "Command line: " code { "planimeter compare " (found.base.name) " " (found.new.name) } ", in the folder of runs." }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Diagram of the tester and its targets; a script writes the rates of the ports into it.
 //!
-//! Each target has a row, with one wire for sent frames and one for received frames. The switches of a network are in
-//! sequence.
+//! Each target has a row, with one wire for sent frames and one for received frames. The switches
+//! of a network are in sequence.
 
 use maud::{Markup, html};
 
@@ -54,7 +54,7 @@ pub(super) fn svg(picture: &Picture) -> Markup {
 /// Describes the diagram as text.
 fn words(targets: &[Standing]) -> String {
     let one = |it: &Standing| format!("{}, {}, over {}", it.name, it.is, it.link);
-    format!("tester joined to: {}", targets.iter().map(one).collect::<Vec<_>>().join("; "))
+    format!("tester connected to: {}", targets.iter().map(one).collect::<Vec<_>>().join("; "))
 }
 
 fn short(text: &str) -> String {

@@ -1,7 +1,8 @@
 //! Trends of stored runs: how a metric changed over time, in pictures and lists.
 //!
-//! Invariants: values of other links, parameters, efforts, kinds of hosts or version families are never in one picture; runs lie
-//! along the axis where their time is; what is beyond a limit is mentioned.
+//! Invariants: values of other links, parameters, efforts, kinds of hosts or version families are
+//! never in one picture; runs lie along the axis where their time is; what is beyond a limit is
+//! mentioned.
 
 use maud::{Markup, html};
 use results::change::{self, Change};
@@ -16,7 +17,7 @@ use super::stored::{Here, address, name};
 const CURVES_MAX: usize = 60;
 const VALUES_MAX: usize = 400;
 
-/// How a metric went: a picture and a list for each series.
+/// Renders the trend of a metric: a picture and a list for each series.
 pub(super) fn trends(named: &str, rows: &[TrendRow], here: &Here) -> Markup {
     let metric: Option<Metric> = serde_json::from_value(named.into()).ok();
     // One value has not gone anywhere yet.
@@ -25,22 +26,25 @@ pub(super) fn trends(named: &str, rows: &[TrendRow], here: &Here) -> Markup {
     let common = rows.first().map(|row| &row.conditions);
     html! {
         section #trend {
-            h2 { "How " @match metric { Some(metric) => (number::title(metric)), None => (named) } " went" }
-            @if rows.is_empty() { p { "No value of it is stored." } }
+            h2 { "Trend of " @match metric { Some(metric) => (number::title(metric)), None => (named) } }
+            @if rows.is_empty() { p { "No stored values." } }
             @if !curves.is_empty() {
-                p.soft { "A series has one experiment, target and version family, link, effort, kind of host and set of parameters. \
-                    A dashed line marks a change: Pettitt's test, from " (change::VALUES_MIN) " runs on, with at most "
+                p.soft { "A series has one experiment, target, version family, link, effort, kind \
+                          of host and set of parameters. A dashed line marks a change, by \
+                          Pettitt's test from " (change::VALUES_MIN) " runs, with at most "
                     (change::FALSE_ALARM_PERCENT) " % false alarms in a series without a change. \
-                    Values that are unreliable or only bounds have an empty mark and are not used for that." }
+                                                   The test does not use values that are \
+                                                   unreliable or only bounds (empty marks)." }
             }
             @for curve in curves.iter().take(CURVES_MAX) {
                 h3 { (curve[0].experiment) ", " (curve[0].target) " at " (curve[0].point) }
                 p.soft { (curve[0].conditions.words(common)) }
                 (drawn(metric, &curve[curve.len().saturating_sub(VALUES_MAX)..], here))
             }
-            @if curves.len() > CURVES_MAX { p.soft { "and " (curves.len() - CURVES_MAX) " more: filter them" } }
+            @if curves.len() > CURVES_MAX { p.soft { "and " (curves.len() - CURVES_MAX) " more (use the filter)" } }
             @if !single.is_empty() {
-                p.soft { "Of " (single.len()) " series there is one value, which the report of its run has." }
+                p.soft { (single.len()) " further series have one value each, see the \
+                                               reports of their runs." }
             }
         }
     }
@@ -91,7 +95,7 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
     let told = |change: &Change| {
         format!("change of {} at {}", words::change(change.ratio), rows[change.at].created)
     };
-    // A change lies between the last run before it and the first after it.
+    // A change is between the last run before it and the first after it.
     let between = |change: &Change| f64::midpoint(x(change.at - 1), x(change.at));
     let label = format!("{} values over time, listed below", rows.len());
     html! {
@@ -122,13 +126,13 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
         } }
         @for change in &changes { p.short { (told(change)) } }
         details {
-            summary { "as a list, with the runs" }
+            summary { "list with runs" }
             ul { @for row in rows.iter().rev() { li { a href={ "/runs/" (address(&name(row.id.as_ref(), &row.folder, here))) "/report.html" } { (value(row)) } } } }
         }
     }
 }
 
-/// Where runs lie along an axis of time.
+/// Positions of runs on a time axis.
 struct TimeAxis {
     /// When each run began, in seconds since 1970; its number where a record does not say.
     moments: Vec<f64>,
@@ -147,7 +151,7 @@ impl TimeAxis {
         (first, self.moments.last().copied().unwrap_or(0.0).max(first + 1.0))
     }
 
-    /// How far along the axis a run lies, from 0 to 1.
+    /// Returns the position of a run on the axis, from 0 to 1.
     fn share(&self, at: usize) -> f64 {
         let (first, last) = self.ends();
         ((self.moments[at] - first) / (last - first)).clamp(0.0, 1.0)
@@ -264,7 +268,7 @@ mod tests {
         let page_of_unused = trends("throughput_pps", &unused, &Here::new()).into_string();
         assert!(!page_of_unused.contains("change of"), "{page_of_unused}");
         assert!(page_of_unused.contains("not used: a value is a bound"), "{page_of_unused}");
-        // Another link is another series, in its own figure.
+        // Another link is another series, in a separate picture.
         let mut others: Vec<TrendRow> = rows.clone();
         others.iter_mut().for_each(|row| row.conditions.link = "memif".into());
         let both = trends("throughput_pps", &[rows, others].concat(), &Here::new()).into_string();

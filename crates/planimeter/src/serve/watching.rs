@@ -1,7 +1,8 @@
-//! Follows active runs: a thread reads their events, and keeps the newest state of all runs for clients.
+//! Follows active runs: a thread reads their events, and keeps the newest state of all runs for
+//! clients.
 //!
-//! Invariant: the state is replaced as a whole. A slow browser gets the newest state with its next request and never
-//! blocks the thread.
+//! Invariant: the state is replaced as a whole. A slow browser gets the newest state with its next
+//! request and never blocks the thread.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -252,7 +253,8 @@ pub(super) fn of<'a>(views: &'a [View], run: Option<&str>) -> Option<&'a View> {
     }
 }
 
-/// Returns folders of runs that write events: those in a folder, and those of its campaigns by both names.
+/// Returns folders of runs that write events: those in a folder, and those of its campaigns by both
+/// names.
 fn telling(folder: &Path) -> Vec<String> {
     let below = |folder: &Path| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().take(FOLDERS_MAX).flatten();

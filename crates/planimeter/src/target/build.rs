@@ -1,10 +1,11 @@
-//! Targets from another build of this program, with their names on the command line, kept for the process's lifetime.
+//! Targets from another build of this program, with their names on the command line, which live as
+//! long as the process.
 //!
-//! A name is `TARGET@PROGRAM`, such as `ours@./before/planimeter`: the switch, bridge, router or tagger of the
-//! program at that path. `ovs@PREFIX` is the Open vSwitch installed below this folder, such as a fork configured with
-//! `--prefix=/opt/ovs`. The tester always comes from this program, so that one and the same tester measures both
-//! builds. Invariant: equal texts give equal [`BuildTarget`]s, so that a target's kind stays a small value that is
-//! copied.
+//! A name is `TARGET@PROGRAM`, such as `ours@./before/planimeter`: the switch, bridge, router or
+//! tagger of the program at that path. `ovs@PREFIX` is the Open vSwitch installed below this
+//! folder, such as a fork configured with `--prefix=/opt/ovs`. The tester always comes from this
+//! program, so that one and the same tester measures both builds. Invariant: equal texts give equal
+//! [`BuildTarget`]s, so that a target's kind stays a small value that is copied.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ pub enum BuildError {
     NotOurs(String),
     /// The program cannot be run: the path, and why.
     NoProgram(String, String),
-    /// No Open vSwitch is installed below this folder: the folder, and what is missing.
+    /// No Open vSwitch is installed below this folder: the folder, and the missing file.
     NoPrefix(String, PathBuf),
     /// The limit of names is reached.
     TooMany,
@@ -91,7 +92,7 @@ impl BuildTarget {
             check_prefix(&found)
                 .map_err(|missing| BuildError::NoPrefix(program.into(), missing))?;
         } else if !found.is_file() {
-            return Err(refused("it is no file".into()));
+            return Err(refused("not a file".into()));
         }
         let place = kept.len() as u16;
         kept.push(Box::leak(Box::new(Kept {
@@ -99,14 +100,14 @@ impl BuildTarget {
             kind,
             program: found,
             site: format!("build{place}").leak(),
-            about: format!("{}, as {program} has it", kind.about()).leak(),
+            about: format!("{}, from {program}", kind.about()).leak(),
         })));
         Ok(BuildTarget(place))
     }
 
     fn kept(self) -> &'static Kept {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(usize::from(self.0)).expect("a target is made only by being kept")
+        kept.get(usize::from(self.0)).expect("targets are created by registration")
     }
 
     /// Returns the name on the command line.
@@ -140,21 +141,24 @@ impl fmt::Display for BuildError {
         match self {
             BuildError::NotOurs(kind) => {
                 let known = KINDS.map(TargetKind::name).join(", ");
-                write!(f, "{kind:?} cannot be of another build, which can be: {known}")
+                write!(f, "{kind:?} does not support other builds (hint: use one of {known})")
             }
             BuildError::NoPrefix(prefix, missing) => write!(
                 f,
-                "{prefix} is no prefix of Open vSwitch: {} is missing (hint: install it with `./configure --prefix={prefix} && \
-                 make install`)",
+                "{prefix} is not a prefix of Open vSwitch: {} is missing (hint: run './configure \
+                 --prefix={prefix} && make install')",
                 missing.display()
             ),
             BuildError::NoProgram(program, why) => {
                 write!(
                     f,
-                    "{program}: {why}; name a planimeter to be run, such as ours@./before/planimeter"
+                    "cannot use the program {program}: {why} (hint: name a planimeter program, \
+                     such as ours@./before/planimeter)"
                 )
             }
-            BuildError::TooMany => write!(f, "more than {TARGETS_MAX} targets of other builds"),
+            BuildError::TooMany => {
+                write!(f, "too many targets of other builds: at most {TARGETS_MAX} are supported")
+            }
         }
     }
 }
@@ -183,8 +187,8 @@ mod tests {
             "{}",
             error_for("ours@/no/where")
         );
-        assert!(error_for("ours@/").contains("no file"));
-        assert!(error_for("testpmd@/bin/true").contains("\"testpmd\" cannot be"));
+        assert!(error_for("ours@/").contains("not a file"));
+        assert!(error_for("testpmd@/bin/true").contains("\"testpmd\" does not support"));
         let no_prefix = error_for("ovs@/sys");
         assert!(no_prefix.contains("/sys/sbin/ovs-vswitchd is missing"), "{no_prefix}");
     }

@@ -1,10 +1,12 @@
-//! User devices, with their names on the command line, kept for the process's lifetime.
+//! User devices, with their names on the command line, which live as long as the process.
 //!
-//! `openflow:URL,ports=N@IF+N@IF` is a switch that the tester's controller programs, `device:ports=N@IF+N@IF` a
-//! bridge and `device:router,ports=N@IF+N@IF` a router; their configuration stays unchanged. `N@IF` means that the
-//! device's port N is cabled to this host's interface IF.
+//! `openflow:URL,ports=N@IF+N@IF` is a switch that the tester's controller programs,
+//! `device:ports=N@IF+N@IF` a bridge and `device:router,ports=N@IF+N@IF` a router; their
+//! configuration stays unchanged. `N@IF` means that the device's port N is cabled to this host's
+//! interface IF.
 //!
-//! Invariant: equal texts give equal [`Device`]s, so that a target's kind stays a small value that is copied.
+//! Invariant: equal texts give equal [`Device`]s, so that a target's kind stays a small value that
+//! is copied.
 
 /// Connections to a device's control channel.
 mod reach;
@@ -64,7 +66,8 @@ pub struct Said {
     pub ports: Vec<(u32, String)>,
     /// Its SNMP agent, in the syntax of `--set snmp`.
     pub snmp: Option<String>,
-    /// The MAC addresses of a router's ports, as far as they are given; `None` if it is not a router.
+    /// The MAC addresses of a router's ports, as far as they are given; `None` if it is not a
+    /// router.
     pub router: Option<Vec<Mac>>,
     /// Whether it is hardware or software, if the user declares it.
     pub implementation: Option<Implementation>,
@@ -116,7 +119,7 @@ impl Device {
 
     fn kept(self) -> &'static Kept {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(usize::from(self.place)).expect("a device is made only by being kept")
+        kept.get(usize::from(self.place)).expect("devices are created by registration")
     }
 
     /// Returns the name on the command line.
@@ -156,9 +159,9 @@ fn keep(text: &str, said: Said) -> Result<Device, DeviceError> {
     }
     let place = kept.len() as u16;
     let about = match &said.url {
-        Some(url) => format!("your OpenFlow switch by {url}"),
-        None if is_router => "your router".to_owned(),
-        None => "your bridge".to_owned(),
+        Some(url) => format!("external OpenFlow switch at {url}"),
+        None if is_router => "external router".to_owned(),
+        None => "external bridge".to_owned(),
     };
     let text: &'static str = text.to_owned().leak();
     kept.push(Box::leak(Box::new(Kept { text, about: about.leak(), said })));
@@ -256,40 +259,45 @@ impl fmt::Display for DeviceError {
         match self {
             DeviceError::BadAddress(why) => write!(
                 f,
-                "{why}: write openflow:tcp:IP:PORT,ports=1@eth1+2@eth2, or openflow:ptcp:6653:IP,ports=... for a \
-                 switch that connects to us"
+                "{why} (hint: use openflow:tcp:IP:PORT,ports=1@eth1+2@eth2, or \
+                 openflow:ptcp:6653:IP,ports=... for a switch that connects to this host)"
             ),
             DeviceError::NoPorts => f.write_str(
-                "which port of the device is cabled to which interface here is missing: add \
-                 ports=1@eth1+2@eth2",
+                "the ports of the device are missing (hint: add ports=1@eth1+2@eth2, each with the \
+                 interface it is cabled to)",
             ),
             DeviceError::BadPort(text) => write!(
                 f,
-                "ports={text}: write PORT@INTERFACE with + between, such as ports=1@eth1+2@eth2"
+                "ports={text}: invalid port (hint: use PORT@INTERFACE separated by +, such as \
+                 ports=1@eth1+2@eth2)"
             ),
             DeviceError::Ports(count) => write!(
                 f,
-                "ports=: {count} of them; a device is measured with 2 to {PORTS_MAX}, such as \
-                 ports=1@eth1+2@eth2"
+                "ports=: {count} given (hint: use 2 to {PORTS_MAX}, such as ports=1@eth1+2@eth2)"
             ),
             DeviceError::PortTwice(number) => {
-                write!(f, "ports=: port {number} is named twice; each port has one cable")
+                write!(f, "ports=: port {number} is given twice, but has one cable")
             }
             DeviceError::InterfaceTwice(name) => {
-                write!(f, "ports=: the interface {name} is named twice; each has one cable")
+                write!(f, "ports=: interface {name} is given twice, but has one cable")
             }
             DeviceError::Macs(count) => write!(
                 f,
-                "router=: write a hardware address for each of the {count} ports, with + between, or router alone, \
-                 and they are asked for"
+                "router=: invalid addresses (hint: use a MAC address for each of the {count} ports \
+                 separated by +, or router alone to resolve them)"
             ),
             DeviceError::BadOption(text) => write!(
                 f,
-                "{text:?} behind a device: known are ports=N@IF+N@IF, snmp=IP, kind=hardware, kind=software, for device: router or \
-                 router=MAC+MAC, and for openflow: over TLS private-key=FILE, certificate=FILE and ca-cert=FILE"
+                "unknown option {text:?} of a device (hint: use ports=N@IF+N@IF, snmp=IP, \
+                 kind=hardware or kind=software; for device: router or router=MAC+MAC; for \
+                 openflow: private-key=FILE, certificate=FILE and ca-cert=FILE)"
             ),
-            DeviceError::OptionTwice(key) => write!(f, "{key} is given twice behind a device"),
-            DeviceError::TooMany => write!(f, "at most {DEVICES_MAX} devices in one run"),
+            DeviceError::OptionTwice(key) => {
+                write!(f, "the option {key} of a device is given twice")
+            }
+            DeviceError::TooMany => {
+                write!(f, "too many devices: a run supports at most {DEVICES_MAX}")
+            }
         }
     }
 }
@@ -334,26 +342,26 @@ mod tests {
     #[test]
     fn invalid_names_are_reported_with_a_hint() {
         for (text, words) in [
-            ("openflow:", "write openflow:tcp:IP:PORT"),
+            ("openflow:", "use openflow:tcp:IP:PORT"),
             ("openflow:tcp:switch:6653,ports=1@a+2@b", "names are not looked up"),
             ("openflow:ptcp:6653", "add ports=1@eth1+2@eth2"),
-            ("device:", "behind a device"),
-            ("device:ports=", "write PORT@INTERFACE"),
-            ("device:ports=1@a", "1 of them"),
-            ("device:ports=1@a+1@b", "port 1 is named twice"),
-            ("device:ports=1@a+2@a", "interface a is named twice"),
+            ("device:", "of a device"),
+            ("device:ports=", "use PORT@INTERFACE"),
+            ("device:ports=1@a", "1 given"),
+            ("device:ports=1@a+1@b", "port 1 is given twice"),
+            ("device:ports=1@a+2@a", "interface a is given twice"),
             ("device:ports=0@a+2@b", "ports=0@a"),
             ("device:ports=4294967295@a+2@b", "ports=4294967295@a"),
-            ("device:ports=+1@a+2@b", "write PORT@INTERFACE"),
-            ("device:ports=1@a+2@an-interface-too-long", "write PORT@INTERFACE"),
-            ("device:ports=1@a+2@b,ports=1@a+2@b", "ports is given twice"),
-            ("device:ports=1@a+2@b,ca-cert=x", "behind a device"),
-            ("device:ports=1@a+2@b,snmp=", "behind a device"),
-            ("device:ports=1@a+2@b,kind=asic", "kind=hardware, kind=software"),
+            ("device:ports=+1@a+2@b", "use PORT@INTERFACE"),
+            ("device:ports=1@a+2@an-interface-too-long", "use PORT@INTERFACE"),
+            ("device:ports=1@a+2@b,ports=1@a+2@b", "ports of a device is given twice"),
+            ("device:ports=1@a+2@b,ca-cert=x", "of a device"),
+            ("device:ports=1@a+2@b,snmp=", "of a device"),
+            ("device:ports=1@a+2@b,kind=asic", "kind=hardware or kind=software"),
             ("device:router=02:0:0:0:0:1,ports=1@a+2@b", "each of the 2 ports"),
             ("device:router=01:0:0:0:0:1+2:0:0:0:0:1,ports=1@a+2@b", "router=01"),
-            ("openflow:tcp:192.0.2.7,router,ports=1@a+2@b", "behind a device"),
-            ("device:ports=1@a+2@b+3@c+4@d+5@e+6@f+7@g+8@h+9@i", "9 of them"),
+            ("openflow:tcp:192.0.2.7,router,ports=1@a+2@b", "of a device"),
+            ("device:ports=1@a+2@b+3@c+4@d+5@e+6@f+7@g+8@h+9@i", "9 given"),
         ] {
             let message = parse(text).unwrap_err().to_string();
             assert!(message.contains(words), "{text}: {message}");

@@ -1,7 +1,7 @@
 //! Host tasks at the ends of a site's links, in a thread that lives as long as one task.
 //!
-//! The measuring thread starts it. It stays on the tester's cores, as the tester's programs do; the target's cores
-//! are left to the target.
+//! The measuring thread starts it. It stays on the tester's cores, as the tester's programs do; the
+//! target's cores are left to the target.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -187,7 +187,7 @@ fn transferred(
         }
         if stop.load(Ordering::Relaxed) {
             // The partial output of a stopped program is not a result.
-            return Ok(Done::Failed("it was ended before its time".into()));
+            return Ok(Done::Failed("stopped before the end".into()));
         }
         clock::sleep_until(clock::now().saturating_add(LOOK));
     };
@@ -207,8 +207,8 @@ fn transferred(
     }))
 }
 
-/// A program at an interface that removes VLAN tags from received frames, since small kernels have no VLAN devices.
-/// It is detached on drop.
+/// A program at an interface that removes VLAN tags from received frames, since small kernels have
+/// no VLAN devices. It is detached on drop.
 struct Untagged(Option<Interface>);
 
 impl Untagged {
@@ -217,9 +217,8 @@ impl Untagged {
             return Ok(Untagged(None));
         }
         let refused = |error| LabError::System {
-            what: "load a program that takes tags off",
-            subject: "the kernel (it takes such programs from root, or CAP_BPF and CAP_NET_ADMIN)"
-                .into(),
+            what: "load an untagging program",
+            subject: "requires root, or CAP_BPF and CAP_NET_ADMIN".into(),
             error,
         };
         let program = Tagging::taking_off_here(vlans).map_err(refused)?;

@@ -1,8 +1,8 @@
 //! MAC addresses that a bridge learns from frames before a measurement.
 //!
-//! Each station sends frames into the port behind which the traffic will expect it. A frame may be lost, or not be
-//! learned from (Open vSwitch learns in the slow path and may fall behind). All frames are then sent again until the
-//! target reports all addresses.
+//! Each station sends frames into the port behind which the traffic will expect it. A frame may be
+//! lost, or not be learned from (Open vSwitch learns in the slow path and may fall behind). All
+//! frames are then sent again until the target reports all addresses.
 
 use instrument::rig::RigError;
 use instrument::stream::Rate;
@@ -46,8 +46,7 @@ pub fn teach(
     }
     let entries = setup.entries;
     Err(TargetError::CannotHold(format!(
-        "it learned {known} of {entries} addresses, however often it heard them; --set entries={known} \
-         may be as many as it holds"
+        "the bridge learned only {known} of {entries} addresses (hint: use --set entries={known})"
     )))
 }
 
@@ -55,7 +54,7 @@ pub fn teach(
 pub fn failed(error: RigError) -> Result<(), TargetError> {
     match error {
         RigError::Interrupted => Ok(()),
-        error => Err(TargetError::failed("letting it learn addresses", error)),
+        error => Err(TargetError::failed("cannot send frames for address learning", error)),
     }
 }
 

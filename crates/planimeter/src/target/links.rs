@@ -1,13 +1,13 @@
 //! Choice of the link for each target.
 //!
-//! Targets are best compared over one link. If no link supports all of them, most targets use the link that supports
-//! most, and each other target uses the most similar link. Invariant: a link that a user names for a target is that
-//! target's link, whatever the others have.
+//! Targets are best compared over one link. If no link supports all of them, most targets use the
+//! link that supports most, and each other target uses the most similar link. Invariant: a link
+//! that a user names for a target is that target's link, independent of other targets.
 
 use super::name::{Link, TargetKind};
 
-/// Links in order of preference where they support the same targets: cables before memory, and links that other
-/// programs use before those of DPDK only.
+/// Links in order of preference where they support the same targets: cables before memory, and
+/// links that other programs use before those of DPDK only.
 pub const PREFERRED: [Link; 5] = [Link::Veth, Link::VethXdp, Link::Memif, Link::Memory, Link::Nic];
 
 /// The link of every target of a run.
@@ -27,8 +27,8 @@ impl Links {
 
     /// Chooses the best links for these targets among those that this machine allows.
     ///
-    /// If none of these supports a target, it gets one that would, so that the error can name the missing
-    /// requirement.
+    /// If none of these supports a target, it gets one that would, so that the error can name the
+    /// missing requirement.
     pub fn chosen(kinds: &[TargetKind], own: &[(TargetKind, Link)], allowed: &[Link]) -> Links {
         let named =
             |kind: TargetKind| own.iter().find(|(it, _)| *it == kind).map(|(_, link)| *link);
@@ -71,7 +71,8 @@ impl Links {
     }
 }
 
-/// Returns the link most similar to `base` among those that support the target; allowed ones take precedence.
+/// Returns the link most similar to `base` among those that support the target; allowed ones take
+/// precedence.
 fn nearest(base: Link, kind: TargetKind, allowed: &[Link]) -> Option<Link> {
     let alike = match base {
         Link::Veth => [Link::VethXdp, Link::Memif, Link::Memory, Link::Nic],

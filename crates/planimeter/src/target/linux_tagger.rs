@@ -1,10 +1,10 @@
-//! VLAN tagging in the Linux kernel: tc-BPF programs at the ingress of two interfaces, generated from the setup's
-//! rules.
+//! VLAN tagging in the Linux kernel: tc-BPF programs at the ingress of two interfaces, generated
+//! from the setup's rules.
 //!
-//! A VLAN device adds the same tag to every frame, and small kernels lack such devices; tagging by conditions needs a
-//! classifier. The same two programs therefore work on every kernel: `ports` writes and loads them, the lab attaches
-//! them. Invariant: programs are attached to interfaces of the target's namespace and are removed with it; a stopped
-//! target leaves no program behind.
+//! A VLAN device adds the same tag to every frame, and small kernels lack such devices; tagging by
+//! conditions needs a classifier. The same two programs therefore work on every kernel: `ports`
+//! writes and loads them, the lab attaches them. Invariant: programs are attached to interfaces of
+//! the target's namespace and are removed with it; a stopped target leaves no program behind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -38,9 +38,8 @@ impl LinuxTagger {
         vlans.sort_unstable();
         vlans.dedup();
         let refused = |error| LabError::System {
-            what: "load a program that tags",
-            subject: "the kernel (it takes such programs from root, or CAP_BPF and CAP_NET_ADMIN)"
-                .into(),
+            what: "load a tagging program",
+            subject: "requires root, or CAP_BPF and CAP_NET_ADMIN".into(),
             error,
         };
         let programs = [
@@ -75,7 +74,7 @@ impl Peer for LinuxTagger {
     fn install(&mut self, site: &Site, plan: &Plan) -> Result<(), LabError> {
         let others = Plan { tags: plan.tags.clone(), ..Plan::default() };
         if *plan != others {
-            let what = "a plan with more than tags";
+            let what = "entries other than tagging rules";
             return Err(LabError::Argument { what, value: KIND.into() });
         }
         self.put(site, &plan.tags)

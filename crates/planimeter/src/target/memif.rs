@@ -1,9 +1,9 @@
 //! Targets in processes of their own, connected to the tester by shared memory (memif).
 //!
-//! The tester provides the memory of every port, and the target listens. Without a target, the tester's two ports are
-//! the ends of one wire. A frame that finds a full ring is lost on the link, as on a cable. Polling data planes never
-//! leave their core, so inactive targets are stopped and only the measured one runs. Flow caches are filled before
-//! each trial (`warming`).
+//! The tester provides the memory of every port, and the target listens. Without a target, the
+//! tester's two ports are the ends of one wire. A frame that finds a full ring is lost on the link,
+//! as on a cable. Polling data planes never leave their core, so inactive targets are stopped and
+//! only the measured one runs. Flow caches are filled before each trial (`warming`).
 
 /// Decides when caches are filled.
 pub mod warming;
@@ -55,12 +55,12 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Busy-poll time of our switch after the last frame, in microseconds; it spans a trial's pauses.
 const SPIN_US: &str = "1000000";
 
-/// Interval at which the tester checks progress while caches are filled; in between, the process that fills them has
-/// the core.
+/// Interval at which the tester checks progress while caches are filled; in between, the process
+/// that fills them has the core.
 pub(super) const EASE: Nanos = Nanos::from_millis(1);
 
-/// Counter of upcalls that failed. Either the frame was dropped, or it was forwarded and the datapath had no room for
-/// its flow. The drop counters distinguish the two cases.
+/// Counter of upcalls that failed. Either the frame was dropped, or it was forwarded and the
+/// datapath had no room for its flow. The drop counters distinguish the two cases.
 const FAILED_UPCALLS: &str = "datapath.miss_with_failed_upcall";
 
 /// Delay of those drop counters, which threads publish once a second.
@@ -196,7 +196,7 @@ impl MemifBench {
             TargetKind::Direct => Box::new(Direct::default()),
             kind if kind.is_dpdk() => Box::new(OvsDpdk::new(Ports::Memif, tuning(kind))),
             other => {
-                let what = format!("{} cannot be joined by memif", other.name());
+                let what = format!("{} does not support link memif", other.name());
                 return Err(TargetError::CannotHold(what));
             }
         })
@@ -259,7 +259,7 @@ fn ports_of(kind: TargetKind, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetE
         let socket = site.socket(number);
         let spec = format!("memif:{},role={role},rx={rings},tx=1", socket.display());
         let port = ports::open::open(&spec, &Options::monitor())
-            .map_err(|error| TargetError::failed("opening the tester's ports", error))?;
+            .map_err(|error| TargetError::failed("cannot open the tester's ports", error))?;
         Ok(Box::new(TailDrop::new(port)) as Box<dyn Port>)
     };
     ends.into_iter().map(open).collect()
@@ -272,12 +272,12 @@ fn connect(ports: &mut [Box<dyn Port>], peer: &mut dyn Peer) -> Result<(), Targe
     while !ports.iter().all(|port| port.has_link()) {
         for port in ports.iter_mut() {
             port.receive(&mut nothing, clock::now())
-                .map_err(|error| TargetError::failed("joining the tester's ports", error))?;
+                .map_err(|error| TargetError::failed("cannot connect the tester's ports", error))?;
         }
         peer.check().map_err(lab_error)?;
         if clock::now() >= deadline {
             let why = format!("no link after {} s", PATIENCE.as_secs());
-            return Err(TargetError::failed("joining the tester's ports", why));
+            return Err(TargetError::failed("cannot connect the tester's ports", why));
         }
         clock::sleep_until(clock::now().saturating_add(EASE));
     }
@@ -404,7 +404,8 @@ impl WorksOn for MemifTarget {
 impl MemifTarget {
     /// Runs a trial in which the target is stopped, restarted and configured again.
     ///
-    /// The restart clears the last set-up. The tester's ends of the links reconnect until the target responds.
+    /// The restart clears the last set-up. The tester's ends of the links reconnect until the
+    /// target responds.
     fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
         let (setup, addresses) = (self.holds, self.addresses());
         let Self { kind, site, peer, access, rig, stop, .. } = self;
@@ -435,7 +436,8 @@ pub(super) fn tuning(kind: TargetKind) -> Tuning {
     }
 }
 
-/// Returns whether a target caches decisions, so that it behaves differently after the first packets of a flow.
+/// Returns whether a target caches decisions, so that it behaves differently after the first
+/// packets of a flow.
 pub(super) fn has_caches(kind: TargetKind) -> bool {
     kind.is_dpdk() && kind.technology() == Technology::OpenFlow
 }
@@ -455,7 +457,8 @@ pub(super) fn tour(setup: &Setup, addresses: &Addresses, trial: &Trial) -> Trial
     }
 }
 
-/// Fills the caches of a switch: repeats the pass until one is served wholly from the caches, or `patience` ends.
+/// Fills the caches of a switch: repeats the pass until one is served wholly from the caches, or
+/// `patience` ends.
 pub(super) fn fill_caches(
     rig: &mut LiveRig,
     peer: &mut dyn Peer,
@@ -471,7 +474,7 @@ pub(super) fn fill_caches(
             Ok(report) => report,
             // The next trial reports the interruption, too.
             Err(RigError::Interrupted) => return Ok(None),
-            Err(error) => return Err(TargetError::failed("filling caches", error)),
+            Err(error) => return Err(TargetError::failed("cannot fill caches", error)),
         };
         let after = peer.counters().map_err(lab_error)?;
         let pass = Pass::between(report.total.offered, &before, &after);
@@ -525,7 +528,8 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
                     }
                     _ => {}
                 }
-                // Open vSwitch has a hundred internal event counters, which are of no use to a reader.
+                // Open vSwitch has a hundred internal event counters, which are of no use to a
+                // reader.
                 if !name.starts_with("coverage.") {
                     snapshot.counters.insert(name, value);
                 }
@@ -535,8 +539,8 @@ pub(super) fn told(kind: TargetKind, counters: BTreeMap<String, u64>) -> Snapsho
     snapshot
 }
 
-/// Returns the work of the polling thread. The counters of Open vSwitch sum frames and cycles over all its threads,
-/// of which only one polls.
+/// Returns the work of the polling thread. The counters of Open vSwitch sum frames and cycles over
+/// all its threads, where only one of them polls.
 fn work(kind: TargetKind, counters: &BTreeMap<String, u64>) -> Option<Work> {
     let count = |name: &str| counters.get(name).copied();
     if kind.is_ours() {

@@ -1,9 +1,9 @@
-//! Targets in this process, connected to the tester by in-memory rings of frames, or without a link by replayed
-//! frames (`replay`).
+//! Targets in this process, connected to the tester by in-memory rings of frames, or without a link
+//! by replayed frames (`replay`).
 //!
-//! In real time, the target has its own thread and core during a trial. In virtual time, it alternates with the
-//! tester, on links that serialize frames at the nominal capacity. Between trials only the code that installs entries
-//! runs the target, so nothing is shared.
+//! In real time, the target has its own thread and core during a trial. In virtual time, it
+//! alternates with the tester, on links that serialize frames at the nominal capacity. Between
+//! trials only the code that installs entries runs the target, so nothing is shared.
 
 /// Networks of several switches.
 mod network;
@@ -138,8 +138,8 @@ impl MemoryBench {
         if self.link == Link::Replay {
             let say = |name: &str, words: &str| (name.to_string(), words.to_string());
             return vec![
-                say("wire", "in process: frames played from memory; no foreign target can be here"),
-                say("frames_returned", "counted by port, not looked at"),
+                say("wire", "in process: frames from memory, built-in targets only"),
+                say("frames_returned", "counted by port, not checked"),
                 ("frames_played_varied".into(), VARIED_FRAMES.to_string()),
                 ("frames_played_same".into(), SAME_FRAMES.to_string()),
                 target,
@@ -236,7 +236,8 @@ impl MemoryBench {
         (self.end(near), self.end(far))
     }
 
-    /// Creates one end of a link: in virtual time it serializes, in real time it drops frames beyond its capacity.
+    /// Creates one end of a link: in virtual time it serializes, in real time it drops frames
+    /// beyond its capacity.
     fn end(&self, port: MemoryPort) -> Box<dyn Port> {
         match (self.parameters.simulated, self.parameters.capacity) {
             (true, Capacity::BitsPerSecond(bits)) => {
@@ -277,7 +278,7 @@ impl MemoryBench {
                 Kind::Router(RouterConfig { routes_max, ..router_config(cache, count) })
             }
             other => {
-                let what = format!("{} cannot be joined by links in memory", other.name());
+                let what = format!("{} does not support links in memory", other.name());
                 return Err(TargetError::CannotHold(what));
             }
         };
@@ -310,7 +311,7 @@ fn opened(
 ) -> Result<Box<Node>, TargetError> {
     Node::open(config, ports, key_of(kind), now)
         .map(Box::new)
-        .map_err(|error| TargetError::failed(format!("making {}", kind.name()), error))
+        .map_err(|error| TargetError::failed(format!("cannot create {}", kind.name()), error))
 }
 
 /// Returns a switch's limits, with room for at least this many connections.
@@ -334,7 +335,8 @@ fn key_of(kind: TargetKind) -> u64 {
     0x706c_616e_696d_0000_u64.wrapping_add(place.unwrap_or_else(named))
 }
 
-/// Returns the router's interfaces. A port in memory has no address, so the configuration provides one.
+/// Returns the router's interfaces. A port in memory has no address, so the configuration provides
+/// one.
 fn router_config(cache: usize, ports: usize) -> RouterConfig {
     let interface = |own: PortAddress| {
         let PortAddress { port, address, length } = own;
@@ -471,7 +473,7 @@ impl Target for MemoryTarget {
                 Ok(rig.stage(module, &scene, &mut |_, _| Err(no_controller())))
             }
             AnyRig::Replay(..) => {
-                Err(TargetError::CannotHold("frames that are played need no controller".into()))
+                Err(TargetError::CannotHold("link replay does not support a controller".into()))
             }
         }
     }
@@ -483,7 +485,7 @@ impl Target for MemoryTarget {
             }
             AnyRig::Live(rig, _) => Ok(super::alone(rig, module)),
             AnyRig::Replay(..) => {
-                Err(TargetError::CannotHold("over replay no SNMP agent is asked".into()))
+                Err(TargetError::CannotHold("link replay does not support SNMP agents".into()))
             }
         }
     }
@@ -557,7 +559,7 @@ impl MemoryTarget {
                     report
                 })
             }
-            _ => Err(RigError::Swap("nobody can reach the element meanwhile".into())),
+            _ => Err(RigError::Swap("the element has no other owner".into())),
         }
     }
 
@@ -577,9 +579,9 @@ impl MemoryTarget {
         self.controller = Some(controller);
         match &mut self.rig {
             // A model activates entries later than it accepts them.
-            AnyRig::Simulated(rig) if matches!(self.kind, TargetKind::Model(_)) => {
-                rig.idle(span).map_err(|error| TargetError::failed("letting time pass", error))
-            }
+            AnyRig::Simulated(rig) if matches!(self.kind, TargetKind::Model(_)) => rig
+                .idle(span)
+                .map_err(|error| TargetError::failed("cannot advance virtual time", error)),
             _ => Ok(()),
         }
     }
@@ -601,7 +603,7 @@ impl MemoryTarget {
             target.rehearse(setup, &ADDRESSES)?;
         }
         let plan = super::veth::plan_of(kind, &ADDRESSES, setup);
-        let node = self.node().expect("what is told its entries is a node");
+        let node = self.node().expect("the target with entries is a node");
         for request in requests(kind, &plan) {
             ask(node, request, now)?;
         }
@@ -623,8 +625,8 @@ fn adopted_stamped(node: &mut Node, clock: &Arc<AtomicU64>, now: Nanos) -> Box<d
     Box::new(ours)
 }
 
-/// Runs a module in real time while the node has a thread of its own, which receives the ends of new connections;
-/// returns how long the node ran.
+/// Runs a module in real time while a separate thread runs the node, which receives the ends of new
+/// connections; returns how long the node ran.
 fn staged(
     rig: &mut LiveRig,
     node: &mut Node,
@@ -693,7 +695,8 @@ fn requests(kind: TargetKind, plan: &Plan) -> Vec<Request> {
 
 /// Sends a request to a node in this process, as over its control socket.
 fn ask(node: &mut Node, request: Request, now: Nanos) -> Result<Value, TargetError> {
-    node.answer(request, now).map_err(|why| TargetError::failed("asking a target", why))
+    node.answer(request, now)
+        .map_err(|why| TargetError::failed("cannot read the target's counters", why))
 }
 
 /// Runs a node until `ends` returns true; returns how long it ran.

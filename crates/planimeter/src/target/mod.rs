@@ -1,7 +1,7 @@
 //! Targets and their links to the tester.
 //!
-//! A [`Target`] is one device with the tester's ports on both sides. The tester programs it, offers trials and reads
-//! its loss counters. Each link has a file; names are in `name`.
+//! A [`Target`] is one device with the tester's ports on both sides. The tester programs it, offers
+//! trials and reads its loss counters. Each link has a file; names are in `name`.
 
 /// Names of targets and links.
 pub mod name;
@@ -159,7 +159,7 @@ impl Bench {
             },
             Bench::Memif(_) if inputs > 1 && kind.is_dpdk() => {
                 let what =
-                    "over memif programs of DPDK have one port to send into: give --link veth:xdp";
+                    "DPDK programs have one input port over memif (hint: use --link veth:xdp)";
                 Err(TargetError::CannotHold(what.into()))
             }
             Bench::Memif(bench) => Ok(Box::new(bench.target(kind, inputs)?)),
@@ -221,7 +221,7 @@ pub trait Target {
         Vec::new()
     }
 
-    /// Discards what is known of its state; another owner may have changed it.
+    /// Discards the known state, which another owner may have changed.
     fn forget(&mut self) {}
 
     /// Returns the addresses at both ends of its links.
@@ -230,8 +230,8 @@ pub trait Target {
     /// Installs the setup, and removes everything else.
     fn install(&mut self, setup: &Setup) -> Result<(), TargetError>;
 
-    /// Fills its caches with the installed flows, so that the trial meets them in steady state; returns the result if
-    /// it has caches.
+    /// Fills its caches with the installed flows, so that the trial meets them in steady state;
+    /// returns the result if it has caches.
     fn warm(&mut self, _trial: &Trial) -> Result<Option<Warmed>, TargetError> {
         Ok(None)
     }
@@ -284,7 +284,7 @@ pub(crate) fn scene(ports: usize) -> Scene {
 pub(crate) fn no_controller() -> ChannelError {
     ChannelError::System {
         doing: "connecting to",
-        what: "a target that is no OpenFlow switch".into(),
+        what: "a target that is not an OpenFlow switch".into(),
         error: std::io::ErrorKind::Unsupported.into(),
     }
 }
@@ -294,8 +294,8 @@ fn alone(rig: &mut LiveRig, module: &mut dyn Module) -> StageReport {
     rig.stage(module, &Scene::default(), &mut |_, _| Err(no_controller()))
 }
 
-/// Runs a module in real time on a target with this control channel. A target without a controller supports only
-/// modules that need none.
+/// Runs a module in real time on a target with this control channel. A target without a controller
+/// supports only modules that need none.
 fn stage(
     rig: &mut LiveRig,
     access: &Access,
@@ -309,7 +309,7 @@ fn stage(
     if let Some(site) = captured {
         return tapped::stage(rig, module, site);
     }
-    let failed = |error| TargetError::failed(format!("connecting to {channel}"), error);
+    let failed = |error| TargetError::failed(format!("cannot connect to {channel}"), error);
     let mut dialer = Dialer::new(&[channel.parse().map_err(failed)?]).map_err(failed)?;
     Ok(rig.stage(module, &scene, &mut |wanted, now| dialer.connect(wanted, now)))
 }
@@ -317,11 +317,11 @@ fn stage(
 /// Addresses for links that have none of their own.
 pub(crate) const ADDRESSES: Addresses = Addresses::numbered([2, 0x49, 0, 0, 0], [2, 0x54, 0, 0, 0]);
 
-/// How a target's caches were filled before a trial.
+/// Result of filling a target's caches before a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Warmed {
-    /// Whether the caches are in steady state; if not, the next measurement does not show the target's normal
-    /// operation.
+    /// Whether the caches are in steady state; if not, the next measurement does not show the
+    /// target's normal operation.
     pub is_steady: bool,
     /// Passes over every flow.
     pub passes: u64,
@@ -385,8 +385,8 @@ impl Snapshot {
 
     /// Adds counters with dotted names, and returns whether the target reports losses.
     ///
-    /// `ports.1.drops.REASON` and `drops.REASON` are frames that the target lost, and so are some [events of Open
-    /// vSwitch](lost_in_ovs). All others are plain counters.
+    /// `ports.1.drops.REASON` and `drops.REASON` are frames that the target lost, and so are some
+    /// [events of Open vSwitch](lost_in_ovs). All others are plain counters.
     pub fn add(&mut self, counters: BTreeMap<String, u64>) -> bool {
         let mut tells = false;
         for (name, value) in counters {
@@ -414,11 +414,13 @@ impl Snapshot {
     }
 }
 
-/// Returns where and why Open vSwitch lost the frames of this event counter, if it counts lost frames.
+/// Returns where and why Open vSwitch lost the frames of this event counter, if it counts lost
+/// frames.
 ///
-/// Lost frames are those that its datapath dropped, and packet-ins that found the queue of a hundred to the
-/// connection full (`rconn_send_with_limit`). Frames that an action handed to user space, mostly to a controller, are
-/// not: the datapath counts each of them as dropped because it does not see what user space does with them.
+/// Lost frames are those that its datapath dropped, and packet-ins that found the queue of a
+/// hundred to the connection full (`rconn_send_with_limit`). Frames that an action handed to user
+/// space, mostly to a controller, are not: the datapath counts each of them as dropped because it
+/// does not see what user space does with them.
 fn lost_in_ovs(name: &str) -> Option<(&'static str, &str)> {
     match name {
         "coverage.rconn_overflow" => Some(("control channel", "queue_to_controller_full")),

@@ -1,7 +1,9 @@
-//! Targets that emulate a hardware model, with their names on the command line, kept for the process's lifetime.
+//! Targets that emulate a hardware model, with their names on the command line, which live as long
+//! as the process.
 //!
-//! A name is `ours:model=NAME[,mode=openflow|legacy]`; NAME is a built-in model or a file. Invariant: equal texts
-//! give equal [`ModelTarget`]s, so that a target's kind stays a small value that is copied.
+//! A name is `ours:model=NAME[,mode=openflow|legacy]`; NAME is a built-in model or a file.
+//! Invariant: equal texts give equal [`ModelTarget`]s, so that a target's kind stays a small value
+//! that is copied.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -99,7 +101,7 @@ impl ModelTarget {
             text: text.leak(),
             source: source.into(),
             site: format!("model{place}").leak(),
-            about: format!("our switch like {}{as_what}", model.name).leak(),
+            about: format!("built-in switch as {}{as_what}", model.name).leak(),
             model,
             mode,
         })));
@@ -108,7 +110,7 @@ impl ModelTarget {
 
     fn kept(self) -> &'static Kept {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(usize::from(self.place)).expect("a target is made only by being kept")
+        kept.get(usize::from(self.place)).expect("targets are created by registration")
     }
 
     /// Returns the name on the command line.
@@ -164,7 +166,7 @@ pub fn load(source: &str) -> Result<Arc<Model>, ModelError> {
     Ok(Arc::new(model))
 }
 
-/// Waits until all entries of a target in a process of its own are active.
+/// Waits until all entries of a target in a separate process are active.
 pub fn settle(peer: &mut dyn Peer, stop: &AtomicBool) -> Result<(), TargetError> {
     let deadline = clock::now().saturating_add(SETTLE_MAX);
     loop {
@@ -174,11 +176,11 @@ pub fn settle(peer: &mut dyn Peer, stop: &AtomicBool) -> Result<(), TargetError>
             return Ok(());
         }
         if stop.load(Ordering::Relaxed) {
-            return Err(TargetError::failed("installing flows by OpenFlow", "interrupted"));
+            return Err(TargetError::failed("cannot install flows by OpenFlow", "interrupted"));
         }
         if clock::now() >= deadline {
-            let why = format!("not all entries act after {} s", SETTLE_MAX.as_secs_f64());
-            return Err(TargetError::failed("installing flows by OpenFlow", why));
+            let why = format!("some entries are not active after {} s", SETTLE_MAX.as_secs_f64());
+            return Err(TargetError::failed("cannot install flows by OpenFlow", why));
         }
         clock::sleep_until(clock::now().saturating_add(SETTLE_INTERVAL));
     }
@@ -189,22 +191,25 @@ impl std::fmt::Display for ModelError {
         match self {
             ModelError::Unknown(name) => write!(
                 f,
-                "there is no model {name:?}; there are: {}, and files such as ./my-switch.toml",
+                "unknown model {name:?} (hint: use one of {}, or a file such as ./my-switch.toml)",
                 known::NAMES.join(", ")
             ),
             ModelError::BadOption(option) => {
-                write!(f, "{option:?} behind a model: write mode=openflow or mode=legacy")
+                write!(
+                    f,
+                    "unknown option {option:?} of a model (hint: use mode=openflow or mode=legacy)"
+                )
             }
-            ModelError::Unreadable(file, why) => write!(f, "cannot read the model {file}: {why}"),
+            ModelError::Unreadable(file, why) => write!(f, "cannot read model {file}: {why}"),
             ModelError::Faults(file, faults) => {
-                let mut lines = format!("the model {file} cannot be used:");
+                let mut lines = format!("cannot use model {file}:");
                 for fault in faults {
                     write!(lines, "\n  {file}: {fault}")?;
                 }
                 f.write_str(&lines)
             }
             ModelError::TooMany(max) => {
-                write!(f, "at most {max} models can be measured in one run")
+                write!(f, "too many models: a run supports at most {max}")
             }
         }
     }
@@ -229,13 +234,10 @@ mod tests {
     #[test]
     fn invalid_names_and_files_are_reported_with_a_hint() {
         let error_for = |text: &str| ModelTarget::parse(text).unwrap_err().to_string();
-        assert!(error_for("ours:model=hones").contains("there are: honest, "));
+        assert!(error_for("ours:model=hones").contains("use one of honest, "));
+        assert!(error_for("ours:model=honest,mode=x").contains("use mode=openflow or mode=legacy"));
         assert!(
-            error_for("ours:model=honest,mode=x").contains("write mode=openflow or mode=legacy")
-        );
-        assert!(
-            error_for("ours:model=./no-such.toml")
-                .starts_with("cannot read the model ./no-such.toml")
+            error_for("ours:model=./no-such.toml").starts_with("cannot read model ./no-such.toml")
         );
         let path =
             std::env::temp_dir().join(format!("planimeter-model-{}.toml", std::process::id()));

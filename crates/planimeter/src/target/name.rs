@@ -22,7 +22,8 @@ pub enum TargetKind {
     Ours,
     /// Our OpenFlow switch; it serves frames in order of arrival across all ports.
     OursFirstCome,
-    /// Our OpenFlow switch, with a separate thread for frames over links where it normally has one thread.
+    /// Our OpenFlow switch, with a separate thread for frames over links where it normally has one
+    /// thread.
     OursFrameThread,
     /// Our learning bridge.
     Bridge,
@@ -36,7 +37,7 @@ pub enum TargetKind {
     Ovs,
     /// Open vSwitch on DPDK, default settings.
     OvsDpdk,
-    /// Open vSwitch on DPDK, configured for many flows, all of which fit into the exact-match cache.
+    /// Open vSwitch on DPDK, configured for many flows, which all fit into the exact-match cache.
     OvsDpdkEmcOn,
     /// Open vSwitch on DPDK, configured for many flows, without the exact-match cache.
     OvsDpdkEmcOff,
@@ -64,7 +65,8 @@ pub enum TargetKind {
     Build(BuildTarget),
 }
 
-/// Forwarding technology; it determines the entries that a target needs and the traffic that suits it.
+/// Forwarding technology; it determines the entries that a target needs and the traffic that suits
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Technology {
     /// Forwards by flow entries that a controller installs.
@@ -175,35 +177,33 @@ impl TargetKind {
     /// Returns a one-line description.
     pub fn about(self) -> &'static str {
         match self {
-            TargetKind::Ours => "our OpenFlow switch",
+            TargetKind::Ours => "built-in OpenFlow switch",
             TargetKind::OursFirstCome => {
-                "our OpenFlow switch, which serves first the frame that came first"
+                "built-in OpenFlow switch that serves frames in order of arrival"
             }
-            TargetKind::OursFrameThread => {
-                "our OpenFlow switch, whose frames have a thread of their own"
-            }
-            TargetKind::Bridge => "our learning bridge",
-            TargetKind::Router => "our router",
-            TargetKind::RouterCache => "our router with a destination cache before its routes",
-            TargetKind::Tagger => "our VLAN tagger",
+            TargetKind::OursFrameThread => "built-in OpenFlow switch with a forwarding thread",
+            TargetKind::Bridge => "built-in learning bridge",
+            TargetKind::Router => "built-in router",
+            TargetKind::RouterCache => "built-in router with a destination cache",
+            TargetKind::Tagger => "built-in VLAN tagger",
             TargetKind::Ovs => "Open vSwitch, userspace datapath",
-            TargetKind::OvsDpdk => "Open vSwitch on DPDK, set as it comes",
+            TargetKind::OvsDpdk => "Open vSwitch on DPDK, default settings",
             TargetKind::OvsDpdkEmcOn => {
-                "Open vSwitch on DPDK, set for many flows, all in its exact-match cache"
+                "Open vSwitch on DPDK for many flows, with all flows in the exact-match cache"
             }
             TargetKind::OvsDpdkEmcOff => {
-                "Open vSwitch on DPDK, set for many flows, without exact-match cache"
+                "Open vSwitch on DPDK for many flows, without exact-match cache"
             }
             TargetKind::OvsDpdkSmcOn => {
-                "Open vSwitch on DPDK, set for many flows, with the signature-match cache alone"
+                "Open vSwitch on DPDK for many flows, with the signature-match cache only"
             }
-            TargetKind::Testpmd => "DPDK's test forwarder, which shows what shared memory carries",
-            TargetKind::LinuxBridge => "the Linux bridge",
-            TargetKind::LinuxRouter => "the Linux router",
+            TargetKind::Testpmd => "DPDK's test forwarder, as a reference for shared memory",
+            TargetKind::LinuxBridge => "Linux bridge",
+            TargetKind::LinuxRouter => "Linux router",
             TargetKind::LinuxTagger => {
-                "VLAN tagging in the Linux kernel, by programs at its interfaces"
+                "VLAN tagging in the Linux kernel, by programs on its interfaces"
             }
-            TargetKind::Direct => "no target: the cable, which shows what the tester itself can do",
+            TargetKind::Direct => "no target: a cable, as a reference for the tester",
             TargetKind::Model(model) => model.about(),
             TargetKind::ProGfe(target) => target.about(),
             TargetKind::Network(network) => network.about(),
@@ -279,8 +279,8 @@ impl TargetKind {
 
     /// Returns whether it learns addresses from frames, or is a cable, which needs no learning.
     ///
-    /// Our switch does not count: it forgets after five minutes what it learns for NORMAL, and a bridge exists for
-    /// that test.
+    /// Our switch does not count: it forgets after five minutes what it learns for NORMAL, and a
+    /// bridge exists for that test.
     pub fn learns(self) -> bool {
         let is_our_switch = self.is_ours() && self.technology() == Technology::OpenFlow;
         let is_network = matches!(self, TargetKind::Network(_));
@@ -331,7 +331,8 @@ impl TargetKind {
             _ if matches!(self, TargetKind::Device(_)) => false,
             // The order of arrival needs timestamps, which shared memory does not have.
             Link::VethXdp | Link::Memif if self == TargetKind::OursFirstCome => false,
-            // Over shared memory and AF_XDP our switch has that thread anyway, and in this process it has none.
+            // Over shared memory and AF_XDP our switch has that thread anyway, and in this process
+            // it has none.
             _ if self == TargetKind::OursFrameThread => link == Link::Veth,
             // A model has no separate thread for frames and no zero-copy path.
             Link::VethXdp | Link::Replay if matches!(self, TargetKind::Model(_)) => false,
@@ -384,16 +385,16 @@ impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NameError::Unknown { what, text, known } => {
-                write!(f, "there is no {what} {text:?}")?;
+                write!(f, "unknown {what} {text:?}")?;
                 if let Some(several) = several_targets(what, text) {
-                    return write!(f, "; each target has its own --on: {several}");
+                    return write!(f, " (hint: use {several})");
                 }
                 match nearest::asked(text, known.iter().copied()) {
-                    Some(asked) => write!(f, ": {asked}"),
+                    Some(asked) => write!(f, " (hint: {asked})"),
                     None if known.len() > NAMES_MAX => {
-                        write!(f, "; `planimeter list {what}s` shows what there is")
+                        write!(f, " (hint: run 'planimeter list {what}s')")
                     }
-                    None => write!(f, "; there are: {}", known.join(", ")),
+                    None => write!(f, " (hint: use one of {})", known.join(", ")),
                 }
             }
             NameError::Model(error) => write!(f, "{error}"),
@@ -407,7 +408,7 @@ impl fmt::Display for NameError {
                 write!(f, "{fault}{gap}{details}")
             }
             NameError::NotYet { text } => {
-                write!(f, "{text:?} is not in this version; `planimeter list` shows what is")
+                write!(f, "{text:?} is not in this version (hint: run 'planimeter list')")
             }
         }
     }

@@ -1,8 +1,9 @@
-//! Several switches as one target: a topology file with switches, links between their ports, and the tester's ports.
+//! Several switches as one target: a topology file with switches, links between their ports, and
+//! the tester's ports.
 //!
-//! A name is `topology:FILE`. End-to-end tests use the [path](Hop) from the tester's first port to its second; a
-//! module may connect to every switch. Invariant: equal texts give equal [`NetworkTarget`]s, so that a target's kind
-//! stays a small value.
+//! A name is `topology:FILE`. End-to-end tests use the [path](Hop) from the tester's first port to
+//! its second; a module may connect to every switch. Invariant: equal texts give equal
+//! [`NetworkTarget`]s, so that a target's kind stays a small value.
 
 /// Topology file format.
 pub mod file;
@@ -89,7 +90,7 @@ static KEPT: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
 pub struct NetworkError {
     /// The file.
     pub file: String,
-    /// What is wrong with it.
+    /// The error.
     pub fault: Box<Fault>,
 }
 
@@ -116,7 +117,7 @@ impl NetworkTarget {
 
     fn kept(self) -> &'static Kept {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(usize::from(self.place)).expect("a target is made only by being kept")
+        kept.get(usize::from(self.place)).expect("targets are created by registration")
     }
 
     /// Returns the name on the command line.
@@ -134,8 +135,8 @@ impl NetworkTarget {
         &self.kept().network
     }
 
-    /// Returns the first of its switches that does not support this link; every switch if the link supports no
-    /// network.
+    /// Returns the first of its switches that does not support this link; every switch if the link
+    /// supports no network.
     pub fn hindered_by(self, link: Link) -> Option<&'static Switch> {
         let carries = matches!(link, Link::Memory | Link::Veth);
         self.network().switches.iter().find(|switch| !carries || !switch.kind.runs_on(link))

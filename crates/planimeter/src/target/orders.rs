@@ -1,4 +1,5 @@
-//! A controller that acts during a trial in real time: one thread sends its commands, another sends frames.
+//! A controller that acts during a trial in real time: one thread sends its commands, another sends
+//! frames.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +34,8 @@ pub fn nothing_sent(trial: &Trial) -> TrialReport {
     TrialReport::unmeasured(trial, Nanos::ZERO, Load::default())
 }
 
-/// Runs a trial with its controller commands, if it has any, on the connection that `connect` opens.
+/// Runs a trial with its controller commands, if it has any, on the connection that `connect`
+/// opens.
 ///
 /// A rig needs the calling thread for its frames; commands then run in another thread.
 pub fn trial(

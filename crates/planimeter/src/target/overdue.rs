@@ -1,12 +1,12 @@
 //! Extends a trial's drain time while frames are unaccounted for (RFC 2544, section 23).
 //!
-//! RFC 2544 waits two seconds after the last frame. Short trials wait less, which is safe as long as every frame is
-//! accounted for. Frames may be missing because a target lost its core for a while. The trial then stays open until
-//! all are accounted for, at most two seconds.
+//! RFC 2544 waits two seconds after the last frame. Short trials wait less, which is safe as long
+//! as every frame is accounted for. Frames may be missing because a target lost its core for a
+//! while. The trial then stays open until all are accounted for, at most two seconds.
 //!
-//! A target may lose frames that neither it nor the kernel counts; every lossy trial would then last two seconds.
-//! After two extensions without progress, a target therefore gets one short step only, so that late frames still
-//! count.
+//! A target may lose frames that neither it nor the kernel counts; every lossy trial would then
+//! last two seconds. After two extensions without progress, a target therefore gets one short step
+//! only, so that late frames still count.
 
 use instrument::rig::RigError;
 use instrument::rig::live::LiveRig;
@@ -21,7 +21,8 @@ const DRAIN_MAX: Nanos = Nanos::from_secs(2);
 /// Length of one step.
 const STEP: Nanos = Nanos::from_millis(50);
 
-/// Number of extensions without progress after which only one step is granted. Progress restores the full drain time.
+/// Number of extensions without progress after which only one step is granted. Progress restores
+/// the full drain time.
 const IN_VAIN_MAX: u32 = 2;
 
 /// Drain history of a target.
@@ -62,8 +63,8 @@ pub fn covers(trial: &Trial) -> bool {
     trial.orders.is_none() && !trial.streams.is_empty()
 }
 
-/// Runs a trial that [is covered](covers), and extends its drain while frames are unaccounted for. The target's loss
-/// counters must have been read right before.
+/// Runs a trial that [is covered](covers), and extends its drain while frames are unaccounted for.
+/// The target's loss counters must have been read right before.
 pub fn trial(target: &mut impl WorksOn, trial: &Trial) -> Result<TrialReport, RigError> {
     let (rig, overdue) = target.overdue();
     let lost_before = overdue.lost;

@@ -1,8 +1,9 @@
-//! Targets programmed by a ProGFE graph, with their names on the command line, kept for the process's lifetime.
+//! Targets programmed by a ProGFE graph, with their names on the command line, which live as long
+//! as the process.
 //!
-//! A name is `progfe:FILE`; the file is a runnable program. The program's classes determine whether it is measured as
-//! a bridge, router or tagger. Invariant: equal texts give equal [`ProGfeTarget`]s, so that a target's kind stays a
-//! small value that is copied.
+//! A name is `progfe:FILE`; the file is a runnable program. The program's classes determine whether
+//! it is measured as a bridge, router or tagger. Invariant: equal texts give equal
+//! [`ProGfeTarget`]s, so that a target's kind stays a small value that is copied.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -45,10 +46,13 @@ impl fmt::Display for ProGfeError {
             ProGfeError::Refused(problems) => f.write_str(problems),
             ProGfeError::NoRole(file) => write!(
                 f,
-                "{file}: a target is a program with one LearnSearch, as a bridge is, with one IPv4UcastLPM, IPv4NextHop \
-                 and EtherEncap each, as a router is, or with Match and Edit, as a tagger is"
+                "cannot use {file} as a target: unknown kind of program (hint: use one LearnSearch \
+                 for a bridge, one IPv4UcastLPM, IPv4NextHop and EtherEncap each for a router, or \
+                 Match and Edit for a tagger)"
             ),
-            ProGfeError::TooMany(most) => write!(f, "at most {most} programs in one run"),
+            ProGfeError::TooMany(most) => {
+                write!(f, "too many programs: a run supports at most {most}")
+            }
         }
     }
 }
@@ -86,7 +90,7 @@ impl ProGfeTarget {
             text: text.to_owned().leak(),
             file,
             site: format!("progfe{place}").leak(),
-            about: format!("our element with the program {}", program.name).leak(),
+            about: format!("built-in ProGFE element with program {}", program.name).leak(),
             program: Arc::new(program),
             role,
         })));
@@ -95,7 +99,7 @@ impl ProGfeTarget {
 
     fn kept(self) -> &'static Kept {
         let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.get(usize::from(self.0)).expect("a target is made only by being kept")
+        kept.get(usize::from(self.0)).expect("targets are created by registration")
     }
 
     /// Returns the name on the command line.
@@ -128,8 +132,8 @@ impl ProGfeTarget {
         Arc::clone(&self.kept().program)
     }
 
-    /// Returns the number of ports that its program declares: from 1 on without a gap, since the tester connects to
-    /// them in order.
+    /// Returns the number of ports that its program declares: from 1 on without a gap, since the
+    /// tester connects to them in order.
     pub fn ports(self) -> usize {
         let program = self.program();
         let is_declared = |number: &u32| program.ports.iter().any(|port| port.number == *number);

@@ -1,7 +1,8 @@
 //! Flow entries as an OpenFlow controller installs them, so that a setup's frames leave by port 2.
 //!
-//! Exact entries match all twelve fields of OpenFlow 1.0, which puts them into a switch's hash table. Wildcard
-//! entries match the UDP ports only (bianco2010, sections IV.B and IV.C), or other fields on request.
+//! Exact entries match all twelve fields of OpenFlow 1.0, which puts them into a switch's hash
+//! table. Wildcard entries match the UDP ports only (bianco2010, sections IV.B and IV.C), or other
+//! fields on request.
 
 use instrument::controller::Settings;
 use instrument::controller::flows::Installed;
@@ -42,7 +43,7 @@ pub fn checked(installed: &Installed) -> Result<(), TargetError> {
     match installed.refused.first() {
         None => Ok(()),
         Some((place, error)) => Err(TargetError::CannotHold(format!(
-            "the switch refused {} of {} flows, the first of them number {place}: {}",
+            "the switch rejected {} of {} flows, first number {place}: {}",
             installed.refused.len(),
             installed.flows,
             error.code
@@ -127,8 +128,8 @@ pub fn flows(setup: &Setup, addresses: &Addresses) -> impl Iterator<Item = FlowM
     forwarding.chain(tagging)
 }
 
-/// Returns the controller settings for a setup: OpenFlow 1.0 as in the studies, or the first version that supports
-/// the setup.
+/// Returns the controller settings for a setup: OpenFlow 1.0 as in the studies, or the first
+/// version that supports the setup.
 pub fn settings(setup: &Setup) -> Settings {
     let mut settings = Settings::new();
     // OpenFlow 1.0 can neither push a tag nor decrement the TTL.
@@ -138,7 +139,8 @@ pub fn settings(setup: &Setup) -> Settings {
     settings
 }
 
-/// Returns the actions of a router: it sets its own MAC address as source and the receiver's as destination.
+/// Returns the actions of a router: it sets its own MAC address as source and the receiver's as
+/// destination.
 pub fn routing((source, destination): ([u8; 6], [u8; 6])) -> Vec<Action> {
     vec![
         Action::set_mac(Field::EthSrc, source),
@@ -149,8 +151,8 @@ pub fn routing((source, destination): ([u8; 6], [u8; 6])) -> Vec<Action> {
 
 /// Returns the entries of an access list, each with its priority.
 ///
-/// A rule with port ranges becomes an entry for each pair of prefixes of its ranges. Of two overlapping rules the
-/// earlier one comes first, as long as there are priorities.
+/// A rule with port ranges becomes an entry for each pair of prefixes of its ranges. Of two
+/// overlapping rules the earlier one comes first, as long as there are priorities.
 fn entries_of(setup: &Setup) -> Vec<(u16, Match)> {
     let rules = access_list(setup.style, setup.entries);
     let priority = |at: usize| (u16::MAX - 1).saturating_sub(at.min(usize::from(u16::MAX)) as u16);

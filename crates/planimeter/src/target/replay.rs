@@ -1,10 +1,10 @@
-//! A data plane alone, in this process: one port replays frames from memory, another counts the frames that leave,
-//! without a wire, another process or a concurrent tester.
+//! A data plane alone, in this process: one port replays frames from memory, another counts the
+//! frames that leave, without a wire, another process or a concurrent tester.
 //!
-//! The generator creates the frames before the trial and stores them in memory in their order. The target takes them
-//! as fast as it can, at most at the trial's rate, so that no queue overflows: the offered load is what the target
-//! took. Frames that leave are counted by port but not checked, and the record says so; over the other links they are
-//! checked.
+//! The generator creates the frames before the trial and stores them in memory in their order. The
+//! target takes them as fast as it can, at most at the trial's rate, so that no queue overflows:
+//! the offered load is what the target took. Frames that leave are counted by port but not checked,
+//! and the record states this; over the other links they are checked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +51,7 @@ pub struct ReplayRig {
     last: Option<(Stream, Arc<Tape>)>,
 }
 
-/// What is between the ports during a trial.
+/// Connection of the ports during a trial.
 pub enum Between<'a> {
     /// A target.
     Node(&'a mut Node),
@@ -96,7 +96,8 @@ impl ReplayRig {
         (ReplayRig { players, key, stop: Arc::clone(stop), last: None }, ports)
     }
 
-    /// Replays a trial to the target, or from port to port, on a thread that may run on these cores.
+    /// Replays a trial to the target, or from port to port, on a thread that may run on these
+    /// cores.
     pub fn trial(
         &mut self,
         trial: &Trial,
@@ -134,8 +135,8 @@ impl ReplayRig {
         match trial.streams.as_slice() {
             _ if !problems.is_empty() => Err(RigError::Unusable(problems)),
             [one] if one.genome.is_some() || one.shape != Shape::Constant => {
-                let why = "frames from memory have one size and a constant rate: \
-                           leave out genome and schedule";
+                let why = "link replay needs one frame size and a constant rate (hint: remove \
+                           genome and schedule)";
                 Err(RigError::Unusable(vec![(one.id, Problem::NotHere(why))]))
             }
             [one] => Ok(one),
@@ -214,8 +215,8 @@ impl Between<'_> {
 }
 
 impl Course<'_> {
-    /// Advances to the next part of the trial when it is time, and returns whether the trial is over. Each part is
-    /// timed from its real start, so that no part overlaps the next.
+    /// Advances to the next part of the trial when it is time, and returns whether the trial is
+    /// over. Each part is timed from its real start, so that no part overlaps the next.
     fn is_over(&mut self, now: Nanos, mut counters: impl FnMut() -> Vec<PortCounters>) -> bool {
         if now.since(self.shown_at) >= gauge::EVERY {
             self.show(now, &counters());
@@ -251,7 +252,8 @@ impl Course<'_> {
     }
 }
 
-/// Returns a node's counters. A node may take more frames than it processes in one turn, and keeps the rest.
+/// Returns a node's counters. A node may take more frames than it processes in one turn, and keeps
+/// the rest.
 fn counters(node: &mut Node) -> Vec<PortCounters> {
     let of = |lane: &mut Lane| {
         let mut counters = lane.port.counters();

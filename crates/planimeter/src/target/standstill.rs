@@ -1,7 +1,8 @@
 //! Simulated stalls of the tester: it loses its core at a random time in every other trial.
 //!
-//! A real tester on a shared machine cannot avoid stalls. In virtual time they occur only on request (`--set
-//! stall_ns=`), to test their effect on results. The same trials are disturbed in every run.
+//! A real tester on a shared machine cannot avoid stalls. In virtual time they occur only on
+//! request (`--set stall_ns=`), to test their effect on results. The same trials are disturbed in
+//! every run.
 
 use packet::time::Nanos;
 
@@ -17,7 +18,8 @@ impl Standstill {
         Standstill { span, state: 1 }
     }
 
-    /// Returns the start and length of the stall in the next trial, which takes `length`; `None` for no stall.
+    /// Returns the start and length of the stall in the next trial, which takes `length`; `None`
+    /// for no stall.
     pub fn next(&mut self, length: Nanos) -> Option<(Nanos, Nanos)> {
         // A linear congruential generator; its high bits look random.
         self.state =

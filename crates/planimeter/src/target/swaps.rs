@@ -1,7 +1,8 @@
 //! Program swaps during a trial.
 //!
-//! A thread reads the element's program over its control socket. It loads the same program again as often as the
-//! trial specifies, evenly over its measured frames. A program that the element rejects ends the trial.
+//! A thread reads the element's program over its control socket. It loads the same program again as
+//! often as the trial specifies, evenly over its measured frames. A program that the element
+//! rejects ends the trial.
 
 use std::path::Path;
 
@@ -49,7 +50,7 @@ pub fn trial(
             Ok(())
         });
         let report = rig.trial(trial);
-        let swapped = swaps.join().expect("who asks does not panic");
+        let swapped = swaps.join().expect("the requesting thread does not panic");
         report.and_then(|report| swapped.map(|()| report))
     })
 }

@@ -1,7 +1,8 @@
 //! Capture of a module's control channel: TCP over the loopback interface of a target's namespace.
 //!
-//! A target of the lab normally uses a Unix socket, which passes no interface. If timestamps from the wire are
-//! requested, its switch also listens on TCP in its namespace, and connections are opened from there.
+//! A target of the lab normally uses a Unix socket, which passes no interface. If timestamps from
+//! the wire are requested, its switch also listens on TCP in its namespace, and connections are
+//! opened from there.
 
 use instrument::module::{Module, StageReport};
 use instrument::rig::Rig;
@@ -28,7 +29,8 @@ pub fn stage(
     let file = capture == Capture::File;
     let open = || Tap::open(INTERFACE, CONTROL_ADDRESS.port(), file);
     let tap = site.namespace.run(open).map_err(lab_error)?;
-    let tap = tap.map_err(|error| TargetError::failed("capturing the control channel", error))?;
+    let tap =
+        tap.map_err(|error| TargetError::failed("cannot capture the control channel", error))?;
     let url = Url::Tcp(CONTROL_ADDRESS.into());
     let scene = scene(rig.ports());
     let mut report = rig.stage(module, &scene, &mut |_, _| {

@@ -1,8 +1,9 @@
 //! Targets in network namespaces, connected to the tester by veth pairs.
 //!
-//! The lab starts the target and creates the cables. The tester opens its ends through AF_PACKET, or through AF_XDP
-//! if the target does so too. The tester's controller programs an OpenFlow target; the lab, or the target's control
-//! socket, programs any other. A target without OpenFlow is restarted for a new set-up, which clears the last one.
+//! The lab starts the target and creates the cables. The tester opens its ends through AF_PACKET,
+//! or through AF_XDP if the target does so too. The tester's controller programs an OpenFlow
+//! target; the lab, or the target's control socket, programs any other. A target without OpenFlow
+//! is restarted for a new set-up, which clears the last one.
 
 /// Networks of several switches.
 mod network;
@@ -65,7 +66,7 @@ const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
 /// Key that signs the frames of these rigs.
 pub const RIG_KEY: u64 = 0x706c_616e_696d_6574;
 
-/// How the tester opens its ends of cables to targets that use AF_XDP.
+/// Port specification of the tester's ends of cables to targets that use AF_XDP.
 pub(super) const INSTRUMENT_XDP: &str = "xdp:NAME,stamps=kernel,small-pages";
 
 /// Ageing time of a bridge's addresses: one hour, as in bianco2010.
@@ -195,7 +196,7 @@ impl VethBench {
         end.namespace
             .run(open)
             .map_err(lab_error)?
-            .map_err(|error| TargetError::failed("opening the tester's ports", error))
+            .map_err(|error| TargetError::failed("cannot open the tester's ports", error))
     }
 
     /// Returns the factory of a target.
@@ -275,8 +276,8 @@ impl VethBench {
         let (exact, wildcard) = (parameters.exact_entries_max, parameters.wildcard_entries_max);
         let (exact, wildcard) = (exact.to_string(), wildcard.to_string());
         let words = ["--exact-entries", &exact, "--wildcard-entries", &wildcard];
-        // As in the study's switch, entries that are not exact are searched linearly. With AF_XDP the kernel's
-        // threads need the core that a thread would poll on.
+        // As in the study's switch, entries that are not exact are searched linearly. With AF_XDP
+        // the kernel's threads need the core that a thread would poll on.
         let rest = if self.wiring.xdp { &["--spin", "0"][..] } else { &[] };
         words.iter().chain(rest).map(OsString::from).collect()
     }
@@ -353,7 +354,8 @@ pub(super) fn give(
     }
 }
 
-/// Installs the setup's entries in an OpenFlow switch, for its hop on the path, and removes all others.
+/// Installs the setup's entries in an OpenFlow switch, for its hop on the path, and removes all
+/// others.
 fn install_flows(
     channel: &str,
     addresses: &Addresses,
@@ -361,10 +363,10 @@ fn install_flows(
     hop: Hop,
     stop: &Arc<AtomicBool>,
 ) -> Result<(), TargetError> {
-    let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
+    let failed = |error| TargetError::failed("cannot install flows by OpenFlow", error);
     let url: Url = channel
         .parse()
-        .map_err(|error| TargetError::failed(format!("connecting to {channel}"), error))?;
+        .map_err(|error| TargetError::failed(format!("cannot connect to {channel}"), error))?;
     let (reply_timeout, stop) = (REPLY_TIMEOUT, Arc::clone(stop));
     let settings = Settings { reply_timeout, stop, ..program::settings(setup) };
     let mut controller = Controller::connect(&url, settings).map_err(failed)?;
@@ -382,7 +384,8 @@ pub(super) fn plan_of(kind: TargetKind, addresses: &Addresses, setup: &Setup) ->
     }
 }
 
-/// Returns what a bridge, router or tagger needs, in addition to its settings, for the setup's entries.
+/// Returns what a bridge, router or tagger needs, in addition to its settings, for the setup's
+/// entries.
 pub fn plan(technology: Technology, addresses: &Addresses, setup: &Setup) -> Plan {
     let entries = 0..setup.entries;
     match technology {
@@ -518,7 +521,8 @@ impl Target for VethTarget {
     fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
         self.peer.check().map_err(lab_error)?;
         let mut snapshot = Snapshot::default();
-        // The tester's ports report frames that they fail to send; with AF_XDP also losses on receive.
+        // The tester's ports report frames that they fail to send; with AF_XDP also losses on
+        // receive.
         let silent = if self.site.wiring.xdp { &[][..] } else { &self.site.instrument[..] };
         for end in silent {
             let here = Account::of(&end.namespace).map_err(lab_error)?;
@@ -562,8 +566,9 @@ impl VethTarget {
 
     /// Reads the target's own counters.
     ///
-    /// The kernel also counts what the target's rings lost: for packet sockets at our own target, and for AF_XDP at
-    /// the interface, which also counts what the cable rejected. Each loss is counted once.
+    /// The kernel also counts what the target's rings lost: for packet sockets at our own target,
+    /// and for AF_XDP at the interface, which also counts what the cable rejected. Each loss is
+    /// counted once.
     fn own_counters(&mut self, snapshot: &mut Snapshot) -> Result<(), TargetError> {
         let counters = self.peer.counters().map_err(lab_error)?;
         if self.site.wiring.xdp && self.kind.technology() == Technology::OpenFlow {
@@ -602,8 +607,8 @@ impl VethTarget {
 
 /// Returns the MAC address of the simulated station behind an interface.
 ///
-/// It differs from the interface's own address. Otherwise the kernel would look up a route for every returning frame,
-/// in the target's CPU time.
+/// It differs from the interface's own address. Otherwise the kernel would look up a route for
+/// every returning frame, in the target's CPU time.
 pub(super) fn station_mac(interface: [u8; 6]) -> [u8; 6] {
     let mut mac = interface;
     mac[1] = b'S';
@@ -634,6 +639,6 @@ fn site_name(kind: TargetKind) -> &'static str {
 pub fn lab_error(error: LabError) -> TargetError {
     match error {
         LabError::Need(need) => TargetError::Need(need.to_string()),
-        other => TargetError::failed("in the lab", other),
+        other => TargetError::failed("the lab failed", other),
     }
 }

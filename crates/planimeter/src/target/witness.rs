@@ -1,7 +1,8 @@
-//! SNMP agents of targets: external agents that the lab starts, agents of devices, and simulated agents.
+//! SNMP agents of targets: external agents that the lab starts, agents of devices, and simulated
+//! agents.
 //!
-//! A simulated agent reports the simulated node's counters as IF-MIB defines them, and the node's utilization since
-//! the last request. It takes [`THINKS`] for each request.
+//! A simulated agent reports the simulated node's counters as IF-MIB defines them, and the node's
+//! utilization since the last request. It takes [`THINKS`] for each request.
 
 use std::collections::VecDeque;
 
@@ -30,7 +31,8 @@ const ENGINE_ID: &[u8] = b"\x80\x00\x00\x00\x04planimeter";
 /// Size limit of a request to a simulated agent, in bytes.
 const QUESTION_BYTES_MAX: usize = 4096;
 
-/// Returns the agent of a target in a namespace, if one is configured, and the process that the lab started for it.
+/// Returns the agent of a target in a namespace, if one is configured, and the process that the lab
+/// started for it.
 pub fn beside(
     site: &Site,
     witness: &Witness,
@@ -48,11 +50,12 @@ pub fn beside(
     }
 }
 
-/// Returns the agent of a device for a network of switches; an agent of the lab could belong to none of them.
+/// Returns the agent of a device for a network of switches; an agent of the lab could belong to
+/// none of them.
 pub fn of_network(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
     if let Some(At::Lab) = witness.at {
-        let what =
-            "the lab starts no agent beside the switches of a topology: give --set snmp=IP[:PORT]";
+        let what = "the lab has no SNMP agent for the switches of a topology (hint: use --set \
+                    snmp=IP[:PORT])";
         return Err(TargetError::CannotHold(what.into()));
     }
     of_device(witness)
@@ -64,8 +67,8 @@ pub fn of_device(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
         None => Ok(Vec::new()),
         Some(At::Address(address)) => Ok(vec![asked(Udp::connect(address), witness)?]),
         Some(At::Lab) => {
-            let what = "the lab starts agents beside targets over veth and memif, and simulated ones with \
-                        --set rig=sim: give --set snmp=IP[:PORT]";
+            let what = "the lab has SNMP agents only for links veth and memif, and simulated ones \
+                        for --set rig=sim (hint: use --set snmp=IP[:PORT])";
             Err(TargetError::CannotHold(what.into()))
         }
     }
@@ -75,7 +78,7 @@ fn asked(
     way: Result<Udp, ports::datagram::DatagramError>,
     witness: &Witness,
 ) -> Result<Agent, TargetError> {
-    let way = way.map_err(|error| TargetError::failed("asking an SNMP agent", error))?;
+    let way = way.map_err(|error| TargetError::failed("cannot open the SNMP agent", error))?;
     let seed = clock::since_1970().0;
     Ok(Agent::new(Box::new(way), witness.credentials.clone(), seed))
 }
@@ -84,7 +87,8 @@ fn asked(
 fn quoted(secret: &Secret) -> Result<String, TargetError> {
     let is_plain = |text: &&str| !text.chars().any(|it| it.is_control() || "\"'\\".contains(it));
     let plain = secret.exposed().filter(is_plain).ok_or_else(|| {
-        let what = "an agent of the lab takes secrets of plain text without quotes and backslashes";
+        let what = "an SNMP agent of the lab does not support this secret (hint: use text without \
+                    quotes and backslashes)";
         TargetError::CannotHold(what.into())
     })?;
     Ok(format!("\"{plain}\""))
@@ -129,7 +133,8 @@ pub fn simulated(witness: &Witness) -> Result<(Option<Simulated>, Vec<Agent>), T
             Ok((Some(agent), vec![asks]))
         }
         Some(At::Address(_)) => {
-            let what = "in virtual time only simulated agents can be asked: give --set snmp=lab";
+            let what = "virtual time supports only simulated SNMP agents (hint: use --set \
+                        snmp=lab)";
             Err(TargetError::CannotHold(what.into()))
         }
     }
@@ -154,8 +159,8 @@ impl Simulated {
         (Simulated { end: far, agent, owed, told }, asks)
     }
 
-    /// Receives requests and sends replies; returns when the next reply is ready. `busy` is the node's total busy
-    /// time.
+    /// Receives requests and sends replies; returns when the next reply is ready. `busy` is the
+    /// node's total busy time.
     pub fn step(&mut self, node: &mut Node, busy: Nanos, now: Nanos) -> Option<Nanos> {
         let mut buffer = [0; QUESTION_BYTES_MAX];
         while let Ok(Some(count)) = self.end.receive(&mut buffer) {

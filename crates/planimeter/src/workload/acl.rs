@@ -172,7 +172,7 @@ mod tests {
     const STYLES: [Style; 3] = [Style::Acl, Style::Fw, Style::Ipc];
 
     #[test]
-    fn rules_are_distinct_nested_and_determined_by_the_seed() {
+    fn rules_are_distinct_nested_and_reproducible_from_the_seed() {
         for style in STYLES {
             let found = rules(style, 2000, 7);
             assert_eq!(found.len(), 2000, "{style:?}");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_cover_all_rules_evenly_and_match_no_earlier_one() {
+    fn headers_cover_all_rules_and_match_no_earlier_one() {
         for style in STYLES {
             let rules = rules(style, 300, 7);
             let headers = headers(&rules, 6000, 3);

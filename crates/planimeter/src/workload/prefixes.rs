@@ -80,11 +80,11 @@ mod tests {
         let nested = |&(network, length): &(u32, u8)| {
             (12..length).any(|shorter| distinct.contains(&(network & mask(shorter), shorter)))
         };
-        assert!(found.iter().any(nested), "no prefix contains another");
+        assert!(found.iter().any(nested), "no prefix is within another");
     }
 
     #[test]
-    fn a_host_is_in_its_prefix() {
+    fn a_host_is_within_its_prefix() {
         for (pick, prefix) in prefixes(1000).into_iter().enumerate() {
             let host = host(prefix, pick as u64);
             assert_eq!(host & mask(prefix.1), prefix.0);

@@ -30,9 +30,9 @@ async function asItGoes(page) {
   check("the set-up with its rates", true);
   await seen(() => document.querySelectorAll("#searches .met, #searches .missed").length > 0 && document.querySelectorAll("#searches .tried").length > 1);
   const search = await text(page, "#searches");
-  check("the search closes, with what it is for, its unit and its end", /throughput/.test(search) && /nothing lost/.test(search) && /frames\/s apart/.test(search), search);
+  check("the search closes, with what it is for, its unit and its end", /throughput/.test(search) && /nothing lost/.test(search) && /resolution .*frames\/s/.test(search), search);
   await seen(() => document.querySelectorAll("#latencies polyline").length === 2);
-  check("latency of both targets", /half of them within/.test(await text(page, "#latencies")), await text(page, "#latencies"));
+  check("latency of both targets", /median below/.test(await text(page, "#latencies")), await text(page, "#latencies"));
   await seen(() => document.querySelectorAll("#log li").length > 3);
   check("the log", true);
   check("it can be stopped", await page.$eval("#stop", (it) => !it.hidden));
@@ -106,7 +106,7 @@ try {
   const page = await open(address);
   await page.waitForSelector("#live");
   check("the address contains no token", page.url() === `${origin}/`, page.url());
-  await page.waitForFunction(() => document.getElementById("title").textContent === "No run is under way");
+  await page.waitForFunction(() => document.getElementById("title").textContent === "No active run");
   await judged(page, "accessible, nothing under way");
 
   // ---- The form: invalid input is reported, valid input gives a command line.

@@ -69,7 +69,7 @@ fn a_bundled_run_is_repeated_by_one_command() {
     let again =
         planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
     assert!(
-        again.code == Some(2) && again.errors.contains("there is such a file"),
+        again.code == Some(2) && again.errors.contains("the file exists already"),
         "{}",
         again.errors
     );
@@ -126,11 +126,11 @@ fn an_external_file_gets_its_own_name_and_a_changed_one_is_reported() {
     let result =
         planimeter(&mine.0, &["bundle", folder.to_str().unwrap(), "--out", file.to_str().unwrap()]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
-    assert!(result.errors.contains("s.toml has changed since the run began"), "{}", result.errors);
+    assert!(result.errors.contains("s.toml changed after the run started"), "{}", result.errors);
     let result = planimeter(&theirs.0, &["run", "a.tar.gz"]);
     assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(
-        result.errors.contains("s.toml in this bundle is not what its run read"),
+        result.errors.contains("s.toml in this bundle changed after its run started"),
         "{}",
         result.errors
     );
@@ -177,9 +177,9 @@ fn an_invalid_bundle_gives_a_one_line_error_and_leaves_no_files() {
     fs::write(folder.0.join("garbage.tar.gz"), "no bundle").unwrap();
     for (words, about) in [
         (&["run", "nowhere.tar.gz"][..], "nowhere.tar.gz"),
-        (&["run", "garbage.tar.gz"], "it is no bundle"),
-        (&["run", "garbage.tar.gz", "--on", "ours"], "--on beside"),
-        (&["run", "latency", "--trust"], "--trust goes with a bundle"),
+        (&["run", "garbage.tar.gz"], "not a bundle"),
+        (&["run", "garbage.tar.gz", "--on", "ours"], "--on cannot be combined with"),
+        (&["run", "latency", "--trust"], "--trust needs a bundle"),
         (&["bundle", "nowhere"], "nowhere"),
         (&["bundle", "nowhere", "--hide", "x"], "--mask"),
     ] {
@@ -345,8 +345,8 @@ fn a_masked_report_has_no_identifying_text_and_leaves_the_runs_unchanged() {
     assert_eq!(bytes(&campaign), before, "the reports of the runs are unchanged");
     let inside = run.join("shared");
     for (out, words) in [
-        (run.to_str().unwrap(), "a folder of its own"),
-        (inside.to_str().unwrap(), "a folder of its own"),
+        (run.to_str().unwrap(), "use a folder outside it"),
+        (inside.to_str().unwrap(), "use a folder outside it"),
     ] {
         let result = report(&[run.to_str().unwrap()], out);
         assert!(result.code == Some(2) && result.errors.contains(words), "{}", result.errors);

@@ -149,14 +149,17 @@ fn an_invalid_comparison_gives_a_one_line_error() {
     fs::write(folder.0.join("later/record.json"), "{\"schema\": 2}").unwrap();
     let rows: &[(&str, &[&str])] = &[
         ("compare runs/base", &["<NEW>"]),
-        ("compare runs/base runs/base", &["on both sides", "runs/base:"]),
+        ("compare runs/base runs/base", &["with itself", "runs/base:"]),
         ("compare runs/base:ovs runs/base:ours", &["no target \"ovs\"", "ours, bridge"]),
         ("compare runs/base runs/nowhere", &["give two runs, or two targets"]),
-        ("compare runs/no runs/where", &["runs/no is no folder of a run", "record.json"]),
+        (
+            "compare runs/no runs/where",
+            &["runs/no is neither a target nor the folder", "record.json"],
+        ),
         ("compare runs/base ours", &["give two runs, or two targets"]),
         ("compare ours ovss --run latency", &["ovss", "did you mean \"ovs\""]),
         ("compare ours bridge", &["--run EXPERIMENT"]),
-        ("compare ours ours --run latency", &["ours is on both sides", "ours@PROGRAM"]),
+        ("compare ours ours --run latency", &["cannot compare ours with itself", "ours@PROGRAM"]),
         ("compare ours ours@/no/program --run latency", &["/no/program", "ours@./before"]),
         ("compare runs/base runs/new", &["runs/new/record.json", "line 1"]),
         ("compare runs/base later", &["schema version 2", "only 1 is understood"]),
@@ -168,7 +171,10 @@ fn an_invalid_comparison_gives_a_one_line_error() {
             "compare runs/base:ours runs/base:bridge --gate throughput_pps>=1",
             &["nothing to look at"],
         ),
-        ("compare runs/base:ours runs/base:bridge --run latency", &["compared as they are"]),
+        (
+            "compare runs/base:ours runs/base:bridge --run latency",
+            &["two targets, not stored runs"],
+        ),
         ("compare runs/base:ours runs/base:bridge --junit no/where.xml", &["no/where.xml"]),
     ];
     for (words, wanted) in rows {
@@ -192,7 +198,7 @@ fn stored_runs_are_listed_with_a_trend_of_a_metric() {
     let names: Vec<&str> = all.output.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(names, ["new", "base"], "the latest first");
     assert_eq!(all.errors.lines().count(), 1, "{}", all.errors);
-    assert!(all.errors.contains("left out: cut: ") && all.errors.contains("line 1"));
+    assert!(all.errors.contains("skipped cut: ") && all.errors.contains("line 1"));
     let later = run_program(&folder, "list runs runs --filter since=2030-01-01 --json", &[]);
     let later: Value = serde_json::from_str(&later.output).unwrap();
     assert_eq!(later["runs"][0]["folder"], "new");
@@ -207,7 +213,7 @@ fn stored_runs_are_listed_with_a_trend_of_a_metric() {
     for (words, wanted) in [
         ("list runs nowhere", "nowhere"),
         ("list runs --filter speed=1", "--filter speed=1"),
-        ("list targets runs", "go with stored runs"),
+        ("list targets runs", "need stored runs"),
     ] {
         let result = run_program(&folder, words, &[]);
         assert_eq!(

@@ -48,8 +48,8 @@ fn a_failed_command_ends_the_run_and_earlier_results_are_stored() {
     let result = planimeter(&folder.0, &[&RUN[..], &hooks].concat());
     assert_eq!(result.code, Some(4), "{}", result.errors);
     let line = result.errors.lines().last().unwrap();
-    assert!(line.contains("--between on ours ended with exit status: 7"), "{line}");
-    assert!(line.contains("what was measured is kept"), "{line}");
+    assert!(line.contains("--between on ours failed: exit status: 7"), "{line}");
+    assert!(line.contains("partial results are kept"), "{line}");
     let run = only_run(&folder.0.join("runs"));
     let printed = fs::read_to_string(run.join("hooks").join("between-ours-latency.log")).unwrap();
     assert_eq!(printed, "it is dark\n");

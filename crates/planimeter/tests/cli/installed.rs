@@ -11,10 +11,9 @@ use super::common::{Folder, planimeter};
 /// Returns the commands in the help text.
 fn commands() -> Vec<String> {
     let help = planimeter(&std::env::temp_dir(), &["--help"]).output;
-    let lines = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
-    let lines = lines.take_while(|line| !line.is_empty());
-    let names = lines.filter_map(|line| line.split_whitespace().next());
-    names.filter(|name| *name != "help").map(str::to_owned).collect()
+    let lines = help.lines().take_while(|line| *line != "Options:");
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    names.map(str::to_owned).collect()
 }
 
 #[test]

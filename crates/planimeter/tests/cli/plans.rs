@@ -139,8 +139,8 @@ fn a_gate_fails_only_if_measured_again() {
     assert!(!worse.errors.contains("measured again"), "{}", worse.errors);
     // A metric that could have appeared is reported afterwards, an impossible one in advance.
     for (metric, words) in [
-        ("cycles_busy_per_frame", "the gate cycles_busy_per_frame<=1.5 has nothing"),
-        ("throughput_pps", "throughput_pps never comes of latency"),
+        ("cycles_busy_per_frame", "the gate cycles_busy_per_frame<=1.5 has no results"),
+        ("throughput_pps", "no metric throughput_pps in the results of latency"),
     ] {
         let nothing = plan(&folder, &gate("1.5").replace("latency_ns_p50", metric), &[]);
         assert_eq!(nothing.code, Some(2), "{}", nothing.errors);
@@ -190,29 +190,29 @@ fn a_killed_plan_resumes_at_the_next_trial() {
 fn invalid_plans_report_all_errors_and_measure_nothing() {
     let folder = Folder::new();
     for (text, words) in [
-        ("", &["office.toml:1:1: nothing is said to be measured"][..]),
-        ("run = \"latency\"\non = \"ovss\"\n", &["office.toml:2:6: there is no target \"ovss\""]),
+        ("", &["office.toml:1:1: the step measures nothing"][..]),
+        ("run = \"latency\"\non = \"ovss\"\n", &["office.toml:2:6: unknown target \"ovss\""]),
         (
             "runn = \"latency\"\non = \"ours\"\n[set]\nsconds = 1\n",
-            &["office.toml:1:1", "\"run\"?", "office.toml:4:1", "\"seconds\"?", "3 faults"],
+            &["office.toml:1:1", "\"run\"?", "office.toml:4:1", "\"seconds\"?", "3 errors"],
         ),
         (
             "run = \"latency\"\non = [\"ours\", \"ours\"]\nlink = \"memory\"\n",
-            &["office.toml:1:1: step latency: --on ours was given twice"],
+            &["office.toml:1:1: step latency: --on ours is given twice"],
         ),
         (
             "run = \"latency\"\non = \"ours\"\nlink = \"memory\"\n[[gate]]\nmetric = \"latency_ns_p50\"\nratio = 1\n",
-            &["office.toml:4:1: nothing is compared"],
+            &["office.toml:4:1: the gate compares nothing"],
         ),
         (
             "run = \"latency\"\non = [\"ours\", \"bridge\"]\nlink = \"memory\"\n[[gate]]\nmetric = \"throughput_pps\"\n\
              ratio = 1\n",
-            &["office.toml:4:1: throughput_pps never comes of latency"],
+            &["office.toml:4:1: no metric throughput_pps in the results of latency"],
         ),
         (
             "run = \"latency\"\non = \"ours\"\nlink = \"memory\"\n[[gate]]\nmetric = \"latency_ns_p50\"\nratio = 1\n\
              base = \"brigde\"\n",
-            &["office.toml:7:8: \"brigde\" is no target of the plan and no stored run"],
+            &["office.toml:7:8: \"brigde\" is not a target of the plan, and not a stored run"],
         ),
     ] {
         let result = plan(&folder, text, &[]);
@@ -220,9 +220,9 @@ fn invalid_plans_report_all_errors_and_measure_nothing() {
         words.iter().for_each(|it| assert!(result.errors.contains(it), "{it}: {}", result.errors));
     }
     for (more, words) in [
-        (&["--on", "ours"][..], "--on beside the plan office.toml"),
-        (&["--set", "seconds=1"], "write [set] in it"),
-        (&["latency"], "goes by itself"),
+        (&["--on", "ours"][..], "--on cannot be combined with office.toml"),
+        (&["--set", "seconds=1"], "write [set] in the plan"),
+        (&["latency"], "cannot be combined with other experiments"),
         (&["--junit", "nowhere/gates.xml"], "nowhere/gates.xml"),
     ] {
         let result = plan(&folder, PLAN, more);

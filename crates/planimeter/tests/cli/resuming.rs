@@ -230,18 +230,18 @@ fn a_report_that_could_not_be_written_is_written_later() {
     let line = result.errors.lines().last().unwrap();
     // As the user named it: below the folder in which the run was started.
     let command =
-        format!("`planimeter report runs/{}`", run.file_name().unwrap().to_str().unwrap());
-    assert!(line.contains("everything is measured and kept") && line.contains(&command), "{line}");
+        format!("'planimeter report runs/{}'", run.file_name().unwrap().to_str().unwrap());
+    assert!(line.contains("all results are kept") && line.contains(&command), "{line}");
     assert_eq!(record(&run)["partial"], false);
     fs::remove_dir_all(run.join("report.html")).unwrap();
     let name = run.to_str().unwrap();
     let again = planimeter(&folder.0, &["run", "--resume", name]);
     assert_eq!(again.code, Some(0), "{}", again.errors);
-    assert!(again.errors.contains("is complete; its report was missing"), "{}", again.errors);
+    assert!(again.errors.contains("is complete; wrote its missing report"), "{}", again.errors);
     assert!(run.join("report.html").is_file());
     let done = planimeter(&folder.0, &["run", "--resume", name]);
     assert_eq!(done.code, Some(2), "{}", done.errors);
     let hint =
-        format!("nothing to resume (hint: `planimeter report {name}` writes its report again)");
+        format!("nothing to resume (hint: run 'planimeter report {name}' to rebuild its report)");
     assert!(done.errors.contains(&hint), "{}", done.errors);
 }

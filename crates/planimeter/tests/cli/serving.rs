@@ -255,10 +255,10 @@ fn stored_runs_are_listed_compared_and_drawn_as_a_trend_with_unreadable_ones_nam
     let serving = Serving::begin(&folder.0);
     let page = serving.get("/runs");
     assert!(names.iter().all(|name| page.body.contains(name.as_str())), "{}", page.body);
-    let (_, unreadable) = page.body.split_once("Runs that cannot be read").unwrap();
+    let (_, unreadable) = page.body.split_once("Unreadable runs").unwrap();
     assert!(unreadable.contains("cut</strong>: ") && unreadable.contains("999"), "{unreadable}");
     let none = serving.get("/runs?target=ovs");
-    assert!(none.body.contains("No run is so") && none.status == 200);
+    assert!(none.body.contains("No matching runs") && none.status == 200);
     let wrong = serving.get("/runs?since=yesterday");
     assert!(wrong.status == 400 && wrong.body.contains("a day"), "{}", wrong.body);
     let trend = serving.get("/runs?metric=latency_ns_mean");
@@ -273,7 +273,7 @@ fn stored_runs_are_listed_compared_and_drawn_as_a_trend_with_unreadable_ones_nam
     assert_eq!(compared.body.matches("class=\"compared\"").count(), 2);
     assert!(compared.body.contains("The two were measured apart"), "{}", compared.body);
     for (query, why) in
-        [("run=cut&run=later", "cut: "), ("run=../x&run=y", "no such run"), ("run=x", "mark 2")]
+        [("run=cut&run=later", "cut: "), ("run=../x&run=y", "no such run"), ("run=x", "select 2")]
     {
         let answer = serving.get(&format!("/compare?{query}"));
         assert!(answer.status == 400 && answer.body.contains(why), "{query}: {}", answer.body);
@@ -301,7 +301,7 @@ fn a_plan_without_commands_is_started_and_its_steps_are_shown() {
         ("plan=script.toml&do=start", 403, "mine.py"),
         ("plan=../office.toml&do=start", 400, "no such plan"),
         ("plan=notes.toml&do=start", 400, "no such plan"),
-        ("plan=office.toml&target=ours&do=start", 400, "says itself"),
+        ("plan=office.toml&target=ours&do=start", 400, "sets targets, link and parameters"),
     ] {
         let answer = serving.post("/new", body);
         assert!(answer.status == status && answer.body.contains(why), "{body}: {}", answer.body);
@@ -330,7 +330,7 @@ fn a_plan_without_commands_is_started_and_its_steps_are_shown() {
         (format!("{two}:ours"), format!("{two}:bridge")),
     ] {
         let found = compare(&base, &new);
-        let heading = format!("Compared with {base}");
+        let heading = format!("Comparison with {base}");
         assert!(found.status == 200 && found.body.contains(&heading), "{}", found.body);
         assert_eq!(found.body.matches("class=\"compared\"").count(), 1);
         assert!(found.body.contains("<td>"), "{}", found.body);

@@ -88,7 +88,7 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     assert_eq!(of(&ann, "ann", &short("1")).code, Some(0));
     let run = of(&ann, "ann", &[&short("2")[..], &["--store", &url]].concat());
     assert_eq!(run.code, Some(0), "{}", run.errors);
-    assert_eq!(of_store(&run.errors), [format!("store {url}: 2 runs sent")]);
+    assert_eq!(of_store(&run.errors), [format!("store {url}: sent 2 runs")]);
     fs::write(
         bob.0.join("two.toml"),
         "set = { rig = \"sim\", seconds = 0.01, load = [1], repeats = 1 }\non = [\"direct\"]\n\
@@ -165,7 +165,11 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     let report = serving.get(&format!("/runs/{}/report.html", ids[0]));
     assert!(report.status == 200 && report.body.contains("</html>"), "{}", report.head);
     let compared = serving.get(&format!("/compare?run={}&run={}", ids[0], ids[1]));
-    assert!(compared.status == 200 && compared.body.contains("Compared with"), "{}", compared.body);
+    assert!(
+        compared.status == 200 && compared.body.contains("Comparison with"),
+        "{}",
+        compared.body
+    );
     assert_eq!(serving.get("/runs/abcdefabcdef/report.html").status, 404);
     drop(serving);
     let left = contents(&std::env::temp_dir());
@@ -197,7 +201,7 @@ fn passwords_are_nowhere(server: &Postgres) {
     run.env("PLANIMETER_STORE", &with);
     let run = output_of(run);
     assert_eq!(run.code, Some(0), "{}", run.errors);
-    assert_eq!(of_store(&run.errors), [format!("store {of_tim}: 1 run sent")]);
+    assert_eq!(of_store(&run.errors), [format!("store {of_tim}: sent 1 run")]);
     let all = super::bytes(&folder.0);
     let holds = |bytes: &[u8]| bytes.windows(secret.len()).any(|it| it == secret.as_bytes());
     assert!(all.len() > 3 && !all.iter().any(|(_, bytes)| holds(bytes)));
@@ -297,16 +301,16 @@ fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
         "SELECT count(DISTINCT run) = 2 AND count(*) > 10 FROM planimeter.trial",
     );
     server.stop();
-    running.until("runs stay in their folder and are sent as soon as it answers");
-    other.until("runs stay in their folder and are sent as soon as it answers");
+    running.until("runs stay in their folder; they are sent when the store replies");
+    other.until("runs stay in their folder; they are sent when the store replies");
     server.start_again();
-    running.until("it answers again");
+    running.until("connected again");
     let sent = server.sql("away", "SELECT max(id) FROM planimeter.trial");
     wait_until(server, "away", &format!("SELECT max(id) > {sent} FROM planimeter.trial"));
     let output = running.end().join("\n");
     assert_eq!(of_store(&output).len(), 3, "away, back, sent: {output}");
     // The other client is connected when the server stops permanently.
-    other.until("it answers again");
+    other.until("connected again");
     server.stop();
     let output = other.end().join("\n");
     let last = *of_store(&output).last().unwrap();

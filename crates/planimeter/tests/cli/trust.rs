@@ -100,7 +100,7 @@ fn a_changed_record_is_no_longer_trusted() {
         (String::from("planimeter run mine.py --on ours"), "a script (mine.py)"),
         (format!("{base} --on ours@./evil"), "another program (./evil)"),
         (format!("{base} --on ours --set load_of=ours@./evil"), "another program (./evil)"),
-        (format!("{base} --on device:ports=1@lo+2@lo"), "a device at interfaces"),
+        (format!("{base} --on device:ports=1@lo+2@lo"), "a device on interfaces"),
         (format!("{base} --on ours --set snmp=192.0.2.1"), "an SNMP agent"),
     ] {
         let mut changed = record(&run);
@@ -156,7 +156,7 @@ fn a_bundle_contains_no_signature() {
     let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
     assert!(listed.contains("run/start.json") && !listed.contains("signature"), "{listed}");
     let line = planimeter(&folder.0, &["run", "latency", "--trust"]).errors;
-    assert!(line.contains("--trust goes with a bundle or a stored run"), "{line}");
+    assert!(line.contains("--trust needs a bundle or a stored run"), "{line}");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn a_browser_starts_only_this_program() {
         for how in ["check", "start"] {
             let answer = serving.post("/new", &format!("{body}&do={how}"));
             assert_eq!(answer.status, 403, "{body}: {}", answer.body);
-            let why = "a browser starts no program but planimeter itself";
+            let why = "cannot be started from a browser";
             assert!(answer.body.contains(why), "{body}: {}", answer.body);
         }
     }

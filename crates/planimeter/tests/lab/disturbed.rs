@@ -103,7 +103,7 @@ pub fn a_target_that_floods_is_handled() {
     let line = result.output.lines().find(|line| line.starts_with("stream 1:")).unwrap();
     assert!(line.contains("2000 frames intended"), "{line}");
     let came = |line: &str| -> u64 {
-        let after = line.split(" out, ").nth(1).unwrap();
+        let after = line.split(" sent, ").nth(1).unwrap();
         after.split(' ').next().unwrap().parse().unwrap()
     };
     let ports: Vec<u64> =

@@ -77,7 +77,7 @@ pub fn other_links_support_no_hosts() {
     let result =
         place.planimeter(&["run", "costa2017/sockets", "--on", "ours", "--link", "memory"]);
     assert_eq!(result.code, Some(2), "{}", result.errors);
-    assert!(result.errors.contains("give --link veth"), "{}", result.errors);
+    assert!(result.errors.contains("use --link veth"), "{}", result.errors);
 }
 
 /// Tests that iperf3 reports its load, both at a rate and at full speed, and ends with the run.

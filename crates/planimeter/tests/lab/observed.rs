@@ -138,12 +138,12 @@ fn frames(place: &Place) {
     }
     recorded(&place.path().join("t.pcapng"));
     let (text, _) = run_program(place, &[&trace[..], &["--port", "1"]].concat());
-    assert!(text.starts_with("frame 1, by port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
+    assert!(text.starts_with("frame 1, port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
     // No such frame arrives, and the command ends without a signal.
     let (text, errors) =
         run_program(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());
     assert_eq!(text, "");
-    assert!(errors.contains("0 of 1 frames came in 0.1 s"), "{errors}");
+    assert!(errors.contains("timeout: 0 of 1 frames in 0.1 s"), "{errors}");
     let output = place.planimeter(&[&trace[..], &["--when", "Eth.kind = 1"]].concat());
     assert_eq!(output.code, Some(2));
     assert!(output.errors.contains("has no field \"kind\""), "{}", output.errors);
@@ -170,7 +170,7 @@ fn recorded(file: &Path) {
 /// Tests the effect of another program.
 fn plans(place: &Place, bridge: &str) {
     let (text, _) = run_program(place, &["progfe", "plan", bridge, "--control", "control"]);
-    assert!(text.starts_with("nothing would change in bridge\n"), "{text}");
+    assert!(text.starts_with("no changes to bridge\n"), "{text}");
     assert!(text.contains("= fdb: kept: Entries "), "{text}");
     let other = fs::read_to_string(bridge).unwrap();
     let other = other.replace("<set name=\"AgeSeconds\">300<", "<set name=\"AgeSeconds\">60<");

@@ -293,7 +293,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
         result.errors
     );
     let loaded = run_program(&place, &["load", program]);
-    assert!(loaded.starts_with("router runs, program number "), "{loaded}");
+    assert!(loaded.starts_with("running router, program number "), "{loaded}");
     assert!(!run_program(&place, &["get", "lpm.IPv4PrefixTable"]).contains("11.2.119.48"));
     // A trace of a packet like the hosts' own.
     let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 9, 8, 0];

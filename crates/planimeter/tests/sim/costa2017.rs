@@ -158,7 +158,7 @@ fn lost_packets_end_the_run_and_are_reported() {
     let record = study("costa2017/table3", &[kind], &set);
     let [(_, run)] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("one run") };
     assert!(
-        matches!(&run.ended, Ended::Limit(name) if name.contains("come back")),
+        matches!(&run.ended, Ended::Limit(name) if name.contains("first packets to return")),
         "{:?}",
         run.ended
     );
@@ -450,8 +450,8 @@ fn a_switch_that_hangs_when_nearly_full_is_awaited_and_emptied() {
     assert_eq!(hung.len(), 2);
     for (_, run) in hung {
         let note = |words: &str| run.notes.iter().any(|note| note.contains(words));
-        assert!(note("a batch was not answered within the patience"), "{:?}", run.notes);
-        assert!(note("afterwards the switch answered on a new connection"), "{:?}", run.notes);
+        assert!(note("no barrier reply for a batch before the timeout"), "{:?}", run.notes);
+        assert!(note("the switch replied on a new connection"), "{:?}", run.notes);
         let taken = run.measured.iter().find(|it| it.metric.name().ends_with("accepted_rules"));
         // Whole batches with replies, without the one in which it fell silent.
         assert!(taken.is_some_and(|it| (96.0..=160.0).contains(&it.value)), "{taken:?}");
@@ -478,7 +478,7 @@ fn a_switch_that_stays_silent_has_its_commands_run_and_is_reported() {
     let record = carry_out(&plan, Destination::New(Folder::new().0.clone()), None).0.record;
     let [(_, first), ..] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("no run") };
     assert!(
-        first.notes.iter().any(|note| note.contains("did not answer again within 5 s")),
+        first.notes.iter().any(|note| note.contains("did not reply within 5 s")),
         "{:?}",
         first.notes
     );

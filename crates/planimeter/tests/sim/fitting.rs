@@ -271,7 +271,7 @@ fn switches_with_random_values_and_any_barrier_are_fitted() {
     let keys = [DRAWN, &["hardware.activation_ns"]].concat();
     let fitted = check(&drawn(3, "written", early), &keys, &again);
     let why = &fitted.model.sources["agent.packet_ins_per_s"];
-    assert!(why.starts_with("assumed: packet-in's own rule acts after the barrier"), "{why}");
+    assert!(why.starts_with("assumed: packet-in's own rule activates after the barrier"), "{why}");
 }
 
 #[test]

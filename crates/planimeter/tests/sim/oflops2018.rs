@@ -41,7 +41,7 @@ fn every_item_of_the_study_has_values_and_a_verdict_for_each_claim() {
     let claim_with =
         |text: &str| record.claims.iter().find(|line| line.claim.claim.contains(text)).unwrap();
     // There is no hardware, and the study's claims about hardware do not apply to software.
-    for text in ["barrier reply comes before", "faster by almost", "order that looks random"] {
+    for text in ["barrier reply arrives before", "faster by almost", "order that looks random"] {
         let line = claim_with(text);
         assert!(line.targets.is_empty(), "{text}: {:?}", line.targets);
         assert!(matches!(line.verdict, Verdict::CannotTell(_)), "{text}");

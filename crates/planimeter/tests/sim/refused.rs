@@ -41,7 +41,7 @@ fn left_out(record: &Record) -> Vec<(String, String)> {
     reported.collect()
 }
 
-const WHY: &str = "all that was to follow: the switch refused 115072 of 131072 flows, the first of them number 16000: \
+const WHY: &str = "remaining trials: the switch rejected 115072 of 131072 flows, first number 16000: \
                    flow_mod_failed/table_full";
 
 #[test]
@@ -70,7 +70,7 @@ fn an_element_with_too_few_ports_is_skipped() {
     };
     assert_eq!(met(element.name()), ["bianco2010/fig9"]);
     assert_eq!(met("bridge"), ["bianco2010/fig9", "bianco2010/fig10"]);
-    let why = "its program declares fewer ports than that needs".to_string();
+    let why = "its program declares too few ports for the experiment".to_string();
     assert_eq!(left_out(&record), [(format!("bianco2010/fig10 on {}", element.name()), why)]);
 }
 
@@ -103,7 +103,7 @@ fn a_run_without_any_measurement_fails_with_the_reason() {
     let run = runner::run(&plan, destination, &mut benches, &stop, &mut watcher);
     let error = run.err().unwrap();
     let wanted = format!(
-        "{SMALL}: the switch refused 4000 of 20000 flows, the first of them number 16000: flow_mod_failed/table_full"
+        "{SMALL}: the switch rejected 4000 of 20000 flows, first number 16000: flow_mod_failed/table_full"
     );
     assert_eq!(error.to_string(), wanted);
 }

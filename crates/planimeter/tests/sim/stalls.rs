@@ -87,7 +87,7 @@ fn a_smaller_switch_is_measured_with_the_entries_that_fit() {
     assert_eq!(value(report, "rows_count"), 120.0);
     let held = measured_metric(report, "entries_count").unwrap();
     assert_eq!(held.value, 120.0);
-    assert_eq!(held.note.as_deref(), Some("the switch holds 120 of 500 entries"));
+    assert_eq!(held.note.as_deref(), Some("the switch accepted 120 of 500 entries"));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_switch_without_bundles_fails_that_load_with_its_reason() {
     let set = settings(&["load=bundle-2000", "version=1.2"]);
     let report = &OneSwitch::like(&Model::default(), 7).run("control-stall", &set, 7)[0];
     let Ended::Failed(why) = &report.ended else { panic!("{}", report.ended) };
-    assert!(why.starts_with("the switch cannot be given this load: "), "{why}");
+    assert!(why.starts_with("cannot encode the load for the switch: "), "{why}");
 }
 
 #[test]
@@ -107,6 +107,6 @@ fn a_load_that_takes_too_long_is_reported_as_unfinished() {
     assert!(matches!(report.ended, Ended::Limit(_)), "{}", report.ended);
     let finished = measured_metric(report, "finished_ratio").unwrap();
     assert_eq!(finished.value, 0.0);
-    assert_eq!(finished.note.as_deref(), Some("not finished in 2 s"));
+    assert_eq!(finished.note.as_deref(), Some("not completed in 2 s"));
     assert!(measured_metric(report, "load_ns").is_none());
 }

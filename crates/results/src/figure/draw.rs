@@ -2,7 +2,8 @@
 //!
 //! This module does not use a plotting crate. The image needs a title, a description and a note on
 //! each point, and its bytes must not depend on a crate's version (see
-//! `docs/decisions/0003-figures.md`). Invariant: all external text is escaped.
+//! `docs/decisions/0003-static-figures-are-our-own-svg.md`). Invariant: all external text is
+//! escaped.
 
 use std::fmt::Write;
 

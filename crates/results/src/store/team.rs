@@ -2,7 +2,7 @@
 //! open them.
 //!
 //! The run folders stay authoritative: the store's contents can be recreated from them
-//! (docs/decisions/0034-a-store-for-teams.md). Invariants:
+//! (docs/decisions/0034-a-team-store-is-a-postgresql-database.md). Invariants:
 //!
 //! - A run is identified by its measurements, independent of its folder's location and name.
 //! - Newer data replace older data, never the reverse.

@@ -3,7 +3,8 @@
 //! A bundle may come from another user. Invariants:
 //! - Commands, scripts, other programs and interfaces of this host are used only with `--trust`.
 //! - A bundle's plan names no file outside the bundle.
-//! - Its runs get a folder of their own, together with the bundle's files, so that file names in the plan stay valid.
+//! - Its runs get a folder of their own, together with the bundle's files, so that file names in
+//!   the plan stay valid.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,8 +25,8 @@ pub fn asked(arguments: &Arguments) -> Option<Result<ExitCode, Failure>> {
     match file {
         Some(file) => Some(run(arguments, file)),
         None if arguments.trust && arguments.resume.is_none() => {
-            let line = "--trust goes with a bundle or a stored run: `planimeter run FILE.tar.gz --trust`, \
-                        `planimeter run --resume RUN --trust`";
+            let line = "--trust needs a bundle or a stored run (hint: run 'planimeter run \
+                        FILE.tar.gz --trust' or 'planimeter run --resume RUN --trust')";
             Some(Err(Failure::usage(line)))
         }
         None => None,
@@ -47,7 +48,7 @@ fn run(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
     fs::metadata(path).map_err(|error| refused(path, error))?;
     let made_out = !out.exists();
     let folder = store::new_folder(&out, day, &format!("again-{name}")).map_err(|error| {
-        Failure::usage(format!("{error}; choose another folder with --out DIR"))
+        Failure::usage(format!("{error} (hint: choose another folder with --out DIR)"))
     })?;
     // Until the campaign begins, the folder contains only unpacked files.
     let undone = Undone { folder: folder.clone(), out: made_out.then_some(out) };
@@ -77,19 +78,19 @@ fn begun(
     if let Some(path) = foreign.missing.first() {
         return Err(refused(
             file,
-            format!("its plan names {path:?}, which is not in it: it is not run"),
+            format!(
+                "cannot run the bundle: its plan names {path:?}, which the bundle does not contain"
+            ),
         ));
     }
     if foreign.needs_trust() && !arguments.trust {
         return Err(refused(
             file,
-            format!("it comes with {foreign}; give --trust to let whoever made it do that here"),
+            format!("the bundle contains {foreign} (hint: add --trust if you trust its author)"),
         ));
     }
     for changed in &opened.facts.changed {
-        remark!(
-            "{changed} in this bundle is not what its run read: it was changed after that began"
-        );
+        remark!("warning: {changed} in this bundle changed after its run started");
     }
     plan::enter(folder)?;
     plan::of_bundle(arguments, opened.plan, name, folder.to_path_buf())

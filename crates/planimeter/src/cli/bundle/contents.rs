@@ -1,7 +1,9 @@
-//! Contents of a bundle: the run's folder, the plan that repeats it, and every file that the plan names.
+//! Contents of a bundle: the run's folder, the plan that repeats it, and every file that the plan
+//! names.
 //!
 //! Invariants:
-//! - A file within the folder in which the run was started keeps its name, so that targets keep theirs.
+//! - A file within the folder in which the run was started keeps its name, so that targets keep
+//!   theirs.
 //! - Any other file gets a name below `outside/`, and the plan uses that name.
 //! - Secrets and other programs are listed and left out.
 
@@ -110,7 +112,7 @@ fn campaign(folder: &Path) -> Result<Said, Failure> {
 
 fn step(folder: &Path, name: &str, command_line: &str) -> Result<Step, Failure> {
     let arguments = run::parsed(&words::split(command_line))
-        .ok_or_else(|| refused(folder, "its command line cannot be repeated by this version"))?;
+        .ok_or_else(|| refused(folder, "this version cannot parse the command line of the run"))?;
     Ok(Step { name: name.into(), at: 0, arguments })
 }
 
@@ -131,13 +133,14 @@ impl Gathered {
         match role {
             Role::Secret => {
                 self.leave(format!(
-                    "{given}, which is secret: whoever repeats the run gives credentials of their own in {CREDENTIALS_VARIABLE}"
+                    "{given}: secret (hint: set {CREDENTIALS_VARIABLE} when you repeat the run)"
                 ));
                 return None;
             }
             Role::Build => {
                 self.leave(format!(
-                    "{given}, another build of this program, which has to be at that place"
+                    "{given}: another build of this program (hint: install it at this path before \
+                     you repeat the run)"
                 ));
                 return None;
             }
@@ -187,7 +190,13 @@ impl Gathered {
     fn read(&self, given: &str) -> Result<(Vec<u8>, bool), Failure> {
         let at = self.base.join(given);
         let file = File::open(&at).map_err(|error| {
-            refused(&at, format!("the run was told of this file: {error}; bundle it in the folder in which it was started"))
+            refused(
+                &at,
+                format!(
+                    "cannot read a file that the run used: {error} (hint: run 'planimeter bundle' \
+                     in the folder where the run started)"
+                ),
+            )
         })?;
         let facts = file.metadata().map_err(|error| refused(&at, error))?;
         let changed = facts.modified().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
@@ -198,7 +207,9 @@ impl Gathered {
         if bytes.len() as u64 > FILE_BYTES_MAX {
             return Err(refused(
                 &at,
-                format!("a bundle takes files of up to {FILE_BYTES_MAX} bytes"),
+                format!(
+                    "the file is too large: a bundle accepts files of up to {FILE_BYTES_MAX} bytes"
+                ),
             ));
         }
         Ok((bytes, environment::rfc3339(changed) > self.created))
@@ -225,9 +236,7 @@ impl Gathered {
                 continue;
             }
             if !super::unpack::is_plain(&without_dots(&path)) {
-                self.leave(format!(
-                    "{given}, which the program names and which is outside its folder"
-                ));
+                self.leave(format!("{given}: named by the program, but outside its folder"));
                 continue;
             }
             match self.read(&given) {

@@ -1,8 +1,10 @@
-//! Anonymized bundles: records, trials, logs and plan with pseudonyms, a report rebuilt from them, and no captures.
+//! Anonymized bundles: records, trials, logs and plan with pseudonyms, a report rebuilt from them,
+//! and no captures.
 //!
 //! Invariants:
 //! - One real name has one pseudonym everywhere.
-//! - Data derived from a record is derived from the anonymized record, so that it can contain nothing else.
+//! - Data derived from a record is derived from the anonymized record, so that it can contain
+//!   nothing else.
 //! - A file that cannot be anonymized is left out and listed.
 //! - An anonymized record is still a valid record; otherwise no bundle is written.
 
@@ -53,16 +55,16 @@ pub fn packed(contents: &Contents, hide: &[String], out: &Path) -> Result<Bundle
                 let text = packing.masking.text(text);
                 packing.add(format!("{FILES_FOLDER}/{path}"), text.into_bytes());
             }
-            Err(_) => facts
-                .left_out
-                .push(format!("{}, which is no text and cannot be masked", input.path)),
+            Err(_) => {
+                facts.left_out.push(format!("{}: not text, cannot be anonymized", input.path))
+            }
         }
     }
     let plan = packing.masking.text(&contents.plan);
     let facts =
         packing.masking.json(serde_json::to_value(&facts).expect("facts are plain data"), true);
     let facts: Bundle = serde_json::from_value(facts)
-        .map_err(|error| refused(out, format!("{FACTS_FILE} cannot be masked: {error}")))?;
+        .map_err(|error| refused(out, format!("cannot anonymize {FACTS_FILE}: {error}")))?;
     let mut packer = Packer::create(out)?;
     packer.add_bytes(FACTS_FILE, pack::facts_text(&facts).as_bytes())?;
     packer.add_bytes(PLAN_FILE, plan.as_bytes())?;
@@ -112,7 +114,7 @@ impl Packing {
             let is_text = TEXTS.contains(&ending) || ending == "hgrm";
             let bytes = std::fs::read(&at).map_err(|error| refused(&at, error))?;
             let Some(text) = String::from_utf8(bytes).ok().filter(|_| is_text) else {
-                self.left_out.push(format!("{path}, which is no text and cannot be masked"));
+                self.left_out.push(format!("{path}: not text, cannot be anonymized"));
                 continue;
             };
             let masked = match ending {
@@ -125,7 +127,7 @@ impl Packing {
         }
         if captures > 0 {
             let files = if captures == 1 { "capture" } else { "captures" };
-            self.left_out.push(format!("{captures} {files}, whose frames cannot be masked"));
+            self.left_out.push(format!("{captures} {files}: frames cannot be anonymized"));
         }
         Ok(())
     }
@@ -145,10 +147,7 @@ impl Packing {
                     let is_trials = at.file_name().is_some_and(|name| name == TRIALS_FILE);
                     if is_trials && let Err(error) = serde_json::from_value::<Line>(masked.clone())
                     {
-                        return Err(refused(
-                            at,
-                            format!("masked, a line is none of a run: {error}"),
-                        ));
+                        return Err(refused(at, format!("cannot anonymize a line: {error}")));
                     }
                     out += &format!("{masked}\n");
                 }

@@ -33,7 +33,7 @@ impl Packer {
         let file = File::options().write(true).create_new(true).open(out);
         let file = file.map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                refused(out, "there is such a file: name another with --out FILE")
+                refused(out, "the file exists already (hint: choose another one with --out FILE)")
             }
             _ => refused(out, error),
         })?;
@@ -137,7 +137,8 @@ pub fn files_below(folder: &Path) -> Result<(Vec<String>, Vec<String>), Failure>
         for entry in fs::read_dir(&at).map_err(|error| refused(&at, error))? {
             let entry = entry.map_err(|error| refused(&at, error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            // A signature is valid on this host only, and an unfinished file is not part of the run.
+            // A signature is valid on this host only, and an unfinished file is not part of the
+            // run.
             if name == SIGNATURE_FILE || name.ends_with(".part") {
                 continue;
             }
@@ -149,10 +150,13 @@ pub fn files_below(folder: &Path) -> Result<(Vec<String>, Vec<String>), Failure>
             } else if kind.is_file() && is_plain(&path) {
                 files.push(path);
             } else {
-                strange.push(format!("{path}, which is no plain file"));
+                strange.push(format!("{path}: not a regular file"));
             }
             if files.len() + 10 > ENTRIES_MAX {
-                return Err(refused(folder, format!("a bundle has at most {ENTRIES_MAX} files")));
+                return Err(refused(
+                    folder,
+                    format!("the folder has too many files: a bundle has at most {ENTRIES_MAX}"),
+                ));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Writer of plans: converts steps and gates to the text of a plan.
 //!
-//! Invariant: reading the text back gives the same arguments, except for options that are given beside a plan.
+//! Invariant: reading the text back gives the same arguments, except for options of the command
+//! line.
 
 use toml::Value;
 

@@ -3,7 +3,8 @@
 //! Invariants:
 //! - Nothing is written outside the given folder, over an existing file, or through a link.
 //! - An entry that is not a regular file with a plain name makes the bundle invalid.
-//! - Names, entries and bytes, packed and unpacked, have limits, so that no archive can fill disk or memory.
+//! - Names, entries and bytes, packed and unpacked, have limits, so that no archive can fill disk
+//!   or memory.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -64,8 +65,8 @@ pub struct Opened {
     pub plan: String,
 }
 
-/// Reads a bundle's description and plan, and unpacks the entries below one of its folders (`files`, `run`) into an
-/// existing folder.
+/// Reads a bundle's description and plan, and unpacks the entries below one of its folders
+/// (`files`, `run`) into an existing folder.
 pub fn unpack(file: &Path, folder: &str, into: &Path) -> Result<Opened, Fault> {
     unpack_up_to(BYTES_MAX, file, folder, into)
 }
@@ -77,7 +78,7 @@ fn unpack_up_to(most: u64, file: &Path, folder: &str, into: &Path) -> Result<Ope
     let mut archive = Archive::new(bytes);
     let (mut facts, mut plan) = (None, None);
     let (mut names, mut left) = (BTreeSet::new(), most);
-    // Raw entries: a header for a long name or an attribute of the next entry is rejected as an entry of its own.
+    // Raw entries: a separate header with a long name or an attribute is rejected.
     for entry in archive.entries().map_err(Fault::Damaged)?.raw(true) {
         let mut entry = entry.map_err(Fault::Damaged)?;
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
@@ -109,7 +110,7 @@ fn unpack_up_to(most: u64, file: &Path, folder: &str, into: &Path) -> Result<Ope
     let facts: Bundle = serde_json::from_str(&facts)
         .map_err(|error| Fault::NotUnderstood(FACTS_FILE, error.to_string()))?;
     if facts.schema != SCHEMA {
-        let why = format!("it has schema {}, and this version reads {SCHEMA}", facts.schema);
+        let why = format!("unsupported schema {}: this version reads {SCHEMA}", facts.schema);
         return Err(Fault::NotUnderstood(FACTS_FILE, why));
     }
     Ok(Opened { facts, plan: plan.ok_or(Fault::Missing(PLAN_FILE))? })
@@ -143,7 +144,7 @@ fn is_file(kind: EntryType, name: &str) -> Result<(), Fault> {
         EntryType::Directory => "a folder",
         EntryType::Char | EntryType::Block => "a device",
         EntryType::Fifo => "a pipe",
-        _ => "something else",
+        _ => "of an unknown type",
     };
     Err(Fault::Kind(name.into(), what))
 }
@@ -171,26 +172,23 @@ fn write(entry: &mut impl Read, into: &Path, inner: &str) -> Result<(), Fault> {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Damaged(error) => write!(f, "it is no bundle, or was cut short: {error}"),
+            Fault::Damaged(error) => write!(f, "not a bundle, or truncated: {error}"),
             Fault::Name(name) => write!(
                 f,
-                "it has an entry {name:?}, and a bundle has only {FACTS_FILE}, {PLAN_FILE} and plain names below \
-                 {FILES_FOLDER}/ and {RUN_FOLDER}/: it is not unpacked"
+                "invalid bundle: entry {name:?} is neither {FACTS_FILE}, {PLAN_FILE} nor a file \
+                 below {FILES_FOLDER}/ or {RUN_FOLDER}/"
             ),
-            Fault::Twice(name) => write!(f, "it has {name:?} twice: it is not unpacked"),
+            Fault::Twice(name) => write!(f, "invalid bundle: entry {name:?} occurs twice"),
             Fault::Kind(name, what) => {
-                write!(
-                    f,
-                    "its entry {name:?} is {what}, and a bundle has plain files only: it is not unpacked"
-                )
+                write!(f, "invalid bundle: entry {name:?} is {what}, not a regular file")
             }
             Fault::Entries => {
-                write!(f, "it has more than {ENTRIES_MAX} entries: it is not unpacked")
+                write!(f, "invalid bundle: more than {ENTRIES_MAX} entries")
             }
             Fault::Bytes(most) => {
-                write!(f, "it comes to more than {most} bytes when it is unpacked: it is not")
+                write!(f, "invalid bundle: more than {most} bytes when unpacked")
             }
-            Fault::Missing(name) => write!(f, "it is no bundle: it has no {name}"),
+            Fault::Missing(name) => write!(f, "not a bundle: it does not contain {name}"),
             Fault::NotUnderstood(name, why) => write!(f, "{name}: {}", why.replace('\n', " ")),
             Fault::Write(path, error) => write!(f, "cannot write {}: {error}", path.display()),
         }

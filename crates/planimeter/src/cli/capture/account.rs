@@ -18,7 +18,7 @@ pub fn words(frozen: &Frozen, begun: Nanos, entries: &[Entry]) -> String {
         frozen.filter.captured, frozen.frames_written, frozen.file_bytes
     );
     if frozen.frames_late > 0 {
-        let _ = write!(text, ", {} more than the file was to have", frozen.frames_late);
+        let _ = write!(text, ", {} not written: the file is full", frozen.frames_late);
     }
     text.push('\n');
     for (place, port) in frozen.ports.iter().enumerate() {
@@ -37,8 +37,8 @@ fn port_words(number: usize, port: &PortFrozen, seconds: f64) -> String {
     let Count { frames, bytes } = port.arrived.total;
     let (pps, bps) = rate(port.arrived.total, seconds);
     let mut text = format!(
-        "port {number} ({}, {}): {frames} frames and {bytes} bytes in, {pps:.0} frames/s, {bps:.0} bit/s; \
-         {} captured; stamps by {}\n",
+        "port {number} ({}, {}): {frames} frames and {bytes} bytes received, {pps:.0} frames/s, \
+         {bps:.0} bit/s; {} captured; time stamps from {}\n",
         port.name,
         port.kind,
         port.captured.total.frames,
@@ -46,7 +46,7 @@ fn port_words(number: usize, port: &PortFrozen, seconds: f64) -> String {
     );
     if port.kept_back.frames > 0 {
         let Count { frames, bytes } = port.kept_back;
-        let _ = writeln!(text, "  kept back at the interface: {frames} frames and {bytes} bytes");
+        let _ = writeln!(text, "  filtered at the interface: {frames} frames and {bytes} bytes");
     }
     let lost: Vec<String> = port
         .counters

@@ -37,8 +37,8 @@ pub(super) fn measured(
 
 /// Measures targets again, with more repeats, before a gate may fail.
 ///
-/// Calls `measure` with the arguments of the first measurement, changed in experiments, repeats and seed, and with
-/// the number of the round.
+/// Calls `measure` with the arguments of the first measurement, changed in experiments, repeats and
+/// seed, and with the number of the round.
 pub(in crate::cli) fn confirm(
     found: &mut Contrast,
     first: &Record,
@@ -53,7 +53,7 @@ pub(in crate::cli) fn confirm(
         }
         let repeats = repeats_of(first).saturating_mul(times).min(REPEATS_MAX);
         remark!(
-            "not clearly passed: {}; measured again with {repeats} repeats before any gate fails",
+            "not clearly passed: {}; measured again with {repeats} repeats",
             experiments.join(", ")
         );
         let mut set = taken(&asked.set, &experiments);
@@ -71,13 +71,13 @@ pub(in crate::cli) fn sides<'a>(names: [&'a str; 2], record: &'a Record) -> [Sid
     names.map(|name| Side { name, record, target: Some(name) })
 }
 
-/// Describes the first measurement and its approximate duration; results that are not clearly passed are measured
-/// again.
+/// Describes the first measurement and its approximate duration; results that are not clearly
+/// passed are measured again.
 pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
     let dry = run::dry(&run::new_plan(&asked(arguments)?)?);
     let again: Vec<String> = REPEATED_BY.iter().map(|times| format!("{times} times")).collect();
     Ok(format!(
-        "{}{}\ngates that do not clearly pass are measured again with {} the repeats\n",
+        "{}{}\nresults whose gates do not clearly pass are measured again with {} the repeats\n",
         dry.text,
         run::estimate(dry.trials, dry.seconds),
         again.join(", then ")
@@ -87,7 +87,8 @@ pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
 /// Parameter that takes relative loads from the maximum of one target instead of each target's own.
 const LOAD_OF: &str = "load_of";
 
-/// Returns the catalog entries of these experiments, except for scripts, which would have to be started.
+/// Returns the catalog entries of these experiments, except for scripts, which would have to be
+/// started.
 fn entries(experiments: &[String]) -> Vec<&'static catalog::Entry> {
     let names = experiments.iter().filter(|name| !is_script(name));
     names.flat_map(|name| catalog::find(name).unwrap_or_default()).collect()
@@ -104,7 +105,8 @@ fn taken(set: &[String], experiments: &[String]) -> Vec<String> {
     set.iter().filter(|text| has_script || is_taken(text)).cloned().collect()
 }
 
-/// Offers both targets the baseline's loads: latencies at shares of each target's own maximum are not comparable.
+/// Offers both targets the baseline's loads: latencies at shares of each target's own maximum are
+/// not comparable.
 pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
     let is_set = asked.set.iter().any(|it| it.split('=').next() == Some(LOAD_OF));
     let takes = |entry: &&catalog::Entry| entry.takes(LOAD_OF).is_some();
@@ -117,7 +119,7 @@ pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
 fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
     if arguments.base == arguments.new {
         return Err(Failure::usage(format!(
-            "{} is on both sides: {0}@PROGRAM is the same of another build, and of this one too",
+            "cannot compare {} with itself (hint: name another build as {0}@PROGRAM)",
             arguments.base
         )));
     }
@@ -125,8 +127,8 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
         Some(folder) => like(folder, arguments.trust)?,
         None if arguments.experiments.is_empty() => {
             return Err(Failure::usage(
-                "two targets have to be measured: say what with --run EXPERIMENT (such as --run throughput), or as a stored \
-                 run was with --like RUN",
+                "no experiment for the two targets (hint: add --run EXPERIMENT, such as --run \
+                 throughput, or --like RUN)",
             ));
         }
         None => run::Arguments {
@@ -165,7 +167,7 @@ fn like(folder: &std::path::Path, is_trusted: bool) -> Result<run::Arguments, Fa
     cli::trust::allow_line(folder, &record.command_line, is_trusted)?;
     let mut arguments = run::parsed(&words::split(&record.command_line)).ok_or_else(|| {
         Failure::usage(format!(
-            "{}: its command line cannot be repeated by this version",
+            "{}: this version cannot parse the command line of the run",
             folder.display()
         ))
     })?;
@@ -179,7 +181,7 @@ fn measure(asked: &run::Arguments) -> Result<Record, Failure> {
     let finished = run::measure(asked)?;
     remark!("{}", finished.folder.join("report.html").display());
     if finished.record.partial {
-        let line = "interrupted: what was measured is kept, and nothing is compared".into();
+        let line = "interrupted: partial results are kept, nothing is compared".into();
         return Err(Failure { kind: FailureKind::Interrupted, line });
     }
     Ok(finished.record)

@@ -1,7 +1,7 @@
 //! BASE and NEW of a comparison: stored runs, targets of stored runs, or available targets.
 //!
-//! Invariant: a folder is always a run, even if its name has another meaning. If only the cells of a run are needed,
-//! its trials are not read.
+//! Invariant: a folder is always a run, even if its name has another meaning. If only the cells of
+//! a run are needed, its trials are not read.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
         *run = match (stored(text), &store) {
             (None, Some(store)) if text.parse::<TargetKind>().is_err() => {
                 let (name, target) = text.split_once(':').unwrap_or((text, ""));
-                // Downloaded data is kept until it was read.
+                // Downloaded data is removed after it was read.
                 fetched.push(Fetched::of(store, name)?);
                 let folder = fetched.last().map(|it| it.folder().to_path_buf()).unwrap_or_default();
                 Some((folder, Some(target.to_string()).filter(|it| !it.is_empty())))
@@ -57,8 +57,8 @@ pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
         [Some(base), Some(new)] => {
             if !arguments.experiments.is_empty() || arguments.like.is_some() {
                 return Err(Failure::usage(
-                    "stored runs are compared as they are: --run and --like go with two targets, such as \
-                     `planimeter compare ours ovs --run throughput`",
+                    "--run and --like need two targets, not stored runs (hint: run 'planimeter \
+                     compare ours ovs --run throughput')",
                 ));
             }
             Ok(Sides::Stored(Box::new(Stored::open(arguments, base, new)?)))
@@ -70,7 +70,8 @@ pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
             Ok(Sides::AtHand)
         }
         [Some(_), None] | [None, Some(_)] => Err(Failure::usage(format!(
-            "{} and {}: give two runs, or two targets that are measured by turns; `--like RUN` measures them as a run was",
+            "cannot compare {} with {}: one is a stored run, the other a target (hint: give two \
+             runs, or two targets and --like RUN)",
             arguments.base, arguments.new
         ))),
     }
@@ -81,10 +82,10 @@ fn is_target(text: &str) -> Result<(), Failure> {
     match text.parse::<TargetKind>() {
         Ok(_) => Ok(()),
         Err(_) if looks_like_path => Err(Failure::usage(format!(
-            "{text} is no folder of a run, which holds {}, and no target",
+            "{text} is neither a target nor the folder of a run with {}",
             store::RECORD_FILE
         ))),
-        Err(error) => Err(Failure::usage(format!("{error}; or give the folder of a stored run"))),
+        Err(error) => Err(Failure::usage(format!("{text} is not a stored run; {error}"))),
     }
 }
 
@@ -115,7 +116,7 @@ impl Stored {
             let names: Vec<&str> = record.targets.iter().map(|it| it.name.as_str()).collect();
             if let Some(target) = target.as_ref().filter(|target| record.target(target).is_none()) {
                 return Err(Failure::usage(format!(
-                    "{} has no target {target:?}; it has {}",
+                    "{} has no target {target:?} (hint: use one of {})",
                     folder.display(),
                     names.join(", ")
                 )));
@@ -123,7 +124,7 @@ impl Stored {
         }
         if same && (base.1.is_none() || new.1.is_none() || base.1 == new.1) {
             return Err(Failure::usage(format!(
-                "{} is on both sides: name a target of it for each, such as {0}:{}",
+                "cannot compare {} with itself (hint: name a target on each side, such as {0}:{})",
                 base.0.display(),
                 base_record.targets.last().map_or("ours", |target| target.name.as_str())
             )));

@@ -1,5 +1,5 @@
-//! `planimeter doctor --calibrate`: measures the tester without a target over each available link, and explains what
-//! this means for results.
+//! `planimeter doctor --calibrate`: measures the tester without a target over each available link,
+//! and explains what this means for results.
 //!
 //! Each link has a separate thread, because a tester pins its thread to its core permanently.
 
@@ -38,7 +38,7 @@ pub fn all(surroundings: &Surroundings) -> Result<Vec<Row>, Failure> {
     for link in LINKS {
         let found = std::thread::scope(|scope| {
             let thread = scope.spawn(|| one(link, surroundings, &stop));
-            thread.join().unwrap_or_else(|_| Err("the measurement ended in a fault".into()))
+            thread.join().unwrap_or_else(|_| Err("the measurement panicked".into()))
         });
         if stop.load(Ordering::Relaxed) {
             return Err(Failure { kind: FailureKind::Interrupted, line: "interrupted".into() });
@@ -57,7 +57,7 @@ fn one(
     let mut bench =
         Bench::open(link, surroundings, &parameters, stop).map_err(|error| error.to_string())?;
     let found = calibration::calibrate(&mut bench, &parameters).map_err(|it| it.to_string())?;
-    let found = found.ok_or_else(|| "in virtual time a tester has no limits".to_string())?;
+    let found = found.ok_or_else(|| "the tester has no limits in virtual time".to_string())?;
     Ok(Calibration { controller: calibration::controller(link), ..found })
 }
 
@@ -70,18 +70,22 @@ pub fn json(rows: &[Row]) -> serde_json::Value {
     rows.iter().map(row).collect()
 }
 
+/// Head of the table.
+const TABLE_HEAD: &str = "\
+Tester without a target, 64-byte frames:
+
+link           max. sent,    no loss,      latency, us,     latency,    pacing,   longest    lost
+                 frames/s    frames/s      mean ± error      p99, us    p50, ns stall, us  frames
+";
+
 /// Formats the rows and their meaning as text.
 pub fn table(rows: &[Row]) -> String {
-    let mut text = String::from(
-        "The tester by itself, 64-byte frames looped without a target:\n\n\
-         link           most sent,  back whole,  own delay, us     99 % of    off time,  longest  lost by\n\
-         \x20                frames/s    frames/s    mean, 99 %     delays, us  median ns  away, us  tester\n",
-    );
+    let mut text = String::from(TABLE_HEAD);
     for row in rows {
         match &row.found {
             Ok(found) => text.push_str(&line(row.link, found)),
             Err(why) => {
-                writeln!(text, "{:13}  not here: {why}", row.link.name()).expect("a string")
+                writeln!(text, "{:13}  unsupported: {why}", row.link.name()).expect("a string")
             }
         }
     }
@@ -130,8 +134,7 @@ fn cores(found: &Calibration) -> String {
         let share = core.ns_total as f64 * 100.0 / core.ns_watched.max(1) as f64;
         writeln!(
             text,
-            "core {:<3} taken away {} times in {} from a thread that never rests: {share:.2} % of the \
-             time, at longest {}",
+            "core {:<3} interrupted {} times in {}: {share:.2} % of the time, at most {}",
             core.core,
             core.count,
             Nanos(core.ns_watched),
@@ -145,10 +148,10 @@ fn cores(found: &Calibration) -> String {
 /// Explains what the numbers mean for results.
 fn meaning() -> String {
     format!(
-        "\nA target that forwards more than what comes back whole here is not measured over that link, but \
-         the tester: its trials are marked tester_limited.\nA mean delay less the tester's own is known to \
-         what stands behind ±, and a single one to how long a core is taken away.\nFrames that come while \
-         the tester is away for {AWAY} and more have no delay: they are counted apart, and a trial with \
-         such a stall of a millisecond is marked.\n"
+        "\nA target that forwards more frames than the tester does without loss cannot be measured \
+         over that link: its trials are marked tester_limited.\nThe value after ± is the \
+         uncertainty of a mean latency after the tester's own is subtracted; single latencies are \
+         uncertain by the longest stall.\nFrames that arrive during a stall of {AWAY} or more have \
+         no latency and are counted separately; a trial with a stall of a millisecond is marked.\n"
     )
 }

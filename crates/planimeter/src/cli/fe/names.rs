@@ -1,4 +1,5 @@
-//! Components of LFB instances by name: `lpm.IPv4PrefixTable[3]`, `EtherMACIn:2.AdminStatus`, `FEPO.CEID`.
+//! Components of LFB instances by name: `lpm.IPv4PrefixTable[3]`, `EtherMACIn:2.AdminStatus`,
+//! `FEPO.CEID`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,20 +61,21 @@ impl Names {
         self.class(class).is_some()
     }
 
-    /// Resolves a component's name; the error names what is wrong.
+    /// Resolves a component's name.
     pub fn part(&self, text: &str) -> Result<Part, String> {
-        let (instance, path) =
-            text.split_once('.').ok_or(format!("{text}: write INSTANCE.COMPONENT"))?;
+        let (instance, path) = text
+            .split_once('.')
+            .ok_or(format!("{text}: invalid component (hint: use INSTANCE.COMPONENT)"))?;
         let (class, number) = match self.instances.get(instance) {
             Some((class, number)) => {
                 let known = self.catalog.class_by_id(*class);
-                let unknown = format!("{text}: no library has class {class}; add it by --library");
+                let unknown =
+                    format!("{text}: unknown class {class} (hint: add its library with --library)");
                 (known.ok_or(unknown)?, *number)
             }
             None => {
                 let (class, number) = instance.split_once(':').unwrap_or((instance, "1"));
-                let unknown =
-                    || format!("{text}: neither an instance nor a class is called {instance}");
+                let unknown = || format!("{text}: no instance or class is called {instance}");
                 (self.class(class).ok_or_else(unknown)?, number.parse().map_err(|_| unknown())?)
             }
         };
@@ -87,7 +89,7 @@ impl Names {
         let class = self.catalog.class_by_id(part.place.class);
         match class.map(|class| class.target(&part.place.path)) {
             Some(Ok(Target::Value { data_type, .. })) => Ok(data_type.clone()),
-            _ => Err(format!("{} is no component", part.text)),
+            _ => Err(format!("{} is not a component", part.text)),
         }
     }
 

@@ -1,4 +1,5 @@
-//! Summary of sent and received frames as text: one or two lines for each stream and replay, one for each port.
+//! Summary of sent and received frames as text: one or two lines for each stream and replay, one
+//! for each port.
 
 use instrument::replay::ReplayReport;
 use instrument::trial::{Classes, OFFERED_SHARE_MIN, Pacing, StreamReport, TrialReport};
@@ -12,7 +13,7 @@ pub fn print(report: &TrialReport) {
     for (place, port) in report.ports.iter().enumerate() {
         let counters = &port.counters;
         say!(
-            "port {} ({}): {} frames and {} bytes out, {} frames and {} bytes in",
+            "port {} ({}): {} frames and {} bytes sent, {} frames and {} bytes received",
             place + 1,
             port.name,
             counters.tx_frames,
@@ -24,7 +25,7 @@ pub fn print(report: &TrialReport) {
     let share = report.total.offered_share();
     if share < OFFERED_SHARE_MIN {
         say!(
-            "only {:.1} % of what was intended was sent: the limit was {}",
+            "only {:.1} % of the intended load was sent, limited by {}",
             share * 100.0,
             report.limit()
         );
@@ -48,12 +49,12 @@ fn print_stream(stream: &StreamReport) {
 /// Formats the received frames.
 fn back(classes: &Classes) -> String {
     let mut line =
-        format!("{} back as they should be, {} elsewhere", classes.correct, classes.elsewhere);
+        format!("{} received at the right port, {} at another", classes.correct, classes.elsewhere);
     for (count, what) in [
         (classes.duplicate, "twice"),
         (classes.reordered, "out of order"),
         (classes.corrupt, "corrupt"),
-        (classes.late, "too late to tell"),
+        (classes.late, "too late to check for duplicates"),
     ] {
         if count > 0 {
             line += &format!(", {count} {what}");
@@ -69,8 +70,8 @@ fn gaps(pacing: &Pacing) -> Option<String> {
     let (usual, wrong_usual) = (gaps.ns_at_quantile(0.5)?, wrong.ns_at_quantile(0.5)?);
     let wrong_most = wrong.ns_max()?;
     Some(format!(
-        "gaps of {usual} ns in the median, from {least} to {most}; \
-         wrong by {wrong_usual} ns in the median and {wrong_most} ns at most"
+        "gaps: median {usual} ns, {least} to {most} ns; gap error: median {wrong_usual} ns, \
+         maximum {wrong_most} ns"
     ))
 }
 
@@ -78,8 +79,8 @@ fn print_replay(replay: &ReplayReport) {
     let counts = &replay.counts;
     let end = match (replay.is_complete, replay.is_behind) {
         (true, _) => "whole",
-        (false, true) => "cut short, with frames still due",
-        (false, false) => "cut short",
+        (false, true) => "stopped early, frames were due",
+        (false, false) => "stopped early",
     };
     let mut line = format!(
         "replay {}: {} frames and {} bytes sent, {} passes, {end}",
@@ -88,10 +89,10 @@ fn print_replay(replay: &ReplayReport) {
     for (count, what) in [
         (counts.refused_long, "too long"),
         (counts.refused_short, "too short"),
-        (counts.refused_cut, "captured in part and not sent"),
+        (counts.refused_cut, "truncated and not sent"),
         (counts.padded, "padded"),
-        (counts.filled, "filled up"),
-        (counts.starved, "times the file was late"),
+        (counts.filled, "truncated and filled"),
+        (counts.starved, "late reads of the file"),
     ] {
         if count > 0 {
             line += &format!(", {count} {what}");
@@ -100,7 +101,7 @@ fn print_replay(replay: &ReplayReport) {
     say!("{line}");
     if let Some(seen) = &replay.back {
         say!(
-            "replay {}: {} with a signature and {} too short for one; {}",
+            "replay {}: {} signed, {} too short for a signature; {}",
             replay.id,
             counts.signed,
             counts.frames - counts.signed,

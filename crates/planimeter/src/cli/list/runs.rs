@@ -1,4 +1,5 @@
-//! `planimeter list runs`: the stored runs of a folder or of a store for teams, and how a metric went over them.
+//! `planimeter list runs`: lists the stored runs of a folder or a team store, and the trend of a
+//! metric.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ use crate::cli::failure::Failure;
 use crate::cli::out::{remark, say};
 use crate::cli::team;
 
-/// Where runs lie unless another folder is named.
+/// Default folder of runs.
 const RUNS: &str = "runs";
 
 /// Prints the runs.
@@ -45,12 +46,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         shown(metric, &trend);
     }
     if runs.is_empty() {
-        remark!("no run in {place} is so");
+        remark!("no matching run in {place}");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was found, and where.
+/// Runs that were found, and their location.
 struct Found {
     runs: Vec<RunRow>,
     trend: Vec<TrendRow>,
@@ -63,7 +64,7 @@ fn of_folder(folder: &Path, filter: &Filter) -> Result<Found, Failure> {
     let (mut index, refreshed) = Index::open(folder).map_err(|error| no_runs(&error))?;
     refreshed.remark.iter().for_each(|line| remark!("{line}"));
     for (name, why) in &refreshed.unreadable {
-        remark!("left out: {name}: {why}");
+        remark!("skipped {name}: {why}");
     }
     let runs = index.runs(filter).map_err(usage)?;
     let trend = match filter.metric() {
@@ -74,7 +75,7 @@ fn of_folder(folder: &Path, filter: &Filter) -> Result<Found, Failure> {
     Ok(Found { runs, trend, unreadable: refreshed.unreadable, place })
 }
 
-/// The runs of all who use a store, to which those of this folder are sent first.
+/// Reads the runs of a team store, after the runs of this folder are sent to it.
 fn of_team(
     address: &Address,
     folder: &Path,
@@ -96,10 +97,12 @@ fn of_team(
 }
 
 fn no_runs(error: &StoreError) -> Failure {
-    Failure::usage(format!("{error}; name the folder in which runs lie: planimeter list runs DIR"))
+    Failure::usage(format!(
+        "{error} (hint: run 'planimeter list runs DIR' with the folder of runs)"
+    ))
 }
 
-/// A run in one line; names come from outside.
+/// Formats a run as a line. Names may contain control characters.
 fn line(row: &RunRow) -> String {
     let marks = [(row.partial, " (partial)"), (row.doubtful, " (doubtful)")];
     let marks: String = marks.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect();
@@ -117,7 +120,8 @@ fn line(row: &RunRow) -> String {
     line.replace(char::is_control, " ")
 }
 
-/// The values of a metric; the first one after a change point has the `change_ratio`.
+/// Converts the values of a metric to JSON; the first one after a change point has a
+/// `change_ratio`.
 fn rows_with_changes(rows: &[TrendRow]) -> serde_json::Value {
     let series = rows.chunk_by(TrendRow::is_of_series).map(|series| {
         let mut all = serde_json::to_value(series).expect("rows are plain data");
@@ -129,7 +133,7 @@ fn rows_with_changes(rows: &[TrendRow]) -> serde_json::Value {
     series.flatten().collect()
 }
 
-/// How a metric went: each series by itself, with its change points.
+/// Prints the trend of a metric: each series with its change points.
 fn shown(name: &str, rows: &[TrendRow]) {
     let metric: Option<Metric> = serde_json::from_value(name.into()).ok();
     let metric = metric.unwrap_or(Metric::Named(Name::of("value_count")));

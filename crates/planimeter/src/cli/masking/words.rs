@@ -1,7 +1,7 @@
 //! Pseudonyms for real names, consistent within a bundle.
 //!
-//! Source: replacement addresses are from ranges reserved for documentation and tests: RFC 5737, RFC 2544 (IPv4), RFC
-//! 3849 (IPv6), locally administered MAC addresses (IEEE 802). Invariants:
+//! Source: replacement addresses are from ranges reserved for documentation and tests: RFC 5737,
+//! RFC 2544 (IPv4), RFC 3849 (IPv6), locally administered MAC addresses (IEEE 802). Invariants:
 //! - Values that identify no one stay (loopback, all zeros, all ones).
 //! - Names are replaced as whole words, words of the user's choice anywhere.
 //! - Case is ignored, except in interface names, which are case-sensitive.
@@ -260,8 +260,8 @@ fn folded(word: &str) -> String {
     word.chars().flat_map(without_case).collect()
 }
 
-/// Returns the length of a word at the beginning of a text, ignoring case. A space in the word also matches its
-/// replacement in file names.
+/// Returns the length of a word at the beginning of a text, ignoring case. A space in the word also
+/// matches its replacement in file names.
 fn folded_prefix(text: &str, word: &str) -> Option<usize> {
     let mut wanted = word.chars().flat_map(without_case).peekable();
     for (at, letter) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Sequence of a plan's runs, each in a folder of its own below the campaign's.
+//! Sequence of a plan's runs, each in a subfolder of the campaign.
 //!
 //! Invariants:
 //! - A complete run is never measured again.
@@ -45,7 +45,7 @@ impl Campaign {
         let created = crate::environment::wall_clock();
         let day = created.split('T').next().unwrap_or_default();
         let refused = |error: store::StoreError| {
-            Failure::usage(format!("{error}; choose another folder with --out DIR"))
+            Failure::usage(format!("{error} (hint: choose another folder with --out DIR)"))
         };
         let folder = store::new_folder(&plan.out, day, &plan.name).map_err(refused)?;
         Campaign::begin_in(folder, plan, beside)
@@ -97,7 +97,8 @@ impl Campaign {
         let names = plan.steps.iter().map(|(step, _)| &step.name);
         if !names.eq(facts.steps.iter().map(|step| &step.name)) {
             return Err(Failure::usage(format!(
-                "{file} has other steps than the campaign began with: put it back, or begin anew with `planimeter run {file}`"
+                "the steps of {file} changed after the campaign started (hint: restore the file, \
+                 or run 'planimeter run {file}')"
             )));
         }
         Ok(Campaign { plan, folder, facts, is_trusted: arguments.trust, _lock: lock })
@@ -135,7 +136,7 @@ impl Campaign {
             && self.plan.is_strict
             && records.iter().any(Record::is_doubtful)
         {
-            remark!("a result is irregular or limited by the tester, and success is to be strict");
+            remark!("a result is irregular or tester-limited, and the plan is strict");
             return Ok(failure::EXIT_IRREGULAR.into());
         }
         Ok(code.into())
@@ -211,8 +212,12 @@ impl Campaign {
 
     /// Adds a hint to a failure: how to resume the campaign.
     fn can_go_on(&self, failure: Failure) -> Failure {
-        let on = format!("go on with `planimeter run --resume {}`", self.folder.display());
-        Failure { line: format!("{}; {on}", failure.line), ..failure }
+        let on = format!("continue with 'planimeter run --resume {}'", self.folder.display());
+        let line = match failure.line.strip_suffix(')') {
+            Some(line) if line.contains("(hint: ") => format!("{line}, then {on})"),
+            _ => format!("{} (hint: {on})", failure.line),
+        };
+        Failure { line, ..failure }
     }
 }
 
@@ -243,7 +248,7 @@ fn measured(
     };
     let finished = run::carried_out(&plan, destination, &place::surroundings()?, store, is_strict)?;
     if finished.record.partial {
-        let line = "interrupted: what was measured is kept".into();
+        let line = "interrupted: partial results are kept".into();
         return Err(Failure { kind: FailureKind::Interrupted, line });
     }
     Ok(finished.record)

@@ -21,8 +21,8 @@
 //! base = "ours"
 //! ```
 //!
-//! A plan with one step needs no `[[step]]`. Invariant: a step's keys are those of `planimeter run` with the same
-//! meaning, and override those of the plan.
+//! A plan with one step needs no `[[step]]`. Invariant: a step's keys are those of `planimeter run`
+//! with the same meaning, and override those of the plan.
 
 use results::gate::{Gate, GateError};
 use toml::Spanned;
@@ -134,10 +134,16 @@ pub fn read(text: &str, faults: &mut Faults) -> Written {
         }
     }
     if written.steps.len() > STEPS_MAX {
-        faults.add(written.steps[STEPS_MAX].at, format!("a plan has at most {STEPS_MAX} steps"));
+        faults.add(
+            written.steps[STEPS_MAX].at,
+            format!("too many steps: a plan has at most {STEPS_MAX}"),
+        );
     }
     if written.gates.len() > GATES_MAX {
-        faults.add(written.gates[GATES_MAX].at, format!("a plan has at most {GATES_MAX} gates"));
+        faults.add(
+            written.gates[GATES_MAX].at,
+            format!("too many gates: a plan has at most {GATES_MAX}"),
+        );
     }
     written
 }
@@ -165,7 +171,7 @@ impl Settings {
             "before" => self.before = text::word(name, value, faults),
             "between" => self.between = text::word(name, value, faults),
             "after" => self.after = text::word(name, value, faults),
-            other => unreachable!("{other} is no key of a step"),
+            other => unreachable!("{other} is not a key of a step"),
         }
     }
 }
@@ -179,8 +185,8 @@ fn effort(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<EffortArg
         "full" => Some(EffortArgument::Full),
         other => {
             let asked = nearest::asked(other, known);
-            let help = asked.unwrap_or_else(|| format!("there are: {}", known.join(", ")));
-            faults.add(word.at, format!("there is no effort {other:?}: {help}"));
+            let help = asked.unwrap_or_else(|| format!("use one of {}", known.join(", ")));
+            faults.add(word.at, format!("unknown effort {other:?} (hint: {help})"));
             None
         }
     }
@@ -189,7 +195,8 @@ fn effort(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<EffortArg
 /// Parses parameters in their order.
 fn set(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Vec<Word> {
     let DeValue::Table(table) = value.get_ref() else {
-        let why = "write [set], and below it KEY = VALUE, or set = { KEY = VALUE }";
+        let why = "invalid set (hint: write [set] with lines KEY = VALUE, or set = { KEY = VALUE \
+                   })";
         faults.add(value.span().start, why);
         return Vec::new();
     };
@@ -218,7 +225,7 @@ fn gate(at: usize, table: &DeTable<'_>, faults: &mut Faults) -> Option<Wanted> {
     let has = |key: &str| table.iter().any(|(known, _)| known.get_ref() == key);
     for (key, example) in [("metric", "\"throughput_pps\""), ("ratio", "0.97")] {
         if !has(key) {
-            faults.add(at, format!("a gate needs {key}, such as {key} = {example}"));
+            faults.add(at, format!("a gate needs {key} (hint: add {key} = {example})"));
         }
     }
     let (metric, ratio) = (metric?, ratio?);
@@ -249,7 +256,10 @@ fn bound(value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<Word> {
             text::setting("ratio", value, faults).map(|text| Word { at, text })
         }
         _ => {
-            faults.add(at, "ratio takes a number such as 0.97, or a text such as \">=0.97\"");
+            faults.add(
+                at,
+                "invalid ratio (hint: use a number such as 0.97, or a string such as \">=0.97\")",
+            );
             None
         }
     }

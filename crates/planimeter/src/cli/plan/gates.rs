@@ -1,8 +1,9 @@
 //! Gates of a plan: comparisons, judged as `planimeter compare` does.
 //!
-//! A baseline is a target of the same step or a stored run. Targets are measured in turns, and again before a gate
-//! may fail; a stored run is compared directly. Invariants: a plan is invalid unless every gate has a comparison in
-//! at least one step. A gate without a result of its metric in any step is an error, never passed.
+//! A baseline is a target of the same step or a stored run. Targets are measured in turns, and
+//! again before a gate may fail; a stored run is compared directly. Invariants: a plan is invalid
+//! unless every gate has a comparison in at least one step. A gate without a result of its metric
+//! in any step is an error, never passed.
 
 use std::path::{Path, PathBuf};
 
@@ -95,9 +96,9 @@ pub fn tasks(
         for word in &gate.steps {
             if !known().any(|name| name == word.text) {
                 let help = nearest::asked(&word.text, known()).unwrap_or_else(|| {
-                    format!("there are: {}", known().collect::<Vec<_>>().join(", "))
+                    format!("use one of {}", known().collect::<Vec<_>>().join(", "))
                 });
-                faults.add(word.at, format!("there is no step {:?}: {help}", word.text));
+                faults.add(word.at, format!("unknown step {:?} (hint: {help})", word.text));
             }
         }
         let mut has_any = false;
@@ -144,8 +145,12 @@ fn unyielding(
     let shown = entries.iter().flat_map(|entry| entry.shows).flat_map(|show| show.drawn);
     let known: Vec<&str> = listed.chain(shown.copied()).collect();
     let help = nearest::asked(metric.name(), known.iter().copied())
-        .unwrap_or_else(|| "`planimeter list metrics` has those that there are".into());
-    let why = format!("{} never comes of {}: {help}", metric.name(), names.join(", "));
+        .unwrap_or_else(|| "run 'planimeter list metrics'".into());
+    let why = format!(
+        "no metric {} in the results of {} (hint: {help})",
+        metric.name(),
+        names.join(", ")
+    );
     faults.add(gate.at, why);
 }
 
@@ -184,7 +189,8 @@ fn own_name(text: &str) -> Option<&'static str> {
     text.parse::<TargetKind>().ok().map(TargetKind::name)
 }
 
-/// Resolves a stored run or campaign, by its folder or its name in the folder of runs, and its target.
+/// Resolves a stored run or campaign, by its folder or its name in the folder of runs, and its
+/// target.
 pub fn run_of(text: &str, out: &Path) -> Option<(PathBuf, Option<String>)> {
     if text.parse::<TargetKind>().is_ok() {
         return None;
@@ -211,23 +217,27 @@ fn nothing(gate: &Wanted, steps: &[(Step, runner::Plan)], out: &Path, faults: &m
     if let Some(word) = strange {
         let is_base = gate.base.as_ref() == Some(word);
         if is_base && run_of(&word.text, out).is_some() {
-            faults.add(word.at, format!("the campaign {} has no such step", word.text));
+            faults.add(word.at, format!("the campaign {} has no step of this name", word.text));
             return;
         }
         let asked = nearest::asked(&word.text, known.iter().copied());
         let known = known.join(", ");
         let (what, help) = match is_base {
             true => (
-                " and no stored run",
-                format!("name a target of it ({known}), or the folder of a stored run"),
+                ", and not a stored run",
+                format!("use a target ({known}), or the folder of a stored run"),
             ),
-            false => ("", format!("name one of it ({known})")),
+            false => ("", format!("use one of {known}")),
         };
         let help = asked.unwrap_or(help);
-        faults.add(word.at, format!("{:?} is no target of the plan{what}: {help}", word.text));
+        faults.add(
+            word.at,
+            format!("{:?} is not a target of the plan{what} (hint: {help})", word.text),
+        );
         return;
     }
-    let why = "nothing is compared: name a second target in on, or a stored run as base";
+    let why = "the gate compares nothing (hint: add a second target to on, or a stored run as \
+               base)";
     faults.add(gate.at, why);
 }
 
@@ -244,8 +254,8 @@ impl Task {
     }
 }
 
-/// Judges all gates. Results that are not clearly passed are measured again by `measure`, if possible, into a folder
-/// of that name.
+/// Judges all gates. Results that are not clearly passed are measured again by `measure`, if
+/// possible, into a folder of that name.
 pub fn judged(
     plan: &Plan,
     records: &[Record],
@@ -299,7 +309,7 @@ pub fn judged(
             known.sort_unstable();
             known.dedup();
             Err(Failure::usage(format!(
-                "{}: the gate {} has nothing to look at: what was measured is {}",
+                "{}: the gate {} has no results to judge (hint: use one of {})",
                 text::place(&plan.file, &plan.text, gate.at),
                 gate.gate,
                 known.join(", ")
@@ -323,7 +333,8 @@ fn against_stored(
     contrast::contrast(&one, &other, gates, true).map_err(|error| {
         let Failure { line, kind } = refused(&error);
         let line = format!(
-            "step {} against {name}: {line}; a gate with step = {:?} is about that step alone",
+            "step {} against {name}: {line} (hint: add step = {:?} to a gate that is for this step \
+             only)",
             step.name, step.name
         );
         Failure { line, kind }

@@ -42,7 +42,7 @@ pub fn of(written: &Written, beside: Beside, faults: &mut Faults) -> Vec<Step> {
     let whole = [all];
     let single = written.steps.is_empty();
     if let (false, Some(word)) = (single, all.run.first()) {
-        let why = "run stands above the steps, and each step has its own: make it a [[step]] too";
+        let why = "run is set outside the steps (hint: move it to a [[step]])";
         faults.add(word.at, why);
     }
     let each: Vec<&Settings> = if single { whole.to_vec() } else { written.steps.iter().collect() };
@@ -64,7 +64,7 @@ pub fn of(written: &Written, beside: Beside, faults: &mut Faults) -> Vec<Step> {
 
 fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static catalog::Entry> {
     if settings.run.is_empty() {
-        let why = "nothing is said to be measured: give run, such as run = \"throughput\"";
+        let why = "the step measures nothing (hint: add run, such as run = \"throughput\")";
         faults.add(settings.at, why);
     }
     let mut found = Vec::new();
@@ -115,13 +115,14 @@ fn name(
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if text.is_empty() || text.len() > NAME_LETTERS_MAX || !text.chars().all(is_plain) {
             let why = format!(
-                "{text:?} is no name: use up to {NAME_LETTERS_MAX} letters, digits, points, - and _"
+                "invalid name {text:?} (hint: use up to {NAME_LETTERS_MAX} letters, digits, dots, \
+                 - and _)"
             );
             faults.add(*at, why);
             return None;
         }
         if is_taken(text) {
-            faults.add(*at, format!("another step is called {text}: give it a name of its own"));
+            faults.add(*at, format!("two steps are called {text} (hint: rename one)"));
             return None;
         }
         return Some(text.clone());

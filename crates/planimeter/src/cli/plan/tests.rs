@@ -62,16 +62,16 @@ fn every_fault_is_reported_with_its_position_and_the_nearest_name() {
     let wanted = [
         ("plan.toml:1:1:", "did you mean \"effort\"?"),
         ("plan.toml:2:15:", "did you mean \"ours\"?"),
-        ("plan.toml:3:8:", "whole number"),
-        ("plan.toml:4:8:", "not this number"),
+        ("plan.toml:3:8:", "non-negative integer"),
+        ("plan.toml:4:8:", "not this integer"),
         ("plan.toml:5:10:", "true or false"),
         ("plan.toml:7:1:", "did you mean \"seconds\"?"),
         ("plan.toml:8:1:", "64 to 1518"),
         ("plan.toml:10:7:", "did you mean \"latency\"?"),
         ("plan.toml:11:1:", "a step has no key \"colour\""),
-        ("plan.toml:13:8:", "\"a/b\" is no name"),
+        ("plan.toml:13:8:", "invalid name \"a/b\""),
         ("plan.toml:15:9:", "did you mean \"load\"?"),
-        ("plan.toml:16:1:", "give run"),
+        ("plan.toml:16:1:", "add run"),
         ("plan.toml:18:1:", "a gate needs ratio"),
         ("plan.toml:21:10:", "\"speed\" is no metric"),
         ("plan.toml:25:9:", "say throughput_pps>=0.9"),
@@ -88,7 +88,7 @@ fn invalid_toml_is_reported_and_the_preceding_part_is_read() {
     assert!(faults[0].starts_with("plan.toml:"), "{faults:?}");
     assert_eq!(steps[0].arguments.experiments, ["latency"]);
     let (_, faults) = read("run = \"latency\"\n[[step]]\nrun = \"throughput\"\n");
-    assert!(faults[0].starts_with("plan.toml:1:7: run stands above"), "{faults:?}");
+    assert!(faults[0].starts_with("plan.toml:1:7: run is set outside the steps"), "{faults:?}");
 }
 
 #[test]

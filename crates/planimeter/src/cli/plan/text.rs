@@ -1,6 +1,7 @@
 //! TOML tables with the positions of their values, and errors with positions.
 //!
-//! Source: TOML 1.0. Invariant: parsing continues after an error, so that all errors are reported together.
+//! Source: TOML 1.0. Invariant: parsing continues after an error, so that all errors are reported
+//! together.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -15,7 +16,7 @@ const FAULTS_MAX: usize = 50;
 pub struct Fault {
     /// The position.
     pub at: usize,
-    /// What is wrong, and a hint.
+    /// The error, and a hint.
     pub why: String,
 }
 
@@ -51,7 +52,7 @@ impl Faults {
         self.0.is_empty()
     }
 
-    /// Formats the errors as lines, sorted by position: `plan.toml:3:7: what is wrong`.
+    /// Formats the errors as lines, sorted by position: `plan.toml:3:7: error`.
     pub fn lines(mut self, file: &str, text: &str) -> Vec<String> {
         self.0.sort_by_key(|fault| fault.at);
         let line = |fault: &Fault| format!("{}: {}", place(file, text, fault.at), fault.why);
@@ -84,7 +85,8 @@ pub fn parsed<'a>(text: &'a str, faults: &mut Faults) -> Spanned<DeTable<'a>> {
     table
 }
 
-/// Returns the known keys of a table; an unknown key is an error that suggests the most similar known one.
+/// Returns the known keys of a table; an unknown key is an error that suggests the most similar
+/// known one.
 pub fn rows<'a>(
     table: &'a DeTable<'a>,
     known: &[&str],
@@ -100,8 +102,8 @@ pub fn rows<'a>(
             continue;
         }
         let asked = nearest::asked(text, known.iter().copied());
-        let help = asked.unwrap_or_else(|| format!("it has: {}", known.join(", ")));
-        faults.add(at, format!("{what} has no key {text:?}: {help}"));
+        let help = asked.unwrap_or_else(|| format!("use one of {}", known.join(", ")));
+        faults.add(at, format!("{what} has no key {text:?} (hint: {help})"));
     }
     rows.sort_by_key(|(key, _)| key.at);
     rows
@@ -113,7 +115,7 @@ pub fn word(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Opt
     match value.get_ref() {
         DeValue::String(text) => Some(Word { at, text: text.to_string() }),
         other => {
-            faults.add(at, format!("{key} takes a text in quotes, not {}", kind(other)));
+            faults.add(at, format!("{key} must be a string in quotes, not {}", kind(other)));
             None
         }
     }
@@ -127,7 +129,7 @@ pub fn words(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Ve
         }
         DeValue::String(_) => word(key, value, faults).into_iter().collect(),
         other => {
-            let why = format!("{key} takes a text, or several in brackets, not {}", kind(other));
+            let why = format!("{key} must be a string or an array of strings, not {}", kind(other));
             faults.add(value.span().start, why);
             Vec::new()
         }
@@ -138,7 +140,7 @@ pub fn words(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Ve
 pub fn truth(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<bool> {
     let found = value.get_ref().as_bool();
     if found.is_none() {
-        let why = format!("{key} is true or false, not {}", kind(value.get_ref()));
+        let why = format!("{key} must be true or false, not {}", kind(value.get_ref()));
         faults.add(value.span().start, why);
     }
     found
@@ -151,13 +153,14 @@ pub fn count(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Op
         _ => None,
     };
     if found.is_none() {
-        let why = format!("{key} takes a whole number from 0, not {}", kind(value.get_ref()));
+        let why = format!("{key} must be a non-negative integer, not {}", kind(value.get_ref()));
         faults.add(value.span().start, why);
     }
     found
 }
 
-/// Parses a value for `--set`: string, number, boolean, or an array of these, which is joined with commas.
+/// Parses a value for `--set`: string, number, boolean, or an array of these, which is joined with
+/// commas.
 pub fn setting(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> Option<String> {
     match value.get_ref() {
         DeValue::String(text) => Some(text.to_string()),
@@ -165,7 +168,7 @@ pub fn setting(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> 
         DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
             Ok(number) => Some(number.to_string()),
             Err(_) => {
-                faults.add(value.span().start, format!("{key}: this number is too large"));
+                faults.add(value.span().start, format!("{key}: the number is too large"));
                 None
             }
         },
@@ -175,7 +178,7 @@ pub fn setting(key: &str, value: &Spanned<DeValue<'_>>, faults: &mut Faults) -> 
             several.iter().map(one).collect::<Option<Vec<String>>>().map(|all| all.join(","))
         }
         other => {
-            let why = format!("{key} takes what --set takes, not {}", kind(other));
+            let why = format!("{key} must be a value as for --set, not {}", kind(other));
             faults.add(value.span().start, why);
             None
         }
@@ -189,7 +192,9 @@ pub fn tables<'a>(
     faults: &mut Faults,
 ) -> Vec<(usize, &'a DeTable<'a>)> {
     let at = value.span().start;
-    let wrong = |faults: &mut Faults, at| faults.add(at, format!("write [[{key}]], once for each"));
+    let wrong = |faults: &mut Faults, at| {
+        faults.add(at, format!("invalid {key} (hint: write [[{key}]] for each)"))
+    };
     match value.get_ref() {
         DeValue::Array(several) => {
             let mut found = Vec::new();
@@ -211,12 +216,12 @@ pub fn tables<'a>(
 /// Returns the name of a value's type.
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "a text",
-        DeValue::Integer(_) => "this number",
-        DeValue::Float(_) => "a number with a point",
-        DeValue::Boolean(_) => "true or false",
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "this integer",
+        DeValue::Float(_) => "a float",
+        DeValue::Boolean(_) => "a boolean",
         DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "several values",
+        DeValue::Array(_) => "an array",
         DeValue::Table(_) => "a table",
     }
 }

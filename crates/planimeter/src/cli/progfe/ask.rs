@@ -1,4 +1,5 @@
-//! `planimeter progfe ask` and `events`: requests to the agents of a running element, over its control socket.
+//! `planimeter progfe ask` and `events`: requests to the agents of a running element, over its
+//! control socket.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -20,16 +21,22 @@ const PAUSE: Nanos = Nanos::from_millis(20);
 
 /// Arguments of `ask`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The element's control socket
+    /// Control socket of the element
     control: PathBuf,
-    /// The agent's name in the program
+    /// Name of the agent in the program
     agent: String,
-    /// What it is to do; of an agent for OAM: loopback, linktrace, delay, ccm
+    /// Request; OAM agents support loopback, linktrace, delay and ccm
     what: String,
-    /// With what: NAME=VALUE
+    /// Argument of the request: NAME=VALUE
     with: Vec<String>,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter progfe ask element.sock cfm loopback to=02:00:00:00:00:01";
 
 /// Connection to a running element's control socket.
 pub(super) struct Asking(BufReader<UnixStream>);
@@ -39,7 +46,10 @@ impl Asking {
     pub(super) fn open(control: &Path) -> Result<Asking, Failure> {
         let stream = UnixStream::connect(control);
         let stream = stream.map_err(|error| {
-            Failure::usage(format!("{}: no element answers there: {error}", control.display()))
+            Failure::usage(format!(
+                "cannot connect to the element at {}: {error}",
+                control.display()
+            ))
         })?;
         Ok(Asking(BufReader::new(stream)))
     }
@@ -48,16 +58,16 @@ impl Asking {
         let mut line = String::new();
         match self.0.read_line(&mut line) {
             Ok(1..) => serde_json::from_str(&line)
-                .map_err(|error| Failure::usage(format!("the element's answer is none: {error}"))),
-            Ok(0) => Err(Failure::usage("the element has ended".to_owned())),
-            Err(error) => Err(Failure::usage(format!("the element does not answer: {error}"))),
+                .map_err(|error| Failure::usage(format!("invalid reply of the element: {error}"))),
+            Ok(0) => Err(Failure::usage("the element has stopped".to_owned())),
+            Err(error) => Err(Failure::usage(format!("no reply of the element: {error}"))),
         }
     }
 
     /// Sends a request, and waits for the reply.
     pub(super) fn ask(&mut self, request: &Value) -> Result<Value, Failure> {
         let sent = writeln!(self.0.get_mut(), "{request}");
-        sent.map_err(|error| Failure::usage(format!("the element takes nothing: {error}")))?;
+        sent.map_err(|error| Failure::usage(format!("cannot send to the element: {error}")))?;
         let mut said = self.line()?;
         match said["error"].as_str() {
             Some(why) => Err(Failure::usage(why.to_owned())),
@@ -79,7 +89,7 @@ pub fn ask(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut with = Map::new();
     for text in &arguments.with {
         let Some((name, value)) = text.split_once('=') else {
-            return Err(Failure::usage(format!("{text}: write NAME=VALUE")));
+            return Err(Failure::usage(format!("{text}: invalid argument (hint: use NAME=VALUE)")));
         };
         with.insert(name.to_owned(), value.into());
     }

@@ -1,8 +1,9 @@
-//! Observation of a running element over time: traffic on its links, drops in its blocks, and the cost of a frame in
-//! each block.
+//! Observation of a running element over time: traffic on its links, drops in its blocks, and the
+//! cost of a frame in each block.
 //!
-//! Counters are read at both ends of the time, so rates include all frames. Costs are of sampled frames, which pass
-//! block by block (see `progfe::observe`). The element does not report costs while another client measures them.
+//! Counters are read at both ends of the time, so rates include all frames. Costs are of sampled
+//! frames, which pass block by block (see `progfe::observe`). The element does not report costs
+//! while another client measures them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -87,7 +88,7 @@ pub fn look(control: &Path, for_ms: u64, every: u64) -> Result<Live, Failure> {
     let program = asking.program()?;
     let begun = asking.ask(&json!({ "measure_costs": { "every": every, "for_ms": for_ms } }));
     if let Err(why) = &begun {
-        remark!("costs of blocks are not told: {why}");
+        remark!("warning: no costs of blocks: {why}");
     }
     let before = asking.ask(&json!({ "get": "counters" }))?;
     clock::sleep_until(clock::now().saturating_add(Nanos::from_millis(for_ms)));
@@ -112,7 +113,7 @@ pub fn look(control: &Path, for_ms: u64, every: u64) -> Result<Live, Failure> {
     let wanted: Vec<_> =
         wanted.map(|it| (program.output_name(it.from), program.input_name(it.to))).collect();
     if named(&before) != wanted || named(&after) != wanted {
-        let what = "another program took the place of the one that ran: ask again";
+        let what = "the program was replaced during the observation (hint: run the command again)";
         return Err(Failure::usage(what.to_owned()));
     }
     let drops = program.instances.iter().map(|instance| {
@@ -174,8 +175,9 @@ impl Costs {
     /// Describes the sampling in a sentence.
     pub fn method(&self) -> String {
         format!(
-            "cost of a block: median of what {} frames took there that went block by block (the first {}, then one of {}), \
-             the counter read before and behind, {} {} for reading it left out; a compiled program does the same together and takes less",
+            "cost of a block: median over {} frames that were interpreted block by block (the \
+             first {}, then one of {}), without {} {} to read the counter; a compiled program \
+             needs less in total",
             self.frames,
             progfe::observe::cost::FIRST,
             self.every,
@@ -193,14 +195,14 @@ impl Live {
         let rates: Vec<String> = rates.collect();
         let rates = if rates.is_empty() { "no frames yet".to_owned() } else { rates.join(", ") };
         let mut lines = vec![format!(
-            "running element, program number {}, over {:.2} s: {rates}",
+            "running element, program number {}, observed for {:.2} s: {rates}",
             self.generation, self.seconds
         )];
         let unit = self.costs.as_ref().map_or("cycles", |costs| &costs.unit);
         if let Some(cycles) = self.cycles_per_frame {
             let ns = self.costs.as_ref().map(|costs| format!(" ({:.0} ns)", cycles * costs.ns));
             lines.push(format!(
-                "a frame takes the element {cycles:.0} {unit}{}, receiving and sending included",
+                "{cycles:.0} {unit}{} per frame, with receiving and sending",
                 ns.unwrap_or_default()
             ));
         }

@@ -1,5 +1,5 @@
-//! `planimeter progfe plan`: shows what changes if a program replaces another, or that of a running element, and
-//! which learned state and counters survive.
+//! `planimeter progfe plan`: shows what changes if a program replaces another, or that of a running
+//! element, and which learned state and counters survive.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,17 +13,24 @@ use crate::cli::out::{remark, say};
 
 /// Arguments of `plan`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The program that runs and the one that is to run; with --control the latter alone
+    /// The current and the new program; with --control only the new one
     #[arg(value_name = "PROGRAM", required = true, num_args = 1..=2)]
     programs: Vec<PathBuf>,
-    /// The control socket of the element that is to run it
+    /// Control socket of the element that runs the current program
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter progfe plan old.fe.xml new.fe.xml
+  planimeter progfe plan new.fe.xml --control element.sock";
 
 /// Runs the command.
 pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -39,11 +46,12 @@ pub fn plan(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Asking::open(control)?.ask(&json!({ "plan": { "name": name, "text": text } }))?
         }
         (None, _) => {
-            let what = "name the program that runs and the one that is to run, or the latter and --control SOCKET";
+            let what = "a program is missing (hint: give the current and the new program, or the \
+                        new one and --control SOCKET)";
             return Err(Failure::usage(what.to_owned()));
         }
         (Some(_), _) => {
-            let what = "--control: the running program is asked for there; name the one that is to run alone";
+            let what = "--control: too many programs (hint: give the new program only)";
             return Err(Failure::usage(what.to_owned()));
         }
     };
@@ -66,7 +74,7 @@ fn say_plan(told: &Value, is_running: bool) {
         return;
     }
     if list("differences").is_empty() {
-        say!("nothing would change in {}", told["runs"].as_str().unwrap_or_default());
+        say!("no changes to {}", told["runs"].as_str().unwrap_or_default());
     }
     for block in list("state") {
         let name = block["instance"].as_str().unwrap_or_default();
@@ -83,6 +91,6 @@ fn say_plan(told: &Value, is_running: bool) {
         say!("= {name}: {}: {}", block["fate"].as_str().unwrap_or_default(), all.join(", "));
     }
     if let Some(links @ 1..) = told["links_lost"].as_u64() {
-        say!("= counters of {links} links that frames went over: lost");
+        say!("= counters of {links} used links: lost");
     }
 }

@@ -15,19 +15,26 @@ use crate::cli::out::say;
 
 /// Its arguments.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The program
+    /// Program file
     file: PathBuf,
-    /// The port that leads to the element, such as afpacket:eth1
+    /// Port that leads to the element, such as afpacket:eth1
     #[arg(long, value_name = "SPEC")]
     port: String,
-    /// The hardware address of the element's port; otherwise whoever is there
+    /// MAC address of the element's port [default: broadcast]
     #[arg(long, value_name = "MAC", value_parser = mac)]
     to: Option<Mac>,
 }
 
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter progfe send bridge.fe.xml --port afpacket:eth1";
+
 fn mac(text: &str) -> Result<Mac, String> {
-    ethernet::mac_from_text(text).ok_or_else(|| "write it as 02:00:00:00:01:01".to_owned())
+    ethernet::mac_from_text(text)
+        .ok_or_else(|| "invalid MAC address (hint: use the form 02:00:00:00:01:01)".to_owned())
 }
 
 /// Sends the program, and prints the result.
@@ -78,11 +85,12 @@ pub fn send(arguments: &Arguments) -> Result<ExitCode, Failure> {
             say!("{}", problems.trim_end());
             Ok(ExitCode::from(EXIT_USAGE))
         }
-        Outcome::Busy => {
-            Err(Failure::usage("the element takes other programs now; try again later".to_owned()))
-        }
+        Outcome::Busy => Err(Failure::usage(
+            "the element is receiving another program (hint: try again later)".to_owned(),
+        )),
         Outcome::Silent => Err(Failure::usage(format!(
-            "no element answers on {}; start it with --ethernet N for the port that leads here",
+            "no reply of an element on {} (hint: start it with --ethernet N, where N is its port \
+             to this host)",
             arguments.port
         ))),
     }

@@ -1,4 +1,4 @@
-//! Options of `planimeter progfe --program` for services besides ports and control socket.
+//! Options of `planimeter progfe --program` for services other than ports and control socket.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -17,23 +17,23 @@ const TOKEN_BYTES_MIN: usize = 16;
 /// The flags.
 #[derive(clap::Args)]
 pub struct Services {
-    /// Take programs in frames of EtherType 0x88b6 that come in on this port
-    #[arg(long, value_name = "N")]
-    ethernet: Option<PortNo>,
-    /// Agents of type "process" have their sockets in this folder, as NAME.sock
-    #[arg(long, value_name = "FOLDER")]
-    agents: Option<PathBuf>,
-    /// Take programs by HTTP at this address and port, such as 127.0.0.1:8080
+    /// Accept programs by HTTP, such as at 127.0.0.1:8080
     #[arg(long, value_name = "ADDRESS")]
     http: Option<String>,
     /// File with the bearer token that HTTP clients must send
     #[arg(long, value_name = "FILE", requires = "http")]
     http_token: Option<PathBuf>,
-    /// Answer HTTP requests that call the element by this name, besides its addresses and localhost
+    /// Accept HTTP requests for this host name too
     #[arg(long = "server-name", value_name = "NAME", requires = "http")]
     names: Vec<String>,
     #[command(flatten)]
     connections: connections::ConnectionArguments,
+    /// Accept programs in frames of EtherType 0x88b6 at this port
+    #[arg(long, value_name = "N")]
+    ethernet: Option<PortNo>,
+    /// Folder of the sockets (NAME.sock) of agents of type "process"
+    #[arg(long, value_name = "FOLDER")]
+    agents: Option<PathBuf>,
 }
 
 impl Services {
@@ -50,12 +50,17 @@ impl Services {
         let Some(text) = &self.http else { return Ok(None) };
         let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
         let address: SocketAddr = port.or_else(|_| text.parse()).map_err(|_| {
-            Failure::usage(format!("--http {text}: write ADDRESS:PORT, such as 127.0.0.1:8080"))
+            Failure::usage(format!(
+                "--http {text}: invalid address (hint: use ADDRESS:PORT, such as 127.0.0.1:8080)"
+            ))
         })?;
         let token = self.http_token.as_deref().map(read).transpose()?;
         let token = token.map(|token| token.trim().to_owned());
         if token.as_deref().is_some_and(|token| token.len() < TOKEN_BYTES_MIN) {
-            let what = format!("--http-token: a token has at least {TOKEN_BYTES_MIN} characters");
+            let what = format!(
+                "--http-token: the token is too short (hint: use at least {TOKEN_BYTES_MIN} \
+                 characters)"
+            );
             return Err(Failure::usage(what));
         }
         let (names, limits) = (self.names.clone(), self.connections.limits(CONNECTIONS));

@@ -1,5 +1,5 @@
-//! `planimeter progfe show`: draws a program's graph; for a running element also rates on links, drops in blocks, and
-//! the cost of a frame in each block.
+//! `planimeter progfe show`: draws a program's graph; for a running element also rates on links,
+//! drops in blocks, and the cost of a frame in each block.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,24 +15,30 @@ use crate::cli::out::say;
 
 /// Arguments of `show`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The program
+    /// Program file
     #[arg(required_unless_present = "control", conflicts_with = "control")]
     file: Option<PathBuf>,
-    /// The control socket of a running element
+    /// Control socket of a running element
     #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
-    /// How: text (of a running element), a picture, the language of Graphviz, or JSON; a running element is told
-    /// as text and a program in dot unless this says otherwise
+    /// Output format; text needs --control [default: text with --control, otherwise dot]
     #[arg(long = "as", value_name = "FORM")]
     form: Option<Form>,
-    /// How long a running element is looked at
+    /// Observation time of a running element
     #[arg(long, value_name = "SECONDS", requires = "control", default_value_t = 1.0)]
     seconds: f64,
-    /// One frame of how many goes block by block meanwhile, to find what blocks cost
+    /// Measure the costs of blocks with one of every N frames
     #[arg(long, value_name = "N", requires = "control", default_value_t = switch::control::request::EVERY)]
     sample: u64,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter progfe show bridge.fe.xml --as svg
+  planimeter progfe show --control element.sock --seconds 5";
 
 /// In which form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -63,7 +69,7 @@ pub fn show(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 Form::Dot => dot(&program, &|_| None),
                 Form::Json => graph(&program).to_string(),
                 Form::Text => {
-                    let what = "--as text: is of a running element, named by --control";
+                    let what = "--as text needs a running element (hint: add --control SOCKET)";
                     return Err(Failure::usage(what.to_owned()));
                 }
             }
@@ -127,7 +133,7 @@ fn notes(live: &Live) -> Notes {
         }
     };
     let mut lines: Vec<String> = live.summary().iter().flat_map(|line| wrapped(line)).collect();
-    lines.push("at each output: frames a second, and frames so far".to_owned());
+    lines.push("at each output: frames per second, and total frames".to_owned());
     Notes {
         lines,
         links: live.links.iter().enumerate().map(link).collect(),
@@ -180,7 +186,7 @@ fn text(live: &Live) -> String {
     }
     if !rows.is_empty() {
         lines.push(String::new());
-        lines.extend(table(["goes no further", "frames/s", "", "frames"], &rows));
+        lines.extend(table(["dropped", "frames/s", "", "frames"], &rows));
     }
     if let Some(costs) = &live.costs {
         let mut rows = Vec::new();

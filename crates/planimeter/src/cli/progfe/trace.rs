@@ -1,7 +1,9 @@
-//! `planimeter progfe trace`: follows a frame block by block, in a program file or in a running element.
+//! `planimeter progfe trace`: follows a frame block by block, in a program file or in a running
+//! element.
 //!
-//! In a running element these are the next matching frames, which are forwarded as usual. A capture file contains
-//! each frame as received, and again for each port that sent it immediately, with the trace as a comment.
+//! In a running element these are the next matching frames, which are forwarded as usual. A capture
+//! file contains each frame as received, and again for each port that sent it immediately, with the
+//! trace as a comment.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -33,38 +35,45 @@ const PAUSE: Nanos = Nanos::from_millis(20);
 
 /// Arguments of `trace`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The program
+    /// Program file
     #[arg(required_unless_present = "control", conflicts_with = "control")]
     file: Option<PathBuf>,
-    /// The frame's bytes in hexadecimal, without frame check sequence
+    /// Frame in hexadecimal, without frame check sequence
     #[arg(long, value_name = "HEX", required_unless_present_any = ["pcap", "control"])]
     frame: Option<String>,
-    /// The frames of a capture file, one after the other
+    /// Trace each frame of a capture file
     #[arg(long, value_name = "FILE", conflicts_with = "frame")]
     pcap: Option<PathBuf>,
-    /// The control socket of a running element: the next frames that come there
+    /// Control socket of a running element whose next frames are traced
     #[arg(long, value_name = "SOCKET", conflicts_with_all = ["frame", "pcap"])]
     control: Option<PathBuf>,
-    /// Only frames for which this holds, as rules of Match have it, such as: IPv4.proto = 17 and not Vlan
-    #[arg(long, value_name = "CONDITION", requires = "control", default_value = "")]
-    when: String,
-    /// End after so many frames
-    #[arg(long, value_name = "N", requires = "control", default_value_t = 1)]
-    count: u64,
-    /// End after so many seconds
-    #[arg(long, value_name = "SECONDS", requires = "control", default_value_t = 10.0)]
-    seconds: f64,
-    /// Write the frames as they came and as they left to this file too, in pcapng
-    #[arg(long, value_name = "FILE", requires = "control")]
-    write: Option<PathBuf>,
-    /// The port that they come in on; of a file's program 1, of a running element any
+    /// Input port [default: 1; any with --control]
     #[arg(long, value_name = "N")]
     port: Option<PortNo>,
-    /// Print JSON, one frame a line
+    /// Condition for frames, as in rules of Match, such as: IPv4.proto = 17 and not Vlan
+    #[arg(long, value_name = "CONDITION", requires = "control", default_value = "")]
+    when: String,
+    /// Stop after this number of frames
+    #[arg(long, value_name = "N", requires = "control", default_value_t = 1)]
+    count: u64,
+    /// Stop after this time
+    #[arg(long, value_name = "SECONDS", requires = "control", default_value_t = 10.0)]
+    seconds: f64,
+    /// Write the received and sent frames to this file too (pcapng)
+    #[arg(long, value_name = "FILE", requires = "control")]
+    write: Option<PathBuf>,
+    /// Print JSON, one line per frame
     #[arg(long)]
     json: bool,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  planimeter progfe trace bridge.fe.xml --pcap frames.pcapng
+  planimeter progfe trace --control element.sock --count 5 --when 'IPv4.proto = 17'";
 
 /// Runs the command.
 pub fn trace(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -80,7 +89,9 @@ pub fn trace(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let port = arguments.port.unwrap_or(1);
     let ports: Vec<PortNo> = program.ports.iter().map(|port| port.number).collect();
     if !ports.contains(&port) {
-        return Err(Failure::usage(format!("--port {port}: the program declares {ports:?}")));
+        return Err(Failure::usage(format!(
+            "--port {port}: not a port of the program (hint: use one of {ports:?})"
+        )));
     }
     let element: Result<Element, Problems> = Element::start(program.clone(), 0);
     let mut element = element.map_err(|all| Failure::usage(all.to_string()))?;
@@ -130,7 +141,7 @@ fn running(control: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
             told += 1;
             if !arguments.json {
                 say!(
-                    "frame {told}, by port {}, {} bytes",
+                    "frame {told}, port {}, {} bytes",
                     frame["port"],
                     octets(&frame["came"]).len()
                 );
@@ -151,13 +162,13 @@ fn running(control: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
         file.end()?;
     }
     match ended.as_str() {
-        "time" => remark!("{told} of {count} frames came in {seconds} s"),
-        "program" => remark!("another program runs now: {told} of {count} frames came before that"),
+        "time" => remark!("timeout: {told} of {count} frames in {seconds} s"),
+        "program" => remark!("the program was replaced after {told} of {count} frames"),
         "stop" => remark!("stopped after {told} of {count} frames"),
         _ => {}
     }
     if missed > 0 {
-        remark!("{missed} more frames matched, came faster than they were taken and are not told");
+        remark!("warning: {missed} matching frames arrived too fast and are not traced");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -188,7 +199,7 @@ fn text(frame: &Value) -> String {
         }
     }
     if let Some(more @ 1..) = frame["left_out"].as_u64() {
-        let _ = writeln!(text, "and {more} more steps");
+        let _ = writeln!(text, "{more} more steps");
     }
     text
 }
@@ -262,9 +273,10 @@ fn described(program: &Program, port: PortNo) -> CaptureOptions {
     let declared = program.ports.iter().find(|it| it.number == port);
     let device = declared.map(|it| it.device.as_str()).filter(|it| !it.is_empty());
     CaptureOptions {
-        interface_comment: device.map(|device| format!("{} calls it {device}", program.name)),
+        interface_comment: device
+            .map(|device| format!("device {device} in program {}", program.name)),
         comment: Some(format!(
-            "frames as they came to {} and as they left; what happened to each is said where it came",
+            "frames received and sent by {}; the trace is the comment of the received frame",
             program.name
         )),
         ..CaptureOptions::pcapng(&format!("port {port}"))

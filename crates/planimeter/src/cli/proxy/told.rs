@@ -38,7 +38,7 @@ fn one(text: &mut String, name: &str, tally: &Tally) -> std::fmt::Result {
     for (key, answers) in &tally.answers {
         let mut more = Vec::new();
         if answers.unanswered > 0 {
-            more.push(format!("{} never answered", answers.unanswered));
+            more.push(format!("{} without reply", answers.unanswered));
         }
         if answers.parts_most > 1 {
             more.push(format!("up to {} parts", answers.parts_most));
@@ -55,26 +55,26 @@ fn one(text: &mut String, name: &str, tally: &Tally) -> std::fmt::Result {
         let known = delays.count();
         let more = match count - known {
             0 => String::new(),
-            others => format!("{others} more about nothing that is known"),
+            others => format!("{others} for unknown requests"),
         };
         row(text, &format!("error {error}"), delays, &more)?;
     }
     if tally.errors_other > 0 {
-        writeln!(text, "  {} errors of further kinds", tally.errors_other)?;
+        writeln!(text, "  {} errors of other types", tally.errors_other)?;
     }
-    row(text, "held by the proxy", &tally.held, "")?;
+    row(text, "delay in the proxy", &tally.held, "")?;
     let senders = ["controller", "switch"];
     for (place, sender) in senders.into_iter().enumerate() {
         let of = tally.messages.iter().filter(|((who, _), _)| *who == place);
         let of: Vec<String> =
             of.map(|((_, kind), count)| format!("{kind} {}", count.messages)).collect();
         let bytes = tally.bytes[place];
-        writeln!(text, "  from the {sender}: {bytes} bytes; {}", of.join(", "))?;
+        writeln!(text, "  sent by the {sender}: {bytes} bytes; {}", of.join(", "))?;
         let (strange, unread) = (tally.strange[place], tally.unread_bytes[place]);
         if strange.messages + unread > 0 {
             writeln!(
                 text,
-                "  from the {sender}, not understood: {} messages and {unread} bytes of no message",
+                "  sent by the {sender}, not decoded: {} messages and {unread} further bytes",
                 strange.messages
             )?;
         }

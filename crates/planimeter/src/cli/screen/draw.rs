@@ -1,7 +1,7 @@
 //! Drawing of a run's screen, as a function of the run's state and the time.
 //!
-//! Invariant: the screen has the same content without colors. If space is short, the least important parts are
-//! omitted first.
+//! Invariant: the screen has the same content without colors. If space is short, the least
+//! important parts are omitted first.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -18,7 +18,7 @@ pub struct Look {
     pub plain: bool,
 }
 
-/// Limits of shown searches, ports and warnings.
+/// Limits of displayed searches, ports and warnings.
 const SEARCHES_MAX: usize = 6;
 const PORTS_MAX: usize = 8;
 const WARNINGS_MAX: usize = 3;
@@ -105,7 +105,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, picture: &Picture, now_ms: u64, look:
 
 fn now(frame: &mut Frame<'_>, area: Rect, picture: &Picture, look: Look) {
     let lines = match &picture.trial {
-        None => vec![Line::raw("targets are got ready")],
+        None => vec![Line::raw("preparing targets")],
         Some(trial) => {
             let rate = trial.rate_pps.map(|pps| format!(", {} frames/s offered", number(pps)));
             let seconds = trial.seconds.map(|s| format!(", {s:.2} s"));
@@ -165,8 +165,8 @@ fn draw_ports(
     }
 }
 
-/// Draws a row for each search: the range that met the goal, the unknown range, the range that missed it, and the
-/// current value.
+/// Draws a row for each search: the range that met the goal, the unknown range, the range that
+/// missed it, and the current value.
 fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: Look) {
     let is_one = searches.iter().all(|it| it.sought == searches[0].sought);
     let named = |search: &Search| match is_one {
@@ -202,14 +202,15 @@ fn draw_searches(frame: &mut Frame<'_>, area: Rect, searches: &[Search], look: L
         false => format!("several goals ({})", first.sought.unit),
     };
     let width = match first.width {
-        Some(width) => format!(" until {} apart", number(width)),
+        Some(width) => format!(", resolution {}", number(width)),
         None => String::new(),
     };
     let title = tame(&format!(" search: {sought}{width}, {} ", first.place));
     titled(frame, area, &title, searches.iter().map(line).collect(), look);
 }
 
-/// Replaces control characters, which the terminal would interpret, with spaces: names come from outside.
+/// Replaces control characters, which the terminal would interpret, with spaces: names come from
+/// outside.
 fn tame(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
@@ -272,11 +273,11 @@ frame_bytes=64, repeat 1, 500 k frames/s offered, 2.00 s
  frames/s by port ────────────────────────────────────────────────────────────────────────
 port 1 out 500 k     █▇▄                          in 0
 port 2 out 0                                      in 450 k     ▇▆▄
- search: throughput (nothing lost; frames/s) until 10.0 k apart, throughput frame_bytes=64
+ search: throughput (nothing lost; frames/s), resolution 10.0 k, throughput frame_bytes=64
 ours [                           |                          ] met none yet, missed 1.00 M
 ovs  [                                                   |] met none yet, missed none yet
  1 warning ───────────────────────────────────────────────────────────────────────────────
-trial 2: the tester stood still meanwhile
+trial 2: the tester stalled
  log ─────────────────────────────────────────────────────────────────────────────────────
 tester over veth without target: fine
 throughput ours frame_bytes=64: trial 1 in one line

@@ -1,10 +1,11 @@
-//! Signature of a stored run: proves that this user began it on this host, so that its external code may run again.
+//! Signature of a stored run: proves that this user began it on this host, so that its external
+//! code may run again.
 //!
 //! The user who unpacks an archive owns its files, so ownership proves nothing. Invariants:
-//! - The key is created on this host and is in the user's state folder, readable by the user only. No archive
-//!   contains it.
-//! - A signature covers the text of the run, this machine and the file next to it. A copied or edited folder has no
-//!   valid signature.
+//! - The key is created on this host and is in the user's state folder, readable by the user only.
+//!   No archive contains it.
+//! - A signature covers the text of the run, this machine and the file next to it. A copied or
+//!   edited folder has no valid signature.
 //! - If no key can be stored, nothing is signed, and `--trust` is required.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -53,7 +54,8 @@ pub fn is_own(folder: &Path, text: &str) -> bool {
     valid().is_some()
 }
 
-/// Returns the signed message: each part with its length, so that different lists of parts give different messages.
+/// Returns the signed message: each part with its length, so that different lists of parts give
+/// different messages.
 fn message(folder: &Path, text: &str) -> Option<Vec<u8>> {
     let files = [CAMPAIGN_FILE, TRIALS_FILE].map(|name| folder.join(name));
     // Neither file is ever replaced, so the inode stays the same; it cannot be chosen.

@@ -43,8 +43,7 @@ pub const FRAMES_SMALL: Declared = shared::FRAMES.with_default("96");
 
 /// Number of entries in the study's hash table.
 pub const HASH_ENTRIES: Declared =
-    Declared { help: "how many entries the hash table holds", ..shared::SIZE }
-        .with_default("131072");
+    Declared { help: "number of entries in the hash table", ..shared::SIZE }.with_default("131072");
 
 /// Number of entries in the study's linear table.
 pub const LINEAR_ENTRIES: u32 = 100;

@@ -26,7 +26,7 @@ const LOAD: Declared = shared::LOAD.with_default("5");
 
 /// Entries of the hash table.
 const SIZES: Declared = Declared {
-    help: "how many entries the hash table holds",
+    help: "number of entries in the hash table",
     ..shared::SIZES.with_default("1,32768,65536,98304,131072")
 };
 

@@ -33,7 +33,7 @@ const FRAME_BYTES: u16 = 64;
 
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
-    "Rules that the target took, and entries of legacy mode",
+    "Accepted flow entries, and entries of legacy mode",
     &["exact_accepted_rules", "wildcard_accepted_rules", "addresses_cached", "routes_count"],
     &[
         "is_full_count",

@@ -31,8 +31,8 @@ pub const BOUND: Declared = Declared {
     takes: Takes::Integer(0, 2_000_000),
     default: "0",
     unit: "rules",
-    help: "how many rules are put in at most, where the switch takes so many; 0 for a million, or 20,000 \
-           where trials last less than a second",
+    help: "maximum number of entries to add; 0 for a million, or 20,000 if trials are shorter than \
+           a second",
 };
 
 /// Parameters of the experiment.
@@ -40,7 +40,7 @@ pub const PARAMETERS: &[Declared] = &[BOUND, PACKETS, OPEN_BESIDE, WAIT, VERSION
 
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
-    "Mean round-trip time with one rule and with a full table",
+    "Mean round-trip time with one entry and with a full table",
     &["exact_rtt_ns_mean", "wildcard_rtt_ns_mean"],
     &[
         "exact_taken_rules",

@@ -41,7 +41,7 @@ const SIZE: Declared = Declared {
     takes: Takes::Integer(64, 1518),
     default: "64",
     unit: "bytes",
-    help: "size of packets as frames, frame check sequence included; a tagged one has what it needs",
+    help: "frame size, including the frame check sequence; tagged frames are larger if necessary",
 };
 
 /// Match types to measure.
@@ -51,7 +51,7 @@ pub const TYPES: Declared = Declared {
     default: "port,mac,ip,udp_port,exact,eth_src,eth_dst,eth_type,vlan_vid,vlan_pcp,ip_dscp,ip_ecn,ip_proto,\
               ipv4_src,ipv4_dst,udp_src,udp_dst",
     unit: "",
-    help: "types of match: the study's five, and every other field by itself",
+    help: "match types: the five of the study, and every other single field",
 };
 
 /// Parameters of the match type experiments.
@@ -105,7 +105,7 @@ pub const LEGACY_PREFIX: &str = "legacy_";
 /// Report values of tables II and III.
 pub const DELAYS: &[Show] = &[
     Show::values(
-        "Mean round-trip time by type of match",
+        "Mean round-trip time by match type",
         &[
             "port_rtt_ns_mean",
             "mac_rtt_ns_mean",
@@ -139,7 +139,7 @@ pub const DELAYS: &[Show] = &[
 /// Report values of table II.
 pub const TAKEN: &[Show] = &[
     Show::values(
-        "Packets that came back, by type of match",
+        "Returned packets by match type",
         &[
             "port_returned_ratio",
             "mac_returned_ratio",
@@ -157,7 +157,7 @@ pub const TAKEN: &[Show] = &[
         ],
     ),
     Show::values(
-        "Packets that came back, by single field",
+        "Returned packets by single field",
         &[
             "eth_src_returned_ratio",
             "eth_dst_returned_ratio",
@@ -183,7 +183,7 @@ pub const TAKEN: &[Show] = &[
 
 /// Report values of figure 2.
 pub const IP: &[Show] = &[
-    logarithmic(Show::series("Delays with a match by IP", &["ip_share", "legacy_share"])),
+    logarithmic(Show::series("Round-trip times with an IP match", &["ip_share", "legacy_share"])),
     spread_of(
         &["ip_rtt_ns_p50", "legacy_rtt_ns_p50"],
         &["ip_rtt_ns_p90", "ip_rtt_ns_p99", "ip_rtt_ns_max"],
@@ -192,7 +192,10 @@ pub const IP: &[Show] = &[
 
 /// Report values of figure 3.
 pub const EXACT: &[Show] = &[
-    logarithmic(Show::series("Delays with an exact match", &["exact_share", "legacy_share"])),
+    logarithmic(Show::series(
+        "Round-trip times with an exact match",
+        &["exact_share", "legacy_share"],
+    )),
     spread_of(
         &["exact_rtt_ns_p50", "legacy_rtt_ns_p50"],
         &["exact_rtt_ns_p90", "exact_rtt_ns_p99", "exact_rtt_ns_max"],
@@ -202,7 +205,7 @@ pub const EXACT: &[Show] = &[
 /// Report values of figure 4.
 pub const SIZED: &[Show] = &[
     logarithmic(Show::series(
-        "Delays of the largest packets with an exact match",
+        "Round-trip times of the largest packets with an exact match",
         &["exact_share", "legacy_share"],
     )),
     Show::values(
@@ -231,7 +234,7 @@ const fn logarithmic(show: Show) -> Show {
 }
 
 const fn spread_of(drawn: &'static [&'static str], beside: &'static [&'static str]) -> Show {
-    Show::values("The distribution in numbers", drawn, beside)
+    Show::values("Percentiles of the distribution", drawn, beside)
 }
 
 /// Returns the match of a type for packets with these headers and this input port.
@@ -323,8 +326,10 @@ pub fn types(context: &Context) -> Box<dyn Method> {
         return Box::new(Rounds::new(context, AXIS, spots));
     }
     for word in own.words(&TYPES) {
-        let place =
-            WORDS.iter().position(|it| *it == word).expect("a word was checked when it was set");
+        let place = WORDS
+            .iter()
+            .position(|it| *it == word)
+            .expect("parameter words are validated when they are set");
         let (ways, rules) = typed(context, word, size);
         let trip = trip(context, WORDS[place], ways, Some(rules));
         match place < PUBLISHED {

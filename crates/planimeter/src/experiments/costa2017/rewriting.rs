@@ -34,7 +34,7 @@ const FIELDS: Declared = Declared {
     takes: Takes::Word(&["published", "all"]),
     default: "all",
     unit: "",
-    help: "the study's kinds of rewriting, or every field that can be set besides",
+    help: "rewrites of the study, or also every other field that can be set",
 };
 
 /// Parameters of the experiment.
@@ -43,7 +43,7 @@ pub const PARAMETERS: &[Declared] = &[FIELDS, PACKETS, OPEN_BESIDE, WAIT, VERSIO
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Mean round-trip time by what is rewritten",
+        "Mean round-trip time by rewritten field",
         &[
             "none_rtt_ns_mean",
             "mac_rtt_ns_mean",
@@ -55,7 +55,7 @@ pub const SHOWS: &[Show] = &[
         &["tagged_none_rtt_ns_mean"],
     ),
     Show::values(
-        "Packets that came out as they should, of those that were compared",
+        "Share of correct packets among the compared ones",
         &[
             "mac_right_ratio",
             "ip_right_ratio",
@@ -83,13 +83,13 @@ fn published() -> Vec<Deed> {
     let all = deeds::all();
     let of = |name: &'static str, fields: [&str; 2]| {
         let found: Vec<&Deed> = all.iter().filter(|deed| fields.contains(&deed.name)).collect();
-        let [first, second] = found[..] else { unreachable!("the names are those of two deeds") };
+        let [first, second] = found[..] else { unreachable!("two rewrites have these names") };
         let actions = [first.actions.clone(), second.actions.clone()].concat();
         Deed { name, actions, ..first.clone() }
     };
     let one = |name: &'static str, field: &str| {
         let found = all.iter().find(|deed| deed.name == field);
-        Deed { name, ..found.expect("the name is that of a deed").clone() }
+        Deed { name, ..found.expect("a rewrite has this name").clone() }
     };
     fn both_macs(it: &mut Headers) {
         (it.mac_source, it.mac_destination) = (deeds::MAC, deeds::MAC);

@@ -153,7 +153,7 @@ impl Method for Routes {
     }
 
     fn brackets(&self) -> Vec<Bracket> {
-        let sought = Sought::new("routes that fit", "all of them forward", "routes");
+        let sought = Sought::new("routes that fit", "all forward", "routes");
         self.search.as_ref().and_then(|search| search.bracket(sought)).into_iter().collect()
     }
 

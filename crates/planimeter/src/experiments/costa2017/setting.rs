@@ -35,7 +35,8 @@ pub const PACKETS: Declared = Declared {
     takes: Takes::Integer(0, 1_000_000),
     default: "0",
     unit: "packets",
-    help: "packets of a run; 0 for 10,000 as published, or 1,000 where trials last less than a second",
+    help: "packets per run; 0 for 10,000 as published, or 1,000 if trials are shorter than a \
+           second",
 };
 
 /// The rate of the open loop.
@@ -44,8 +45,7 @@ pub const OPEN_PPS: Declared = Declared {
     takes: Takes::Number(0.0, 1e6),
     default: "1000",
     unit: "packets/s",
-    help: "rate at which packets are sent, besides one at a time, whether earlier ones are back or not; 0 \
-           leaves that out",
+    help: "rate of an additional run that sends packets independent of earlier returns; 0 for none",
 };
 
 /// Rate of the open loop, with a default of none.
@@ -57,7 +57,7 @@ pub const WAIT: Declared = Declared {
     takes: Takes::Number(0.001, 60.0),
     default: "0.2",
     unit: "s",
-    help: "a packet that is not back after so long counts as lost",
+    help: "time after which a packet counts as lost",
 };
 
 /// Curve of the rates; 0 is one packet at a time.

@@ -41,7 +41,7 @@ pub const SHOWS: &[Show] = &[
     Show {
         is_logarithmic: true,
         ..Show::series(
-            "Round trips of the largest packets: ports and sockets",
+            "Round-trip times of the largest packets: ports and sockets",
             &["exact_share", "exact_sockets_share", "legacy_share", "legacy_sockets_share"],
         )
     },
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_of_sockets_are_named_after_the_match_type() {
+    fn socket_metrics_are_named_after_the_match_type() {
         for (place, word) in WORDS.iter().take(PUBLISHED).enumerate() {
             assert_eq!(SERIES[place], format!("{word}_sockets"));
             assert_eq!(PREFIXES_SOCKETS[place], format!("{word}_sockets_"));

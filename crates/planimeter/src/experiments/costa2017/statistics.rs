@@ -38,7 +38,8 @@ const REQUESTS: Declared = Declared {
     takes: Takes::Integer(0, 100_000),
     default: "0",
     unit: "requests",
-    help: "of each kind under each load; 0 for 30, or 3 where trials last less than a second",
+    help: "requests of each type under each load; 0 for 30, or 3 if trials are shorter than a \
+           second",
 };
 
 const PACE: Declared = Declared {
@@ -46,7 +47,7 @@ const PACE: Declared = Declared {
     takes: Takes::Number(0.001, 3600.0),
     default: "1",
     unit: "s",
-    help: "time between two requests of a kind",
+    help: "interval between two requests of one type",
 };
 
 const HEAVY: Declared = Declared {
@@ -54,7 +55,7 @@ const HEAVY: Declared = Declared {
     takes: Takes::Number(0.0, 2e7),
     default: "0",
     unit: "frames/s",
-    help: "the heavy load; 0 for the most that link and tester carry",
+    help: "heavy load; 0 for the maximum of link and tester",
 };
 
 const SOURCE: Declared = Declared {
@@ -62,7 +63,8 @@ const SOURCE: Declared = Declared {
     takes: Takes::Word(&["tester", IPERF3]),
     default: "tester",
     unit: "",
-    help: "who sends the load: the tester's port, or iperf3 as in the study, between hosts with sockets (over veth)",
+    help: "source of the load: the tester's port, or iperf3 as in the study, between hosts with \
+           sockets (over veth)",
 };
 
 /// Version 3 of the program that the study used.
@@ -81,7 +83,7 @@ const fn shows(
 
 /// Report values of table VII.
 pub const FLOWS: &[Show] = &[shows(
-    "Mean delay of flow statistics by how full the table is",
+    "Mean flow statistics reply time by occupancy of the table",
     &["light_flow_reply_ns_mean", "heavy_flow_reply_ns_mean"],
     &[
         "filling_rules",
@@ -96,7 +98,7 @@ pub const FLOWS: &[Show] = &[shows(
 
 /// Report values of table VIII.
 pub const PORTS: &[Show] = &[shows(
-    "Mean delay of port statistics by how full the table is",
+    "Mean port statistics reply time by occupancy of the table",
     &["light_port_reply_ns_mean", "heavy_port_reply_ns_mean"],
     &[
         "filling_rules",
@@ -114,22 +116,26 @@ const fn distribution(title: &'static str, series: &'static [&'static str]) -> S
 }
 
 /// Report values of figure 7.
-pub const FLOWS_ONE: &[Show] =
-    &[distribution("Flow statistics over one rule under heavy load", &["heavy_one_flow_share"])];
+pub const FLOWS_ONE: &[Show] = &[distribution(
+    "Flow statistics reply time over one entry under heavy load",
+    &["heavy_one_flow_share"],
+)];
 
 /// Report values of figure 8.
 pub const FLOWS_FULL: &[Show] = &[distribution(
-    "Flow statistics over a nearly full table under heavy load",
+    "Flow statistics reply time over a nearly full table under heavy load",
     &["heavy_full_flow_share"],
 )];
 
 /// Report values of figure 9.
-pub const PORTS_ONE: &[Show] =
-    &[distribution("Port statistics over one rule under heavy load", &["heavy_one_port_share"])];
+pub const PORTS_ONE: &[Show] = &[distribution(
+    "Port statistics reply time over one entry under heavy load",
+    &["heavy_one_port_share"],
+)];
 
 /// Report values of figure 10.
 pub const PORTS_FULL: &[Show] = &[distribution(
-    "Port statistics over a nearly full table under heavy load",
+    "Port statistics reply time over a nearly full table under heavy load",
     &["heavy_full_port_share"],
 )];
 

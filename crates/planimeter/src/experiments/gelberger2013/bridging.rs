@@ -35,13 +35,13 @@ pub const SHOWS: &[Show] = &[
     Show {
         is_logarithmic: true,
         ..Show::values(
-            "Latency of bridges by frame size, under a low load",
+            "Latency of bridges by frame size under a low load",
             &["bridge_latency_ns_p50"],
             &["bridge_latency_ns_mean", "bridge_latency_ns_p99", "bridge_latency_ns_max"],
         )
     },
     Show::values(
-        "Rate of bridges by frame size, at full load",
+        "Forwarding rate of bridges by frame size under full load",
         &["bridge_rate_pps"],
         &["bridge_loss_ratio"],
     ),

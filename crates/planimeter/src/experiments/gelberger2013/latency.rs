@@ -37,7 +37,7 @@ pub const RATE: Declared = Declared {
     takes: Takes::Number(1.0, 1e6),
     default: "20000",
     unit: "frames/s",
-    help: "frames that latency is taken of, at every size",
+    help: "rate of the frames for the latency, at every size",
 };
 
 /// Parameters of the experiment.
@@ -85,7 +85,7 @@ pub const VARIATIONS: &[Show] = &[
     Show {
         is_logarithmic: true,
         ..Show::values(
-            "Packet delay variation on average, by frame size",
+            "Mean packet delay variation by frame size",
             &[VARIATION_MEAN],
             &["loss_ratio"],
         )

@@ -58,14 +58,14 @@ pub const PARAMETERS: &[Declared] = &[SIZES, SAMPLES, SLOW_PPS, RATE_MAX, STEP, 
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Frames a second without loss, done by the element or by its controller",
+        "Loss-free frame rate of the element or of its controller",
         &["frames_per_s_lossfree"],
         &["frames_per_s_peak", "controller_messages_per_s", "controller_messages_for_frame_count"],
     ),
     Show {
         is_logarithmic: true,
         ..Show::values(
-            "Time from a frame sent until it is out",
+            "Time from sending a frame until it leaves the target",
             &["done_ns_p50"],
             &["done_ns_p90", "done_ns_max", "think_ns_p50", "lost_ratio"],
         )

@@ -26,7 +26,7 @@ pub const PARAMETERS: &[Declared] = &[FRAMES, RULES];
 
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
-    "Forwarding rate at full load by frame size",
+    "Forwarding rate under full load by frame size",
     &["rate_pps_forwarded"],
     &["rate_pps_offered", "loss_ratio", "cpu_load_ratio"],
 )];

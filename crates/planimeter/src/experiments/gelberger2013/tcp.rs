@@ -46,7 +46,7 @@ const WINDOWS: Declared = Declared {
     takes: Takes::Integers(2048, 512 << 20),
     default: "quick 5000,100000,2000000,10000000; 5000,20000,100000,500000,2000000,10000000",
     unit: "bytes",
-    help: "windows that both ends of a connection are given",
+    help: "windows of both ends of a connection",
 };
 
 /// Window for the runs by frame size.
@@ -54,7 +54,7 @@ const WINDOW: Declared = Declared {
     key: "window_bytes",
     takes: Takes::Integer(2048, 512 << 20),
     default: "10000000",
-    help: "window that both ends of a connection are given",
+    help: "window of both ends of a connection",
     ..WINDOWS
 };
 
@@ -68,9 +68,9 @@ pub const PARAMETERS_BY_FRAME: &[Declared] =
 
 /// Report values of figure 4.
 pub const BY_WINDOW: &[Show] = &[
-    Show::values("Throughput of TCP by window", &["tcp_throughput_bps"], BESIDE),
+    Show::values("TCP throughput by window", &["tcp_throughput_bps"], BESIDE),
     Show::values(
-        "Segments sent again by window",
+        "TCP retransmissions by window",
         &["retransmits_count"],
         &["timeouts_count", "timeouts_spurious_count", "retransmits_ratio"],
     ),
@@ -78,9 +78,9 @@ pub const BY_WINDOW: &[Show] = &[
 
 /// Report values of figure 7.
 pub const BY_FRAME: &[Show] = &[
-    Show::values("Throughput of TCP by frame size", &["tcp_throughput_bps"], BESIDE),
+    Show::values("TCP throughput by frame size", &["tcp_throughput_bps"], BESIDE),
     Show::values(
-        "Segments sent again by frame size",
+        "TCP retransmissions by frame size",
         &["retransmits_count"],
         &["timeouts_count", "timeouts_spurious_count", "retransmits_ratio"],
     ),

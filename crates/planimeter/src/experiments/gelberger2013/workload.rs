@@ -154,7 +154,7 @@ pub const RULES: Declared = Declared {
     takes: Takes::Integer(1, tags::RULES_MAX as u64),
     default: "16",
     unit: "",
-    help: "how many rules give tags, of which the last is for the frames",
+    help: "number of tagging rules; only the last one matches the frames",
 };
 
 /// Frame size for the headers of hosts, which do not depend on it.

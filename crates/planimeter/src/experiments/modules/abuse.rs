@@ -65,7 +65,7 @@ const LINGER: Nanos = Nanos::from_millis(100);
 /// Name of the limit reached when the switch closes the first controller's connection.
 ///
 /// The measurements that need this connection are then missing.
-const LOSSES_LIMIT: &str = "the first controller's connections that a switch may give up: none";
+const LOSSES_LIMIT: &str = "closed connections of the first controller (none allowed)";
 
 /// Maximum time to wait for a barrier reply.
 const PATIENCE: Nanos = Nanos::from_secs(2);
@@ -79,7 +79,7 @@ const PERCENT: Declared = Declared {
     takes: Takes::Integers(0, 100),
     default: "0,1,2,100",
     unit: "%",
-    help: "share of the second controller's messages that is malformed",
+    help: "share of malformed messages of the second controller",
 };
 
 const FORMS: Declared = Declared {
@@ -87,8 +87,8 @@ const FORMS: Declared = Declared {
     takes: Takes::Words(&["type", "body", "version", "length"]),
     default: "type,body,version,length",
     unit: "",
-    help: "what is wrong with them, by turns: an unknown type, a body cut short, another version, a length \
-           shorter than the header",
+    help: "faults of these messages, in turn: an unknown type, a truncated body, another version, \
+           a length shorter than the header",
 };
 
 const FLOODS: Declared = Declared {
@@ -96,7 +96,7 @@ const FLOODS: Declared = Declared {
     takes: Takes::Words(&["messages", "frames"]),
     default: "messages,frames",
     unit: "",
-    help: "what floods the switch besides: the second controller's messages, or frames without a rule",
+    help: "additional floods: messages of the second controller, or frames without a flow entry",
 };
 
 const ABUSE_PER_S: Declared = Declared {
@@ -104,7 +104,7 @@ const ABUSE_PER_S: Declared = Declared {
     takes: Takes::Number(1.0, 1e7),
     default: "5000",
     unit: "messages/s",
-    help: "messages of the second controller, of which a share is malformed",
+    help: "message rate of the second controller, malformed messages included",
 };
 
 const FLOOD_PER_S: Declared = Declared {
@@ -112,7 +112,7 @@ const FLOOD_PER_S: Declared = Declared {
     takes: Takes::Number(1.0, 1e7),
     default: "200000",
     unit: "per second",
-    help: "messages, or frames, of a flood",
+    help: "rate of a flood of messages or frames",
 };
 
 const TIME: Declared = Declared {
@@ -120,7 +120,7 @@ const TIME: Declared = Declared {
     takes: Takes::Number(0.02, 600.0),
     default: "0.1",
     unit: "s",
-    help: "how long each of the three times is",
+    help: "duration of each of the three periods",
 };
 
 const PROBES_PPS: Declared = Declared {
@@ -128,7 +128,7 @@ const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(100.0, 2e7),
     default: "50000",
     unit: "frames/s",
-    help: "probes in a second, all rules together",
+    help: "probe rate, all entries together",
 };
 
 /// Parameters of the experiment.
@@ -138,17 +138,17 @@ pub const PARAMETERS: &[Declared] =
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Abused over quiet: echo delay and activation, by share of malformed messages (0: floods too)",
+        "Echo and activation delay under abuse over the quiet period (0: floods too)",
         &["echo_ratio", "activation_ratio", "messages_echo_ratio", "frames_echo_ratio"],
         &["messages_activation_ratio", "frames_activation_ratio"],
     ),
     Show::values(
-        "Frames forwarded of those with a rule",
+        "Share of forwarded frames with a flow entry",
         &["forwarded_ratio", "messages_forwarded_ratio", "frames_forwarded_ratio"],
         &["quiet_forwarded_ratio", "after_forwarded_ratio"],
     ),
     Show::values(
-        "What became of the controllers",
+        "Closed connections and errors",
         &["honest_lost_count", "abuser_lost_count"],
         &["abuser_errors_count", "malformed_count", "messages_honest_lost_count"],
     ),

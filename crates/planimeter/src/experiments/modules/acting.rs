@@ -34,7 +34,7 @@ const SIZES: Declared = Declared {
     takes: Takes::Integers(128, 1500),
     default: "128",
     unit: "bytes",
-    help: "sizes of frames, frame check sequence included",
+    help: "frame sizes, including the frame check sequence",
 };
 
 /// Frames per second, over all entries.
@@ -43,7 +43,7 @@ pub const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 1e6),
     default: "50000",
     unit: "frames/s",
-    help: "frames in a second, all rules together",
+    help: "frame rate, all entries together",
 };
 
 const LENGTHS: Declared = Declared {
@@ -51,7 +51,7 @@ const LENGTHS: Declared = Declared {
     takes: Takes::Integers(1, 250),
     default: "1,2,4,8,16,32",
     unit: "",
-    help: "how many rewrites a rule has",
+    help: "number of rewrites of an entry",
 };
 
 const SIZE: Declared = Declared {
@@ -59,7 +59,7 @@ const SIZE: Declared = Declared {
     takes: Takes::Integer(128, 1500),
     default: "128",
     unit: "bytes",
-    help: "size of frames, frame check sequence included",
+    help: "frame size, including the frame check sequence",
 };
 
 const PATIENCE: Nanos = Nanos::from_secs(10);
@@ -77,7 +77,7 @@ pub const BYTES_AXIS: &str = "frame_bytes";
 pub const LENGTH_AXIS: &str = "actions";
 
 const VERDICTS: Show = Show::values(
-    "Rules that were accepted, refused and cannot be said, and those that are accepted and not done",
+    "Actions by verdict: done, not done, rejected, not expressible",
     &["actions_done_count", "actions_wrong_count"],
     &[
         "actions_late_count",
@@ -138,7 +138,7 @@ const REWRITES_OTHER: Show = Show::values(
 pub const REWRITE_SHOWS: &[Show] = &[
     VERDICTS,
     Show::values(
-        "Latency by what is rewritten",
+        "Latency by rewritten field",
         &["none_ns_p50", "eth_src_ns_p50", "ipv4_src_ns_p50", "udp_src_ns_p50"],
         &["vlan_pcp_ns_p50", "ip_dscp_ns_p50", "transport_src_ns_p50"],
     ),
@@ -233,8 +233,10 @@ fn note(case: &Case, seen: &Seen, desk: &mut Desk) {
         Some(Absent::Refused(why) | Absent::Unsaid(why)) => why.clone(),
         None => match &seen.wrong {
             Some(wrong) => wrong.clone(),
-            None if seen.came == 0 && seen.back > 0 => "its frames came back".into(),
-            None if seen.came == 0 => "none of its frames came out".into(),
+            None if seen.came == 0 && seen.back > 0 => {
+                "its frames returned to the input port".into()
+            }
+            None if seen.came == 0 => "none of its frames arrived".into(),
             None => return,
         },
     };

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_activation_time_is_between_two_probes_with_an_error() {
+    fn an_activation_time_is_between_two_probes_with_an_uncertainty() {
         let mut activation = Activation::new(2);
         assert!(!note(&mut activation, 0, 100, false));
         assert!(note(&mut activation, 0, 300, true));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_probe_sent_after_the_acknowledgement_disproves_it() {
+    fn only_a_probe_sent_after_the_barrier_reply_disproves_it() {
         let mut activation = Activation::new(2);
         note(&mut activation, 0, 100, false);
         activation.acknowledge(Nanos(105));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_ready_if_its_last_probe_before_the_update_was_stale() {
+    fn an_entry_is_ready_if_its_last_probe_before_the_update_shows_it() {
         let mut activation = Activation::new(2);
         activation.note_before(0, Nanos(10), true);
         activation.note_before(1, Nanos(11), false);
@@ -258,11 +258,11 @@ mod tests {
         activation.note_before(9, Nanos(15), true);
         assert_eq!((activation.ready(), activation.active()), (2, 0));
         activation.note_before(1, Nanos(30), true);
-        assert_eq!(activation.ready(), 1, "a leftover entry is active again");
+        assert_eq!(activation.ready(), 1, "a leftover entry forwarded the probe");
     }
 
     #[test]
-    fn the_first_probe_shows_whether_a_rule_waited_for_it() {
+    fn the_first_probe_shows_whether_an_entry_waited_for_it() {
         let mut activation = Activation::new(3);
         note(&mut activation, 0, 100, true);
         note(&mut activation, 1, 100, false);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relapse_is_counted_and_unknown_numbers_change_nothing() {
+    fn relapses_are_counted_and_unknown_numbers_are_ignored() {
         let mut activation = Activation::new(1);
         note(&mut activation, 0, 100, true);
         note(&mut activation, 0, 200, false);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn delayed_and_lost_probes_widen_the_activation_window() {
+    fn delayed_and_lost_probes_increase_the_uncertainty() {
         let mut activation = Activation::new(2);
         activation.begin(Nanos(50));
         note(&mut activation, 0, 100, false);

@@ -23,7 +23,7 @@ use super::spread::Spread;
 use super::statistics;
 
 /// Name of the limit set by the patience of a module.
-pub const PATIENCE_LIMIT: &str = "patience for answers, counters and the end of rules";
+pub const PATIENCE_LIMIT: &str = "timeout for replies, counters and expiring entries";
 
 /// Size at which a reply is given up; a dump of a million entries has a tenth of it.
 const ANSWER_BYTES_MAX: u64 = 1 << 30;
@@ -317,14 +317,10 @@ mod tests {
     }
 
     #[test]
-    fn a_multipart_reply_is_complete_with_its_last_part() {
+    fn a_multipart_reply_ends_with_its_last_message() {
         let mut asking = asking();
         assert_eq!(sent(&mut asking), None);
-        assert_eq!(
-            heard(&mut asking, 30, 13, &Message::BarrierReply),
-            None,
-            "no request has this transaction id"
-        );
+        assert_eq!(heard(&mut asking, 30, 13, &Message::BarrierReply), None, "no such request");
         assert_eq!(heard(&mut asking, 30, 12, &part(true)), None);
         let answer = heard(&mut asking, 40, 12, &part(false)).unwrap();
         assert_eq!((answer.first_at, answer.delay()), (Nanos(30), Nanos(20)));
@@ -333,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_reply_is_abandoned() {
+    fn an_endless_reply_is_given_up() {
         let mut asking = asking();
         sent(&mut asking);
         let count = (1..).find_map(|count| {
@@ -348,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_times_of_middle_parts_cost_no_delay() {
+    fn gaps_between_the_parts_of_a_reply_do_not_matter() {
         let parts = |known: [bool; 3]| {
             let mut asking = asking();
             sent(&mut asking);
@@ -366,15 +362,15 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_can_be_read_before_the_send_time_is_known() {
+    fn a_reply_may_be_read_before_its_request_is_reported_as_sent() {
         let mut asking = asking();
         assert_eq!(heard(&mut asking, 30, 12, &Message::BarrierReply), None);
-        assert_eq!(heard(&mut asking, 31, 12, &Message::BarrierReply), None, "a repeated reply");
+        assert_eq!(heard(&mut asking, 31, 12, &Message::BarrierReply), None, "a second reply");
         assert_eq!(sent(&mut asking).unwrap().delay(), Nanos(10));
     }
 
     #[test]
-    fn errors_are_counted_and_one_about_the_last_message_rejects_the_request() {
+    fn errors_are_counted_and_one_for_the_last_message_rejects_the_request() {
         let error = Message::error(openflow::version::ErrorCode::RequestBadType, &[]);
         let mut asking = asking();
         sent(&mut asking);

@@ -34,7 +34,8 @@ const BY: Declared = Declared {
     takes: Takes::Words(&["drop", "delete", "delete-all"]),
     default: "drop,delete-all",
     unit: "",
-    help: "how flows are stopped: rules modified to drop, deleted one by one, or all by one message",
+    help: "how flows are stopped: entries modified to drop, deleted one by one, or all deleted by \
+           one message",
 };
 
 /// Parameters of the experiment.
@@ -43,12 +44,13 @@ pub const PARAMETERS: &[Declared] = &[RULES, BY, PRIORITIES, PROBES_PPS, FRAME, 
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Time until flows stop whose rules are modified to drop, and until the barrier is answered",
+        "Time until flows stop after a modify to drop, and until the barrier reply",
         &["stop_ns_max", "control_plane_ns"],
         &["stop_ns_p50", "leaked_frames", "leaked_after_barrier_frames", "rules_stopped_ratio"],
     ),
     Show::values(
-        "The same, all rules deleted by one message",
+        "Time until flows stop after all entries are deleted by one message, and until the barrier \
+         reply",
         &["delete_all_stop_ns_max", "delete_all_control_plane_ns"],
         &[
             "delete_all_stop_ns_p50",

@@ -26,7 +26,7 @@ pub const LEAD: Nanos = Nanos::from_millis(50);
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 
 /// Name of the limit that [`Change::patience`] sets for the change.
-const PATIENCE_LIMIT: &str = "patience for the change and for its barrier";
+const PATIENCE_LIMIT: &str = "timeout for the change and its barrier reply";
 
 /// Maximum number of frames with a record.
 pub const FRAMES_MAX: usize = 1 << 22;

@@ -155,7 +155,7 @@ impl Pieces {
         piece.push(Message::BarrierRequest);
         pieces.push(desk.encode(version, &piece)?);
         let last = pieces.last().and_then(|piece| piece.said().xids().last());
-        let barrier = last.expect("the last piece has the barrier");
+        let barrier = last.expect("the last piece contains the barrier request");
         Ok(Pieces { pieces, next: 0, barrier })
     }
 

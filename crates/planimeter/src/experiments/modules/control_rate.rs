@@ -57,7 +57,7 @@ const MESSAGES: Declared = Declared {
     takes: Takes::Words(&["echo", "barrier", "flow_mod", "packet_out", "port_stats"]),
     default: "echo,barrier,flow_mod,packet_out,port_stats",
     unit: "",
-    help: "which messages; flow-mods add rules and delete them again",
+    help: "types of messages; flow-mods add entries and delete them again",
 };
 
 const WINDOWS: Declared = Declared {
@@ -65,8 +65,7 @@ const WINDOWS: Declared = Declared {
     takes: Takes::Integers(0, 10_000),
     default: "1,4,16,64,0",
     unit: "messages",
-    help: "how many are under way at a time, each answer bringing the next; 0 for rates at which they come \
-           whatever is done",
+    help: "outstanding messages, each reply triggers the next; 0 for rates independent of replies",
 };
 
 /// Parameters of the experiment.
@@ -75,7 +74,7 @@ pub const PARAMETERS: &[Declared] = &[MESSAGES, WINDOWS, RATE_MAX, STEP, VERSION
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Messages done in a second, by how many are under way",
+        "Message rate by number of outstanding messages",
         &[
             "echo_done_per_s",
             "barrier_done_per_s",
@@ -86,7 +85,7 @@ pub const SHOWS: &[Show] = &[
         &[],
     ),
     Show::values(
-        "Highest rates at which all are done (0: messages come whatever is done)",
+        "Highest loss-free message rate, independent of replies",
         &[
             "echo_messages_per_s_lossfree",
             "barrier_messages_per_s_lossfree",
@@ -199,7 +198,7 @@ impl ControlRate {
         let now = desk.now();
         let is_open = self.saying.under_way == 0;
         if is_open {
-            desk.searching(self.search.bracket("messages that are done", "messages/s"));
+            desk.searching(self.search.bracket("message rate", "messages/s"));
         }
         let paced = match (is_open, self.search.next()) {
             (true, Some(rate)) => Some(Paced::over(rate, self.saying.step, now)),

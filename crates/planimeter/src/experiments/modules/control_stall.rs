@@ -46,13 +46,13 @@ const FILL_PATIENCE: Nanos = Nanos::from_secs(60);
 const FILL_LIMIT: Nanos = Nanos::from_secs(600);
 
 /// Name of the limit that these set.
-const FILL_PATIENCE_LIMIT: &str = "patience for entries to be installed";
+const FILL_PATIENCE_LIMIT: &str = "timeout for installing entries";
 
 /// Name of the limit reached by a load that does not complete in time.
-const LOAD_PATIENCE_LIMIT: &str = "patience for the load to finish";
+const LOAD_PATIENCE_LIMIT: &str = "timeout for the control load";
 
 /// Name of the limit reached when the switch closes one of the two connections.
-const LOSSES_LIMIT: &str = "connections of the two controllers that a switch may give up: none";
+const LOSSES_LIMIT: &str = "closed connections of the two controllers (none allowed)";
 
 /// Parts of a load that wait for the socket.
 const PIECES_AHEAD: usize = 4;
@@ -211,7 +211,7 @@ impl ControlStall {
         let what = (&self.stall.rules, self.stall.entries);
         match Pieces::encode(self.stall.load, what, self.version, desk) {
             Ok(pieces) => self.pieces = Some(pieces),
-            Err(why) => return desk.fail(format!("the switch cannot be given this load: {why}")),
+            Err(why) => return desk.fail(format!("cannot encode the load for the switch: {why}")),
         }
         self.phase = Phase::Quiet;
         desk.counters();
@@ -317,7 +317,7 @@ impl ControlStall {
         self.sent[1] = Some(count);
         let refused = matches!(self.stall.load, Load::Bundle(_)).then_some(&self.first_error);
         match refused {
-            Some(Some(why)) => desk.fail(format!("the switch refused the load: {why}")),
+            Some(Some(why)) => desk.fail(format!("the switch rejected the load: {why}")),
             _ if self.finished_at.is_none() => desk.end_by_limit(LOAD_PATIENCE_LIMIT),
             _ => desk.end(),
         }
@@ -366,7 +366,7 @@ impl ControlStall {
     fn note(&self) -> Option<String> {
         let held = self.filled - self.refused;
         (self.refused > 0)
-            .then(|| format!("the switch holds {held} of {} entries", self.stall.entries))
+            .then(|| format!("the switch accepted {held} of {} entries", self.stall.entries))
     }
 
     fn tell(&mut self, desk: &mut Desk) {
@@ -399,7 +399,7 @@ impl ControlStall {
         all.push(Measured { note: self.note().map(Into::into), ..held });
         if self.stall.load != Load::Idle {
             let patience = self.stall.patience.as_secs_f64();
-            let note = self.finished_at.is_none().then(|| format!("not finished in {patience} s"));
+            let note = self.finished_at.is_none().then(|| format!("not completed in {patience} s"));
             let share = f64::from(u8::from(self.finished_at.is_some()));
             let finished = Measured::new("finished_ratio", "ratio", share, 0.0);
             all.push(Measured { note: note.map(Into::into), ..finished });
@@ -475,7 +475,7 @@ impl Module for ControlStall {
             }
             What::Lost { .. } => desk.end_by_limit(LOSSES_LIMIT),
             What::Unsent { why, .. } if self.phase != Phase::Arriving => {
-                desk.fail(format!("the switch does not take messages: {why}"));
+                desk.fail(format!("cannot send to the switch: {why}"));
             }
             _ => {}
         }

@@ -308,8 +308,7 @@ impl Module for CounterStaleness {
                 let (value, half) = (stale.at.0 as f64, stale.half.0 as f64);
                 let mut told = Measured::new(format!("{word}_stale_ns"), "ns", value, half);
                 if missing > 0 {
-                    told =
-                        told.noting("frames did not come back, and some of those may be counted");
+                    told = told.noting("some frames did not arrive, and counters may include them");
                 }
                 desk.measured(told.of(self.arrived));
             }
@@ -322,7 +321,7 @@ const FRAMES: Declared = Declared {
     takes: Takes::Integers(1, 10_000_000),
     default: "1,1000",
     unit: "frames",
-    help: "how many frames are sent",
+    help: "number of frames to send",
 };
 
 const FRAMES_PPS: Declared = Declared {
@@ -330,7 +329,7 @@ const FRAMES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 2e7),
     default: "100000",
     unit: "frames/s",
-    help: "how fast they are sent",
+    help: "rate of these frames",
 };
 
 const FRAME: Declared = Declared {
@@ -338,7 +337,7 @@ const FRAME: Declared = Declared {
     takes: Takes::Integer(64, 1518),
     default: "96",
     unit: "bytes",
-    help: "size of a frame, frame check sequence included",
+    help: "frame size, including the frame check sequence",
 };
 
 const STATISTICS: Declared = Declared {
@@ -346,7 +345,7 @@ const STATISTICS: Declared = Declared {
     takes: Takes::Words(&["flow", "aggregate", "table", "port"]),
     default: "flow,aggregate,table,port",
     unit: "",
-    help: "whose counters are looked at",
+    help: "counters to poll",
 };
 
 const POLL: Declared = Declared {
@@ -354,7 +353,7 @@ const POLL: Declared = Declared {
     takes: Takes::Number(0.01, 10_000.0),
     default: "1",
     unit: "ms",
-    help: "time between two questions for the same counter: staleness is known to half of it",
+    help: "interval between two requests for the same counter; half of it is the uncertainty",
 };
 
 const PATIENCE: Declared = Declared {
@@ -362,7 +361,7 @@ const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "3",
     unit: "s",
-    help: "how long counters are waited for after the last frame",
+    help: "timeout for the counters after the last frame",
 };
 
 /// Parameters of the experiment.
@@ -371,7 +370,7 @@ pub const PARAMETERS: &[Declared] =
 
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
-    "Time until all frames that were sent are visible in counters, by number of frames",
+    "Time until counters include all frames, by number of frames",
     &["flow_stale_ns", "aggregate_stale_ns", "table_stale_ns", "port_stale_ns"],
     &["flow_visible_ratio", "table_visible_ratio", "port_visible_ratio", "missing_frames"],
 )];
@@ -402,7 +401,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_change_between_two_requests() {
+    fn frames_appear_between_two_requests() {
         let reading = |asked_at, read_at, frames| Reading {
             asked_at: Nanos(asked_at),
             read_at: Nanos(read_at),

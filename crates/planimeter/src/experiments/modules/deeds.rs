@@ -324,25 +324,25 @@ fn rewrites() -> Vec<Deed> {
     fn icmp(it: &mut Headers) -> [&mut u8; 2] {
         match &mut it.transport {
             Transport::Icmp { kind, code } | Transport::Icmpv6 { kind, code } => [kind, code],
-            _ => unreachable!("these frames have ICMP"),
+            _ => unreachable!("these frames contain ICMP"),
         }
     }
     fn hardware(it: &mut Headers) -> [&mut Option<[u8; 6]>; 2] {
         match &mut it.network {
             Network::Arp { sender, target, .. } => [sender, target],
-            _ => unreachable!("these frames are ARP's"),
+            _ => unreachable!("these frames contain ARP"),
         }
     }
     fn neighbour(it: &mut Headers) -> (&mut Ipv6Addr, &mut [u8; 6]) {
         match &mut it.transport {
             Transport::Neighbour { target, link, .. } => (target, link),
-            _ => unreachable!("these frames discover neighbours"),
+            _ => unreachable!("these frames contain neighbour discovery"),
         }
     }
     fn addresses(it: &mut Headers) -> [&mut Ipv6Addr; 2] {
         match &mut it.network {
             Network::Ipv6 { source, destination, .. } => [source, destination],
-            _ => unreachable!("these frames have IPv6"),
+            _ => unreachable!("these frames contain IPv6"),
         }
     }
     let transport =
@@ -444,7 +444,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_has_a_unique_name_valid_in_records() {
+    fn action_names_are_unique_and_valid_in_a_record() {
         let deeds = all();
         let names: BTreeSet<&str> = deeds.iter().map(|deed| deed.name).collect();
         assert_eq!(names.len(), deeds.len());

@@ -34,7 +34,7 @@ pub const PARAMETERS: &[Declared] = &[VERSION, PATIENCE];
 
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
-    "What the switch says of itself, in numbers",
+    "Number of ports, tables and OpenFlow versions",
     &["ports_count", "tables_count", "versions_count"],
     &["buffers_count"],
 )];

@@ -54,7 +54,7 @@ const PAYLOAD: Declared = Declared {
     takes: Takes::Integers(0, 65_000),
     default: "0,64,1400,16000",
     unit: "bytes",
-    help: "bytes that an echo request carries",
+    help: "payload of an echo request",
 };
 
 const LOADS: Declared = Declared {
@@ -62,7 +62,7 @@ const LOADS: Declared = Declared {
     takes: Takes::Words(&["none", "frames", "flow_mods"]),
     default: "none,frames,flow_mods",
     unit: "",
-    help: "what the switch has to do meanwhile",
+    help: "load of the switch during the requests",
 };
 
 const ECHOES: Declared = Declared {
@@ -70,7 +70,7 @@ const ECHOES: Declared = Declared {
     takes: Takes::Integer(2, 100_000),
     default: "200",
     unit: "messages",
-    help: "echo requests",
+    help: "number of echo requests",
 };
 
 const ECHOES_PER_S: Declared = Declared {
@@ -78,7 +78,7 @@ const ECHOES_PER_S: Declared = Declared {
     takes: Takes::Number(0.1, 1e6),
     default: "1000",
     unit: "messages/s",
-    help: "how many of them in a second",
+    help: "rate of the echo requests",
 };
 
 const LOAD_PPS: Declared = Declared {
@@ -86,7 +86,7 @@ const LOAD_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 2e7),
     default: "100000",
     unit: "frames/s",
-    help: "frames of 64 bytes that the switch forwards under load",
+    help: "rate of the 64-byte frames that the switch forwards under load",
 };
 
 const LOAD_PER_S: Declared = Declared {
@@ -94,7 +94,7 @@ const LOAD_PER_S: Declared = Declared {
     takes: Takes::Number(1.0, 1e7),
     default: "5000",
     unit: "flow-mods/s",
-    help: "rules added and deleted under load, on the same connection",
+    help: "rate of flow-mods that add and delete entries under load, on the same connection",
 };
 
 /// Parameters of the experiment.
@@ -103,7 +103,7 @@ pub const PARAMETERS: &[Declared] =
 
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[Show::values(
-    "Echo delay by payload: at rest, while frames are forwarded, while rules change",
+    "Echo delay by payload: idle, under frames, under flow-mods",
     &["echo_ns_p50", "under_frames_echo_ns_p50", "under_flow_mods_echo_ns_p50"],
     &[
         "echo_ns_min",

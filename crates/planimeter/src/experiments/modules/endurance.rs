@@ -56,7 +56,7 @@ const MESSAGES: Declared = Declared {
     takes: Takes::Words(&["echo", "flow_mod", "port_stats"]),
     default: "echo,flow_mod,port_stats",
     unit: "",
-    help: "which messages; flow-mods add rules and delete them again",
+    help: "types of messages; flow-mods add entries and delete them again",
 };
 
 const RATE_MAX: Declared = Declared {
@@ -64,7 +64,7 @@ const RATE_MAX: Declared = Declared {
     takes: Takes::Number(1.0, 1e6),
     default: "100000",
     unit: "messages/s",
-    help: "no more than this come in a second, whatever a switch does with 64 under way",
+    help: "maximum message rate, even if the switch is faster with 64 outstanding messages",
 };
 
 const SECONDS: Declared = Declared {
@@ -72,8 +72,8 @@ const SECONDS: Declared = Declared {
     takes: Takes::Number(0.0, 3600.0),
     default: "0",
     unit: "s",
-    help: "how long messages come near the limit, and as long beyond it; 0 for 5, or 0.5 where trials last less \
-           than a second",
+    help: "duration of the load near the limit, and of the load above it; 0 for 5, or 0.5 if \
+           trials are shorter than a second",
 };
 
 /// Parameters of the experiment.
@@ -82,12 +82,12 @@ pub const PARAMETERS: &[Declared] = &[MESSAGES, RATE_MAX, SECONDS, VERSION, PATI
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Control messages done in a second, 64 under way",
+        "Control message rate with 64 outstanding messages",
         &["echo_taken_per_s", "flow_mod_taken_per_s", "port_stats_taken_per_s"],
         &[],
     ),
     Show::values(
-        "Share of messages that were answered at 90 % of that, and at 120 %",
+        "Share of messages with a reply at 90 % and at 120 % of that rate",
         &[
             "echo_near_answered_ratio",
             "flow_mod_near_answered_ratio",
@@ -313,9 +313,7 @@ impl Endurance {
         if let Some((taken, half)) = self.taken {
             let told = Measured::new("taken_per_s", "per_s", taken, half).of(self.done);
             desk.measured(match self.is_most {
-                true => {
-                    told.noting("what came at a set rate was less, as many as may be asked for")
-                }
+                true => told.noting("the later loads are based on the maximum rate (messages_max)"),
                 false => told,
             });
         }
@@ -329,7 +327,7 @@ impl Endurance {
             desk.measured(Measured::new(ratio, "ratio", answered, 0.0).of(held.asked));
             let errors = count(errors, held.errors).of(held.asked);
             desk.measured(match &self.first_error {
-                Some(first) if held.errors > 0 => errors.noting(format!("the first was {first}")),
+                Some(first) if held.errors > 0 => errors.noting(format!("first error: {first}")),
                 _ => errors,
             });
         }
@@ -343,9 +341,9 @@ impl Endurance {
     /// Returns the step of the run in which a connection closed.
     fn place(&self) -> &'static str {
         match self.held.len() {
-            0 => "while it was looked for how many it does",
-            1 => "near what it does in a second",
-            _ => "beyond what it does in a second",
+            0 => "during the search for the message rate",
+            1 => "under the load near the message rate",
+            _ => "under the load above the message rate",
         }
     }
 }

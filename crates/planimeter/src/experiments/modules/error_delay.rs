@@ -51,7 +51,7 @@ const WRONG: Declared = Declared {
     takes: Takes::Words(&["nothing", "port", "table", "action"]),
     default: "nothing,port,table,action",
     unit: "",
-    help: "what is wrong with the flow-mod",
+    help: "invalid part of the flow-mod",
 };
 
 const BEFORE: Declared = Declared {
@@ -59,7 +59,7 @@ const BEFORE: Declared = Declared {
     takes: Takes::Integers(0, 10_000),
     default: "0,100",
     unit: "flow-mods",
-    help: "flow-mods that can be done before the one that cannot",
+    help: "valid flow-mods before the invalid one",
 };
 
 const SAMPLES: Declared = Declared {
@@ -67,7 +67,7 @@ const SAMPLES: Declared = Declared {
     takes: Takes::Integer(2, 100_000),
     default: "50",
     unit: "flow-mods",
-    help: "how often",
+    help: "number of repetitions",
 };
 
 /// Parameters of the experiment.
@@ -76,17 +76,17 @@ pub const PARAMETERS: &[Declared] = &[WRONG, BEFORE, SAMPLES, VERSION];
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Flow-mod sent until its error is read, by flow-mods before it",
+        "Error delay by number of flow-mods before the invalid one",
         &["port_error_ns_p50", "table_error_ns_p50", "action_error_ns_p50"],
         &["port_error_ns_max", "table_error_ns_max", "action_error_ns_max"],
     ),
     Show::values(
-        "The same until the answer of the barrier behind it",
+        "Barrier reply time by number of flow-mods before the invalid one",
         &["barrier_ns_p50", "port_barrier_ns_p50"],
         &["table_barrier_ns_p50", "action_barrier_ns_p50"],
     ),
     Show::values(
-        "Flow-mods that brought no error, and errors behind the barrier",
+        "Missing errors, and errors after the barrier reply",
         &["port_missing_ratio"],
         &[
             "table_missing_ratio",
@@ -295,7 +295,7 @@ impl Module for ErrorDelay {
         let mut tell = |measured: Measured| desk.measured(measured);
         if self.is_unsayable {
             let one = Measured::new("unsayable_count", "count", 1.0, 0.0);
-            return tell(one.noting("this version of OpenFlow cannot say it"));
+            return tell(one.noting("not expressible in this OpenFlow version"));
         }
         if let Some(errors) = Spread::of(std::mem::take(&mut self.errors)) {
             errors.tell("error_ns", turn, &mut tell);

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_whose_later_frames_are_fast_waited_for_its_first_frame() {
+    fn an_entry_whose_frames_become_fast_waited_for_a_frame() {
         let waits: &[(u64, u64)] = &[(100, 900_000), (200, 900_000), (300, 10), (400, 10)];
         let works: &[(u64, u64)] = &[(100, 10), (200, 900_000), (300, 11), (400, 10)];
         assert_eq!(told(&[waits, works]), [(0.5, 0.0), (155.0, 55.0)]);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn uniform_frames_show_no_waiting_and_too_few_show_nothing() {
+    fn equal_latencies_show_no_waiting_and_few_frames_show_nothing() {
         let slow: &[(u64, u64)] = &[(100, 900_000), (200, 800_000), (300, 950_000)];
         assert_eq!(told(&[slow, slow]), [(0.0, 0.0)]);
         assert_eq!(told(&[&[(100, 5)], &[]]), []);

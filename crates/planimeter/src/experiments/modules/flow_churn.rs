@@ -327,7 +327,7 @@ const CHANGES: Declared = Declared {
     takes: Takes::Integers(0, 1_000_000),
     default: "0,100,1000,10000",
     unit: "rules/s",
-    help: "rules that are added or deleted in a second",
+    help: "rate of added and deleted entries",
 };
 
 const POLLS: Declared = Declared {
@@ -335,7 +335,7 @@ const POLLS: Declared = Declared {
     takes: Takes::Integers(0, 100_000),
     default: "0,10",
     unit: "requests/s",
-    help: "questions for flow statistics in a second",
+    help: "rate of flow statistics requests",
 };
 
 const RESIDENT: Declared = Declared {
@@ -343,7 +343,7 @@ const RESIDENT: Declared = Declared {
     takes: Takes::Integer(1, RULES_MAX / 2),
     default: "1000",
     unit: "rules",
-    help: "how many rules frames visit",
+    help: "number of entries that frames visit",
 };
 
 const UNUSED: Declared = Declared {
@@ -351,7 +351,7 @@ const UNUSED: Declared = Declared {
     takes: Takes::Integer(1, RULES_MAX / 2),
     default: "1000",
     unit: "rules",
-    help: "how many different rules come and go, one at a time",
+    help: "number of other entries that are added and deleted one by one",
 };
 
 const FRAMES_PPS: Declared = Declared {
@@ -359,7 +359,7 @@ const FRAMES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 2e7),
     default: "20000",
     unit: "frames/s",
-    help: "frames in a second, all rules together",
+    help: "frame rate, all entries together",
 };
 
 const FRAME: Declared = Declared {
@@ -367,7 +367,7 @@ const FRAME: Declared = Declared {
     takes: Takes::Integer(64, 1518),
     default: "96",
     unit: "bytes",
-    help: "size of a frame, frame check sequence included",
+    help: "frame size, including the frame check sequence",
 };
 
 const SPAN: Declared = Declared {
@@ -375,7 +375,7 @@ const SPAN: Declared = Declared {
     takes: Takes::Number(0.001, 3600.0),
     default: "0.3",
     unit: "s",
-    help: "how long it goes on",
+    help: "duration",
 };
 
 const PATIENCE: Declared = Declared {
@@ -383,7 +383,7 @@ const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "5",
     unit: "s",
-    help: "how long the last answers are waited for",
+    help: "timeout for the last replies",
 };
 
 /// Parameters of the experiment.
@@ -393,13 +393,13 @@ pub const PARAMETERS: &[Declared] =
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Latency of frames while other rules come and go",
+        "Forwarding latency under flow churn",
         &["frames_latency_ns_p50", "frames_latency_ns_p99"],
         &["frames_latency_ns_max", "changes_per_s", "errors_count"],
     ),
-    Show::values("Loss of frames meanwhile", &["lost_ratio"], &["forwarded_pps"]),
+    Show::values("Frame loss under flow churn", &["lost_ratio"], &["forwarded_pps"]),
     Show::values(
-        "How far behind the switch is",
+        "Barrier reply time under flow churn",
         &["barrier_ns_p50", "barrier_ns_max"],
         &["statistics_ns_p50"],
     ),

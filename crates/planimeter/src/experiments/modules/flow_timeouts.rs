@@ -419,7 +419,8 @@ const RULES: Declared = Declared {
     takes: Takes::Integers(2, RULES_MAX),
     default: "10,1000",
     unit: "rules",
-    help: "how many rules end at once: half by a hard time-out, half by an idle one",
+    help: "number of entries that expire at the same time: half with a hard timeout, half with an \
+           idle timeout",
 };
 
 const TIMEOUT: Declared = Declared {
@@ -427,7 +428,7 @@ const TIMEOUT: Declared = Declared {
     takes: Takes::Integer(1, 3600),
     default: "1",
     unit: "s",
-    help: "the time-out",
+    help: "timeout of the entries",
 };
 
 const PROBES_PPS: Declared = Declared {
@@ -435,7 +436,7 @@ const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 2e7),
     default: "50000",
     unit: "frames/s",
-    help: "probes in a second, of all rules with a hard time-out together and of the others",
+    help: "probe rate, for all entries with a hard timeout together and for the others",
 };
 
 const FRAME: Declared = Declared {
@@ -443,7 +444,7 @@ const FRAME: Declared = Declared {
     takes: Takes::Integer(64, 1518),
     default: "96",
     unit: "bytes",
-    help: "size of a probe, frame check sequence included",
+    help: "probe size, including the frame check sequence",
 };
 
 const PATIENCE: Declared = Declared {
@@ -451,7 +452,7 @@ const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "5",
     unit: "s",
-    help: "how long after their time-out rules are waited for to end",
+    help: "additional waiting time for entries to expire after their timeout",
 };
 
 /// Parameters of the experiment.
@@ -461,12 +462,12 @@ pub const PARAMETERS: &[Declared] =
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "How much longer than their time-out rules live, by number of rules",
+        "Lifetime of entries beyond their timeout, by number of entries",
         &["hard_error_ns_p50", "hard_error_ns_max", "idle_error_ns_p50", "idle_error_ns_max"],
         &["hard_age_error_ns_p50", "still_acting_count"],
     ),
     Show::values(
-        "How long after a rule's end the switch tells of it",
+        "Delay of flow-removed messages after the expiry",
         &["removed_delay_ns_p50", "removed_delay_ns_max"],
         &["removed_span_ns", "removed_told_ratio", "removed_strange_count", "errors_count"],
     ),

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn few_rules_are_one_block_and_blocks_cover_all_rules_once() {
+    fn blocks_contain_every_entry_once() {
         assert_eq!(Focus::new(1, 1.0, 1).blocks.len(), 1);
         assert_eq!(Focus::new(100, 1.0, 1).blocks.len(), 1);
         for rules in [128, 1000, 1400, 65_536] {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn probes_concentrate_on_the_next_rules_and_cover_all() {
+    fn most_probes_go_to_entries_about_to_activate_and_all_get_some() {
         let mut focus = Focus::new(320, 1000.0, 1);
         assert_eq!(shares(&focus), [100.0; 10]);
         acting(&mut focus, 0..1);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn early_activations_widen_the_probed_range() {
+    fn early_activations_move_the_probes_ahead() {
         let mut focus = Focus::new(320, 1000.0, 1).ahead(70);
         acting(&mut focus, 0..1);
         let shares = shares(&focus);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_active_everywhere_are_probed_evenly() {
+    fn activations_in_all_blocks_share_the_probes_equally() {
         let mut focus = Focus::new(320, 1000.0, 1);
         for block in 0..10 {
             acting(&mut focus, block * 32..block * 32 + 1);

@@ -42,7 +42,7 @@ const SIZES: Declared = Declared {
     takes: Takes::Integers(64, 1518),
     default: "96,128,256,512,1024,1472",
     unit: "bytes",
-    help: "sizes of frames, frame check sequence included",
+    help: "frame sizes, including the frame check sequence",
 };
 
 const SIZE: Declared = Declared {
@@ -50,7 +50,7 @@ const SIZE: Declared = Declared {
     takes: Takes::Integer(64, 1518),
     default: "128",
     unit: "bytes",
-    help: "size of frames, frame check sequence included",
+    help: "frame size, including the frame check sequence",
 };
 
 const RATES: Declared = Declared {
@@ -58,7 +58,7 @@ const RATES: Declared = Declared {
     takes: Takes::Words(&["low", "high"]),
     default: "low,high",
     unit: "",
-    help: "which rates are offered: low_mbps, or high_mbps",
+    help: "offered rates: low_mbps, high_mbps",
 };
 
 const LOW: Declared = Declared {
@@ -66,7 +66,7 @@ const LOW: Declared = Declared {
     takes: Takes::Number(0.001, 1e6),
     default: "100",
     unit: "Mbit/s",
-    help: "the low rate, preamble and gap counted",
+    help: "low rate, including preamble and inter-frame gap",
 };
 
 const HIGH: Declared = Declared {
@@ -74,7 +74,7 @@ const HIGH: Declared = Declared {
     takes: Takes::Number(0.0, 1e6),
     default: "0",
     unit: "Mbit/s",
-    help: "the high rate; 0 for what the nominal link carries, as far as the tester can offer it",
+    help: "high rate; 0 for that of the nominal link, as far as the tester can offer it",
 };
 
 const SWEEP: Declared = Declared {
@@ -82,7 +82,7 @@ const SWEEP: Declared = Declared {
     takes: Takes::Integers(0, 1_000_000),
     default: "1,10,64,128,256,512,1000,0",
     unit: "Mbit/s",
-    help: "rates that are offered; 0 for what the nominal link carries",
+    help: "offered rates; 0 for that of the nominal link",
 };
 
 const RULES: Declared = Declared {
@@ -90,7 +90,7 @@ const RULES: Declared = Declared {
     takes: Takes::Integer(1, 4096),
     default: "1",
     unit: "rules",
-    help: "how many rules the frames pass in turn",
+    help: "number of entries that frames visit in turn",
 };
 
 const OCCUPANCY: Declared = Declared {
@@ -98,7 +98,7 @@ const OCCUPANCY: Declared = Declared {
     takes: Takes::Integers(1, super::rules::RULES_MAX),
     default: "1,10,100,1000",
     unit: "rules",
-    help: "how many rules the table holds",
+    help: "number of entries in the table",
 };
 
 const KINDS: Declared = Declared {
@@ -106,7 +106,8 @@ const KINDS: Declared = Declared {
     takes: Takes::Words(&["exact", "wildcard"]),
     default: "exact,wildcard",
     unit: "",
-    help: "whether rules name all twelve fields of OpenFlow 1.0 or the destination address alone",
+    help: "match of the entries: all twelve fields of OpenFlow 1.0, or only the destination \
+           address",
 };
 
 const ORDER: Declared = Declared {
@@ -114,7 +115,7 @@ const ORDER: Declared = Declared {
     takes: Takes::Word(Priorities::WORDS),
     default: "descending",
     unit: "",
-    help: "in which order the rules' priorities come; the first rule is the first that is sent",
+    help: "order of the priorities; the first entry is the one that is sent first",
 };
 
 const QUEUE: Declared = Declared {
@@ -122,7 +123,7 @@ const QUEUE: Declared = Declared {
     takes: Takes::Integer(0, 4_294_967_294),
     default: "0",
     unit: "",
-    help: "the queue of the output port that frames go through; 0 for none",
+    help: "queue of the output port; 0 for none",
 };
 
 const PROBES_PPS: Declared = Declared {
@@ -130,7 +131,7 @@ const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 1e6),
     default: "20000",
     unit: "frames/s",
-    help: "frames in a second whose latency is taken; the others are load",
+    help: "rate of the frames that give the latency; all others are load",
 };
 
 /// Parameters of forwarding latency.
@@ -144,7 +145,7 @@ pub const LOOKUP: &[Declared] = &[OCCUPANCY, KINDS, ORDER, SIZE, PROBES_PPS, VER
 
 /// Report values of forwarding latency.
 pub const LATENCY_SHOWS: &[Show] = &[Show::values(
-    "Forwarding latency by size of frames",
+    "Forwarding latency by frame size",
     &["forwarding_ns_p50"],
     &["forwarding_ns_min", "forwarding_ns_p90", "forwarding_ns_p99", "lost_ratio", "offered_pps"],
 )];
@@ -156,18 +157,18 @@ pub const QUEUES_SHOWS: &[Show] = &[
         &["forwarding_ns_p50", "forwarding_ns_p90"],
         &["forwarding_ns_min", "forwarding_ns_max", "offered_pps"],
     ),
-    Show::values("Frames lost by rate", &["lost_ratio"], &["lost_frames"]),
+    Show::values("Frame loss by rate", &["lost_ratio"], &["lost_frames"]),
 ];
 
 /// Report values of table lookup.
 pub const LOOKUP_SHOWS: &[Show] = &[
     Show::values(
-        "Latency of frames that meet the first, the last and some rule, by number of wildcard rules",
+        "Latency through the first, the last and a random entry, by number of wildcard entries",
         &["wildcard_first_ns_p50", "wildcard_last_ns_p50", "wildcard_random_ns_p50"],
         &["wildcard_first_ns_p90", "wildcard_last_ns_p90", "wildcard_refused_rules"],
     ),
     Show::values(
-        "The same by number of exact rules",
+        "Latency through the first, the last and a random entry, by number of exact entries",
         &["exact_first_ns_p50", "exact_last_ns_p50", "exact_random_ns_p50"],
         &["exact_first_ns_p90", "exact_last_ns_p90", "exact_refused_rules"],
     ),

@@ -121,7 +121,7 @@ impl Highest {
     /// Returns the progress of the search; `None` if it is over.
     pub fn bracket(&self, what: &'static str, unit: &'static str) -> Option<Bracket> {
         Some(Bracket {
-            sought: Sought::new(what, "all done in time", unit),
+            sought: Sought::new(what, "all completed in time", unit),
             tried: self.next()?,
             met: self.kept.map(|(rate, _)| rate),
             missed: self.missed,
@@ -207,9 +207,11 @@ impl Highest {
         let rates = self.steps.iter().map(Step::done_per_s);
         let Some(peak) = rates.max_by(f64::total_cmp) else { return };
         let limited = |found: Measured| match (self.missed, self.is_short) {
-            (None, _) => found.at_least(BoundCause::SearchLimit, "more was not asked for"),
+            (None, _) => {
+                found.at_least(BoundCause::SearchLimit, "the search did not request a higher rate")
+            }
             (_, true) => {
-                let note = "the tester could not ask for more, or the link took no more";
+                let note = "the tester or the link was the limit";
                 found.at_least(BoundCause::TesterLimit, note)
             }
             _ => found,
@@ -280,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_rates_of_queueing_and_lossy_devices_are_found() {
+    fn the_search_finds_the_highest_rates_with_queues_and_with_losses() {
         for capacity in [700.0, 5_000.0, 12_345.0, 90_000.0, 800_000.0, 5e6] {
             check(capacity, true);
             check(capacity, false);
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn without_successful_steps_no_rate_is_sustained() {
+    fn total_loss_gives_no_loss_free_rate() {
         let mut search = Highest::new(100.0, 1e6);
         while let Some(rate) = search.next() {
             search.note(Step { done: 0, ..step(rate, 1e9, false) });
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missed_step_is_repeated_before_it_counts() {
+    fn a_failed_step_is_repeated_before_it_counts() {
         for (is_disturbed, times) in [(false, AGAIN), (true, AGAIN_DISTURBED)] {
             let mut search = Highest::new(100.0, 1000.0);
             let missed = Step { is_disturbed, done: 0, ..step(1000.0, 1e6, false) };

@@ -74,7 +74,8 @@ const AT_ONCE: Declared = Declared {
     takes: Takes::Integers(1, FIELDS.len() as u64),
     default: "2",
     unit: "",
-    help: "how many fields are combined at most, besides all of them and what they need",
+    help: "maximum number of combined fields, without their prerequisites; named combinations \
+           always run",
 };
 
 const FRAMES: Declared = Declared {
@@ -82,7 +83,7 @@ const FRAMES: Declared = Declared {
     takes: Takes::Integer(1, 10_000),
     default: "20",
     unit: "frames",
-    help: "frames of each combination whose latency is taken",
+    help: "frames of each combination that give its latency",
 };
 
 const BUDGET: Declared = Declared {
@@ -90,7 +91,7 @@ const BUDGET: Declared = Declared {
     takes: Takes::Number(0.1, 3600.0),
     default: "20",
     unit: "s",
-    help: "how long combinations are tried; those beyond are told as left out",
+    help: "time limit for all combinations; the remaining ones are reported as left out",
 };
 
 const SIZE: Declared = Declared {
@@ -98,7 +99,7 @@ const SIZE: Declared = Declared {
     takes: Takes::Integer(128, 1500),
     default: "128",
     unit: "bytes",
-    help: "size of frames, frame check sequence included",
+    help: "frame size, including the frame check sequence",
 };
 
 /// Parameters of the experiment.
@@ -110,7 +111,7 @@ pub const AXIS: &str = "fields_at_once";
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Combinations of match fields by what became of their rules",
+        "Match field combinations by verdict",
         &["right_count", "too_wide_count", "too_narrow_count"],
         &[
             "unstable_count",
@@ -123,11 +124,11 @@ pub const SHOWS: &[Show] = &[
         ],
     ),
     Show::values(
-        "Latency by what rules match",
+        "Latency by match type",
         &["port_ns_p50", "mac_ns_p50", "ip_ns_p50", "udp_port_ns_p50", "exact_ns_p50"],
         &["combination_ns_min", "combination_ns_p50", "combination_ns_max"],
     ),
-    Show::series("Latency by number of fields matched", &["latency_by_fields"]),
+    Show::series("Latency by number of match fields", &["latency_by_fields"]),
 ];
 
 /// Combinations with a name.
@@ -540,13 +541,13 @@ impl Verdict {
     /// Describes the verdict.
     fn word(self) -> std::borrow::Cow<'static, str> {
         match self {
-            Verdict::Right => "as it should",
-            Verdict::TooWide => "frames that differ in a field match too",
+            Verdict::Right => "correct",
+            Verdict::TooWide => "frames that differ in one field match too",
             Verdict::TooNarrow => "frames that have all values do not match",
-            Verdict::Unstable => "frames that have all values match at one time and not at another",
-            Verdict::Refused => "the switch refused it",
-            Verdict::Inexpressible => "the version cannot say it",
-            Verdict::Unseen => "frames came nowhere",
+            Verdict::Unstable => "frames that have all values match only at times",
+            Verdict::Refused => "rejected by the switch",
+            Verdict::Inexpressible => "not expressible in this OpenFlow version",
+            Verdict::Unseen => "no frame arrived",
         }
         .into()
     }
@@ -637,7 +638,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_combination_has_the_prerequisites_of_its_fields() {
+    fn a_combination_includes_its_prerequisites() {
         let with = |fields: &[Field]| fields.iter().map(|it| bit(*it)).sum::<Fields>();
         let udp = with(&[Field::UdpSrc, Field::IpProto, Field::EthType]);
         assert_eq!(closed(bit(Field::UdpSrc)), udp);
@@ -646,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn every_combination_occurs_once() {
+    fn every_combination_is_listed_once() {
         let all = combinations(13);
         assert!(all.iter().all(|fields| closed(*fields) == *fields));
         let pairs = combinations(2);

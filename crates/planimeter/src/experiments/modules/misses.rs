@@ -52,7 +52,7 @@ const QUIET_FIRST: Nanos = Nanos::from_millis(200);
 const SETTLES: Nanos = Nanos::from_millis(1);
 
 /// Name of the limit that [`PATIENCE`] sets for the barrier reply after the tables are cleared.
-const PATIENCE_LIMIT: &str = "patience for the barrier behind an emptied table";
+const PATIENCE_LIMIT: &str = "timeout for the barrier reply after the tables are cleared";
 
 /// Maximum time to wait for the end of a round after its last frame, and for a barrier reply.
 const PATIENCE: Nanos = Nanos::from_secs(2);
@@ -76,10 +76,10 @@ impl Answer {
     /// Returns the description of the highest rate.
     fn sought(&self) -> &'static str {
         match self {
-            Answer::Nothing => "frames whose packet-ins come",
-            Answer::Send => "frames that the controller sends back",
-            Answer::Rule => "flows that are set up",
-            Answer::Decide(_) | Answer::Target => "frames that are dealt with",
+            Answer::Nothing => "packet-in rate",
+            Answer::Send => "rate of frames through the controller",
+            Answer::Rule => "flow setup rate",
+            Answer::Decide(_) | Answer::Target => "rate of completed frames",
         }
     }
 }
@@ -387,7 +387,7 @@ impl Misses {
         tell(for_frame.of(self.frames_done));
         if let Some(rate) = self.search.kept_per_s() {
             let per_s = Measured::new("controller_messages_per_s", "per_s", each * rate, 0.0);
-            tell(per_s.noting("at the highest rate at which no frame was lost"));
+            tell(per_s.noting("at the highest loss-free rate"));
         }
     }
 

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn unrelated_times_give_no_costs() {
+    fn unexplained_activation_times_give_no_costs() {
         let mut paused = moments(100, 500_000, 0, 100_000);
         paused[50..].iter_mut().for_each(|it| it.at += Nanos(40_000_000));
         assert_eq!(Costs::of(&paused, 0), None);

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn due_items_are_returned_once_and_a_late_call_returns_all() {
+    fn due_messages_are_returned_once_and_a_late_call_returns_all() {
         let mut paced = Paced::over(1000.0, Nanos::from_millis(10), Nanos(5));
         assert_eq!(paced.due(Nanos(5)), 0..1);
         assert_eq!(paced.due(Nanos(6)), 1..1);

@@ -54,16 +54,16 @@ pub const PARAMETERS: &[Declared] = &[FRAMES, SAMPLES, SLOW_PPS, RATE_MAX, STEP,
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Packet-out handed to the socket until its frame is out, by frame size",
+        "Packet-out delay by frame size",
         &["packet_out_ns_p50", "packet_out_ns_p90"],
         &["packet_out_ns_min", "packet_out_ns_max", "lost_ratio"],
     ),
     Show::values(
-        "Packet-outs a second, by frame size",
+        "Packet-out rate by frame size",
         &["packet_outs_per_s_lossfree", "packet_outs_per_s_peak"],
         &["errors_count"],
     ),
-    Show::series("Packet-outs done over those asked for", &["done_per_s"]),
+    Show::series("Completed over requested packet-out rate", &["done_per_s"]),
 ];
 
 /// Settings of the packet-out test.
@@ -150,7 +150,7 @@ impl PacketOuts {
     fn begin(&mut self, desk: &mut Desk) {
         let now = desk.now();
         if !self.is_slow {
-            desk.searching(self.search.bracket("packet-outs that are sent", "packet-outs/s"));
+            desk.searching(self.search.bracket("packet-out rate", "packet-outs/s"));
         }
         let paced = match (self.is_slow, self.search.next()) {
             (true, _) => Paced::new(self.sending.slow_pps, self.sending.samples, now),

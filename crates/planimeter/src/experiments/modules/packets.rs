@@ -30,7 +30,8 @@ const BUFFER: Declared = Declared {
     takes: Takes::Words(&["whole", "kept"]),
     default: "whole,kept",
     unit: "",
-    help: "whether frames are told whole, or kept by the switch and told in part, if it can",
+    help: "whether packet-ins contain whole frames, or the switch buffers frames and sends a part, \
+           if supported",
 };
 
 const BUFFER_ONE: Declared = Declared {
@@ -47,7 +48,7 @@ pub const SAMPLES: Declared = Declared {
     takes: Takes::Integer(2, 100_000),
     default: "300",
     unit: "frames",
-    help: "frames from which delays are told",
+    help: "number of frames that give the delays",
 };
 
 /// Rate of those frames.
@@ -56,7 +57,7 @@ pub const SLOW_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 1e6),
     default: "2000",
     unit: "frames/s",
-    help: "how many of those come in a second",
+    help: "rate of these frames",
 };
 
 /// Initial rate of searches.
@@ -65,7 +66,7 @@ pub const RATE_MAX: Declared = Declared {
     takes: Takes::Number(100.0, 2e7),
     default: "300000",
     unit: "frames/s",
-    help: "where the search for the highest rates begins",
+    help: "start of the search for the highest rates",
 };
 
 /// Duration of a step of a search.
@@ -74,7 +75,7 @@ pub const STEP: Declared = Declared {
     takes: Takes::Number(0.005, 60.0),
     default: "0.03",
     unit: "s",
-    help: "how long frames come at one rate",
+    help: "duration of each step",
 };
 
 const FLOWS: Declared = Declared {
@@ -82,7 +83,7 @@ const FLOWS: Declared = Declared {
     takes: Takes::Integer(10, RULES_MAX),
     default: "5000",
     unit: "flows",
-    help: "most flows that are set up in one step",
+    help: "maximum number of flows per step",
 };
 
 /// Lowest rate of searches, in frames per second.
@@ -101,12 +102,12 @@ pub const SETUP: &[Declared] =
 /// Report values of packet-in.
 pub const IN_SHOWS: &[Show] = &[
     Show::values(
-        "Frame sent until its packet-in is read, by frame size",
+        "Packet-in delay by frame size",
         &["packet_in_ns_p50", "kept_packet_in_ns_p50"],
         &["packet_in_ns_min", "packet_in_ns_max", "lost_ratio"],
     ),
     Show::values(
-        "Packet-ins a second, by frame size",
+        "Packet-in rate by frame size",
         &[
             "packet_ins_per_s_lossfree",
             "packet_ins_per_s_peak",
@@ -115,18 +116,18 @@ pub const IN_SHOWS: &[Show] = &[
         ],
         &["kept_buffered_ratio", "kept_carried_bytes_mean", "carried_bytes_mean", "errors_count"],
     ),
-    Show::series("Packet-ins done over frames asked for", &["done_per_s"]),
+    Show::series("Packet-in rate over requested frame rate", &["done_per_s"]),
 ];
 
 /// Report values of packet-in with packet-out.
 pub const IN_OUT_SHOWS: &[Show] = &[
     Show::values(
-        "Frame in, packet-in, packet-out, frame out: round trip, and the tester's part of it",
+        "Round-trip time of frames through the controller, and the tester's share of it",
         &["round_trip_ns_p50", "round_trip_ns_p90", "think_ns_p50"],
         &["round_trip_ns_min", "round_trip_ns_max", "think_ns_max", "lost_ratio"],
     ),
     Show::values(
-        "Frames a second through the controller, by frame size",
+        "Rate of frames through the controller by frame size",
         &["packets_per_s_lossfree", "packets_per_s_peak"],
         &["buffered_ratio", "carried_bytes_mean", "errors_count"],
     ),
@@ -135,12 +136,12 @@ pub const IN_OUT_SHOWS: &[Show] = &[
 /// Report values of reactive setup.
 pub const SETUP_SHOWS: &[Show] = &[
     Show::values(
-        "First frame of a flow in until it is out, and the tester's part of it",
+        "Flow setup delay, and the tester's share of it",
         &["setup_ns_p50", "setup_ns_p90", "think_ns_p50"],
         &["setup_ns_min", "setup_ns_max", "think_ns_max", "lost_ratio"],
     ),
     Show::values(
-        "Flows set up in a second, by frame size",
+        "Flow setup rate by frame size",
         &["setups_per_s_lossfree", "setups_per_s_peak"],
         &["buffered_ratio", "errors_count"],
     ),

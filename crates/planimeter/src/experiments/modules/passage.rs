@@ -30,7 +30,7 @@ use crate::target::network::Hop;
 const DRAIN: Nanos = Nanos::from_millis(50);
 
 /// Limit that ends a module whose switch does not confirm its entries.
-pub const UNANSWERED: &str = "patience for the barrier behind the rules";
+pub const UNANSWERED: &str = "timeout for the barrier reply after the entries";
 
 /// Maximum number of frames of each case that are compared byte by byte.
 const CHECKED_MAX: u64 = 256;
@@ -276,7 +276,7 @@ impl Passing {
             case.rules.clear();
             let own = || passage.streams.iter().find(|stream| stream.id == case.stream);
             let comes_out = case.comes_out.as_ref().or_else(own);
-            let comes_out = comes_out.expect("a case's stream is one of the streams");
+            let comes_out = comes_out.expect("the stream of a case is one of the streams");
             self.expected.push(facts.signer.frames(comes_out));
         }
         self.timer = Some(desk.timer_in(passage.patience));
@@ -420,9 +420,9 @@ impl Seen {
             let differs = expected.iter().zip(bytes).position(|(a, b)| a != b);
             self.wrong = Some(match differs {
                 Some(at) => {
-                    format!("byte {at} is {:#04x} and should be {:#04x}", bytes[at], expected[at])
+                    format!("byte {at} is {:#04x}, expected {:#04x}", bytes[at], expected[at])
                 }
-                None => format!("{} bytes came and {} should", bytes.len(), expected.len()),
+                None => format!("{} bytes arrived, expected {}", bytes.len(), expected.len()),
             });
         }
         is_right
@@ -465,11 +465,11 @@ mod tests {
         seen.check(&[1, 2, 3], &[1, 9, 3]);
         seen.check(&[1, 2, 3], &[1, 2]);
         assert_eq!(seen.right_ratio(), Some(0.5));
-        assert_eq!(seen.wrong.as_deref(), Some("byte 1 is 0x09 and should be 0x02"));
+        assert_eq!(seen.wrong.as_deref(), Some("byte 1 is 0x09, expected 0x02"));
     }
 
     #[test]
-    fn additional_time_has_an_interval() {
+    fn extra_latency_has_an_interval() {
         let spread = |by: f64| Spread::of((0..100).map(|it| f64::from(it) + by).collect()).unwrap();
         let (value, half) = extra(&spread(50.0), &spread(0.0));
         assert_eq!(value, 50.0);

@@ -45,14 +45,14 @@ const PROBES: u16 = 1;
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 
 /// Name of the limit that [`Setting::patience`] sets for the path.
-const PATIENCE_LIMIT: &str = "patience for the path and for its barriers";
+const PATIENCE_LIMIT: &str = "timeout for the path and its barrier replies";
 
 const FLOWS: Declared = Declared {
     key: "flows_count",
     takes: Takes::Integers(1, RULES_MAX),
     default: "10,100",
     unit: "flows",
-    help: "how many flows are set up",
+    help: "number of flows to set up",
 };
 
 const ORDER: Declared = Declared {
@@ -60,7 +60,8 @@ const ORDER: Declared = Declared {
     takes: Takes::Words(&["together", "ingress-first", "egress-first"]),
     default: "together,ingress-first,egress-first",
     unit: "",
-    help: "all switches at once, or one behind the other's barrier, from where frames come in or come out",
+    help: "order of the switches: all at the same time, or each after the barrier reply of the one \
+           before, from the ingress or from the egress",
 };
 
 const MISS: Declared = Declared {
@@ -68,7 +69,7 @@ const MISS: Declared = Declared {
     takes: Takes::Word(&["punt", "drop"]),
     default: "punt",
     unit: "",
-    help: "what a switch does with frames of flows that it does not know: tell the controller, or nothing",
+    help: "action for frames without an entry: packet-in or drop",
 };
 
 const PROBES_PPS: Declared = Declared {
@@ -76,7 +77,7 @@ const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 2e7),
     default: "10000",
     unit: "frames/s",
-    help: "probes in a second, all flows together; as many come to the controller until the path is there",
+    help: "probe rate, all flows together; the packet-in rate is as high until the path works",
 };
 
 /// Parameters of the experiment.
@@ -86,22 +87,23 @@ pub const PARAMETERS: &[Declared] =
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "From the first message to frames that come through, and to the last barrier, all switches at once",
+        "Path setup delay and last barrier reply, all switches at the same time",
         &["path_ns", "barriers_ns"],
         &["setup_ns_p50", "late_ns_max", "late_flows_ratio", "flows_set_up_ratio", "resolution_ns"],
     ),
     Show::values(
-        "The same, switch by switch from where frames come in",
+        "Path setup delay and last barrier reply, switch by switch from the ingress",
         &["ingress_path_ns", "ingress_barriers_ns"],
         &["ingress_late_ns_max", "ingress_late_flows_ratio"],
     ),
     Show::values(
-        "The same, switch by switch from where frames come out",
+        "Path setup delay and last barrier reply, switch by switch from the egress",
         &["egress_path_ns", "egress_barriers_ns"],
         &["egress_late_ns_max", "egress_late_flows_ratio"],
     ),
     Show::values(
-        "Frames that were lost or came to the controller until the path was there, and after the last barrier",
+        "Frames lost or sent to the controller before the path worked, and after the last barrier \
+         reply",
         &["punted_frames", "lost_frames", "failed_after_barrier_frames"],
         &["egress_punted_frames", "egress_lost_frames", "egress_failed_after_barrier_frames"],
     ),

@@ -37,7 +37,7 @@ const LEAD: Nanos = Nanos::from_millis(20);
 const KINDS: [Statistic; 2] = [Statistic::Flow, Statistic::Port];
 
 /// Limit that ends a run if the load of a program does not begin.
-pub const NO_LOAD: &str = "patience for a program's load to begin";
+pub const NO_LOAD: &str = "timeout for the start of a program's load";
 
 /// Priority of entries that forward a program's other frames, above the table-miss entry.
 const PRIORITY_BESIDE: u16 = 1;
@@ -208,7 +208,7 @@ impl Polling {
                 self.loaded[self.load] = Some(loaded.clone());
                 match self.awaits.take() {
                     Some(Awaits::End) => self.next_load(desk),
-                    _ => desk.fail("the program that was to make load ended before its time"),
+                    _ => desk.fail("the program that generates the load ended early"),
                 }
             }
             Done::Failed(why) => desk.fail(why.as_str()),
@@ -309,8 +309,10 @@ impl Polling {
         let taken = rules("taken_rules", self.filled.taken());
         desk.measured(match self.filled.why() {
             Some(why) => taken.noting(why.to_string()),
-            None => taken
-                .at_least(BoundCause::SearchLimit, "the bound was reached, the table was not full"),
+            None => taken.at_least(
+                BoundCause::SearchLimit,
+                "the limit was reached before the table was full",
+            ),
         });
         desk.measured(rules("filling_rules", self.filled.there()));
         for (load, loaded) in self.poll.loads.iter().zip(&self.loaded) {
@@ -353,7 +355,7 @@ fn tell_load(name: &str, loaded: Option<&Loaded>, desk: &mut Desk) {
     let Some(Loaded { program, sent, sent_bytes, seconds, lost }) = loaded else { return };
     let mut say = |what: &str, unit: &'static str, value: f64| {
         let told = Measured::new(format!("{name}_load_{what}"), unit, value, 0.0);
-        desk.measured(told.noting(format!("as {program} says")));
+        desk.measured(told.noting(format!("reported by {program}")));
     };
     say("frames", "frames", *sent as f64);
     say("pps", "pps", *sent as f64 / seconds);

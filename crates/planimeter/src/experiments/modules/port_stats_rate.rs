@@ -159,7 +159,7 @@ const RATES: Declared = Declared {
     takes: Takes::Integers(1, 1_000_000),
     default: "2,4,8,16,32,64,128,256,512,1024",
     unit: "requests/s",
-    help: "how many requests are put in a second",
+    help: "request rates",
 };
 
 const STATISTIC: Declared = Declared {
@@ -167,7 +167,7 @@ const STATISTIC: Declared = Declared {
     takes: Takes::Word(&["port", "flow", "aggregate", "table"]),
     default: "port",
     unit: "",
-    help: "what is asked for",
+    help: "type of statistics to request",
 };
 
 const SPAN: Declared = Declared {
@@ -175,7 +175,7 @@ const SPAN: Declared = Declared {
     takes: Takes::Number(0.001, 3600.0),
     default: "0.25",
     unit: "s",
-    help: "how long each rate is kept up (5 in OFLOPS), and for two requests at least",
+    help: "duration of each rate (5 in OFLOPS), at least two requests",
 };
 
 const PATIENCE: Declared = Declared {
@@ -183,7 +183,7 @@ const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "1",
     unit: "s",
-    help: "how long answers are waited for after the last request",
+    help: "timeout for replies after the last request",
 };
 
 /// Parameters of the experiment.
@@ -192,11 +192,11 @@ pub const PARAMETERS: &[Declared] = &[RATES, STATISTIC, SPAN, updates::VERSION, 
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Delay of statistics, by requests in a second",
+        "Statistics reply time by request rate",
         &["reply_ns_p50", "reply_ns_max"],
         &["requests_per_s", "refused_ratio", "unknown_ratio"],
     ),
-    Show::values("Requests that were never answered", &["lost_ratio"], &[]),
+    Show::values("Requests without a reply", &["lost_ratio"], &[]),
 ];
 
 /// Creates the method for one target.

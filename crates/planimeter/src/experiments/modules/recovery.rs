@@ -25,7 +25,7 @@ use super::asking::PATIENCE_LIMIT;
 use super::passage::UNANSWERED;
 
 /// Limit that ends the module if the switch does not reply again.
-pub const NEEDS_RESET: &str = "the time in which a switch that hangs may answer again";
+pub const NEEDS_RESET: &str = "timeout for a switch that stopped replying";
 
 /// Maximum time without a message on a connection.
 const SILENT: Nanos = Nanos::from_secs(5);

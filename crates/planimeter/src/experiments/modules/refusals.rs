@@ -21,7 +21,7 @@ impl Refusals {
     pub fn tell(&self, tell: &mut impl FnMut(Measured)) {
         let told = Measured::new("errors_count", "count", self.count as f64, 0.0);
         tell(match &self.first {
-            Some(first) => told.noting(format!("the first was {first}")),
+            Some(first) => told.noting(format!("first error: {first}")),
             None => told,
         });
     }

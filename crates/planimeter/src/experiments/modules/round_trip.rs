@@ -63,13 +63,13 @@ const LOST_MAX: u64 = 20;
 const CHECKED_MAX: u64 = 256;
 
 /// Limit that ends a run with packet-ins.
-pub const ASKED: &str = "the limit of no packet-in while packets run";
+pub const ASKED: &str = "packet-ins during the measurement (none allowed)";
 
 /// Limit that ends a run whose first packets did not return.
-pub const NOTHING_BACK: &str = "patience for the first packets to come back";
+pub const NOTHING_BACK: &str = "timeout for the first packets to return";
 
 /// Limit that ends a run with too many consecutive losses.
-pub const LOST_IN_A_ROW: &str = "the limit of packets lost in a row";
+pub const LOST_IN_A_ROW: &str = "packets lost in a row";
 
 /// Settings of a round trip test.
 #[derive(Debug, Clone)]
@@ -464,7 +464,7 @@ impl RoundTrip {
                 Some(why) => taken.noting(why.to_string()),
                 None => taken.at_least(
                     BoundCause::SearchLimit,
-                    "the bound was reached, the table was not full",
+                    "the limit was reached before the table was full",
                 ),
             });
             desk.measured(rules("filling_rules", self.filled.there()));

@@ -124,7 +124,7 @@ impl Experiment for Rounds {
             return Step::Install(setup);
         }
         self.yielded += 1;
-        let (spot, repeat) = self.last().expect("one has just been counted");
+        let (spot, repeat) = self.last().expect("a spot was yielded above");
         let mut coordinates = vec![(self.axis, spot.x)];
         coordinates.extend(spot.curve);
         Step::Module { point: Point::new(&coordinates), module: (spot.make)(repeat) }

@@ -39,10 +39,10 @@ mod values;
 const LEAD: Nanos = Nanos::from_millis(50);
 
 /// Name of the limit that [`Update::patience`] sets.
-const PATIENCE_LIMIT: &str = "patience for rules to act and for the barrier";
+const PATIENCE_LIMIT: &str = "timeout for activation and the barrier reply";
 
 /// Name of the limit reached when the switch rejects entries.
-const REFUSAL_LIMIT: &str = "rules that the switch accepts";
+const REFUSAL_LIMIT: &str = "rejected entries (none allowed)";
 
 /// Id of the first stream of probes.
 const STREAM: u16 = 1;
@@ -166,7 +166,7 @@ impl RuleActivation {
     }
 
     fn begin(&mut self, facts: &Facts, desk: &mut Desk) {
-        debug_assert!(facts.ports.len() > FAR, "a rig has two ports");
+        debug_assert!(facts.ports.len() > FAR, "a target has two ports");
         self.begun_at = desk.now();
         self.probes.prepare(&self.update.rules, self.update.frame_bytes, desk);
         self.probes.watch(&[NEAR, FAR], desk);

@@ -18,7 +18,7 @@ const CONTROLLERS: Declared = Declared {
     takes: Takes::Integers(2, 32),
     default: "2,4",
     unit: "connections",
-    help: "how many controllers there are",
+    help: "number of controllers",
 };
 
 const HANDSHAKES: Declared = Declared {
@@ -26,7 +26,7 @@ const HANDSHAKES: Declared = Declared {
     takes: Takes::Integer(1, 10_000),
     default: "5",
     unit: "connections",
-    help: "how often a connection is closed and made again",
+    help: "number of times that a connection is closed and reopened",
 };
 
 const ECHOES: Declared = Declared {
@@ -34,7 +34,7 @@ const ECHOES: Declared = Declared {
     takes: Takes::Integer(1, 1_000_000),
     default: "20",
     unit: "messages",
-    help: "echoes, one at a time",
+    help: "number of echo requests, sent one by one",
 };
 
 const FRAMES: Declared = Declared {
@@ -42,7 +42,7 @@ const FRAMES: Declared = Declared {
     takes: Takes::Integer(2, 1_000_000),
     default: "40",
     unit: "frames",
-    help: "frames of which controllers are to be told, for each setting of roles",
+    help: "number of frames that cause packet-ins, for each assignment of roles",
 };
 
 const FRAMES_PPS: Declared = Declared {
@@ -50,7 +50,7 @@ const FRAMES_PPS: Declared = Declared {
     takes: Takes::Number(10.0, 1e6),
     default: "2000",
     unit: "frames/s",
-    help: "frames in a second: when they stop and go on is known to the time between two",
+    help: "frame rate; its interval is the resolution of gaps in forwarding",
 };
 
 const FRAME: Declared = Declared {
@@ -58,7 +58,7 @@ const FRAME: Declared = Declared {
     takes: Takes::Integer(64, 1518),
     default: "96",
     unit: "bytes",
-    help: "size of a frame, frame check sequence included",
+    help: "frame size, including the frame check sequence",
 };
 
 const AWAY: Declared = Declared {
@@ -66,7 +66,7 @@ const AWAY: Declared = Declared {
     takes: Takes::Number(0.01, 3600.0),
     default: "0.3",
     unit: "s",
-    help: "how long there is no controller",
+    help: "time without a controller",
 };
 
 const PATIENCE: Declared = Declared {
@@ -74,7 +74,7 @@ const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "5",
     unit: "s",
-    help: "how long the switch may take to each step",
+    help: "timeout of each step",
 };
 
 /// Parameters of the experiment.
@@ -84,22 +84,22 @@ pub const PARAMETERS: &[Declared] =
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Delays of a session, by number of controllers",
+        "Session delays by number of controllers",
         &["reconnect_ns_p50", "echo_ns_p50", "role_ns_p50", "takeover_ns"],
         &["connections_failed_count"],
     ),
     Show::values(
-        "Who is told of frames",
+        "Packet-ins by role of the controller",
         &["equal_told_ratio", "master_told_ratio", "slave_refused_ratio"],
         &["slaves_told_frames", "old_master_told_frames", "takeover_missed_frames"],
     ),
     Show::values(
-        "A port taken down and up by the controller",
+        "Delay of port changes by the controller",
         &["port_down_ns", "port_up_ns", "port_down_told_ns", "port_up_told_ns"],
         &[],
     ),
     Show::values(
-        "Frames that come through without a controller",
+        "Forwarding without a controller",
         &["alone_ruled_ratio", "alone_missed_ratio"],
         &["alone_silence_ns_max"],
     ),

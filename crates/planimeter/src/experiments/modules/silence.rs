@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn the_nominal_gap_and_a_late_sender_are_not_a_silence() {
+    fn nominal_intervals_and_late_sending_are_not_gaps() {
         assert_eq!(longest_us(&[(0, 0, 10), (1, 1000, 1010), (2, 2000, 2010)]), 10);
         // The tester sent the second frame 5 ms late.
         assert_eq!(longest_us(&[(0, 0, 10), (1, 6000, 6010)]), 10);
     }
 
     #[test]
-    fn delayed_and_lost_frames_are_a_silence() {
+    fn delayed_and_lost_frames_are_gaps() {
         // The switch stops at 1 ms and sends the queued frames at 5 ms.
         let held = [(0, 0, 10), (1, 1000, 5000), (2, 2000, 5001), (5, 5000, 5010)];
         assert_eq!(longest_us(&held), 4000);
@@ -101,19 +101,19 @@ mod tests {
     }
 
     #[test]
-    fn reordered_frames_do_not_end_a_silence_twice() {
+    fn reordered_frames_end_a_gap_once() {
         assert_eq!(longest_us(&[(1, 1000, 1010), (0, 0, 1500), (2, 2000, 2010)]), 10);
     }
 
     #[test]
-    fn a_silence_without_end_lasts_until_the_end_of_the_stream() {
+    fn an_open_gap_lasts_until_the_end() {
         let now = Nanos::from_millis(9);
         assert_eq!(silence(&[(0, 0, 10)]).take(Some(8), now), Nanos::from_millis(8));
         assert_eq!(silence(&[(0, 0, 10)]).take(Some(1), now), Nanos::ZERO);
     }
 
     #[test]
-    fn a_frame_with_an_unknown_time_ends_no_silence() {
+    fn an_inexact_arrival_ends_no_gap() {
         let mut silence = silence(&[(0, 0, 10)]);
         silence.note(1, Nanos::from_millis(1), Nanos::from_millis(7), false);
         silence.note(2, Nanos::from_millis(2), Nanos::from_millis(7), true);

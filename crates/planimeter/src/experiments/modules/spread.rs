@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_extends_from_the_minimum_to_the_maximum() {
+    fn a_distribution_ranges_from_minimum_to_maximum() {
         let spread = Spread::of((0..1000).map(f64::from).collect()).unwrap();
         let series = spread.distribution("x_share".into(), "round_trip_ns");
         assert_eq!((series.points[0], series.points[399]), ((0.0, 0.001), (999.0, 1.0)));

@@ -28,8 +28,8 @@ const LOADS: Declared = Declared {
     takes: Takes::Words(Load::WORDS),
     default: "idle,bundle-2000,bundle-65536,aggregates,adds,dump,connections",
     unit: "",
-    help: "control loads: none, a bundle of so many non-strict modifies, aggregate statistics requests, new \
-           entries, the statistics of all entries, connections",
+    help: "control loads: none, a bundle with this number of non-strict modifies, aggregate \
+           statistics requests, new entries, a dump of all flow statistics, connections",
 };
 
 const ENTRIES: Declared = Declared {
@@ -37,7 +37,7 @@ const ENTRIES: Declared = Declared {
     takes: Takes::Integer(1, ENTRIES_MAX),
     default: "131072",
     unit: "entries",
-    help: "entries that are installed before the load",
+    help: "number of entries installed before the load",
 };
 
 const DUMP_ENTRIES: Declared = Declared {
@@ -45,7 +45,7 @@ const DUMP_ENTRIES: Declared = Declared {
     takes: Takes::Integer(1, ENTRIES_MAX),
     default: "750000",
     unit: "entries",
-    help: "the same before a dump, or as many as the switch holds",
+    help: "number of entries installed before the load dump, at most as many as the switch accepts",
 };
 
 const RATE: Declared = Declared {
@@ -53,7 +53,7 @@ const RATE: Declared = Declared {
     takes: Takes::Number(100.0, 1e6),
     default: "10000",
     unit: "frames/s",
-    help: "frames in a second",
+    help: "frame rate",
 };
 
 const FLOWS: Declared = Declared {
@@ -61,7 +61,7 @@ const FLOWS: Declared = Declared {
     takes: Takes::Integer(1, 1 << 16),
     default: "100",
     unit: "flows",
-    help: "how many of the entries frames visit in turn",
+    help: "number of entries that frames visit in turn",
 };
 
 const REQUESTS: Declared = Declared {
@@ -69,7 +69,7 @@ const REQUESTS: Declared = Declared {
     takes: Takes::Integer(1, 1_000_000),
     default: "1000",
     unit: "messages",
-    help: "aggregate statistics requests of the load aggregates, sent at once",
+    help: "aggregate statistics requests of the load aggregates, sent back to back",
 };
 
 const ADDS: Declared = Declared {
@@ -77,7 +77,7 @@ const ADDS: Declared = Declared {
     takes: Takes::Integer(1, ADDS_MAX),
     default: "65536",
     unit: "entries",
-    help: "new entries of the load adds, sent at once",
+    help: "new entries of the load adds, sent back to back",
 };
 
 const CONNECTIONS: Declared = Declared {
@@ -85,7 +85,7 @@ const CONNECTIONS: Declared = Declared {
     takes: Takes::Integer(1, 1000),
     default: "1000",
     unit: "connections",
-    help: "connections of the load connections, which finish the hello exchange and stay",
+    help: "connections of the load connections; each completes the hello exchange and remains open",
 };
 
 const QUIET: Declared = Declared {
@@ -93,7 +93,7 @@ const QUIET: Declared = Declared {
     takes: Takes::Number(0.01, 600.0),
     default: "1",
     unit: "s",
-    help: "how long frames are watched before the load, and without any load",
+    help: "duration of the quiet period before the load, and of the load idle",
 };
 
 const PATIENCE: Declared = Declared {
@@ -101,7 +101,7 @@ const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "30",
     unit: "s",
-    help: "how long a load may take; then it is told as not finished",
+    help: "timeout of a load, after which it is reported as not completed",
 };
 
 /// Parameters of the experiment.
@@ -125,7 +125,7 @@ pub const SHOWS: &[Show] = &[
     Show {
         is_logarithmic: true,
         ..Show::values(
-            "Longest silence of forwarded frames by control load",
+            "Longest forwarding gap by control load",
             &[
                 "idle_silence_ns_max",
                 "bundle_2000_silence_ns_max",
@@ -147,7 +147,7 @@ pub const SHOWS: &[Show] = &[
         )
     },
     Show::values(
-        "Frames lost by control load",
+        "Frame loss by control load",
         &[
             "idle_lost_frames",
             "bundle_2000_lost_frames",
@@ -162,7 +162,7 @@ pub const SHOWS: &[Show] = &[
     Show {
         is_logarithmic: true,
         ..Show::values(
-            "Longest echo round-trip time of a second controller by control load",
+            "Longest echo delay of a second controller by control load",
             &[
                 "idle_echo_ns_max",
                 "bundle_2000_echo_ns_max",

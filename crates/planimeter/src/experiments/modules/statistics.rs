@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_its_keyword() {
+    fn every_type_has_a_word() {
         for statistic in Statistic::ALL {
             assert_eq!(Statistic::of(statistic.word()), Some(statistic));
         }

@@ -272,7 +272,7 @@ const POLLS: Declared = Declared {
     takes: Takes::Integers(1, 60_000),
     default: "1,10,100",
     unit: "ms",
-    help: "time between two questions for statistics",
+    help: "interval between two statistics requests",
 };
 
 const UPDATE: Declared = Declared {
@@ -280,7 +280,7 @@ const UPDATE: Declared = Declared {
     takes: Takes::Integer(1, 60_000),
     default: "1",
     unit: "ms",
-    help: "time between two updates; none begins before the last is answered",
+    help: "interval between two updates; none begins before the previous barrier reply",
 };
 
 const RULES: Declared = Declared {
@@ -288,7 +288,7 @@ const RULES: Declared = Declared {
     takes: Takes::Integer(1, RULES_MAX),
     default: "1024",
     unit: "rules",
-    help: "how many rules there are",
+    help: "number of entries",
 };
 
 const BATCH: Declared = Declared {
@@ -296,7 +296,7 @@ const BATCH: Declared = Declared {
     takes: Takes::Integer(1, RULES_MAX),
     default: "128",
     unit: "rules",
-    help: "how many of them one update changes",
+    help: "number of entries that one update changes",
 };
 
 const STATISTIC: Declared = Declared {
@@ -304,7 +304,7 @@ const STATISTIC: Declared = Declared {
     takes: Takes::Word(&["flow", "aggregate", "table", "port"]),
     default: "aggregate",
     unit: "",
-    help: "what is asked for",
+    help: "type of statistics to request",
 };
 
 const SPAN: Declared = Declared {
@@ -312,7 +312,7 @@ const SPAN: Declared = Declared {
     takes: Takes::Number(0.001, 3600.0),
     default: "0.3",
     unit: "s",
-    help: "how long each of the three spans is",
+    help: "duration of each of the three periods",
 };
 
 const PATIENCE: Declared = Declared {
@@ -320,7 +320,7 @@ const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "5",
     unit: "s",
-    help: "how long the last answers of a span are waited for",
+    help: "timeout for the last replies of a period",
 };
 
 /// Parameters of the experiment.
@@ -330,7 +330,7 @@ pub const PARAMETERS: &[Declared] =
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Delay of statistics and of updates, alone and together, by time between two questions",
+        "Statistics reply time and update delay, alone and together, by request interval",
         &[
             "statistics_alone_ns_p50",
             "statistics_together_ns_p50",
@@ -340,7 +340,7 @@ pub const SHOWS: &[Show] = &[
         &["statistics_together_answered_ratio", "update_together_answered_ratio"],
     ),
     Show::values(
-        "How many times longer they take together",
+        "Ratio of the delays together to those alone",
         &["statistics_slowed_ratio", "update_slowed_ratio"],
         &["statistics_together_ns_max", "update_together_ns_max", "errors_count"],
     ),

@@ -365,7 +365,7 @@ const RULES: Declared = Declared {
     takes: Takes::Integers(1, RULES_MAX),
     default: "10,1000",
     unit: "rules",
-    help: "how many rules there are",
+    help: "number of entries",
 };
 
 const GROUPS: Declared = Declared {
@@ -373,7 +373,7 @@ const GROUPS: Declared = Declared {
     takes: Takes::Integer(0, 4096),
     default: "16",
     unit: "groups",
-    help: "how many groups there are, and as many meters",
+    help: "number of groups, and of meters",
 };
 
 const STATISTICS: Declared = Declared {
@@ -381,7 +381,7 @@ const STATISTICS: Declared = Declared {
     takes: Takes::Words(Statistic::WORDS),
     default: "flow,aggregate,table,port,queue,group,meter",
     unit: "",
-    help: "what is asked for",
+    help: "types of statistics to request",
 };
 
 const REQUESTS: Declared = Declared {
@@ -389,7 +389,7 @@ const REQUESTS: Declared = Declared {
     takes: Takes::Integer(1, 100_000),
     default: "10",
     unit: "requests",
-    help: "of each kind, back to back",
+    help: "requests of each type, back to back",
 };
 
 const PACED: Declared = Declared {
@@ -397,7 +397,7 @@ const PACED: Declared = Declared {
     takes: Takes::Integer(0, 100_000),
     default: "2",
     unit: "requests",
-    help: "of each kind, at a pace of their own; 0 leaves that out",
+    help: "requests of each type at an interval; 0 for none",
 };
 
 const PACE: Declared = Declared {
@@ -405,7 +405,7 @@ const PACE: Declared = Declared {
     takes: Takes::Number(0.001, 3600.0),
     default: "1",
     unit: "s",
-    help: "time between two requests of a kind at that pace",
+    help: "interval between two requests of one type",
 };
 
 const LOADS: Declared = Declared {
@@ -413,7 +413,7 @@ const LOADS: Declared = Declared {
     takes: Takes::Integers(0, 20_000_000),
     default: "0,10000,200000",
     unit: "frames/s",
-    help: "frames that visit the rules meanwhile: none, few, many",
+    help: "rates of frames that visit the entries: none, low, high",
 };
 
 const FRAME: Declared = Declared {
@@ -421,7 +421,7 @@ const FRAME: Declared = Declared {
     takes: Takes::Integer(64, 1518),
     default: "96",
     unit: "bytes",
-    help: "size of such a frame, frame check sequence included",
+    help: "size of these frames, including the frame check sequence",
 };
 
 const PATIENCE: Declared = Declared {
@@ -429,7 +429,7 @@ const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "5",
     unit: "s",
-    help: "how long an answer is waited for",
+    help: "timeout of a reply",
 };
 
 /// Parameters of the experiment.
@@ -439,17 +439,17 @@ pub const PARAMETERS: &[Declared] =
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Delay of statistics, back to back, by number of rules",
+        "Statistics reply time, back to back, by number of entries",
         &["flow_reply_ns_p50", "aggregate_reply_ns_p50", "table_reply_ns_p50", "port_reply_ns_p50"],
         &["flow_first_part_ns_p50", "flow_reply_rows", "flow_reply_bytes", "flow_answered_ratio"],
     ),
     Show::values(
-        "Delay of statistics of queues, groups and meters",
+        "Reply time of queue, group and meter statistics",
         &["queue_reply_ns_p50", "group_reply_ns_p50", "meter_reply_ns_p50"],
         &["queue_reply_rows", "group_reply_rows", "meter_reply_rows", "errors_count"],
     ),
     Show::values(
-        "Delay of statistics at a set pace, without load",
+        "Statistics reply time at an interval, without load",
         &["paced_flow_reply_ns_p50", "paced_aggregate_reply_ns_p50", "paced_port_reply_ns_p50"],
         &["paced_flow_answered_ratio"],
     ),

@@ -66,7 +66,7 @@ const BOUND: Declared = Declared {
     takes: Takes::Integers(1, RULES_MAX),
     default: "4096",
     unit: "rules",
-    help: "how many rules are added at most",
+    help: "maximum number of entries to add",
 };
 
 /// Number of entries before each barrier request.
@@ -75,7 +75,7 @@ pub const BATCH: Declared = Declared {
     takes: Takes::Integer(1, 1000),
     default: "32",
     unit: "rules",
-    help: "rules before each barrier",
+    help: "entries before each barrier request",
 };
 
 /// The order of priorities.
@@ -84,7 +84,7 @@ pub const ORDER: Declared = Declared {
     takes: Takes::Word(Priorities::WORDS),
     default: "same",
     unit: "",
-    help: "in which order the rules' priorities come",
+    help: "order of the priorities of the entries",
 };
 
 /// Number of entries that probes visit.
@@ -93,7 +93,8 @@ pub const SAMPLE: Declared = Declared {
     takes: Takes::Integer(1, RULES_MAX),
     default: "4096",
     unit: "rules",
-    help: "how many rules are looked for in the data plane; of more, as many evenly spread from a random one",
+    help: "maximum number of entries to verify in the data plane; a larger table is sampled evenly \
+           from a random start",
 };
 
 /// Rate of these probes.
@@ -102,7 +103,7 @@ pub const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 1e6),
     default: "50000",
     unit: "frames/s",
-    help: "probes in a second, all rules together",
+    help: "probe rate, all entries together",
 };
 
 /// Maximum time of the switch.
@@ -111,7 +112,7 @@ pub const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "10",
     unit: "s",
-    help: "how long a batch may take, and rules until they act",
+    help: "timeout of a batch, and of the activation of entries",
 };
 
 /// Parameters of the experiment.
@@ -120,7 +121,7 @@ pub const PARAMETERS: &[Declared] = &[BOUND, BATCH, ORDER, SAMPLE, PROBES_PPS, P
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Rules that the switch took, and those at work",
+        "Accepted and active entries",
         &["accepted_rules", "acting_rules"],
         &[
             "is_full_count",
@@ -134,12 +135,12 @@ pub const SHOWS: &[Show] = &[
         ],
     ),
     Show::values(
-        "Time for a rule while the table fills",
+        "Time per entry while the table fills",
         &["rule_ns_p50"],
         &["rule_ns_min", "rule_ns_max", "tiers_count", "forwarding_tiers_count"],
     ),
-    Show::series("Time for a rule by number of rules", &["rule_time_ns"]),
-    Show::series("Latency of a rule's frames by its place", &["forwarding_time_ns"]),
+    Show::series("Time per entry by number of entries", &["rule_time_ns"]),
+    Show::series("Latency of frames by position of their entry", &["forwarding_time_ns"]),
 ];
 
 /// Settings for filling a table.
@@ -284,7 +285,7 @@ impl TableCapacity {
         let refused = self.refused.iter().position(|is| *is).map(|first| first as f64 + 1.0);
         let taken = self.refused.iter().filter(|is| !**is).count() as f64;
         Bracket {
-            sought: Sought::new("rules that fit", "none refused", "rules"),
+            sought: Sought::new("table capacity", "none rejected", "rules"),
             tried: tried as f64,
             met: (taken > 0.0).then_some(taken),
             missed: refused,
@@ -426,7 +427,7 @@ impl TableCapacity {
             Phase::Filling => {
                 let count = self.said.map_or(0, |said| said.count.saturating_sub(1) as usize);
                 self.refused.truncate(self.refused.len() - count);
-                self.error.get_or_insert("a batch was not answered within the patience".into());
+                self.error.get_or_insert("no barrier reply for a batch before the timeout".into());
                 self.is_silent = true;
                 self.barrier = None;
                 self.look(desk);
@@ -451,8 +452,10 @@ impl TableCapacity {
         desk.measured(match (&self.error, self.is_full()) {
             (Some(error), _) => accepted.noting(error.clone()),
             (None, true) => accepted,
-            (None, false) => accepted
-                .at_least(BoundCause::SearchLimit, "the bound was reached, the table was not full"),
+            (None, false) => accepted.at_least(
+                BoundCause::SearchLimit,
+                "the limit was reached before the table was full",
+            ),
         });
         let full = f64::from(u8::from(self.is_full()));
         desk.measured(Measured::new("is_full_count", "count", full, 0.0));
@@ -490,7 +493,7 @@ impl TableCapacity {
             let told = Measured::new(name, "count", begins.len() as f64, 0.0).of(row.len() as u64);
             let at: Vec<String> = begins.iter().skip(1).map(|at| format!("{at:.0}")).collect();
             let is_many = begins.len() > 1;
-            let note = format!("further tiers begin at rule {}", at.join(", "));
+            let note = format!("further tiers begin at entry {}", at.join(", "));
             tell(if is_many { told.noting(note) } else { told });
         }
         desk.series(series("rule_time_ns", self.times.clone()));
@@ -536,7 +539,7 @@ fn split(row: &[(f64, f64)], begins: &mut Vec<f64>) {
     let cost = |cut: &usize| off(&row[..*cut]) + off(&row[*cut..]);
     let cuts = TIER_MIN..=row.len() - TIER_MIN;
     let best = cuts.min_by(|a, b| cost(a).total_cmp(&cost(b)));
-    let cut = best.expect("there is one where there are enough values");
+    let cut = best.expect("rows of this length have a cut");
     let (left, right) = row.split_at(cut);
     let (a, b) = (median(left), median(right));
     let is_step = a.max(b) >= TIER_FACTOR * a.min(b) && cost(&cut) <= 0.5 * off(row);
@@ -623,7 +626,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tier_begins_where_times_change_permanently() {
+    fn a_tier_begins_at_a_lasting_change_of_times() {
         let row = |values: &[f64]| -> Vec<(f64, f64)> {
             values.iter().enumerate().map(|(at, value)| (at as f64, *value)).collect()
         };

@@ -68,7 +68,7 @@ impl Connection {
     fn send(&mut self, desk: &mut Desk) {
         self.timer.take().map(|timer| desk.cancel(timer));
         match &self.refused {
-            Some(why) => desk.fail(format!("the switch refused a rule: {why}")),
+            Some(why) => desk.fail(format!("the switch rejected an entry: {why}")),
             None => desk.errand(Errand::Transfer(self.tcp.transfer.clone())),
         }
     }
@@ -76,7 +76,7 @@ impl Connection {
     fn tell(&self, desk: &mut Desk) {
         let Some(found) = &self.found else { return };
         let seconds = found.seconds.max(f64::MIN_POSITIVE);
-        let said = |it: Measured| it.noting(format!("as {} says", found.program));
+        let said = |it: Measured| it.noting(format!("reported by {}", found.program));
         let mut tell = |name: &'static str, unit: &'static str, value: f64| {
             desk.measured(said(Measured::new(name, unit, value, 0.0)));
         };

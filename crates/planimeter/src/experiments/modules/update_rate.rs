@@ -36,7 +36,7 @@ const TABLE: Declared = Declared {
     takes: Takes::Integer(1, RULES_MAX / 2),
     default: "1000",
     unit: "rules",
-    help: "rules of which the shares below are there beforehand",
+    help: "number of entries at an occupancy of 100 %",
 };
 
 const OCCUPANCIES: Declared = Declared {
@@ -44,7 +44,7 @@ const OCCUPANCIES: Declared = Declared {
     takes: Takes::Integers(0, 100),
     default: "0,50,90",
     unit: "%",
-    help: "how full the table is beforehand",
+    help: "entries installed in advance, in percent of table_rules",
 };
 
 const RULES: Declared = Declared {
@@ -52,7 +52,7 @@ const RULES: Declared = Declared {
     takes: Takes::Integer(1, RULES_MAX / 2),
     default: "400",
     unit: "rules",
-    help: "how many rules are changed at each point",
+    help: "number of entries that change at each point",
 };
 
 const WINDOWS: Declared = Declared {
@@ -60,7 +60,7 @@ const WINDOWS: Declared = Declared {
     takes: Takes::Integers(1, 1000),
     default: "1,4,16",
     unit: "batches",
-    help: "batches that are not answered at a time",
+    help: "number of outstanding batches",
 };
 
 const BATCHES: Declared = Declared {
@@ -68,7 +68,7 @@ const BATCHES: Declared = Declared {
     takes: Takes::Words(&["1", "10", "100"]),
     default: "1,10,100",
     unit: "rules",
-    help: "rules before each barrier",
+    help: "entries before each barrier request",
 };
 
 const DEEDS: Declared = Declared {
@@ -76,7 +76,7 @@ const DEEDS: Declared = Declared {
     takes: Takes::Words(&["add", "modify", "delete"]),
     default: "add",
     unit: "",
-    help: "what is done to the rules",
+    help: "operations on the entries",
 };
 
 const MATCHES: Declared = Declared {
@@ -84,7 +84,7 @@ const MATCHES: Declared = Declared {
     takes: Takes::Word(&["exact", "wildcard"]),
     default: "wildcard",
     unit: "",
-    help: "whether rules name every field of their frames or the destination address alone",
+    help: "match of the entries: every field of their frames, or only the destination address",
 };
 
 const PATIENCE: Declared = Declared {
@@ -92,7 +92,7 @@ const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "10",
     unit: "s",
-    help: "how long a barrier's answer is waited for",
+    help: "timeout of a barrier reply",
 };
 
 /// Parameters of the experiment.
@@ -112,7 +112,7 @@ pub const PARAMETERS: &[Declared] = &[
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Rules added in a second, by how full the table is",
+        "Add rate by occupancy of the table",
         &["add_1_per_s", "add_10_per_s", "add_100_per_s"],
         &[
             "add_1_batch_ns_p50",
@@ -122,12 +122,12 @@ pub const SHOWS: &[Show] = &[
         ],
     ),
     Show::values(
-        "Rules changed in a second",
+        "Modify rate by occupancy of the table",
         &["modify_1_per_s", "modify_10_per_s", "modify_100_per_s"],
         &["modify_100_batch_ns_p50"],
     ),
     Show::values(
-        "Rules deleted in a second",
+        "Delete rate by occupancy of the table",
         &["delete_1_per_s", "delete_10_per_s", "delete_100_per_s"],
         &["delete_100_batch_ns_p50"],
     ),
@@ -316,7 +316,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                         .all(count),
                     deed,
                     is_exact: own.text(&MATCHES) == "exact",
-                    batch: batch.parse().expect("the words are numbers"),
+                    batch: batch.parse().expect("all words of this parameter are numbers"),
                     window: window as usize,
                     versions: versions(context),
                     patience: Nanos::from_secs_f64(own.number(&PATIENCE)),

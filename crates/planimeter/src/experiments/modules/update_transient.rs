@@ -32,7 +32,7 @@ const BY: Declared = Declared {
     takes: Takes::Words(&["modify", "overwrite", "replace"]),
     default: "modify,replace",
     unit: "",
-    help: "how rules are changed: modified, added again over themselves, or deleted and added anew",
+    help: "how entries change: by a modify, by a second add, or by a delete and an add",
 };
 
 /// Parameters of the experiment.
@@ -41,17 +41,17 @@ pub const PARAMETERS: &[Declared] = &[RULES, BY, PRIORITIES, PROBES_PPS, FRAME, 
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Frames during the modification of rules, by how they were treated",
+        "Frames during the modification of entries, by applied entry",
         &["old_frames", "new_frames", "lost_frames", "both_frames"],
         &["again_frames", "stale_frames", "lost_before_frames", "rules_changed_ratio"],
     ),
     Show::values(
-        "How long a modified rule treats frames neither as before nor as after",
+        "Time of inconsistent forwarding of a modified entry",
         &["inconsistent_ns_max"],
         &["inconsistent_ns_p50", "rules_inconsistent_ratio", "update_ns", "resolution_ns"],
     ),
     Show::values(
-        "The same, rules deleted and added anew",
+        "Frames and inconsistent time during a delete and an add",
         &["replace_lost_frames", "replace_old_frames", "replace_both_frames"],
         &["replace_inconsistent_ns_max", "replace_rules_inconsistent_ratio", "replace_update_ns"],
     ),
@@ -199,7 +199,7 @@ impl UpdateTransient {
 }
 
 /// Note for the report if sequence numbers were skipped.
-const LEFT_OUT: &str = "the tester was too late for frames that would else count as lost";
+const LEFT_OUT: &str = "the tester skipped late frames, which do not count as lost";
 
 impl Counts {
     fn note(&mut self, frame: &Frame) {
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_lasts_while_frames_have_neither_the_old_nor_the_new_result() {
+    fn the_window_is_the_time_of_inconsistent_forwarding() {
         let window = |seen: &[u8]| {
             let mut treated = Treated::default();
             for (at, &seen) in (1..).zip(seen) {
@@ -323,12 +323,12 @@ mod tests {
         assert_eq!(window(&[BACK, BACK, ON, ON]), Some(0.0));
         assert_eq!(window(&[BACK, 0, 0, ON]), Some(2.0), "lost");
         assert_eq!(window(&[BACK, ON | BACK, ON]), Some(1.0), "both");
-        assert_eq!(window(&[ON, BACK, BACK, ON]), Some(3.0), "there and back");
+        assert_eq!(window(&[ON, BACK, BACK, ON]), Some(3.0), "new, old, new");
         assert_eq!(window(&[BACK, BACK]), None);
     }
 
     #[test]
-    fn frames_are_counted_by_their_result() {
+    fn frames_are_counted_by_applied_entry() {
         let mut counts = Counts::default();
         for seen in [ON, ON | AGAIN, BACK, 0, ON | BACK] {
             counts.note(&Frame { sent_at: Nanos(1), seen });

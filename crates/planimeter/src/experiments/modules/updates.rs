@@ -25,7 +25,7 @@ pub const RULES: Declared = Declared {
     takes: Takes::Integers(1, RULES_MAX),
     default: "100,1000",
     unit: "rules",
-    help: "how many rules are changed at once",
+    help: "number of entries that one update changes",
 };
 
 /// Operation on the entries.
@@ -34,7 +34,7 @@ pub const DEED: Declared = Declared {
     takes: Takes::Word(&["add", "modify", "delete"]),
     default: "add",
     unit: "",
-    help: "what is done to the rules",
+    help: "operation on the entries",
 };
 
 /// Order of the priorities.
@@ -43,7 +43,7 @@ pub const PRIORITIES: Declared = Declared {
     takes: Takes::Word(Priorities::WORDS),
     default: "same",
     unit: "",
-    help: "in which order the rules' priorities come",
+    help: "order of the priorities of the entries",
 };
 
 const PROBES: Declared = Declared {
@@ -51,8 +51,8 @@ const PROBES: Declared = Declared {
     takes: Takes::Words(&["before", "after"]),
     default: "before,after",
     unit: "",
-    help: "when probes run: from before the update, or only some time after the barrier's answer, which \
-           tells rules that wait for a frame from rules that are late",
+    help: "start of the probes: before the update, or only some time after the barrier reply, to \
+           distinguish entries that wait for a frame from late entries",
 };
 
 /// Probes per second.
@@ -61,8 +61,9 @@ pub const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 2e7),
     default: "100000",
     unit: "frames/s",
-    help: "probes in a second, all rules together: each rule's moment is known to half the time between \
-           two of its probes, most of which go where rules come to act",
+    help: "probe rate, all entries together; the uncertainty of an activation time is half the \
+           interval between two probes of its entry; most probes go to entries that are about to \
+           activate",
 };
 
 /// Size of a probe.
@@ -71,7 +72,7 @@ pub const FRAME: Declared = Declared {
     takes: Takes::Integer(64, 1518),
     default: "96",
     unit: "bytes",
-    help: "size of a probe, frame check sequence included",
+    help: "probe size, including the frame check sequence",
 };
 
 /// OpenFlow versions that a module offers.
@@ -80,7 +81,7 @@ pub const VERSION: Declared = Declared {
     takes: Takes::Words(&["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]),
     default: "1.0,1.3,1.4,1.5",
     unit: "",
-    help: "versions of OpenFlow that are offered",
+    help: "OpenFlow versions to offer",
 };
 
 /// Maximum waiting time.
@@ -89,7 +90,7 @@ pub const PATIENCE: Declared = Declared {
     takes: Takes::Number(0.1, 600.0),
     default: "10",
     unit: "s",
-    help: "how long rules are waited for",
+    help: "timeout for the entries and for barrier replies",
 };
 
 const PROBES_AFTER: Declared = Declared {
@@ -97,7 +98,7 @@ const PROBES_AFTER: Declared = Declared {
     takes: Takes::Number(0.0, 60.0),
     default: "1",
     unit: "s",
-    help: "how long after the barrier's answer probes begin that begin only then",
+    help: "delay from the barrier reply to the probes that start after it",
 };
 
 const LATE_WATCH: Declared = Declared {
@@ -105,7 +106,7 @@ const LATE_WATCH: Declared = Declared {
     takes: Takes::Number(0.0, 60.0),
     default: "0.3",
     unit: "s",
-    help: "how long rules are watched after such a probe, which may bring them to hardware",
+    help: "observation time after such a probe, which may move its entry to hardware",
 };
 
 const WATCH: Declared = Declared {
@@ -113,8 +114,8 @@ const WATCH: Declared = Declared {
     takes: Takes::Number(0.0, 60.0),
     default: "0.05",
     unit: "s",
-    help: "how long rules are watched once all of them act: whether one relapses, and what their frames take \
-           then",
+    help: "observation time after all entries are active, for relapses and for the latency of \
+           frames",
 };
 
 /// Maximum number of updates within a trial.
@@ -123,9 +124,10 @@ pub const UPDATES_MAX: Declared = Declared {
     takes: Takes::Integer(1, 100),
     default: "5",
     unit: "updates",
-    help: "updates of one trial at most: the first is repeated with up to ten times as many probes where it does \
-           not resolve batches or the barrier, then until a rule acts after the barrier's answer or 1.5 s have \
-           passed; 1 for a single one",
+    help: "maximum number of updates per trial: if the first does not resolve batches or the \
+           barrier reply, it is repeated with up to ten times as many probes; then updates repeat \
+           until an entry activates after the barrier reply or 1.5 s have passed; 1 for a single \
+           update",
 };
 
 /// Parameters of the experiment.
@@ -171,12 +173,12 @@ pub const fn preset(
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Time until rules act and until the barrier is answered, by number of rules",
+        "Activation delay and barrier reply time by number of entries",
         &["data_plane_ns", "control_plane_ns"],
         &["activation_ns_p50", "activation_ns_p90", "barrier_gap_ns_max", "resolution_ns_p50"],
     ),
     Show::values(
-        "What the barrier's answer is worth",
+        "Reliability of the barrier reply",
         &["rules_premature_ratio"],
         &[
             "stale_frames",
@@ -191,15 +193,13 @@ pub const SHOWS: &[Show] = &[
         ],
     ),
     Show::values(
-        "What a rule's first frames took and its last ones: where they differ, software comes first",
+        "Latency of the first and the last frames of an entry; a difference shows an initial \
+         software path",
         &["first_frame_ns_p50", "last_frame_ns_p50"],
         &["first_frame_ns_min", "probes_back_ratio"],
     ),
-    Show::series("Rules that act over time", &["rules_acting"]),
-    Show::series(
-        "Place at which rules began to act over the place at which they were sent",
-        &["place_acting"],
-    ),
+    Show::series("Active entries over time", &["rules_acting"]),
+    Show::series("Activation position over send position", &["place_acting"]),
 ];
 
 /// Returns the OpenFlow versions that the parameter names.

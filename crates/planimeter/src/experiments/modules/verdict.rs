@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_frames_before_activation_make_a_rule_late_and_not_failed() {
+    fn stale_frames_before_activation_make_an_entry_late() {
         let late = of(&[false, false, true, true, true, true], 4);
         assert_eq!(late.verdict(), Verdict::Late);
         // Between 2 ms and 3 ms after the barrier reply.
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_rule_without_any_correct_frame_is_not_done() {
+    fn only_an_entry_without_a_correct_frame_is_not_done() {
         assert_eq!(of(&[false; 6], 4).verdict(), Verdict::NotDone);
         assert_eq!(of(&[false, true, false, true, false], 4).verdict(), Verdict::Unstable);
         assert_eq!(of(&[true, true, true, false], 2).verdict(), Verdict::Unstable);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missed_bound_is_shorter_in_later_repeats() {
+    fn an_exceeded_time_limit_is_shorter_in_later_repeats() {
         let bound = Bound::default();
         let later = bound.clone();
         assert_eq!(later.of(Nanos::from_secs(10)), Nanos::from_secs(10));

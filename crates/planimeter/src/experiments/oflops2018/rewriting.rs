@@ -18,7 +18,7 @@ const SIZES: Declared = Declared {
     takes: Takes::Integers(96, 1500),
     default: "96,128,256,512,1024,1472",
     unit: "bytes",
-    help: "sizes of frames, frame check sequence included",
+    help: "frame sizes, including the frame check sequence",
 };
 
 /// OpenFlow versions with a set-field action for a UDP port: 1.2 and later.

@@ -48,17 +48,18 @@ pub const PLANES: &[Show] = &[Show {
 
 /// Report values of figure 8a.
 pub const OVER_TIME: &[Show] = &[
-    Show::series("Rules that act over time", &["rules_acting"]),
-    Show::values("Pauses in which no rule comes to act", &["pause_ns_max"], &["pause_begins_ns"]),
+    Show::series("Active entries over time", &["rules_acting"]),
+    Show::values("Longest pause without an activation", &["pause_ns_max"], &["pause_begins_ns"]),
 ];
 
 /// Report values of figure 8b.
 pub const ORDER: &[Show] = &[
-    Show::series(
-        "Place at which rules began to act over the place at which they were sent",
-        &["place_acting"],
+    Show::series("Activation position over send position", &["place_acting"]),
+    Show::values(
+        "Activation order compared with send order",
+        &["order_tau_index"],
+        &["inversions_count"],
     ),
-    Show::values("Order of acting against order sent", &["order_tau_index"], &["inversions_count"]),
 ];
 
 /// Creates the method of figure 7a.

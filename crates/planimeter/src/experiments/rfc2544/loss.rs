@@ -24,7 +24,8 @@ pub const CURVE: &str = "frame_bytes";
 /// Loads: steps of 10 %, the largest step that the standard allows.
 const LOADS: Declared = Declared {
     default: "100,90,80,70,60,50,40,30,20,10",
-    help: "offered loads in percent of the nominal link, the highest first; two in a row without loss end a curve",
+    help: "offered loads in percent of the nominal link, the highest first; two consecutive loads \
+           without loss end a curve",
     ..shared::LOADS
 };
 
@@ -96,8 +97,8 @@ impl Method for Curves {
         let clean = self.zeros as usize;
         vec![Bracket {
             sought: Sought::new(
-                "where loss ends",
-                "two loads in a row with nothing lost",
+                "load without loss",
+                "two consecutive loads without loss",
                 "% of the link",
             ),
             tried: load(tried).unwrap_or_default(),

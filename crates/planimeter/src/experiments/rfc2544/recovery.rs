@@ -108,10 +108,10 @@ mod tests {
     }
 
     #[test]
-    fn recovery_lasts_from_the_change_to_the_last_loss_and_bounds_are_marked() {
+    fn recovery_lasts_from_the_change_to_the_last_loss() {
         assert_eq!(recovery(Some(990), Some(1030)), (30e6, false));
         assert_eq!(recovery(Some(990), None), (0.0, false));
-        assert_eq!(recovery(None, None), (0.0, true), "there was no overload");
-        assert_eq!(recovery(Some(990), Some(1999)), (999e6, true), "the loss does not end");
+        assert_eq!(recovery(None, None), (0.0, true), "no overload");
+        assert_eq!(recovery(Some(990), Some(1999)), (999e6, true), "loss continued to the end");
     }
 }

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn both_times_are_reported_and_a_target_without_recovery_is_marked() {
+    fn both_times_are_reported_and_a_missing_recovery_is_marked() {
         assert_eq!(reset(250, 260, Some(1300)), [(260e6, false), (250e6, false)]);
         assert_eq!(reset(0, 1, None), [(1e6, false), (0.0, false)]);
         assert!(reset(4900, 3, Some(5999)).iter().all(|(_, is_irregular)| *is_irregular));

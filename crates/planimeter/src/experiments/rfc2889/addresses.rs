@@ -253,10 +253,10 @@ impl Method for Learner {
 
     fn brackets(&self) -> Vec<Bracket> {
         let sought = match self.sought {
-            Sought::Capacity => ("addresses that are learned", "addresses"),
-            Sought::Rate => ("rate at which addresses are learned", "addresses/s"),
+            Sought::Capacity => ("learned addresses", "addresses"),
+            Sought::Rate => ("address learning rate", "addresses/s"),
         };
-        let sought = bracket::Sought::new(sought.0, "all of them found", sought.1);
+        let sought = bracket::Sought::new(sought.0, "all found", sought.1);
         self.search.as_ref().and_then(|search| search.bracket(sought)).into_iter().collect()
     }
 

@@ -16,7 +16,7 @@ use crate::workload::mesh;
 
 /// Load of each trial, in percent of the capacity of the port.
 const LOAD: Declared =
-    Declared { help: "offered load, in percent of what the port carries", ..shared::LOAD };
+    Declared { help: "offered load, in percent of the capacity of the port", ..shared::LOAD };
 
 /// Load for latency: low, so that frames do not queue.
 const LOAD_LATENCY: Declared = LOAD.with_default("10");

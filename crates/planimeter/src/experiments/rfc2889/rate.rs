@@ -125,8 +125,8 @@ impl Method for Climb {
         let (most_came, at_load) = self.best;
         vec![Bracket {
             sought: Sought::new(
-                "load of a port at which most comes out",
-                "the best so far",
+                "load per port with the highest forwarding rate",
+                "highest rate so far",
                 "frames/s",
             ),
             tried,

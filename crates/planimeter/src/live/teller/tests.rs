@@ -1,4 +1,4 @@
-//! Tests that followers receive all written events, for any state of the file.
+//! Tests that followers read all written events, even if the file is replaced or truncated.
 
 use std::fs::OpenOptions;
 

@@ -31,7 +31,7 @@ pub fn control(keys: &mut Keys<'_>) -> Result<BundleControl, String> {
 
 /// Parses a bundle add message; the message in it is an object like any other.
 pub fn add(keys: &mut Keys<'_>, names: &Names, now: Nanos) -> Result<BundleAddMessage, String> {
-    let message = keys.take("message").ok_or("it has no message")?;
+    let message = keys.take("message").ok_or("message is missing")?;
     Ok(BundleAddMessage {
         id: keys.number("bundle", 0)?,
         flags: keys.bits("flags")?,

@@ -46,7 +46,7 @@ pub fn flow_mod(keys: &mut Keys<'_>) -> Result<FlowMod, String> {
         importance: keys.number("importance", 0)?,
         flags: keys.bits("flags")?,
         instructions: match (applied, instructions) {
-            (Some(_), Some(_)) => return Err("it has actions and instructions".into()),
+            (Some(_), Some(_)) => return Err("actions and instructions cannot be combined".into()),
             (Some(actions), None) => Instruction::apply(actions),
             (None, instructions) => instructions.unwrap_or_default(),
         },
@@ -63,8 +63,8 @@ fn buffer(keys: &mut Keys<'_>) -> Result<Option<BufferId>, String> {
     Ok(Some(buffer).filter(|&buffer| buffer != BufferId::MAX))
 }
 
-/// Parses a packet-out. Its frame is given as bytes, or as a frame of a prepared stream: `{"stream": 1, "number":
-/// 7}`.
+/// Parses a packet-out. Its frame is given as bytes, or as a frame of a prepared stream:
+/// `{"stream": 1, "number": 7}`.
 pub fn packet_out(keys: &mut Keys<'_>, names: &Names, now: Nanos) -> Result<PacketOut, String> {
     let data = match keys.look("data") {
         Some(Value::Object(frame)) => {
@@ -73,7 +73,7 @@ pub fn packet_out(keys: &mut Keys<'_>, names: &Names, now: Nanos) -> Result<Pack
                 .zip(number("number"))
                 .and_then(|(stream, number)| names.frame(stream.try_into().ok()?, number, now));
             keys.take("data");
-            made.ok_or("its data is no frame of a stream that is ready")?
+            made.ok_or("data is not a frame of a prepared stream")?
         }
         _ => keys.data("data")?,
     };

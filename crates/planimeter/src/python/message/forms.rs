@@ -1,10 +1,13 @@
-//! Forms of messages, actions and instructions: an example of each, for the reference and its tests.
+//! Forms of messages, actions and instructions: an example of each, for the reference and its
+//! tests.
 //!
-//! Invariant: every kind that a controller can send has an example here, and every example is a message.
+//! Invariant: every kind that a controller can send has an example here, and every example is a
+//! message.
 
 use openflow::version::{ActionKind, End, InstructionKind, MessageKind, MultipartKind};
 
-/// Returns an example of a message that a controller sends; `None` for messages that only a switch sends.
+/// Returns an example of a message that a controller sends; `None` for messages that only a switch
+/// sends.
 pub fn message(kind: MessageKind) -> Option<&'static str> {
     Some(match kind {
         MessageKind::Hello => r#"{"type": "hello", "versions": 16}"#,

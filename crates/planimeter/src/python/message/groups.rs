@@ -117,7 +117,7 @@ fn band(keys: &mut Keys<'_>) -> Result<MeterBand, String> {
         0 => MeterBandKind::Drop,
         1 => MeterBandKind::DscpRemark { levels: keys.number("levels", 1)? },
         _ => MeterBandKind::Experimenter(
-            keys.object("body", experimenter)?.ok_or("the band has no body")?,
+            keys.object("body", experimenter)?.ok_or("body of the band is missing")?,
         ),
     };
     Ok(MeterBand { rate: keys.number("rate", 0)?, burst: keys.number("burst", 0)?, kind })

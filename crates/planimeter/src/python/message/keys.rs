@@ -1,4 +1,4 @@
-//! Reader of a JSON object's keys, each of which is taken once.
+//! Reader of a JSON object's keys; each key is taken once.
 //!
 //! Invariant: a key that the reader does not take is an error.
 
@@ -52,7 +52,8 @@ pub struct Keys<'a>(Map<String, Value>, &'a str);
 impl<'a> Keys<'a> {
     /// Reads the keys of an object, which errors call `what`.
     pub fn of(value: &Value, what: &'a str) -> Result<Keys<'a>, String> {
-        let object = value.as_object().ok_or_else(|| format!("{what} is no object: {value}"))?;
+        let object =
+            value.as_object().ok_or_else(|| format!("{what} must be an object: {value}"))?;
         Ok(Keys(object.clone(), what))
     }
 
@@ -71,7 +72,7 @@ impl<'a> Keys<'a> {
         let Some(value) = self.take(key) else { return Ok(default) };
         let whole = value.as_u64().map(i128::from).or_else(|| value.as_i64().map(i128::from));
         let number = whole.and_then(|number| number.try_into().ok());
-        number.ok_or_else(|| format!("{key} is no number that fits: {value}"))
+        number.ok_or_else(|| format!("{key} must be an integer in its range: {value}"))
     }
 
     /// Takes a number or a named number.
@@ -90,7 +91,7 @@ impl<'a> Keys<'a> {
     /// Takes a boolean.
     pub fn is(&mut self, key: &str) -> Result<bool, String> {
         let Some(value) = self.take(key) else { return Ok(false) };
-        value.as_bool().ok_or_else(|| format!("{key} is neither true nor false: {value}"))
+        value.as_bool().ok_or_else(|| format!("{key} must be true or false: {value}"))
     }
 
     /// Takes one of these names.
@@ -100,7 +101,7 @@ impl<'a> Keys<'a> {
         let found = words.iter().find(|(name, _)| Some(*name) == text).map(|(_, value)| *value);
         found.ok_or_else(|| {
             let known: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
-            format!("there is no {key} {value}: use {}", known.join(", "))
+            format!("unknown {key} {value} (hint: use {})", known.join(", "))
         })
     }
 
@@ -109,7 +110,7 @@ impl<'a> Keys<'a> {
         let mut all = T::default();
         for name in self.values(key)? {
             let bit = name.as_str().and_then(T::named);
-            all |= bit.ok_or_else(|| format!("there is no {key} {name}"))?;
+            all |= bit.ok_or_else(|| format!("unknown {key} {name}"))?;
         }
         Ok(all)
     }
@@ -123,7 +124,7 @@ impl<'a> Keys<'a> {
     pub fn data(&mut self, key: &str) -> Result<Vec<u8>, String> {
         let Some(value) = self.take(key) else { return Ok(Vec::new()) };
         let bytes = value.as_str().and_then(super::bytes);
-        bytes.ok_or_else(|| format!("{key} is not hexadecimal"))
+        bytes.ok_or_else(|| format!("{key} must be hexadecimal"))
     }
 
     /// Takes a MAC address.
@@ -133,7 +134,7 @@ impl<'a> Keys<'a> {
         let bytes = digits.as_deref().and_then(super::bytes);
         bytes
             .and_then(|bytes| bytes.try_into().ok())
-            .ok_or_else(|| format!("{key} is no Ethernet address: {value}"))
+            .ok_or_else(|| format!("{key} must be a MAC address: {value}"))
     }
 
     /// Takes the elements of a list; empty if the key is missing.
@@ -141,7 +142,7 @@ impl<'a> Keys<'a> {
         match self.take(key) {
             None => Ok(Vec::new()),
             Some(Value::Array(rows)) => Ok(rows),
-            Some(other) => Err(format!("{key} is no list: {other}")),
+            Some(other) => Err(format!("{key} must be a list: {other}")),
         }
     }
 
@@ -181,7 +182,7 @@ impl<'a> Keys<'a> {
     /// Rejects keys that were not taken.
     pub fn all_taken(self) -> Result<(), String> {
         match self.0.keys().next() {
-            Some(key) => Err(format!("{} has no {key:?} here", self.1)),
+            Some(key) => Err(format!("{} does not support {key:?}", self.1)),
             None => Ok(()),
         }
     }

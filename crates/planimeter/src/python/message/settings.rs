@@ -150,7 +150,8 @@ pub fn role_request_json(it: &RoleRequest) -> Value {
     })
 }
 
-/// Parses the asynchronous configuration: sets of reasons by message, for masters and equals, and for slaves.
+/// Parses the asynchronous configuration: sets of reasons by message, for masters and equals, and
+/// for slaves.
 pub fn async_config(keys: &mut Keys<'_>) -> Result<AsyncConfig, String> {
     let mut config = AsyncConfig::default();
     for (key, slave) in [("master", false), ("slave", true)] {
@@ -177,7 +178,7 @@ pub fn async_config(keys: &mut Keys<'_>) -> Result<AsyncConfig, String> {
 fn reasons(keys: &mut Keys<'_>, key: &str) -> Result<u32, String> {
     let bit = |value: Value| {
         let number = value.as_u64().filter(|number| *number < 32);
-        number.map(|number| 1u32 << number).ok_or_else(|| format!("{key} has no reason {value}"))
+        number.map(|number| 1u32 << number).ok_or_else(|| format!("{key}: unknown reason {value}"))
     };
     keys.values(key)?.into_iter().try_fold(0, |all, value| Ok(all | bit(value)?))
 }

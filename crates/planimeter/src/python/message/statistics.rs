@@ -21,10 +21,10 @@ const QUEUES: &Words<u32> = &[("all", QUEUE_ALL)];
 
 /// Parses a multipart request; `of` names its type.
 pub fn request(keys: &mut Keys<'_>) -> Result<MultipartRequest, String> {
-    let of = keys.take("of").ok_or("it does not say of what")?;
+    let of = keys.take("of").ok_or("of is missing")?;
     let named = |kind: &&MultipartKind| of.as_str() == Some(kind.name());
     let kind = MultipartKind::ALL.iter().find(named).copied();
-    let kind = kind.ok_or_else(|| format!("there are no statistics of {of}"))?;
+    let kind = kind.ok_or_else(|| format!("unknown multipart request {of}"))?;
     Ok(MultipartRequest { more: keys.is("more")?, body: body(kind, keys)? })
 }
 

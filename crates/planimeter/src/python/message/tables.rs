@@ -54,7 +54,7 @@ fn property(keys: &mut Keys<'_>) -> Result<TableProperty, String> {
         "synchronized_from" => TableProperty::SynchronizedFrom(ids(keys, number)?),
         "packet_types" => TableProperty::PacketTypes(ids(keys, number)?),
         "experimenter" => TableProperty::Experimenter { miss, body: experimenter(keys)? },
-        _ => return Err(format!("a property has no name: use {}", KINDS.join(", "))),
+        _ => return Err(format!("a property has no name (hint: use {})", KINDS.join(", "))),
     })
 }
 
@@ -78,7 +78,7 @@ fn ids<T>(keys: &mut Keys<'_>, read: fn(&Value) -> Result<T, String>) -> Result<
 
 fn number<T: TryFrom<u64>>(value: &Value) -> Result<T, String> {
     let number = value.as_u64().and_then(|number| number.try_into().ok());
-    number.ok_or_else(|| format!("{value} is no number that fits"))
+    number.ok_or_else(|| format!("{value} is not an integer in range"))
 }
 
 fn others(value: &Value) -> Result<Experimenter, String> {
@@ -108,7 +108,7 @@ fn field_id(value: &Value) -> Result<FieldId, String> {
     if let Some(text) = value.as_str() {
         let (name, masked) = text.strip_suffix(MASKED).map_or((text, false), |name| (name, true));
         let field = Field::from_name(name);
-        let field = field.ok_or_else(|| format!("there is no field {name:?}"))?;
+        let field = field.ok_or_else(|| format!("unknown field {name:?}"))?;
         return Ok(FieldId::Known { field, masked });
     }
     let mut keys = Keys::of(value, "a field")?;

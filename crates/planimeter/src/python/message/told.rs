@@ -1,7 +1,7 @@
 //! Content of the messages that a script receives, without their kind.
 //!
-//! Invariants: every kind of message has an object here. A message that a script may also send has the form in which
-//! it sends it.
+//! Invariants: every kind of message has an object here. A message that a script may also send has
+//! the form in which it sends it.
 
 use openflow::model::message::Message;
 use openflow::model::{

@@ -23,8 +23,8 @@ impl Lane {
         (self.stored, self.has_gaps) = (stored, has_gaps);
     }
 
-    /// Replays stored trials while the method requests one of them, and returns them. A trial that was interrupted
-    /// runs again.
+    /// Replays stored trials while the method requests one of them, and returns them. A trial that
+    /// was interrupted runs again.
     pub fn catch_up(&mut self) -> Vec<record::Trial> {
         let mut used = Vec::new();
         while let Some(first) = self.stored.front() {
@@ -94,7 +94,8 @@ impl Lane {
     }
 }
 
-/// Returns whether a stored trial sent the load of this one; steps of a search differ only in their load.
+/// Returns whether a stored trial sent the load of this one; steps of a search differ only in their
+/// load.
 fn has_load_of(stored: &record::Trial, trial: &Trial) -> bool {
     /// Frames of rounding difference for each stream and each capture file.
     const FRAMES_ROUNDED: f64 = 2.0;
@@ -118,8 +119,8 @@ fn said(stored: &record::Trial) -> Verdict {
     }
 }
 
-/// Restores the parts of a report that a method uses; others, such as histograms, are empty. The record already holds
-/// the whole report.
+/// Restores the parts of a report that a method uses; others, such as histograms, are empty. The
+/// record already holds the whole report.
 fn restored(stored: &record::Trial, trial: &Trial) -> TrialReport {
     let total = Load {
         intended: stored.frames_intended,

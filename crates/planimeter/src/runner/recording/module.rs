@@ -1,8 +1,9 @@
 //! Conversion of a module's report to a line of the record, and back as far as a method needs it.
 //!
-//! The balance is that of every trial: frames sent = frames received + drops by place and reason + unexplained. A
-//! frame that returns inside a message counts as received. Where hosts also sent frames, lost frames may be theirs:
-//! the losses are recorded as counters and stay out of the balance.
+//! The balance is that of every trial: frames sent = frames received + drops by place and reason +
+//! unexplained. A frame that returns inside a message counts as received. Where hosts also sent
+//! frames, lost frames may be theirs: the losses are recorded as counters and stay out of the
+//! balance.
 
 use instrument::account::Account;
 use instrument::module::{
@@ -81,7 +82,8 @@ pub fn trial(
     }
 }
 
-/// Separates losses of the tester's frames from losses that become mere counters because hosts also sent frames.
+/// Separates losses of the tester's frames from losses that become mere counters because hosts also
+/// sent frames.
 fn whose(
     report: &StageReport,
     drops: Vec<record::Drop>,
@@ -166,10 +168,10 @@ fn run(name: &str, report: &StageReport, span: Nanos) -> ModuleRun {
     let limits = report
         .limits
         .iter()
-        .map(|(limit, beyond)| format!("{limit} was reached: {beyond} beyond it were left out"));
+        .map(|(limit, beyond)| format!("{limit} exceeded: {beyond} more are not stored"));
     let unnamed = report.measured.iter().filter_map(|measured| {
         let problem = Name::read(&measured.name).err()?;
-        Some(format!("{problem}: its value {} is kept nowhere else", measured.value))
+        Some(format!("{problem}: the value {} is not stored elsewhere", measured.value))
     });
     let said = report.measured.iter().filter_map(|measured| {
         measured.note.as_ref().map(|note| format!("{}: {note}", measured.name))
@@ -234,10 +236,10 @@ pub fn unseen(report: &StageReport) -> record::Wire {
 /// Explains why traffic with this peer cannot be captured.
 fn hidden(peer: &str) -> &'static str {
     match peer.split_once(':').map(|(kind, _)| kind) {
-        Some("ssl") => "TLS hides which message passes when",
-        Some("unix") => "a Unix socket passes no interface",
+        Some("ssl") => "TLS hides the messages",
+        Some("unix") => "a Unix socket does not use an interface",
         _ if peer.is_empty() => "no connection was made",
-        _ => "a channel in memory passes no interface",
+        _ => "a channel in memory does not use an interface",
     }
 }
 

@@ -1,10 +1,10 @@
-// A run as it goes: the server tells the newest picture again and again, and this draws it. Nothing is kept here but what is on the page.
+// Live view of a run: the server sends the newest state repeatedly, and this script draws it. The page is the only state.
 "use strict";
 const at = (id) => document.getElementById(id);
 const NS = "http://www.w3.org/2000/svg";
 const RATES = 120, STEPS_FROM_LOG2 = 8, WARNINGS = 6;
 
-// An element with attributes and children; text goes in as text.
+// Creates an element with attributes and children; strings become text nodes.
 function make(name, attributes = {}, ...children) {
   const svg = ["svg", "g", "rect", "line", "polyline", "path", "circle", "text", "title"].includes(name);
   const it = svg ? document.createElementNS(NS, name) : document.createElement(name);
@@ -20,7 +20,7 @@ const rate = (pps) => pps >= 1e6 ? `${(pps / 1e6).toFixed(pps >= 1e7 ? 1 : 2)} m
 const time = (ns) => ns >= 1e9 ? `${+(ns / 1e9).toPrecision(3)} s` : ns >= 1e6 ? `${+(ns / 1e6).toPrecision(3)} ms` : ns >= 1e3 ? `${+(ns / 1e3).toPrecision(3)} µs` : `${ns} ns`;
 const span = (s) => s < 90 ? `${Math.round(s)} s` : s < 5400 ? `${Math.round(s / 60)} minutes` : `${(s / 3600).toFixed(1)} hours`;
 const clock = (ms) => new Date(ms).toLocaleTimeString();
-// The shortest latency of a step, as the instrument counts them.
+// Returns the shortest latency of a step of the histogram (instrument::gauge).
 const stepNs = (step) => (2 + step % 2) * 2 ** (STEPS_FROM_LOG2 + Math.floor(step / 2) - 1);
 
 let drawnFor = "", heardState = "";
@@ -47,13 +47,13 @@ function rows(view) {
   }
 }
 
-// Why there are no rates, or what they are rates of.
+// Explains missing rates, or rates in virtual time.
 function without(picture) {
   const { ports, trial, begun } = picture, soft = (words) => [make("p", { class: "soft" }, words)];
   const passed = ports.some((port) => port.sent.some(Boolean) || port.received.some(Boolean));
   if (!passed && !trial) return soft("no frames yet");
-  if (!passed && trial.rate_pps == null) return soft("no frames so far: what passes between controller and switch, or between hosts, goes by none of these ports");
-  return begun.is_virtual ? soft("Time is virtual in this run: these are frames in a second of that, and half a minute of yours may hold hours of it or less than a second.") : [];
+  if (!passed && trial.rate_pps == null) return soft("no frames yet: control messages and traffic between hosts do not use these ports");
+  return begun.is_virtual ? soft("This run uses virtual time: rates are frames per virtual second, which may be much shorter or longer than a real one.") : [];
 }
 
 function drawPorts(picture) {
@@ -77,13 +77,13 @@ function drawPorts(picture) {
 const key = (rows) => make("div", { class: "key" }, ...rows.map(([look, name]) => make("span", {},
   make("svg", { viewBox: "0 0 32 10", "aria-hidden": "true" }, make("line", { class: `line ${look}`, x1: 0, x2: 32, y1: 5, y2: 5 })), ` ${name}`)));
 
-// A value in the unit of its search: rates in words, others as they are.
+// Formats a value in the unit of its search.
 const value = (number, unit) => {
   const short = number >= 1e6 ? `${(number / 1e6).toFixed(number >= 1e7 ? 1 : 2)} million` : number >= 1e4 ? `${(number / 1e3).toFixed(0)} thousand` : `${+number.toFixed(1)}`;
   return `${short} ${unit}`;
 };
 
-// Each step is a column: green below what met the goal, red above what missed it, a dot for what was tried.
+// Draws each step as a column: green below the value that met the goal, red above the value that missed it, a dot at the tried value.
 function drawSearches(searches) {
   show("searching", searches.length > 0);
   put("searches", ...searches.flatMap((search) => {
@@ -97,9 +97,9 @@ function drawSearches(searches) {
       return parts;
     });
     const last = search.steps.at(-1) ?? { tried: 0, met: null, missed: null };
-    const low = last.met === null ? "nothing met it yet" : `met at ${value(last.met, unit)}`;
-    const high = last.missed === null ? "nothing missed it yet" : `missed at ${value(last.missed, unit)}`;
-    const until = search.width === null ? "" : `; done when these are ${value(search.width, unit)} apart`;
+    const low = last.met === null ? "not met yet" : `met at ${value(last.met, unit)}`;
+    const high = last.missed === null ? "not missed yet" : `missed at ${value(last.missed, unit)}`;
+    const until = search.width === null ? "" : `; resolution ${value(search.width, unit)}`;
     const words = `${search.target}: ${low}, ${high}, step ${search.steps.length} tries ${value(last.tried, unit)}${until}`;
     return [make("h3", {}, `${search.target}: ${what}`, make("span", { class: "range" }, `${goal} · ${search.place}`)),
       make("svg", { class: "plot", viewBox: "0 0 640 160", role: "img", "aria-label": words }, ...columns,
@@ -135,7 +135,7 @@ function drawLatencies(latencies) {
     for (let step = first; step < last; step++) { below += it.sums.get(step) ?? 0; if (below * 2 >= it.count) return time(stepNs(step + 1)); }
     return "?";
   };
-  const words = all.map((it) => `${it.target}: ${it.count.toLocaleString()} frames, half of them within ${half(it)}`).join("; ");
+  const words = all.map((it) => `${it.target}: ${it.count.toLocaleString()} frames, median below ${half(it)}`).join("; ");
   put("latencies", make("svg", { class: "plot", viewBox: "0 0 640 176", role: "img", "aria-label": words }, ...marks,
     make("text", { class: "soft", x: 4, y: 16 }, "100 %"), make("text", { class: "soft", x: 4, y: 154 }, "0"), ...curves),
     key(all.map((it, index) => [`s${index % 7}${index > 6 ? " dash1" : ""}`, it.target])), make("p", { class: "soft" }, words));
@@ -150,7 +150,7 @@ function drawStarted(started, view) {
   const isShown = started && view && view.picture.begun.process === started.process;
   show("started", Boolean(started) && !(isShown && !started.ended));
   if (!started) return;
-  put("started", make("p", { class: started.ended ? "warn" : "soft" }, started.ended ? `The run that was begun here ended: ${started.ended}` : started.runs ? "The run that was begun here is getting ready" : "The run that was begun here has ended"),
+  put("started", make("p", { class: started.ended ? "warn" : "soft" }, started.ended ? `The run that was started here ended: ${started.ended}` : started.runs ? "The run that was started here is preparing" : "The run that was started here ended"),
     make("pre", {}, [started.command, ...started.said].join("\n")));
 }
 
@@ -161,9 +161,9 @@ function draw(told) {
   show("content", Boolean(view));
   show("stop", Boolean(view?.stoppable || (told.started?.runs)));
   if (!view) {
-    write("title", "No run is under way");
+    write("title", "No active run");
     write("state", "waiting");
-    put("left", "a run that begins in this folder shows itself here");
+    put("left", "runs in this folder appear here");
     return;
   }
   const picture = view.picture, trial = picture.trial, planned = picture.planned, over = picture.over;
@@ -174,15 +174,15 @@ function draw(told) {
   at("state").className = `chip ${state === "running" || state === "done" ? "yes" : "no"}`;
   const parts = planned ? [`${picture.done} of ${Math.max(planned.trials, picture.done)} trials`] : [];
   if (view.left_s !== null && !over) parts.push(`about ${span(view.left_s)} left`);
-  if (view.state === "silent" && !over) parts.push(`no word since ${clock(picture.told_ms)}: it was ended hard, or stands still`);
+  if (view.state === "silent" && !over) parts.push(`no events since ${clock(picture.told_ms)}: the run was killed or is blocked`);
   if (picture.lost) parts.push(`${picture.lost} events lost`);
-  if (view.unreadable) parts.push(`${view.unreadable} lines of its file make no sense`);
+  if (view.unreadable) parts.push(`${view.unreadable} invalid lines in its file`);
   put("left", parts.join(" · "));
   if (over) at("left").append(" · ", make("a", { id: "report", href: `/runs/${view.address}/report.html` }, "open the report"));
   show("progress", Boolean(planned));
   if (planned) { at("progress").max = Math.max(1, planned.trials, picture.done); at("progress").value = picture.done; }
   write("trial", trial ? [`trial ${trial.id}: ${trial.experiment} on ${trial.target} at ${trial.point}`, trial.goal && `for ${trial.goal}`, `repeat ${trial.repeat}`,
-    trial.rate_pps != null && `${rate(trial.rate_pps)} offered`, trial.seconds != null && `${trial.seconds.toFixed(2)} s`].filter(Boolean).join(", ") : over ? "none: the run is over" : "none yet: targets are got ready");
+    trial.rate_pps != null && `${rate(trial.rate_pps)} offered`, trial.seconds != null && `${trial.seconds.toFixed(2)} s`].filter(Boolean).join(", ") : over ? "none: the run ended" : "preparing targets");
   drawTopology(view);
   drawPorts(picture);
   drawSearches(picture.searches);
@@ -196,4 +196,4 @@ function draw(told) {
 const wanted = at("live").dataset.run;
 const source = new EventSource(wanted ? `/live/events?run=${encodeURIComponent(wanted)}` : "/live/events");
 source.onmessage = (event) => draw(JSON.parse(event.data));
-source.onerror = () => { write("state", "the server does not answer"); at("state").className = "chip no"; };
+source.onerror = () => { write("state", "no reply from the server"); at("state").className = "chip no"; };

@@ -5,8 +5,9 @@
 //! - It connects to a switch, reads its description, and programs it with the tester's controller.
 //! - It teaches a bridge addresses by frames, and plays a router's neighbors.
 //!
-//! A device does not report its losses, so only losses of the tester's own interfaces are known. Invariant: at the
-//! end a switch holds again the entries that it held at the start. If it is no longer reachable, this is reported.
+//! A device does not report its losses, so only losses of the tester's own interfaces are known.
+//! Invariant: at the end a switch has the entries of the start again. If it is no longer reachable,
+//! this is reported.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,7 +49,8 @@ use crate::target::{
 };
 use crate::workload::{Addresses, FIRST_NETWORK, NEXT_HOP, PORTS_MAX, Setup};
 
-/// Rates of the frames that verify entries, in frames per second: the first attempt, and the minimum after losses.
+/// Rates of the frames that verify entries, in frames per second: the first attempt, and the
+/// minimum after losses.
 const PROOF_PPS: [f64; 2] = [10_000.0, 1_000.0];
 
 /// Limit of such frames in one attempt; for larger tables they are a random sample.
@@ -72,12 +74,12 @@ pub struct DeviceBench {
 
 /// An open device: its description, and the connection to it.
 struct Met {
-    /// Of a router. Dropped before the interfaces are.
+    /// ARP state of a router. Dropped before the interfaces.
     neighbours: Option<Neighbours>,
     taken: Taken,
     state: Mutex<State>,
     told: Told,
-    /// The flow entries that it held at the start.
+    /// The flow entries of the device at the start.
     found: Vec<FlowStats>,
     remarks: Vec<String>,
 }
@@ -87,7 +89,7 @@ struct Met {
 struct State {
     /// The way to connect to a switch.
     way: Option<Reach>,
-    /// A connection that is kept open.
+    /// An open connection.
     kept: Option<Kept>,
     /// The interface on which its control channel is captured, and whether a file is requested.
     captured: Option<(String, bool)>,
@@ -136,13 +138,14 @@ impl DeviceBench {
     /// Takes the interfaces to a device and opens it, unless it is open.
     pub fn target(&mut self, kind: TargetKind, inputs: u8) -> Result<DeviceTarget, TargetError> {
         let TargetKind::Device(device) = kind else {
-            let what = format!("{} is no device of your own: give --link veth", kind.name());
+            let what = format!("{} is not an external device (hint: use --link veth)", kind.name());
             return Err(TargetError::CannotHold(what));
         };
         let (said, wanted) = (device.said(), usize::from(inputs) + 1);
         if said.ports.len() < wanted {
             return Err(TargetError::CannotHold(format!(
-                "{wanted} ports are needed and {} are named: add PORT@INTERFACE to ports=",
+                "the experiment needs {wanted} ports, but ports= has {} (hint: add PORT@INTERFACE \
+                 to ports=)",
                 said.ports.len()
             )));
         }
@@ -174,7 +177,7 @@ impl DeviceBench {
         let by = if self.link == Link::NicXdp { INSTRUMENT_XDP } else { "afpacket:NAME" };
         let open = |name: &&str| ports::open::open(&by.replace("NAME", name), &Options::monitor());
         let opened: Result<_, _> = names.iter().map(open).collect();
-        opened.map_err(|error| TargetError::failed("opening the tester's ports", error))
+        opened.map_err(|error| TargetError::failed("cannot open the tester's ports", error))
     }
 
     /// Takes interfaces, connects to the device, and checks its cables.
@@ -192,7 +195,8 @@ impl DeviceBench {
         };
         if let Some(given) = &said.router {
             if self.link == Link::NicXdp {
-                let what = "a router is measured over --link nic: by AF_XDP nobody would hear what it asks by ARP";
+                let what = "a router cannot be measured over AF_XDP, which does not reply to ARP \
+                            (hint: use --link nic)";
                 return Err(TargetError::CannotHold(what.into()));
             }
             let ends = met.taken.interfaces.iter();
@@ -207,7 +211,7 @@ impl DeviceBench {
         };
         let reached = way.controller(Version::SPOKEN).map_err(|error| not_reached(&error, said))?;
         let mut controller = reached;
-        let failed = |error| TargetError::failed("asking the device what it is", error);
+        let failed = |error| TargetError::failed("cannot read the device's description", error);
         met.told = switch::ask(&mut controller).map_err(failed)?;
         known_ports(&met.told, said, &way)?;
         met.found = switch::flows(&mut controller).map_err(failed)?;
@@ -215,18 +219,18 @@ impl DeviceBench {
             let count = met.found.len();
             if !settings.overwrites_flows {
                 return Err(TargetError::CannotHold(format!(
-                    "it holds {count} flows of its own, the first of them {}: delete them, or give --set \
-                     device_flows=overwrite, and they are deleted for the run and put back after it",
+                    "the device has {count} flow entries, the first is {} (hint: delete them, or \
+                     use --set device_flows=overwrite to delete them for the run and restore them)",
                     shown(&met.found[0], &way)
                 )));
             }
             met.remarks.push(format!(
-                "{count} flows that it held are deleted for the run and put back after it, with counters that \
-                 begin anew; groups and meters are left alone"
+                "{count} flow entries of the device are deleted for the run and restored after it \
+                 with new counters; groups and meters do not change"
             ));
         }
         let prepared = switch::clear(&mut controller)
-            .map_err(|error| TargetError::failed("deleting flows", error))
+            .map_err(|error| TargetError::failed("cannot delete flows", error))
             .and_then(|()| self.look_after_cables(said, Some(&mut controller)));
         if let Err(error) = prepared {
             // Restores the switch; if that fails too, the first error is more useful.
@@ -260,8 +264,7 @@ impl DeviceBench {
                 cables.check_rule(controller)
             }
             None => cables.check_through(
-                "a bridge has to have both ports in one VLAN, and may hold them back at first; --set \
-                 device_wait=60 waits longer",
+                "put both ports into one VLAN; for spanning tree, use --set device_wait=60",
             ),
         }
     }
@@ -272,7 +275,7 @@ fn names(said: &Said) -> Vec<&str> {
 }
 
 impl State {
-    /// Closes the connection that is kept open.
+    /// Closes the open connection.
     fn hang_up(&mut self) {
         drop(self.kept.take().and_then(Kept::take));
     }
@@ -301,7 +304,7 @@ impl DeviceTarget {
 
     /// Installs the setup's entries in a switch, and verifies that they are active.
     fn program(&mut self, setup: &Setup) -> Result<(), TargetError> {
-        let failed = |error| TargetError::failed("installing flows by OpenFlow", error);
+        let failed = |error| TargetError::failed("cannot install flows by OpenFlow", error);
         let mut controller = self.controller().map_err(failed)?;
         switch::clear(&mut controller).map_err(failed)?;
         let flows = program::flows(setup, &self.addresses());
@@ -311,8 +314,8 @@ impl DeviceTarget {
         self.see_acting(setup)
     }
 
-    /// Sends a frame for each entry, or for a sample of many, until all come back. A barrier reply is no proof that
-    /// entries are active.
+    /// Sends a frame for each entry, or for a sample of many, until all come back. A barrier reply
+    /// is no proof that entries are active.
     fn see_acting(&mut self, setup: &Setup) -> Result<(), TargetError> {
         if matches!(setup.table, Table::Empty | Table::Mesh | Table::Learned) {
             return Ok(());
@@ -336,7 +339,9 @@ impl DeviceTarget {
             pps = (pps / 2.0).max(PROOF_PPS[1]);
             let report = match self.rig.trial(&trial) {
                 Err(RigError::Interrupted) => return Ok(()),
-                report => report.map_err(|error| TargetError::failed("proving flows", error))?,
+                report => {
+                    report.map_err(|error| TargetError::failed("cannot verify flows", error))?
+                }
             };
             let (offered, forwarded) = (report.total.offered, report.total.forwarded);
             if forwarded >= offered {
@@ -347,14 +352,14 @@ impl DeviceTarget {
                     (self.patience.as_secs_f64(), offered.saturating_sub(forwarded));
                 return Err(TargetError::CannotHold(match self.is_switch() {
                     true => format!(
-                        "its entries are confirmed by a barrier, but {waited:.0} s later {missing} of {offered} \
-                         frames for them still do not come back: they may not act; --set device_wait=SECONDS \
-                         waits longer"
+                        "flow entries are not active {waited:.0} s after the barrier reply: \
+                         {missing} of {offered} frames for them were not forwarded (hint: increase \
+                         --set device_wait=SECONDS)"
                     ),
                     false => format!(
-                        "{missing} of {offered} frames through the router do not come back within {waited:.0} s: give \
-                         it routes by {NEXT_HOP} to the {} networks of 24 bits from {FIRST_NETWORK} on, or one to \
-                         all of them",
+                        "the router did not forward {missing} of {offered} frames within \
+                         {waited:.0} s (hint: add routes by {NEXT_HOP} to the {} /24 networks from \
+                         {FIRST_NETWORK} on, or one route to all of them)",
                         setup.entries
                     ),
                 }));
@@ -378,7 +383,7 @@ impl DeviceTarget {
         })
     }
 
-    /// Restores the entries that a switch held at the start.
+    /// Restores the flow entries that a switch had at the start.
     fn restore(&mut self) -> Result<(), TargetError> {
         if !self.is_switch() {
             return Ok(());
@@ -387,18 +392,20 @@ impl DeviceTarget {
         let count = self.met.found.len();
         let failed = |error: String| {
             let left = match count {
-                0 => "the flows of the run may be in it".to_owned(),
-                _ => format!("the flows of the run may be in it, and {count} of its own are not"),
+                0 => "it may still have flow entries of the run".to_owned(),
+                _ => format!(
+                    "it may still have flow entries of the run, and lacks {count} of its own"
+                ),
             };
-            TargetError::failed("putting the device back", format!("{error}; {left}"))
+            TargetError::failed("cannot restore the device", format!("{error}; {left}"))
         };
         let mut controller = self.controller().map_err(|error| failed(error.to_string()))?;
         let put = switch::put_back(&mut controller, &self.met.found);
         match put.map_err(|error| failed(error.to_string()))? {
             0 => Ok(()),
             refused => Err(TargetError::failed(
-                "putting the device back",
-                format!("it refused {refused} of the {count} flows that it held"),
+                "cannot restore the device",
+                format!("it rejected {refused} of its {count} earlier flow entries"),
             )),
         }
     }
@@ -466,8 +473,8 @@ impl Target for DeviceTarget {
         if trial.orders.is_none() {
             return orders::trial(&mut self.rig, trial, &self.stop, |_| unreachable!("no orders"));
         }
-        // The thread that sends commands needs its own connection, and a switch that connects to the tester opens
-        // only one.
+        // The thread that sends commands needs its own connection, and a switch that connects to
+        // the tester opens only one.
         self.met.state().hang_up();
         let (met, stop) = (Arc::clone(&self.met), Arc::clone(&self.stop));
         orders::trial(&mut self.rig, trial, &stop, |script| {
@@ -486,11 +493,12 @@ impl Target for DeviceTarget {
         let state = &mut *state;
         state.holds = None;
         state.hang_up();
-        let failed = |error: ControlError| TargetError::failed("connecting to the device", error);
+        let failed =
+            |error: ControlError| TargetError::failed("cannot connect to the device", error);
         let way = state.way.as_mut().expect("only a switch that was reached is programmed");
         if way.is_called() {
-            // The first connection is awaited before the module's time begins. If the switch does not connect, the
-            // module's result reports it.
+            // The first connection is awaited before the module's time begins. If the switch does
+            // not connect, the module's result reports it.
             let mut first = way.channel().ok();
             return Ok(self.rig.stage(module, &scene, &mut |_, _| match first.take() {
                 Some(channel) => Ok(Some(channel)),

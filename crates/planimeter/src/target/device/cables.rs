@@ -1,11 +1,13 @@
 //! Cable check: uses frames that a switch sends on request, and frames that pass through a device.
 //!
-//! A switch sends a frame like those of LLDP (IEEE 802.1AB) out of each of its ports. Each frame must arrive at the
-//! interface that is declared for the port. Then a frame is sent into the first port and must arrive at the second,
-//! which shows that the device forwards. Each frame carries its purpose, so that no other frame can be mistaken for
-//! it. Source of the EtherTypes: IEEE 802 (0x88b5, local experiments).
+//! A switch sends a frame like those of LLDP (IEEE 802.1AB) out of each of its ports. Each frame
+//! must arrive at the interface that is declared for the port. Then a frame is sent into the first
+//! port and must arrive at the second, which shows that the device forwards. Each frame carries its
+//! purpose, so that no other frame can be mistaken for it. Source of the EtherTypes: IEEE 802
+//! (0x88b5, local experiments).
 //!
-//! Invariant: frames are retried for as long as the device may take; messages of the device are no proof.
+//! Invariant: frames are retried for as long as the device may take; messages of the device are no
+//! proof.
 
 use instrument::controller::Controller;
 use openflow::model::message::Message;
@@ -69,22 +71,24 @@ impl Cables<'_> {
             });
             let seen = self.watch(&frame, |_| {
                 let sent = controller.tell(&message, clock::now()).map(drop);
-                sent.map_err(|error| TargetError::failed("sending a frame by packet-out", error))
+                sent.map_err(|error| {
+                    TargetError::failed("cannot send a frame by packet-out", error)
+                })
             })?;
             match seen {
                 Some(other) if other == at => {}
                 Some(other) => {
                     return Err(wrong(format!(
-                        "port {number} of the device is cabled to {}, not to {}: change the cable, or write \
-                         {number}@{} in ports=",
+                        "port {number} of the device is cabled to {}, not to {} (hint: change the \
+                         cable, or use {number}@{} in ports=)",
                         self.names[other], self.names[at], self.names[other]
                     )));
                 }
                 None => {
                     return Err(wrong(format!(
-                        "what the device was told to send out of its port {number} does not come up at {} or any \
-                         other interface within {:.0} s: look at the cable and whether the port is on, or give \
-                         --set device_cables=trust if it cannot send by packet-out",
+                        "a packet-out to port {number} of the device arrived neither at {} nor at \
+                         another interface within {:.0} s (hint: check the cable and the port, or \
+                         use --set device_cables=trust if the device does not support packet-out)",
                         self.names[at],
                         self.patience.as_secs_f64()
                     )));
@@ -94,16 +98,17 @@ impl Cables<'_> {
         Ok(())
     }
 
-    /// Sends a frame into the first port, with a flow entry to the second, and checks that it arrives there.
+    /// Sends a frame into the first port, with a flow entry to the second, and checks that it
+    /// arrives there.
     pub fn check_rule(&mut self, controller: &mut Controller) -> Result<(), TargetError> {
-        let failed = |error| TargetError::failed("installing a rule by OpenFlow", error);
+        let failed = |error| TargetError::failed("cannot install a flow entry by OpenFlow", error);
         let matching = Match::ANY.with(Field::InPort, called(0));
         let rule = FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(called(1))]);
         let meanwhile = &mut instrument::controller::RealTime::default();
         let installed = controller.install([rule], meanwhile).map_err(failed)?;
         crate::target::program::checked(&installed)?;
         let checked = self.check_through(
-            "the rule that leads it there was confirmed by a barrier: it may not act",
+            "check whether the device activates flow entries before its barrier reply",
         );
         switch::clear(controller).map_err(failed)?;
         checked
@@ -123,11 +128,12 @@ impl Cables<'_> {
         match seen {
             Some(1) => Ok(()),
             Some(other) => Err(wrong(format!(
-                "a frame sent into {first} comes up at {} and not at {second}: look at the cables",
+                "a frame sent to {first} arrived at {}, not at {second} (hint: check the cables)",
                 self.names[other]
             ))),
             None => Err(wrong(format!(
-                "a frame sent into {first} does not come up at {second} within {:.0} s: look at the cables; {hint}",
+                "a frame sent to {first} did not arrive at {second} within {:.0} s (hint: check \
+                 the cables; {hint})",
                 self.patience.as_secs_f64()
             ))),
         }
@@ -171,7 +177,7 @@ fn wrong(what: String) -> TargetError {
 }
 
 fn port_failed(error: PortError) -> TargetError {
-    TargetError::failed("looking after cables", error)
+    TargetError::failed("cannot check the cables", error)
 }
 
 /// Returns a frame like LLDP's: chassis ID, port ID, TTL, and end.

@@ -1,4 +1,5 @@
-//! Opening of a device: its interfaces, its control channel and its ports, with a hint for each error.
+//! Opening of a device: its interfaces, its control channel and its ports, with a hint for each
+//! error.
 //!
 //! Invariant: every error names the place and the remedy.
 
@@ -26,13 +27,14 @@ pub fn take(names: &[&str], settings: &device::Device) -> Result<Taken, TargetEr
     let patience = Duration::from_nanos(settings.patience().0);
     Taken::take(names, settings.takes_used, patience).map_err(|error| match error {
         LabError::NoInterface(_) => {
-            TargetError::CannotHold(format!("{error}: `ip link` shows those that there are"))
+            TargetError::CannotHold(format!("{error} (hint: run 'ip link' to list interfaces)"))
         }
         LabError::InterfaceUsed { .. } => TargetError::CannotHold(format!(
-            "{error}; it may be how this host is reached: name another one, or give --set device_interfaces=used"
+            "{error}, and may connect this host to its network (hint: use another interface, or \
+             --set device_interfaces=used)"
         )),
         LabError::NoLink { .. } => TargetError::CannotHold(format!(
-            "{error}: plug the cable in and switch the device's port on"
+            "{error} (hint: connect the cable and enable the device's port)"
         )),
         other => lab_error(other),
     })
@@ -43,43 +45,44 @@ pub fn not_reached(error: &ControlError, said: &Said) -> TargetError {
     let is_called = said.url.as_ref().is_some_and(ports::channel::Url::is_passive);
     let remedy = match error {
         ControlError::Nobody(url) if url.is_local() => {
-            "only this host reaches that address: listen on one that the switch reaches, as in \
-             openflow:ptcp:6653:0.0.0.0"
+            "listen on an address that the switch can reach, such as openflow:ptcp:6653:0.0.0.0"
         }
         ControlError::Nobody(_) => {
-            "let the switch's controller be this host, or give --set device_wait=SECONDS"
+            "configure this host as the switch's controller, or increase --set device_wait=SECONDS"
         }
-        ControlError::Channel(ChannelError::AddressInUse(_)) => "end it, or choose another port",
+        ControlError::Channel(ChannelError::AddressInUse(_)) => {
+            "stop that process, or choose another port"
+        }
         ControlError::Channel(ChannelError::Credentials { .. } | ChannelError::Tls { .. }) => {
-            "look at private-key=, certificate= and ca-cert= behind the device"
+            "check private-key=, certificate= and ca-cert= of the device"
         }
         ControlError::Down(
             _,
             DownReason::NoCommonVersion { .. } | DownReason::RefusedByPeer(_),
-        ) => "let the switch speak OpenFlow 1.0 to 1.5",
+        ) => "enable OpenFlow 1.0 to 1.5 on the switch",
         ControlError::Down(..) | ControlError::Garbage(..) | ControlError::Unframed(_) => {
-            "what is there may be no OpenFlow switch: look at the address"
+            "check the address: the peer may not be an OpenFlow switch"
         }
-        _ if is_called => "look at the address that the switch is told",
+        _ if is_called => "check the controller address in the switch's configuration",
         _ => {
-            "look at the address, or at whether the switch lets this host in; one that connects by itself is \
-              named openflow:ptcp:PORT:IP"
+            "check the address and the switch's access rules; for a switch that connects to this \
+             host, use openflow:ptcp:PORT:IP"
         }
     };
-    TargetError::CannotHold(format!("{error}: {remedy}"))
+    TargetError::CannotHold(format!("{error} (hint: {remedy})"))
 }
 
 /// Returns the interface of this host on the route to a switch's control channel.
 pub fn interface_to(url: &Url) -> Result<String, TargetError> {
     let Url::Tcp(address) = url else {
         return Err(TargetError::CannotHold(format!(
-            "--set control_capture= stamps what passes to a switch that is called without TLS, as \
-             openflow:tcp:IP:PORT, and not {url}"
+            "--set control_capture= does not support {url} (hint: use openflow:tcp:IP:PORT)"
         )));
     };
     let way = Udp::connect(*address);
-    let from =
-        way.map_err(|error| TargetError::failed("looking for the control channel", error))?;
+    let from = way.map_err(|error| {
+        TargetError::failed("cannot find the interface of the control channel", error)
+    })?;
     let from = from.from().filter(|from| !from.is_loopback());
     let Some(from) = from else { return Ok("lo".into()) };
     let find = || -> Result<Option<String>, LabError> {
@@ -95,7 +98,8 @@ pub fn interface_to(url: &Url) -> Result<String, TargetError> {
     };
     find().map_err(lab_error)?.ok_or_else(|| {
         TargetError::CannotHold(format!(
-            "no interface has the address {from}, from which {url} is called: leave --set control_capture= out"
+            "no interface has the address {from}, which connects to {url} (hint: remove --set \
+             control_capture=)"
         ))
     })
 }
@@ -110,7 +114,7 @@ pub fn known_ports(told: &Told, said: &Said, way: &Reach) -> Result<(), TargetEr
         Some((number, interface)) => {
             let known: Vec<String> = known.iter().map(ToString::to_string).collect();
             Err(TargetError::CannotHold(format!(
-                "{number}@{interface}: the switch has no port {number}; it has {}",
+                "{number}@{interface}: the switch has no port {number} (hint: use one of {})",
                 known.join(", ")
             )))
         }

@@ -1,8 +1,8 @@
 //! ARP with a user's router: the tester plays its neighbors, and finds its MAC addresses.
 //!
-//! The tester requests the MAC address of each router port, and replies for the sender and for the next hop while the
-//! device is open. A thread on sockets that receive only ARP frames does this, so that frames of a measurement cost
-//! it no time. Source: RFC 826.
+//! The tester requests the MAC address of each router port, and replies for the sender and for the
+//! next hop while the device is open. A thread on sockets that receive only ARP frames does this,
+//! so that frames of a measurement cost it no time. Source: RFC 826.
 //!
 //! Invariant: requests go to the router only, and replies cover the tester's own addresses only.
 
@@ -53,14 +53,14 @@ struct Side {
 }
 
 impl Neighbours {
-    /// Resolves the router's MAC addresses on these interfaces unless they are given, and replies as these stations
-    /// from now on.
+    /// Resolves the router's MAC addresses on these interfaces unless they are given, and replies
+    /// as these stations from now on.
     pub fn meet(
         interfaces: &[(&str, Mac)],
         given: &[Mac],
         patience: Nanos,
     ) -> Result<Neighbours, TargetError> {
-        let failed = |error: PortError| TargetError::failed("speaking ARP", error);
+        let failed = |error: PortError| TargetError::failed("cannot use ARP", error);
         let mut sides = Vec::new();
         for (&(name, mac), (gateway, own)) in interfaces.iter().zip(NETWORKS) {
             let options = Options {
@@ -105,7 +105,8 @@ impl Drop for Neighbours {
 impl Side {
     /// Resolves the MAC address of the router's port.
     fn ask(&mut self, patience: Nanos) -> Result<Mac, TargetError> {
-        let failed = |error: PortError| TargetError::failed("asking the router by ARP", error);
+        let failed =
+            |error: PortError| TargetError::failed("cannot send ARP requests to the router", error);
         let deadline = clock::now().saturating_add(patience);
         while clock::now() < deadline {
             let question = arp::Header {
@@ -125,8 +126,9 @@ impl Side {
             }
         }
         Err(TargetError::CannotHold(format!(
-            "nobody answers for {} at {} within {:.0} s: give the router's port the address {0}/{PORT_PREFIX}, or \
-             write the hardware addresses of its ports as router=MAC+MAC",
+            "no ARP reply for {} at {} within {:.0} s (hint: configure the address \
+             {0}/{PORT_PREFIX} on the router's port, or give the MAC addresses of its ports as \
+             router=MAC+MAC)",
             self.gateway,
             self.name,
             patience.as_secs_f64()

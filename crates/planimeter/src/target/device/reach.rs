@@ -1,8 +1,9 @@
 //! Connections to a switch that the user started: to its address, or by waiting for its connection.
 //!
-//! Callers number its ports 1, 2, 3 in the order of their cables, whatever numbers they have in the switch. A switch
-//! that connects to the tester has one connection at a time. To start a new one, the caller closes the last one and
-//! waits for the next; connections that arrived in the meantime may be dead and are discarded.
+//! Callers number its ports 1, 2, 3 in the order of their cables; the switch may number them
+//! differently. A switch that connects to the tester has only one connection. To start a new one,
+//! the caller closes the last one and waits for the next; connections that arrived in the meantime
+//! may be dead and are discarded.
 //!
 //! Invariant: every wait has a time limit, and Ctrl-C ends it too.
 
@@ -127,8 +128,8 @@ impl Reach {
         }
     }
 
-    /// Opens a controller on a new connection that offers these versions. If the connection is lost during the
-    /// handshake, it retries as long as there is time.
+    /// Opens a controller on a new connection that offers these versions. If the connection is lost
+    /// during the handshake, it retries as long as there is time.
     pub fn controller(&mut self, versions: &[Version]) -> Result<Controller, ControlError> {
         let deadline = clock::now().saturating_add(self.patience);
         while self.accept()?.is_some() {}
@@ -156,8 +157,8 @@ fn settings(versions: &[Version]) -> Settings {
     Settings { session, reply_timeout: REPLY_TIMEOUT, ..Settings::new() }
 }
 
-/// A connection that is served while frames are sent, so that the switch does not enter fail-secure or standalone
-/// mode.
+/// A connection that is served while frames are sent, so that the switch does not enter fail-secure
+/// or standalone mode.
 pub struct Kept {
     thread: JoinHandle<Option<Controller>>,
     end: Arc<AtomicBool>,
@@ -182,6 +183,6 @@ impl Kept {
     /// Returns the connection if it is still open.
     pub fn take(self) -> Option<Controller> {
         self.end.store(true, Ordering::Relaxed);
-        self.thread.join().expect("a thread that answers echoes does not panic")
+        self.thread.join().expect("the echo thread does not panic")
     }
 }

@@ -1,12 +1,14 @@
-//! Control channel to a switch whose data ports have other numbers than 1, 2, 3; it translates port numbers.
+//! Control channel to a switch whose data ports have other numbers than 1, 2, 3; it translates port
+//! numbers.
 //!
-//! Experiments and modules number their ports 1, 2, 3 in the order of the cables. The channel swaps numbers in the
-//! bytes of messages ([`openflow::renumber`]), so that senders of prepared bytes need not know the switch's numbers.
-//! Messages keep their length, so timestamps from the wire stay valid. Switch ports that use such a number without a
-//! cable get the numbers that became free.
+//! Experiments and modules number their ports 1, 2, 3 in the order of the cables. The channel swaps
+//! numbers in the bytes of messages ([`openflow::renumber`]), so that senders of prepared bytes
+//! need not know the switch's numbers. Messages keep their length, so timestamps from the wire stay
+//! valid. Switch ports that use such a number without a cable get the numbers that became free.
 //!
 //! Invariants:
-//! - The translation is one-to-one, so that state read from a switch can be restored over the same channel.
+//! - The translation is one-to-one, so that state read from a switch can be restored over the same
+//!   channel.
 //! - Bytes that are not messages pass unchanged.
 //! - At most one message and the data of one read are buffered.
 
@@ -30,7 +32,8 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// Returns the translation for these ports of a switch; `None` if they already are 1, 2, 3 in this order.
+    /// Returns the translation for these ports of a switch; `None` if they already are 1, 2, 3 in
+    /// this order.
     pub fn of(ports: &[u32]) -> Option<Arc<Numbering>> {
         let here = |place: usize| place as u32 + 1;
         let named = ports.iter().enumerate().map(|(place, number)| (*number, here(place)));
@@ -75,8 +78,8 @@ struct Renumbered {
 /// Bytes on their way to the channel.
 #[derive(Default)]
 struct Leaving {
-    /// Messages with the switch's numbers that the channel has not fully taken yet. The caller still holds their
-    /// bytes at the front of its next write.
+    /// Messages with the switch's numbers that the channel has not fully taken yet. The caller
+    /// still holds their bytes at the front of its next write.
     ready: Vec<u8>,
     /// Bytes that do not form a message, and pass unchanged.
     raw: usize,
@@ -96,7 +99,8 @@ struct Coming {
     ended: Option<ChannelError>,
 }
 
-/// Returns the length of the first message; `None` if it is not known yet, an error if the bytes are not a message.
+/// Returns the length of the first message; `None` if it is not known yet, an error if the bytes
+/// are not a message.
 fn length(bytes: &[u8]) -> Result<Option<usize>, ()> {
     if bytes.len() < HEADER_BYTES {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! Description and flow entries of a switch, and how its entries are restored.
 //!
-//! Source: OpenFlow 1.0.0, 5.3.1 and 5.3.5; 1.3.1, 7.3.5.1 (description) and 7.3.5.7 (ports). Invariant: values that
-//! a switch does not report are absent.
+//! Source: OpenFlow 1.0.0, 5.3.1 and 5.3.5; 1.3.1, 7.3.5.1 (description) and 7.3.5.7 (ports).
+//! Invariant: values that a switch does not report are absent.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,13 +1,13 @@
 //! Decides when the caches of a switch are filled.
 //!
-//! Low-rate passes over every flow repeat until the switch's caches serve a whole pass: an upcall is a frame that
-//! missed them. Open vSwitch first limits its datapath to 10,000 flows and adds 1,000 every half second, so that 128K
-//! take a minute.
+//! Low-rate passes over every flow repeat until the switch's caches serve a whole pass: an upcall
+//! is a frame that missed them. Open vSwitch first limits its datapath to 10,000 flows and adds
+//! 1,000 every half second, so that 128K take a minute.
 //!
-//! - If upcalls continue without loss and the number of flows is stable, this is the steady state. The switch may
-//!   hold fewer flows than there are.
-//! - If flows still grow, or upcalls are lost, when patience ends, later measurements do not show the switch's steady
-//!   state.
+//! - If upcalls continue without loss and the number of flows is stable, this is the steady state.
+//!   The switch may hold fewer flows than there are.
+//! - If flows still grow, or upcalls are lost, when patience ends, later measurements do not show
+//!   the switch's steady state.
 //!
 //! Invariant: pure; the time is an argument.
 
@@ -93,8 +93,8 @@ impl Warming {
         Warming { patience, passes: 0, frames: 0, most: (0, Nanos::ZERO) }
     }
 
-    /// Adds a pass; returns the result if the caches are filled or time is over. `elapsed` is the time since the
-    /// beginning.
+    /// Adds a pass; returns the result if the caches are filled or time is over. `elapsed` is the
+    /// time since the beginning.
     pub fn after(&mut self, pass: Pass, elapsed: Nanos) -> Option<Warmed> {
         self.passes += 1;
         self.frames += pass.frames;

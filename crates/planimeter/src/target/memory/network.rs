@@ -1,7 +1,9 @@
-//! Several switches in this process, connected to each other and to the tester by in-memory rings of frames.
+//! Several switches in this process, connected to each other and to the tester by in-memory rings
+//! of frames.
 //!
-//! In virtual time every link serializes, those between switches too, and every switch has its own service time. In
-//! real time, one thread on the target's core serves the switches in turn during a trial.
+//! In virtual time every link serializes, those between switches too, and every switch has its own
+//! service time. In real time, one thread on the target's core serves the switches in turn during a
+//! trial.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +63,9 @@ impl MemoryBench {
         if let Some(switch) = target.hindered_by(self.link) {
             let (name, kind) = (&switch.name, switch.kind.name());
             let link = self.link.name();
-            let why = format!("switch {name} ({kind}) cannot stand on {link}: give --link veth");
+            let why = format!(
+                "switch {name} ({kind}) does not support link {link} (hint: use --link veth)"
+            );
             return Err(TargetError::CannotHold(why));
         }
         let mut ports: Vec<BTreeMap<PortNo, Box<dyn Port>>> = Vec::new();
@@ -156,7 +160,9 @@ impl Target for NetworkInMemory {
                     self.controllers.push(made);
                     // A model activates entries later than it accepts them.
                     let passed = rig.idle(span);
-                    passed.map_err(|error| TargetError::failed("letting time pass", error))?;
+                    passed.map_err(|error| {
+                        TargetError::failed("cannot advance virtual time", error)
+                    })?;
                 }
             }
         }

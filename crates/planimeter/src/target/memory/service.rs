@@ -1,8 +1,9 @@
-//! Service time of a simulated target: a frame leaves when the target has spent its service time on it.
+//! Service time of a simulated target: a frame leaves when the target has spent its service time on
+//! it.
 //!
-//! The target is a single server. It serves the frames of one turn of the forward loop in sequence, so the last of k
-//! frames leaves k service times after the turn began. Invariant: at most the frames of one turn are buffered, since
-//! the next turn begins when the last of them has left.
+//! The target is a single server. It serves the frames of one turn of the forward loop in sequence,
+//! so the last of k frames leaves k service times after the turn began. Invariant: at most the
+//! frames of one turn are buffered, since the next turn begins when the last of them has left.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -55,8 +56,8 @@ impl FrameService {
 }
 
 impl Turn {
-    /// Returns when the frame at this place, from 1, leaves. Flooded and dropped frames share the time of the whole
-    /// turn.
+    /// Returns when the frame at this place, from 1, leaves. Flooded and dropped frames share the
+    /// time of the whole turn.
     fn due(&self, place: u64) -> Nanos {
         let after =
             u128::from(self.span.0) * u128::from(place) / u128::from(self.transmitted.max(1));
@@ -74,7 +75,8 @@ struct ServedPort {
 }
 
 impl ServedPort {
-    /// Passes on the frames whose service has ended. Within a turn, the service time is not known yet.
+    /// Passes on the frames whose service has ended. Within a turn, the service time is not known
+    /// yet.
     fn release(&mut self, now: Nanos) -> Result<(), PortError> {
         while !self.held.is_empty() {
             let turn = self.service.turn();
@@ -109,7 +111,8 @@ impl Port for ServedPort {
         self.inner.receive(batch, now)
     }
 
-    /// Takes every frame. Frames of a turn wait for their service time; frames of the control channel do not.
+    /// Takes every frame. Frames of a turn wait for their service time; frames of the control
+    /// channel do not.
     fn transmit(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         let mut turn = self.service.turn();
         if !turn.is_open {

@@ -1,4 +1,5 @@
-//! A node in virtual time: it alternates with the tester, and spends a fixed service time on each frame.
+//! A node in virtual time: it alternates with the tester, and spends a fixed service time on each
+//! frame.
 
 use instrument::controller::play::{self, Play, Turn};
 use instrument::controller::{ControlError, Controller};
@@ -137,7 +138,7 @@ fn release(node: &mut Node, now: Nanos) -> Option<Nanos> {
 pub(super) fn swap(node: &mut Node, now: Nanos) {
     let program = node.answer(Request::Get(What::Program), now);
     let text = program.ok().and_then(|it| it["text"].as_str().map(str::to_owned));
-    let (name, text) = ("again.fe.xml".to_owned(), text.expect("an element tells its program"));
+    let (name, text) = ("again.fe.xml".to_owned(), text.expect("an element returns its program"));
     let answer = node.answer(Request::Load(Document { name, text, number: None }), now);
     answer.expect("what ran before can run again");
 }

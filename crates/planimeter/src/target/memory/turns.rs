@@ -17,8 +17,8 @@ use crate::workload::Setup;
 /// Duration of a control turn in virtual time, so that timeouts can expire.
 const CONTROL_TURN: Nanos = Nanos::from_micros(1);
 
-/// Installs a setup's entries in a switch, for its hop on the path, and removes all others; returns the connection
-/// and the duration.
+/// Installs a setup's entries in a switch, for its hop on the path, and removes all others; returns
+/// the connection and the duration.
 pub(super) fn installed(
     node: &mut Node,
     setup: &Setup,
@@ -40,7 +40,7 @@ pub(super) fn installed(
 }
 
 fn failed(error: ControlError) -> TargetError {
-    TargetError::failed("installing flows by OpenFlow", error)
+    TargetError::failed("cannot install flows by OpenFlow", error)
 }
 
 /// Disables the keep-alive, which nothing serves between trials.
@@ -65,8 +65,9 @@ impl Turns<'_> {
                 return Err(failed(ControlError::Interrupted));
             }
             if self.now() >= until {
-                let why = format!("not all entries act after {} s", SETTLE_MAX.as_secs_f64());
-                return Err(TargetError::failed("installing flows by OpenFlow", why));
+                let why =
+                    format!("some entries are not active after {} s", SETTLE_MAX.as_secs_f64());
+                return Err(TargetError::failed("cannot install flows by OpenFlow", why));
             }
             self.rest(None, false, until);
         }

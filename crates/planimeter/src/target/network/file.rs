@@ -251,66 +251,81 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::Unreadable(why) => write!(f, "cannot read: {why}"),
-            Fault::TooLong => write!(f, "a topology file has at most {FILE_BYTES_MAX} bytes"),
-            Fault::TooManyFiles(most) => write!(f, "a run has at most {most} topology files"),
+            Fault::TooLong => write!(
+                f,
+                "the file is too large: a topology file has at most {FILE_BYTES_MAX} bytes"
+            ),
+            Fault::TooManyFiles(most) => {
+                write!(f, "too many topology files: a run supports at most {most}")
+            }
             Fault::Text(line, why) => write!(f, "line {line}: {why}"),
             Fault::Switches(count) => write!(
                 f,
-                "there are {count} switches: give 1 to {SWITCHES_MAX}, each as [[switch]] with name and target"
+                "invalid number of switches: {count} (hint: use 1 to {SWITCHES_MAX}, each as \
+                 [[switch]] with name and target)"
             ),
             Fault::NameTwice(line, name) => {
-                write!(f, "line {line}: another switch is called {name}: give it a name of its own")
+                write!(f, "line {line}: two switches are called {name} (hint: rename one)")
             }
             Fault::BadName(line, name) => write!(
                 f,
-                "line {line}: {name:?} is no name for a switch: use up to 32 letters, digits, - and _"
+                "line {line}: invalid switch name {name:?} (hint: use up to 32 letters, digits, - \
+                 and _)"
             ),
             Fault::Target(line, name, error) => write!(f, "line {line}: switch {name}: {error}"),
             Fault::NoSwitch(line, name, target) => write!(
                 f,
-                "line {line}: switch {name}: {target} has no controller: only OpenFlow switches can be in a \
-                 topology"
+                "line {line}: switch {name}: {target} is not an OpenFlow switch (hint: use only \
+                 OpenFlow switches in a topology)"
             ),
             Fault::NoLink(line, name, target) => write!(
                 f,
-                "line {line}: switch {name}: {target} stands neither on memory nor on veth pairs, which join a \
-                 topology: use another"
+                "line {line}: switch {name}: {target} supports neither link memory nor veth (hint: \
+                 use another target)"
             ),
             Fault::BadEnd(line, text) => write!(
                 f,
-                "line {line}: {text:?} is no port: say SWITCH:PORT, a port from 1 to {PORTS_MAX}"
+                "line {line}: invalid port {text:?} (hint: use SWITCH:PORT, with a port from 1 to \
+                 {PORTS_MAX})"
             ),
             Fault::UnknownSwitch(line, name, known) => {
                 write!(
                     f,
-                    "line {line}: there is no switch {name:?}; there are: {}",
+                    "line {line}: unknown switch {name:?} (hint: use one of {})",
                     known.join(", ")
                 )
             }
             Fault::PortTwice(line, port, first) => {
-                write!(f, "line {line}: {port} is joined already in line {first}: use another port")
+                write!(
+                    f,
+                    "line {line}: {port} is in use since line {first} (hint: use another port)"
+                )
             }
             Fault::LinkToItself(line, name) => {
-                write!(f, "line {line}: the link joins {name} to itself: join it to another switch")
+                write!(
+                    f,
+                    "line {line}: the link connects {name} to itself (hint: connect it to another \
+                     switch)"
+                )
             }
             Fault::Gap(line, name, port, last) => write!(
                 f,
-                "line {line}: switch {name} has a port {last} and nothing at port {port}: number its ports \
-                 from 1 without a gap"
+                "line {line}: switch {name} has a port {last}, but port {port} is not connected \
+                 (hint: number its ports from 1 without a gap)"
             ),
             Fault::Loop(line, link) => write!(
                 f,
-                "line {line}: the link {link} closes a loop: leave it out, or say loops = true if it is needed"
+                "line {line}: the link {link} closes a loop (hint: remove it, or set loops = true)"
             ),
             Fault::Unreachable(line, name) => write!(
                 f,
-                "line {line}: switch {name} cannot be reached from the instrument's first port: join it by a \
-                 [[link]] or leave it out"
+                "line {line}: switch {name} is not reachable from the instrument's first port \
+                 (hint: connect it by a [[link]], or remove it)"
             ),
             Fault::Instrument(line, count) => write!(
                 f,
-                "line {line}: the instrument has {count} ports: give 2 to {INSTRUMENT_MAX}, the first to send \
-                 from, the second where frames come out"
+                "line {line}: the instrument has {count} ports (hint: use 2 to {INSTRUMENT_MAX}; \
+                 the first sends, the second receives)"
             ),
         }
     }
@@ -359,12 +374,12 @@ mod tests {
         for (text, words) in [
             ("instrument = [\"a:1\"".to_string(), &["line 1"][..]),
             (row(&ROW) + "colour = 1\n", &["line 15", "colour"]),
-            ("instrument = []\n".to_string(), &["0 switches", "[[switch]]"]),
+            ("instrument = []\n".to_string(), &["switches: 0", "[[switch]]"]),
             (row(&ROW).replace("\"ours\"", "\"owrs\""), &["line 2", "switch a", "owrs", "ours"]),
-            (row(&ROW).replace("\"ours\"", "\"bridge\""), &["line 2", "bridge", "controller"]),
+            (row(&ROW).replace("\"ours\"", "\"bridge\""), &["line 2", "bridge", "OpenFlow"]),
             (row(&ROW).replace("\"ours\"", "\"ovs-dpdk\""), &["line 2", "ovs-dpdk", "neither"]),
             (row(&ROW).replace("\"ours\"", "\"topology:x\""), &["line 2", "topology:x"]),
-            (row(&ROW).replace("= \"b\"", "= \"a\""), &["line 5", "name of its own"]),
+            (row(&ROW).replace("= \"b\"", "= \"a\""), &["line 5", "two switches"]),
             (row(&ROW).replace("= \"b\"", "= \"b b\""), &["line 5", "b b", "letters"]),
             (row(&[["a:2", "b:1"], ["b:2", "d:1"]]), &["line 14", "\"d\"", "a, b, c"]),
             (row(&[["a:2", "b:1"], ["b:0", "c:3"]]), &["line 14", "b:0", "SWITCH:PORT"]),
@@ -372,8 +387,8 @@ mod tests {
             (row(&[["a:1", "b:1"], ["b:2", "c:3"]]), &["line 12", "a:1", "line 1"]),
             (row(&[ROW[0], ROW[1], ["b:3", "b:4"]]), &["line 15", "b to itself"]),
             (row(&[ROW[0], ROW[1], ["a:3", "c:4"]]), &["line 15", "loop", "loops = true"]),
-            (row(&[["a:2", "b:1"], ["b:4", "c:3"]]), &["line 5", "nothing at port 2"]),
-            (row(&ROW[..1]), &["line 8", "switch c", "cannot be reached"]),
+            (row(&[["a:2", "b:1"], ["b:4", "c:3"]]), &["line 5", "port 2 is not connected"]),
+            (row(&ROW[..1]), &["line 8", "switch c", "is not reachable"]),
             (text("[\"a:1\"]", &ROW), &["line 1", "1 ports", "2 to 8"]),
         ] {
             let line = read(&text).unwrap_err().to_string();

@@ -1,8 +1,8 @@
 //! Check of a setup on a program in this process, before a measurement.
 //!
-//! A program's classes state its role, but not whether frames of port 1 leave by port 2 as the setup expects. So one
-//! frame of each kind passes through it first. A frame that the analyzer would reject ends the run with a one-line
-//! error, instead of a report of losses.
+//! A program's classes state its role, but not whether frames of port 1 leave by port 2 as the
+//! setup expects. So one frame of each kind passes through it first. A frame that the analyzer
+//! would reject ends the run with a one-line error, instead of a report of losses.
 
 use dataplane::forwarder::{Forwarder, Outputs};
 use instrument::generate::templates::Templates;
@@ -30,7 +30,9 @@ impl ProGfeTarget {
     /// Checks a setup on the program.
     pub fn rehearse(self, setup: &Setup, addresses: &Addresses) -> Result<(), TargetError> {
         let refused = |why: String| {
-            TargetError::CannotHold(format!("its program does not do what is asked for: {why}"))
+            TargetError::CannotHold(format!(
+                "the program does not forward as the experiment requires: {why}"
+            ))
         };
         let technology = TargetKind::ProGfe(self).technology();
         // A bridge learns, and floods unknown addresses.
@@ -66,8 +68,10 @@ impl ProGfeTarget {
                         (Technology::Tagging, 1) => {
                             format!("the frame of rule {} of {entries} (--set entries)", number + 1)
                         }
-                        (Technology::Tagging, _) => "a tagged frame on its way back".to_owned(),
-                        _ => "a frame to be routed".to_owned(),
+                        (Technology::Tagging, _) => {
+                            "a tagged frame in the other direction".to_owned()
+                        }
+                        _ => "a routed frame".to_owned(),
                     };
                     let became = became(bytes, (to, wanted), &left);
                     return Err(refused(format!("{what} {became}")));
@@ -137,15 +141,15 @@ fn taken((port, queue): &mut (PortNo, Batch)) -> Vec<(PortNo, Vec<u8>)> {
 /// Describes what happened to a frame that should leave by this port.
 fn became(bytes: &[u8], wanted: (PortNo, &[u8]), left: &[(PortNo, Vec<u8>)]) -> String {
     match left {
-        [] => "leaves by no port".to_owned(),
-        [(port, have)] if *have == bytes => format!("leaves by port {port} as it came"),
+        [] => "is dropped".to_owned(),
+        [(port, have)] if *have == bytes => format!("leaves port {port} unchanged"),
         [(port, have)] if *port == wanted.0 => {
             let both = wanted.1.iter().zip(have);
             let at = both.take_while(|(want, have)| want == have).count();
             let [want, have] = [wanted.1, have].map(|all| hex(&all[at.min(all.len())..]));
-            format!("leaves by port {port} with {have} at byte {at} where {want} was to be")
+            format!("leaves port {port} with {have} instead of {want} at byte {at}")
         }
-        [(port, _)] => format!("leaves by port {port}"),
+        [(port, _)] => format!("leaves port {port}"),
         several => format!("leaves {} times", several.len()),
     }
 }
@@ -175,7 +179,7 @@ mod tests {
         assert_eq!(rehearsed("vlan16.fe.xml", Table::Tags, 16), Ok(()));
         let message = rehearsed("vlan.fe.xml", Table::Tags, 4).unwrap_err();
         assert!(
-            message.contains("the frame of rule 3 of 4 (--set entries) leaves by port 2 with"),
+            message.contains("the frame of rule 3 of 4 (--set entries) leaves port 2 with"),
             "{message}"
         );
         assert!(!message.contains('\n'), "{message}");

@@ -1,7 +1,7 @@
 //! Rules of a VLAN tagger as OpenFlow entries (1.3: push_vlan, set_field, output).
 //!
-//! A rule with several DSCPs becomes an entry for each, because a match needs the exact field value. The reverse
-//! direction has an entry for each VLAN.
+//! A rule with several DSCPs becomes an entry for each, because a match needs the exact field
+//! value. The reverse direction has an entry for each VLAN.
 
 use openflow::model::{Action, Field, FlowMod, Match};
 use packet::header::ethernet::TYPE_VLAN;

@@ -1,7 +1,7 @@
 //! Several switches in namespaces, connected to each other and to the tester by veth pairs.
 //!
-//! Each switch is started as if it were alone. An end-to-end setup is installed in every switch on the path, each
-//! over its own channel.
+//! Each switch is started as if it were alone. An end-to-end setup is installed in every switch on
+//! the path, each over its own channel.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +57,7 @@ impl VethBench {
         let network = target.network();
         if let Some(switch) = target.hindered_by(self.link()) {
             let (name, kind, link) = (&switch.name, switch.kind.name(), self.link().name());
-            let why = format!("switch {name} ({kind}) cannot stand on {link}");
+            let why = format!("switch {name} ({kind}) does not support link {link}");
             return Err(TargetError::CannotHold(why));
         }
         let number = self.sites.fetch_add(1, Ordering::Relaxed);
@@ -77,7 +77,7 @@ impl VethBench {
             let mut peer = self.maker(switch.kind, 1)();
             peer.start(&site).map_err(lab_error)?;
             let Access::OpenFlow { channel } = peer.ready(PATIENCE).map_err(lab_error)? else {
-                let what = format!("switch {}: it has no controller", switch.name);
+                let what = format!("switch {} has no control channel", switch.name);
                 return Err(TargetError::CannotHold(what));
             };
             members.push(Member { switch, peer, channel, site });
@@ -155,7 +155,7 @@ impl Target for NetworkOnVeth {
 
     fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
         self.holds = None;
-        let failed = |error| TargetError::failed("connecting to the switches", error);
+        let failed = |error| TargetError::failed("cannot connect to the switches", error);
         let urls = self.members.iter().map(|member| member.channel.parse());
         let urls: Vec<Url> = urls.collect::<Result<_, _>>().map_err(failed)?;
         let mut dialer = Dialer::new(&urls).map_err(failed)?;
@@ -201,7 +201,8 @@ impl Target for NetworkOnVeth {
                 }
             }
         }
-        // The kernel also counts losses at packet sockets that their owners report; each loss is counted once.
+        // The kernel also counts losses at packet sockets that their owners report; each loss is
+        // counted once.
         snapshot.drops.retain(|(_, _, reason), _| reason != "socket_dropped");
         snapshot.add_memory(&processes);
         self.overdue.note(&snapshot);

@@ -160,7 +160,7 @@ fn pick<T>(shares: Shares<T>, bits: u64) -> &'static T {
             None => return what,
         }
     }
-    unreachable!("what is left is less than all shares")
+    unreachable!("the remainder is less than the sum of all shares")
 }
 
 /// Returns an address: 32 steps down the tree, in which each node is the same for all walks.

@@ -119,7 +119,7 @@ fn no_file_outside_and_no_link_is_created() {
         };
         let line = fault.to_string();
         assert!(matches!(fault, Fault::Name(_) | Fault::Kind(..)), "{name:?}: {line}");
-        assert!(!line.contains('\n') && line.contains("not unpacked"), "{line}");
+        assert!(!line.contains('\n') && line.contains("invalid bundle"), "{line}");
         assert_eq!(folder.files(), Vec::<String>::new(), "{name:?}");
         assert!(!Path::new("/tmp/planimeter-unpacked").exists());
     }

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_is_found_at_its_last_port() {
+    fn a_station_is_at_the_port_of_its_last_frame() {
         let mut deciding = Deciding::default();
         let mut port = |to, from, port_in| {
             let decided = deciding.decide(Task::Learn, &frame(to, from, &[]), port_in, 9);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_with_a_pattern_are_dropped() {
+    fn a_frame_with_a_pattern_is_dropped() {
         let mut deciding = Deciding::default();
         let mut passes =
             |carried: &[u8]| deciding.decide(Task::Inspect, &frame(2, 1, carried), 1, 2).is_some();
@@ -145,12 +145,12 @@ mod tests {
         assert!(!passes(b"cryptopool"));
         let mut deep = vec![b'.'; DEPTH];
         deep.extend_from_slice(b"cryptopool");
-        assert!(passes(&deep), "deeper than the inspected part");
+        assert!(passes(&deep), "beyond the inspected depth");
         assert!(passes(&[]));
     }
 
     #[test]
-    fn only_loopback_messages_are_answered() {
+    fn only_loopback_messages_get_a_reply() {
         let mut deciding = Deciding::default();
         let mut decide = |frame: &[u8]| deciding.decide(Task::Answer, frame, 1, 2);
         let asked = |opcode| {
@@ -162,7 +162,7 @@ mod tests {
         let instead = decided.instead.unwrap();
         assert_eq!((decided.port, &instead[..6]), (reserved::IN_PORT, &[2, 0, 0, 0, 0, 1][..]));
         assert_eq!((&instead[6..12], &instead[12..]), (&asked(3)[..6], &asked(2)[12..]));
-        assert_eq!(decide(&asked(2)), None, "a reply has no reply");
+        assert_eq!(decide(&asked(2)), None, "a reply gets no reply");
         let mut from_a_group = asked(3);
         from_a_group[6] = 1;
         assert_eq!(decide(&from_a_group), None);

@@ -96,7 +96,7 @@ impl Filled {
     /// Records that the barrier reply after the last batch timed out.
     pub fn give_up(&mut self) {
         self.is_full = true;
-        self.why.get_or_insert("a batch was not answered within the patience".into());
+        self.why.get_or_insert("no barrier reply for a batch before the timeout".into());
     }
 
     /// Deletes the last entries so that the requested share remains.

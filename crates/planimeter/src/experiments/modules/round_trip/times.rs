@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_excludes_the_time_in_the_server() {
+    fn a_round_trip_excludes_the_reply_time_of_the_server() {
         let times = times(&[(0, 100)]);
         let row = times.rows[0];
         assert_eq!((times.ns(&row), row.answering_ns()), (100.0, 7.0));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_between_successive_packets() {
+    fn jitter_is_between_consecutive_packets_only() {
         assert_eq!(times(&[(0, 100), (1, 160), (3, 900), (4, 850)]).jitter(), [60.0, 50.0]);
     }
 

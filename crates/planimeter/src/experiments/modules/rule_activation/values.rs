@@ -17,8 +17,8 @@ use crate::activation_times::order::Order;
 use crate::activation_times::{ActivationTimes, Bounds};
 
 /// Note for the report if batches are not resolved.
-const UNRESOLVED: &str = "probes are too far apart to show shorter pauses, and batches with them: raise probes_pps or \
-                          take fewer rules";
+const UNRESOLVED: &str = "probes are too far apart to show shorter pauses and batches (hint: \
+                          increase probes_pps or use fewer entries)";
 
 /// Quantile of the normal distribution for an interval of 95 %.
 const Z_95: f64 = 1.96;
