@@ -1,4 +1,4 @@
-"""What a barrier's answer is worth: rules are added, and probes show when each of them acts.
+"""Adds rules, and compares the barrier reply with the activation of each rule, which probes detect.
 
 The same measurement as `planimeter run rule-activation`, as a script:
 
@@ -7,32 +7,32 @@ The same measurement as `planimeter run rule-activation`, as a script:
 
 from planimeter import Facts, Frame, Integers, Message, Module, Needs, Number, Sent, Timer
 
-NEAR, FAR = 0, 1  # the tester's ports: probes leave by the first, rules send them on to the second
+NEAR, FAR = 0, 1  # ports of the tester: it sends probes through the first, and rules forward them to the second
 PROBES = 1  # the stream
 LEAD_NS = 50_000_000
 
 
 class BarrierGap(Module):
-    """How long after the barrier's answer the last rule acts.
+    """Gap between the barrier reply and the activation of the last rule.
 
-    Rules are added at once with a barrier behind them, while probes visit each in turn; what no rule
-    takes comes back where it came from.
+    The module adds all rules together, followed by a barrier, while probes visit each rule in turn. A probe
+    without a matching rule returns to its port.
     """
 
     parameters = [
-        Integers("rules_count", 1, 10_000, default=[100, 1000], unit="rules", help="rules that are added at once"),
-        Number("probes_pps", 1, 2e7, default=100_000, unit="frames/s", help="probes in a second, all rules together"),
-        Number("patience", 0.1, 600, default=10, unit="s", help="how long rules are waited for"),
+        Integers("rules_count", 1, 10_000, default=[100, 1000], unit="rules", help="number of rules added together"),
+        Number("probes_pps", 1, 2e7, default=100_000, unit="frames/s", help="probe rate for all rules together"),
+        Number("patience", 0.1, 600, default=10, unit="s", help="time limit for rule activation"),
     ]
     axis = "rules_count"
     shows = [
         {
-            "title": "Time until rules act and until the barrier is answered",
+            "title": "Rule activation delay and barrier reply time",
             "drawn": ["data_plane_ns", "control_plane_ns"],
             "beside": ["barrier_gap_ns_max", "rules_active_ratio", "rules_premature_ratio"],
         },
         {
-            "title": "What Python cost",
+            "title": "Processing time in Python",
             "drawn": ["python_answer_ns_max"],
             "beside": ["python_cpu_ns", "python_events_count", "python_bytes"],
         },
@@ -45,8 +45,8 @@ class BarrierGap(Module):
         self.waits_for: int | None = None
         self.first_ns: int | None = None
         self.answered_ns: int | None = None
-        self.new_first: dict[int, int] = {}  # of each rule the first probe that it sent on
-        self.old_last: dict[int, int] = {}  # and the last that went back
+        self.new_first: dict[int, int] = {}  # for each rule, send time of the first forwarded probe
+        self.old_last: dict[int, int] = {}  # for each rule, send time of the last returned probe
         self.stale: set[int] = set()
         self.way_ns: int | None = None
 
@@ -54,7 +54,7 @@ class BarrierGap(Module):
         return Needs(limit_s=2 * self.values["patience"] + 4 * self.round_ns() / 1e9 + 10)
 
     def round_ns(self) -> int:
-        """The time in which every rule is visited once."""
+        """Returns the time in which probes visit every rule once."""
         return int(self.count / self.values["probes_pps"] * 1e9)
 
     def start(self, facts: Facts) -> None:
@@ -124,15 +124,17 @@ class BarrierGap(Module):
         self.look()
 
     def look(self) -> None:
-        """Whether that was all: then it is watched a while whether rules relapse."""
+        """Checks whether all rules are active; then observes for a while whether they stay active."""
         is_done = len(self.new_first) == self.count and self.answered_ns is not None
         if self.phase == "updating" and is_done:
             self.phase = "watching"
             self.waits_for = self.timer_in(self.round_ns() + LEAD_NS)
 
     def acted(self, rule: int) -> tuple[int, int]:
-        """When a rule began to act, and how far the truth may be from that: somewhere between the last
-        probe that went back and the first that it sent on, which takes half a way to reach it."""
+        """Returns the activation time of a rule and its maximum error.
+
+        The rule became active between the last returned probe and the first forwarded one. A probe reaches the
+        rule after half of its transit time."""
         new = self.new_first[rule]
         old = self.old_last.get(rule, new)
         since = max(old if old < new else new, self.first_ns or 0)

@@ -1,14 +1,15 @@
-"""Measures network data planes from Python: runs, their numbers and figures, streams, switches, and modules.
+"""Measures network data planes: runs with values and figures, streams, switches and modules.
 
     import planimeter
 
     run = planimeter.run("forwarding-rate", on=["ours", "bridge"], link="memory", effort="quick")
     run.values.to_pandas()
 
-A measurement module is one class, without rebuilding anything (`planimeter run my_module.py --on ours`): it is told
-events on one clock and says what is to be done. It runs in a process of its own, beside the packets and never in
-their way: events come in batches, moments are those at which things happened, not those at which Python hears of
-them. For that, the files of this package are enough; everything else needs its compiled part (`pip install ./python`).
+A measurement module is one class in a script (`planimeter run my_module.py --on ours`). It receives
+events and queues commands; all times are on one clock. The module runs in a separate process, so that
+Python never delays packets. Events arrive in batches, and their times are those of the events, not of
+their arrival in Python. Modules require only the Python files of this package. Everything else requires
+its compiled part (`pip install ./python`).
 """
 
 from .events import (
@@ -59,7 +60,7 @@ except ImportError as error:
         raise
 
     def __getattr__(name: str) -> object:
-        text = f"planimeter.{name} needs the compiled part of this package: pip install ./python"
+        text = f"planimeter.{name} requires the compiled part of this package (hint: run 'pip install ./python')"
         raise AttributeError(text)
 
 else:

@@ -1,4 +1,4 @@
-"""Plans: measured as they are written, and what came of their steps and gates."""
+"""Measures plans, and reads the runs of their steps and the results of their gates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Campaign", "run_plan"]
 
 
 class Campaign:
-    """The runs of a plan, by the names of its steps, and its gates. `data` is what `campaign.json` has."""
+    """The runs of a plan by step name, and its gates. `data` is the content of `campaign.json`."""
 
     def __init__(self, folder: StrPath) -> None:
         from .runs import Run
@@ -29,23 +29,23 @@ class Campaign:
         try:
             self.data: dict[str, Any] = json.loads((self.folder / "campaign.json").read_text(encoding="utf-8"))
         except (OSError, json.JSONDecodeError) as error:
-            raise UsageError(f"{self.folder} is no folder of a plan's runs: {error}") from error
+            raise UsageError(f"{self.folder} is not the folder of a campaign: {error}") from error
         folders = {it["name"]: self.folder / it["folder"] for it in self.data["steps"]}
         self.runs: Mapping[str, Run] = {name: Run(it) for name, it in folders.items() if it.is_dir()}
-        """The run of each step that has begun."""
+        """The run of each started step."""
         gates = self.folder / "gates.json"
         self.gates: list[dict[str, Any]] = json.loads(gates.read_text(encoding="utf-8")) if gates.is_file() else []
-        """What came of the gates: a comparison for each step and pair of sides, as `planimeter compare --json` prints it."""
+        """Results of the gates: a comparison for each step and pair of sides, as in `planimeter compare --json`."""
 
     @property
     def name(self) -> str:
-        """The plan's name."""
+        """Name of the plan."""
         return str(self.data["name"])
 
     def __getitem__(self, step: str) -> Run:
-        """The run of a step."""
+        """Returns the run of a step."""
         if step not in self.runs:
-            raise KeyError(f"there is no step {step!r}: there are {', '.join(self.runs)}")
+            raise KeyError(f"there is no step {step!r}: known steps are {', '.join(self.runs)}")
         return self.runs[step]
 
     def __iter__(self) -> Iterator[str]:
@@ -56,7 +56,7 @@ class Campaign:
 
     @property
     def outcome(self) -> str | None:
-        """The worst that came of a gate: "failed", "doubtful", "inconclusive", "passed"; None without gates."""
+        """The worst result of a gate: "failed", "doubtful", "inconclusive" or "passed"; None without gates."""
         found = [gate["outcome"] for it in self.gates for cell in it["contrast"]["cells"] for gate in cell["gates"]]
         order = ["failed", "doubtful", "inconclusive", "passed"]
         return min(found, key=order.index, default=None)
@@ -67,7 +67,7 @@ class Campaign:
         return self.outcome == "failed"
 
     def _places(self) -> Iterator[str]:
-        """Where the worst came of a gate."""
+        """Yields a description of each cell with the worst result."""
         for it in self.gates:
             for cell in it["contrast"]["cells"]:
                 for gate in cell["gates"]:
@@ -88,7 +88,7 @@ class Campaign:
 
     @property
     def report(self) -> Path:
-        """The page with the reports of all steps."""
+        """Path of the page with the reports of all steps."""
         return self.folder / "report.html"
 
     def __repr__(self) -> str:
@@ -118,8 +118,8 @@ def run_plan(
 ) -> Campaign:
     """Measures a plan (a TOML file) and returns its runs.
 
-    The plan is measured as it is written: effort, seed and folder are the plan's unless they are given here. A gate that
-    fails does not raise; `Campaign.check` does.
+    Effort, seed and folder are those of the plan by default. A failed gate does not raise an exception;
+    `Campaign.check` does.
     """
     from .runs import progress_of
 
@@ -132,7 +132,7 @@ def run_plan(
 
 
 def measured(done: Done) -> Campaign:
-    """The campaign that a command measured."""
+    """Returns the campaign that a command measured."""
     page = Path(done.output.strip().rpartition("\n")[2])
     is_campaign = page.name == "report.html" and (page.parent / "campaign.json").is_file()
     campaign = Campaign(page.parent) if is_campaign else None

@@ -1,4 +1,4 @@
-"""The command `planimeter`, as this package brings it, and processes that run it."""
+"""The command `planimeter` of this package, and processes that run it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ EXIT_INCONCLUSIVE = 5
 EXIT_INTERRUPTED = 130
 
 _LINES_KEPT = 200
-"""Lines of standard error that are kept to tell what went wrong."""
+"""Number of lines of standard error that are stored for an error message."""
 
 
 def main() -> int:
-    """The command line, in this process."""
+    """Runs the command line in this process."""
     from . import _native
 
-    # The program itself says what signals do; Python's own handler would only note them.
+    # The program handles signals itself. Python's handler would only set a flag.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     program = Path(sys.argv[0]).resolve()
     if not os.access(program, os.X_OK):
@@ -39,7 +39,7 @@ def main() -> int:
 
 
 def installed() -> Path:
-    """The command's file, which pip wrote beside this package."""
+    """Returns the path of the command that pip installed with this package."""
     try:
         files = metadata.distribution(NAME).files or []
     except metadata.PackageNotFoundError:
@@ -48,26 +48,26 @@ def installed() -> Path:
         path = Path(str(file.locate()))
         if path.name == NAME and os.access(path, os.X_OK) and path.is_file():
             return path.resolve()
-    raise NeedMissing("the command planimeter is not installed beside this package: pip install ./python")
+    raise NeedMissing("the command planimeter is not installed with this package (hint: run 'pip install ./python')")
 
 
 @dataclass(frozen=True)
 class Done:
-    """What a command came to."""
+    """Result of a command."""
 
     code: int
     output: str
     line: str
-    """The last line that it printed for people, without the program's name."""
+    """The last line of standard error, without the program's name."""
 
 
 def command(
     words: Sequence[str], *, program: str | os.PathLike[str] | None = None, told: Callable[[str], None] | None = None
 ) -> Done:
-    """Runs a command in a process of its own, and tells each line of its progress.
+    """Runs a command in a separate process, and reports each line of its progress.
 
-    Ctrl-C ends it cleanly: it is told, and has all the time that it takes to keep what was measured; a second
-    Ctrl-C a second later ends it at once.
+    Ctrl-C ends it cleanly: it is signaled, and has unlimited time to store its results. A second Ctrl-C at least
+    a second later ends it immediately.
     """
     path = str(program or installed())
     try:
@@ -96,7 +96,7 @@ def command(
                 process.wait()
                 break
             except KeyboardInterrupt:
-                # In a terminal it has been told already, and takes both for one.
+                # In a terminal it has received the signal already, and counts both as one.
                 process.send_signal(signal.SIGINT)
             except BaseException:
                 process.terminate()
@@ -107,7 +107,7 @@ def command(
 
 
 def failure(done: Done) -> PlanimeterError:
-    """The exception for a command that could not do what it was asked."""
+    """Returns the exception for a failed command."""
     line = done.line or f"planimeter ended with exit code {done.code}"
     kinds = {2: UsageError, 4: NeedMissing}
     return kinds.get(done.code, PlanimeterError)(line)

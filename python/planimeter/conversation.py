@@ -1,8 +1,8 @@
-"""The other end of planimeter: reads events, tells the module, and writes what is to be done.
+"""The peer of planimeter in the module's process: reads events, calls the module, and writes commands.
 
-Lines of JSON, a row each. planimeter writes any number of events and then ["batch", n]; nothing is written
-here but answers to that, which end with [null, "done", n]. Their rows begin with the line of the script that
-they come from. What the module prints goes to standard error.
+Each line is a JSON array. planimeter writes any number of events and then ["batch", n]. This program
+writes only replies to that, which end with [null, "done", n]. Each row of a reply begins with the line
+of the script that it comes from. Output of the module goes to standard error.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from .module import NAME, Desk, Module
 
 
 def load(path: str) -> type[Module]:
-    """The class of a script."""
+    """Returns the module class of a script."""
     sys.path.insert(0, str(Path(path).resolve().parent))
     spec = importlib.util.spec_from_file_location(NAME, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ImportError(f"{path} is not a Python file")
     script: ModuleType = importlib.util.module_from_spec(spec)
     sys.modules[NAME] = script
     spec.loader.exec_module(script)
@@ -53,12 +53,12 @@ def load(path: str) -> type[Module]:
     leaves = [it for it in own if not any(other is not it and issubclass(other, it) for other in own)]
     if len(leaves) != 1:
         names = ", ".join(it.__name__ for it in leaves) or "none"
-        raise TypeError(f"{path} is to have one class derived from planimeter.Module: it has {names}")
+        raise TypeError(f"{path} must have one class derived from planimeter.Module: found {names}")
     return leaves[0]
 
 
 def described(kind: type[Module]) -> dict[str, Any]:
-    """What planimeter has to know before anything runs."""
+    """Returns the description that planimeter needs before a run."""
     doc = inspect.getdoc(kind) if kind.__doc__ else ""
     title, _, method = (doc or kind.__name__).partition("\n")
     return {
@@ -71,7 +71,7 @@ def described(kind: type[Module]) -> dict[str, Any]:
 
 
 def fault(path: str, error: BaseException) -> dict[str, Any]:
-    """What went wrong, and where in the script."""
+    """Returns an error with its line in the script."""
     own = str(Path(path).resolve())
     rows = traceback.extract_tb(error.__traceback__)
     here = [row for row in rows if str(Path(row.filename).resolve()) == own]
@@ -83,14 +83,14 @@ def fault(path: str, error: BaseException) -> dict[str, Any]:
 
 
 class Teller:
-    """Turns rows into calls of the module's methods."""
+    """Converts rows to calls of the module's methods."""
 
     def __init__(self, module: Module, desk: Desk) -> None:
         self.module = module
         self.desk = desk
 
     def tell(self, row: list[Any]) -> None:
-        """Tells one event."""
+        """Delivers one event."""
         self.desk.now = row[1]
         getattr(self, "on_" + row[0])(row)
 
@@ -158,7 +158,7 @@ def _probe(row: list[Any] | None) -> Probe | None:
 
 
 def say(desk: Desk, says: BinaryIO, *last: Any) -> None:
-    """Writes what is to be done, and this row."""
+    """Writes the queued commands, and this row."""
     desk.put(*last)
     rows, desk.rows = desk.rows, []
     sys.stdout.flush()
@@ -167,7 +167,7 @@ def say(desk: Desk, says: BinaryIO, *last: Any) -> None:
 
 
 def converse(path: str, desk: Desk, hears: BinaryIO, says: BinaryIO) -> None:
-    """Tells the module what comes until nothing more comes."""
+    """Delivers events to the module until the input ends."""
     kind = load(path)
     resource.setrlimit(resource.RLIMIT_DATA, (kind.memory_mib << 20, resource.RLIM_INFINITY))
     teller: Teller | None = None
@@ -184,11 +184,11 @@ def converse(path: str, desk: Desk, hears: BinaryIO, says: BinaryIO) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """`conversation.py SCRIPT` talks; `conversation.py SCRIPT --describe` says what the module is."""
+    """Runs a module (`conversation.py SCRIPT`), or describes it (`conversation.py SCRIPT --describe`)."""
     path = arguments[0]
     says = os.fdopen(os.dup(1), "wb")
     hears = os.fdopen(os.dup(0), "rb")
-    # What the module prints is not taken for what it says.
+    # Output of the module must not mix with its commands.
     os.dup2(2, 1)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -199,7 +199,7 @@ def main(arguments: list[str]) -> int:
             say(desk, says, "described", described(load(path)))
         else:
             converse(path, desk, hears, says)
-    except BaseException as error:  # whatever it is, it is told
+    except BaseException as error:  # every error is reported
         resource.setrlimit(resource.RLIMIT_DATA, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         say(desk, says, "error", fault(path, error))
         return 1

@@ -1,4 +1,4 @@
-"""What can go wrong. Each exception has the text that the command line prints, and stands for one of its exit codes."""
+"""Exceptions. Each has the text that the command line prints, and corresponds to one of its exit codes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ __all__ = ["GateFailed", "GateInconclusive", "Interrupted", "IrregularError", "N
 
 
 class PlanimeterError(Exception):
-    """Whatever planimeter could not do."""
+    """Base class of all errors of planimeter."""
 
 
 class UsageError(PlanimeterError):
-    """What was asked for makes no sense, or a file is not what it should be (exit code 2)."""
+    """The request or a file is invalid (exit code 2)."""
 
 
 class NeedMissing(PlanimeterError):
-    """This machine lacks what it takes: rights, a program, a feature of the kernel (exit code 4)."""
+    """A requirement is missing: privileges, a program, or a feature of the kernel (exit code 4)."""
 
 
 class IrregularError(PlanimeterError):
-    """Every trial failed, a module failed in one, or a result is irregular or limited by the tester and `strict` was
-    given (exit code 3)."""
+    """Every trial failed, a module failed in a trial, or with `strict` a result is irregular or limited by the tester
+    (exit code 3)."""
 
     run: Run | Campaign | None = None
-    """What was measured."""
+    """The results."""
 
 
 class GateFailed(PlanimeterError):
@@ -36,10 +36,10 @@ class GateFailed(PlanimeterError):
 
 
 class GateInconclusive(PlanimeterError):
-    """No gate failed, and one was not shown to hold (exit code 5): raised by `Comparison.check` and `Campaign.check`."""
+    """No gate failed, but one is inconclusive (exit code 5): raised by `Comparison.check` and `Campaign.check`."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was ended from outside (exit code 130). What was measured is kept: `run` is that, if anything was."""
+    """The run was interrupted (exit code 130). `run` has the results until then, if there are any."""
 
     run: Run | Campaign | None = None

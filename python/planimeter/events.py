@@ -1,6 +1,6 @@
-"""What a module is told. Moments (`at`, `first`, `sent_at`...) are nanoseconds on one clock.
+"""Events of a measurement module. All times (`at`, `first`, `sent_at`...) are nanoseconds on one clock.
 
-`is_moment_known` is false where the tester was away when something came, so that nobody knows when it did.
+`is_moment_known` is false if the tester stalled when the frame or message arrived, so that its time is unknown.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class Probe:
-    """Which frame of which stream it is: its number, and which value of what varies it has (`place`)."""
+    """Identity of a frame: its stream, its number, and the index of its varying value (`place`)."""
 
     stream: int
     number: int
@@ -23,7 +23,7 @@ class Probe:
 
 @dataclass(slots=True)
 class Frame:
-    """A frame that was watched. Its bytes are told where `Needs.frame_data` asks for them."""
+    """A watched frame. It has its bytes if `Needs.frame_data` requests them."""
 
     at: int
     port: int
@@ -34,9 +34,11 @@ class Frame:
 
 @dataclass(slots=True)
 class Message:
-    """An OpenFlow message that came. `said` is what `send` gave back for what it answers, if it answers
-    anything, and `place` which of the messages that were sent together, from 0. `wire` is when its last byte had
-    passed the interface, where that is captured (`--set control_capture=stamps`)."""
+    """A received OpenFlow message.
+
+    For a reply, `said` is the number that `send` returned for the request, and `place` is the index of the request
+    among the messages sent together, from 0. `wire` is the time when its last byte passed the interface, if that is
+    captured (`--set control_capture=stamps`)."""
 
     at: int
     connection: int
@@ -53,8 +55,10 @@ class Message:
 
 @dataclass(slots=True)
 class Sent:
-    """The socket took all that was said together: `first` is before the first byte, `last` after the last, `wire`
-    when that had passed the interface, where it is captured and had by now."""
+    """The socket accepted all messages that were sent together.
+
+    `first` is the time before the first byte, `last` the time after the last byte. `wire` is the time when the last
+    byte passed the interface, if that is captured and known by now."""
 
     at: int
     connection: int
@@ -66,7 +70,7 @@ class Sent:
 
 @dataclass(slots=True)
 class Unsent:
-    """What was to be said is not said, and why."""
+    """Messages that were not sent, and the reason."""
 
     at: int
     connection: int
@@ -76,7 +80,7 @@ class Unsent:
 
 @dataclass(slots=True)
 class Refused:
-    """A message came that nobody can understand."""
+    """An undecodable message arrived."""
 
     at: int
     connection: int
@@ -85,7 +89,7 @@ class Refused:
 
 @dataclass(slots=True)
 class Timer:
-    """A moment that was asked for; `timer` is what `timer_at` gave back."""
+    """A timer expired. `timer` is the number that `timer_at` returned."""
 
     at: int
     timer: int
@@ -94,7 +98,7 @@ class Timer:
 
 @dataclass(slots=True)
 class PortCounters:
-    """What a port has counted since it was opened."""
+    """Counters of a port since it was opened."""
 
     rx_frames: int
     tx_frames: int
@@ -103,9 +107,11 @@ class PortCounters:
 
 @dataclass(slots=True)
 class Snmp:
-    """What came of a question to an SNMP agent: `asked` is what `snmp` gave back. `values` has a value for each
-    name in the order in which they came: a number, text, or None where the agent has none. `why` says why there
-    are no values at all; `sent` is when the datagram left that was answered first, `at` when the last answer came."""
+    """The result of an SNMP request. `asked` is the number that `snmp` returned.
+
+    `values` has a value for each name in the order of the reply: a number, text, or None if the agent has no value.
+    `why` is the reason if there are no values. `sent` is the send time of the datagram that was answered first, and
+    `at` is the arrival time of the last reply."""
 
     at: int
     agent: int
@@ -118,7 +124,7 @@ class Snmp:
 
 @dataclass(slots=True)
 class Port:
-    """A port of the tester, counted from 0, and which port of which switch is at its other end."""
+    """A port of the tester, numbered from 0, with the switch and the port at its other end."""
 
     name: str
     switch: int | None
@@ -127,7 +133,7 @@ class Port:
 
 @dataclass(slots=True)
 class ConnectionFacts:
-    """What is known of a connection: its version ("1.3"), and what the switch says it is."""
+    """Properties of a connection: its version ("1.3"), and the features that the switch reports."""
 
     peer: str
     version: str | None
@@ -138,7 +144,7 @@ class ConnectionFacts:
 
 @dataclass(slots=True)
 class Facts:
-    """What is known when a module starts."""
+    """Ports, connections and agents at the start of a module."""
 
     ports: list[Port]
     connections: list[ConnectionFacts]

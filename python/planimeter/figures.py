@@ -1,4 +1,4 @@
-"""Figures: the pictures of the report, and what they show as numbers."""
+"""Figures of the report: images and their data."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cros
 
 
 class Figure:
-    """A figure of a run. A notebook shows its picture; `data` is what it shows: axes, and series with intervals."""
+    """A figure of a run. A notebook displays its image; `data` has its axes, and its series with intervals."""
 
     def __init__(self, name: str, title: str, description: str, svg: str, data: str) -> None:
         self.name = name
         self.title = title
         self.description = description
-        """The same in words."""
+        """Text alternative of the figure."""
         self.svg = svg
         self.data: dict[str, Any] = json.loads(data)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the picture (SVG)."""
+        """Writes the image (SVG)."""
         file = Path(path)
         file.write_text(self.svg, encoding="utf-8")
         return file
 
     def draw(self, axes: Axes | None = None) -> Axes:
-        """Draws it by matplotlib, onto these axes or new ones: intervals as bars, what was not measured dashed."""
+        """Draws it with matplotlib on these axes or new ones: intervals as bars, dashed lines as in the report."""
         if axes is None:
             from matplotlib import pyplot
 

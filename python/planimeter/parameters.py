@@ -1,7 +1,7 @@
-"""Parameters that a module declares: what they take, their unit, default and help.
+"""Parameters of a module: permitted values, unit, default and help.
 
-planimeter asks a script for them, so that `--set KEY=VALUE` is checked before anything is measured and
-`planimeter list my_module.py` shows them.
+planimeter reads them from a script, so that it checks `--set KEY=VALUE` before a measurement, and
+`planimeter list my_module.py` lists them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. Made by `Integer`, `Integers`, `Number`, `Word` or `Words`."""
+    """One parameter. Created by `Integer`, `Integers`, `Number`, `Word` or `Words`."""
 
     key: str
     takes: list[Any]
@@ -24,7 +24,7 @@ class Parameter:
     read: Callable[[str], Any]
 
     def described(self) -> dict[str, Any]:
-        """As planimeter is told of it."""
+        """Returns it in planimeter's format."""
         return {
             "key": self.key,
             "takes": self.takes,
@@ -36,14 +36,14 @@ class Parameter:
 
 def _made(key: str, takes: list[Any], default: str, unit: str, text: str, read: Callable[[str], Any]) -> Parameter:
     if not (key.isidentifier() and key == key.lower()):
-        raise ValueError(f"the parameter {key!r} is not named in lower-case letters, digits and _")
+        raise ValueError(f"invalid parameter name {key!r} (hint: use lower-case letters, digits and _)")
     return Parameter(key, takes, default, unit, text, read)
 
 
 def _within(key: str, values: Sequence[float], least: float, most: float) -> None:
     for value in values:
         if not (math.isfinite(value) and least <= value <= most):
-            raise ValueError(f"the default {value} of {key} is not from {least} to {most}")
+            raise ValueError(f"the default {value} of {key} is not within {least} to {most}")
 
 
 def Integer(key: str, least: int, most: int, *, default: int, unit: str = "", help: str = "") -> Parameter:
@@ -55,7 +55,7 @@ def Integer(key: str, least: int, most: int, *, default: int, unit: str = "", he
 def Integers(
     key: str, least: int, most: int, *, default: Sequence[int], unit: str = "", help: str = ""
 ) -> Parameter:
-    """Several such numbers. Named as a module's `axis`, the module runs once for each."""
+    """Several whole numbers from `least` to `most`. As the `axis` of a module, the module runs once for each."""
     _within(key, default, least, most)
     text = ",".join(map(str, default))
     return _made(key, ["integers", least, most], text, unit, help, lambda it: [int(one) for one in it.split(",")])
@@ -70,7 +70,7 @@ def Number(key: str, least: float, most: float, *, default: float, unit: str = "
 def _known(key: str, words: Sequence[str], default: Sequence[str]) -> None:
     for word in default:
         if word not in words:
-            raise ValueError(f"the default {word!r} of {key} is none of {', '.join(words)}")
+            raise ValueError(f"the default {word!r} of {key} is not one of {', '.join(words)}")
 
 
 def Word(key: str, words: Sequence[str], *, default: str, help: str = "") -> Parameter:

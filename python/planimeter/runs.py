@@ -1,4 +1,4 @@
-"""Runs: made, read, compared."""
+"""Measures, reads and compares runs."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ StrPath = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is."""
+    """Progress of a run."""
 
     done: int
-    """Trials that are over."""
+    """Completed trials."""
     trials: int
-    """Trials that there will be, as far as is known."""
+    """Expected number of trials."""
     text: str
-    """What came out of the last one."""
+    """Result of the last trial."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +45,22 @@ class Value:
     value: float
     unit: str
     n: int
-    """Repeats that it rests on."""
+    """Number of repeats."""
     low: float | None
-    """Lower end of its interval; None if there was one repeat."""
+    """Lower limit of its interval; None if there was one repeat."""
     high: float | None
     level: float | None
     """The interval's confidence in percent."""
     warnings: tuple[str, ...]
-    """What to know before trusting it."""
+    """Reasons to doubt it."""
     bound: str | None = None
-    """The side on which it bounds the true value: "lower" or "upper"; None if it is no bound."""
+    """The side on which it bounds the true value: "lower" or "upper"; None if it is not a bound."""
     bound_cause: str | None = None
     """Why it is a bound: "search_limit", "tester_limit", "link_limit" or "resolution"."""
     disturbed_repeats: int = 0
-    """Repeats that something disturbed, such as a tester that was descheduled."""
+    """Number of disturbed repeats, for example because the tester was descheduled."""
     exclusion: str | None = None
-    """Why nothing may be concluded from it."""
+    """Why it supports no conclusions."""
 
     def __str__(self) -> str:
         ends = "n=1" if self.low is None or self.high is None else f"{shown(self.low)} to {shown(self.high)}"
@@ -79,25 +79,25 @@ class Histogram:
 
     @property
     def ns_min(self) -> int | None:
-        """The least, exact."""
+        """The exact minimum."""
         return self._native.ns_min
 
     @property
     def ns_max(self) -> int | None:
-        """The largest, exact."""
+        """The exact maximum."""
         return self._native.ns_max
 
     @property
     def ns_mean(self) -> float | None:
-        """The mean, exact."""
+        """The exact mean."""
         return self._native.ns_mean
 
     def ns_at(self, percent: float) -> int | None:
-        """What so many percent do not exceed; None where fewer than ten lie above, which is too few to tell."""
+        """Returns a percentile; None if fewer than ten samples are above it, because it would be unreliable."""
         return self._native.ns_at(percent)
 
     def buckets(self) -> Table:
-        """The longest time of each bucket, and how many are in it."""
+        """Returns the upper limit and the count of each bucket."""
         return Table(self._native.buckets())
 
     def __repr__(self) -> str:
@@ -105,17 +105,17 @@ class Histogram:
 
 
 class Run:
-    """A stored run, whether it was made here or by the command line."""
+    """A stored run, measured here or by the command line."""
 
     def __init__(self, folder: StrPath) -> None:
         self.folder = Path(folder)
         self._native = _native.Stored(self.folder)
         self.record: dict[str, Any] = json.loads(self._native.record())
-        """Everything, as `record.json` has it (docs/record-schema.md)."""
+        """The complete record, as in `record.json` (docs/record-schema.md)."""
 
     @property
     def is_partial(self) -> bool:
-        """Whether it ended before everything planned was measured."""
+        """Whether it ended before all planned trials were measured."""
         return bool(self.record["partial"])
 
     @property
@@ -125,28 +125,28 @@ class Run:
 
     @property
     def targets(self) -> list[str]:
-        """What was measured; ratios refer to the first."""
+        """The names of the targets; ratios refer to the first."""
         return [it["name"] for it in self.record["targets"]]
 
     @property
     def experiments(self) -> list[str]:
-        """Which experiments were run."""
+        """The names of the experiments."""
         return [it["id"] for it in self.record["experiments"]]
 
     @property
     def trials(self) -> Table:
-        """Every trial: its load, and what became of its frames."""
+        """All trials: load, and account of the frames."""
         return Table(self._native.trials())
 
     @property
     def values(self) -> Table:
-        """Every value of every target at every point, with unit, interval and warnings."""
+        """All values by target and point, with unit, interval and warnings."""
         return Table(self._native.values())
 
     def value(
         self, metric: str, *, target: str | None = None, experiment: str | None = None, x: float | None = None
     ) -> Value:
-        """One value. What is left out need not be said where there is only one."""
+        """Returns one value. An argument can be omitted if it is not needed to identify the value."""
         rows = [
             it
             for it in self.values
@@ -158,8 +158,8 @@ class Run:
         if len(rows) != 1:
             known = sorted({it["metric"] for it in self.values})
             where = [f"{it['experiment']} {it['target']} {it['x_name']}={shown(it['x'])}" for it in rows]
-            what = f"it is there {len(rows)} times: {', '.join(where)}" if rows else f"there are {', '.join(known)}"
-            raise UsageError(f"{self.folder}: {metric} is not one value; {what}")
+            what = f"found {len(rows)}: {', '.join(where)}" if rows else f"known metrics are {', '.join(known)}"
+            raise UsageError(f"{self.folder}: {metric} is not one value: {what}")
         row = rows[0]
         return Value(
             row["value"],
@@ -177,35 +177,35 @@ class Run:
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before trusting the numbers."""
+        """Reasons to doubt values of the run."""
         return [f"{about}: {sentence}" for about, sentence in self._native.warnings()]
 
     def histogram(self, trial: int) -> Histogram | None:
-        """The latencies of a trial (the column `id` of `trials`); None if it has none."""
+        """Returns the latencies of a trial (column `id` of `trials`); None if it has none."""
         found = self._native.histogram(trial)
         return None if found is None else Histogram(found)
 
     @property
     def figures(self) -> dict[str, str]:
-        """The names of its figures, and their titles."""
+        """Its figures: titles by name."""
         return dict(self._native.figures())
 
     def plot(self, figure: str | None = None) -> Figure:
-        """A figure; the first if none is named."""
+        """Returns a figure, by default the first."""
         names = list(self.figures)
         name = figure or (names[0] if names else "")
         found = self._native.figure(name)
         if found is None:
-            known = f"there are {', '.join(names)}" if names else "it has none"
+            known = f"known figures are {', '.join(names)}" if names else "the run has none"
             raise UsageError(f"{self.folder}: there is no figure {name!r}: {known}")
         return Figure(name, *found)
 
     def report(self, out: StrPath | None = None) -> Path:
-        """Writes the report anew, into the run's folder or another one; where its page lies."""
+        """Writes the report again, into the run's folder or another one. Returns the path of its page."""
         return Path(self._native.report(Path(out) if out is not None else self.folder))
 
     def summary(self) -> str:
-        """The run in Markdown."""
+        """Returns a summary of the run as Markdown."""
         return self._native.summary()
 
     def __repr__(self) -> str:
@@ -229,7 +229,7 @@ class Run:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run that is stored in a folder of runs, as `planimeter list runs` has it."""
+    """A row of `planimeter list runs`: a run in a folder of runs."""
 
     folder: Path
     created: str
@@ -243,12 +243,12 @@ class StoredRun:
     version: str
 
     def load(self) -> Run:
-        """Reads it."""
+        """Reads the run."""
         return Run(self.folder)
 
 
 def runs(folder: StrPath = "runs", *, program: StrPath | None = None, **filters: str | bool) -> list[StoredRun]:
-    """The runs that are stored below a folder, the latest first.
+    """Returns the runs below a folder, the latest first.
 
     Filters are those of `planimeter list runs --filter`: `experiment`, `target`, `link`, `metric`, `effort`, `version`,
     `since`, `until`, `partial`, `doubtful`.
@@ -277,7 +277,7 @@ def runs(folder: StrPath = "runs", *, program: StrPath | None = None, **filters:
 
 
 def load(folder: StrPath) -> Run:
-    """Reads a stored run: its folder, which holds `record.json`."""
+    """Reads a stored run from its folder, which contains `record.json`."""
     return Run(folder)
 
 
@@ -334,15 +334,14 @@ def run(
     progress: Callable[[Progress], None] | None = None,
     program: StrPath | None = None,
 ) -> Run | Campaign:
-    """Measures targets side by side, as `planimeter run` does, and returns the run.
+    """Measures targets side by side, like `planimeter run`, and returns the run.
 
-    A plan (`run(Path("PLAN.toml"))`, or its name as text) is measured as it is written and returns a `Campaign`, as
-    `run_plan` does; type checkers know the type of what a `Path` or `run_plan` returns. What is not given is as the command
-    line has it by default.
+    A plan (`run(Path("PLAN.toml"))`, or its name as text) returns a `Campaign`, like `run_plan`. For type checkers, pass
+    a `Path` or use `run_plan`. Defaults are those of the command line.
 
-    It happens in a process of its own (`program` is another planimeter than this package's, such as one whose file has
-    rights). A stored run that was not begun by this user on this host runs commands, scripts and programs only with `trust`.
-    Ctrl-C ends it cleanly: `Interrupted` is raised, and has what was measured.
+    The run has a separate process. `program` selects another planimeter, for example one with file capabilities. If
+    another user or host started the resumed run, its commands, scripts and programs require `trust`.
+    Ctrl-C ends the run cleanly and raises `Interrupted`, which has the results until then.
     """
     words = ["run", *(os.fspath(it) for it in experiments)]
     if resume is not None:
@@ -381,7 +380,7 @@ def run(
 
 
 def progress_of(progress: Callable[[Progress], None] | None) -> Callable[[str], None]:
-    """What reads the lines of a command for how far it is."""
+    """Returns a function that converts output lines of a command to `Progress`."""
     step = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 
     def told(line: str) -> None:
@@ -396,7 +395,7 @@ def _several(said: str | Sequence[str]) -> Sequence[str]:
 
 
 def _written(value: object) -> str:
-    """A parameter's value as the command line has it."""
+    """Formats a parameter's value for the command line."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -405,18 +404,18 @@ def _written(value: object) -> str:
 
 
 class Comparison:
-    """What got better or worse, and which gates that passes."""
+    """Result of a comparison: improvements, regressions and gates."""
 
     def __init__(self, data: dict[str, Any], markdown: str, code: int, line: str) -> None:
         self.data = data
-        """Everything, as `planimeter compare --json` prints it."""
+        """The complete result, as `planimeter compare --json` prints it."""
         self._markdown = markdown
         self._code = code
         self._line = line
 
     @property
     def verdict(self) -> str:
-        """All of it in a word: "better", "worse", "same" or "inconclusive"."""
+        """The overall result: "better", "worse", "same" or "inconclusive"."""
         return str(self.data["verdict"])
 
     @property
@@ -431,22 +430,22 @@ class Comparison:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether a gate rests on what is missing, irregular or limited by the tester."""
+        """Whether a gate depends on values that are missing, irregular or limited by the tester."""
         return self._code == EXIT_IRREGULAR
 
     @property
     def is_inconclusive(self) -> bool:
-        """Whether no gate failed, and one was not shown to hold."""
+        """Whether no gate failed, and at least one is inconclusive."""
         return self._code == EXIT_INCONCLUSIVE
 
     @property
     def worse(self) -> list[str]:
-        """Each cell that is worse, in words."""
+        """Descriptions of all regressions."""
         return list(self.data["worse"])
 
     def check(self) -> None:
-        """Raises `GateFailed` if a gate failed, `IrregularError` if one rests on what is not to be trusted, and
-        `GateInconclusive` if one was not shown to hold."""
+        """Raises `GateFailed` if a gate failed, `IrregularError` if one depends on unreliable values, and
+        `GateInconclusive` if one is inconclusive."""
         if self.has_failed:
             raise GateFailed("; ".join(self._failed()))
         if self.is_doubtful:
@@ -463,7 +462,7 @@ class Comparison:
                     yield f"{gate['gate']} failed: {where} has a ratio of {cell['ratio']:.4g}"
 
     def to_markdown(self) -> str:
-        """Fit for a comment on a pull request."""
+        """Returns the result as Markdown for a comment on a pull request."""
         return self._markdown
 
     def __repr__(self) -> str:
@@ -486,8 +485,10 @@ def compare(
     out: StrPath = "runs",
     program: StrPath | None = None,
 ) -> Comparison:
-    """Compares two stored runs (or targets of runs, "DIR:TARGET"), or two targets that are measured by turns: `run` says
-    which experiments, or `like` a run to measure as. A text is one gate, or one experiment."""
+    """Compares two stored runs or two targets.
+
+    A side can be a run, a target of a run ("DIR:TARGET"), or a target to measure now. Two targets to measure take turns
+    in the experiments of `run`, or in those of the run `like`. A single gate or experiment can be given as text."""
     words = ["compare", _side(base), _side(new), "--json", f"--out={os.fspath(out)}"]
     words += [f"--gate={it}" for it in _several(gates)]
     words += [f"--run={it}" for it in _several(run)]
@@ -505,7 +506,7 @@ def compare(
         try:
             data = json.loads(done.output)
         except json.JSONDecodeError as error:
-            raise PlanimeterError(f"planimeter compare printed no JSON: {error}") from error
+            raise PlanimeterError(f"planimeter compare did not print JSON: {error}") from error
         return Comparison(data, markdown.read_text(encoding="utf-8"), done.code, done.line)
 
 

@@ -1,4 +1,4 @@
-"""Streams: frames alike but for what varies, on a schedule, with the keys of stream files."""
+"""Streams of frames with varying fields and a schedule, described by the keys of stream files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["Stream", "write_streams"]
 class Stream:
     """A stream: `Stream(frame_bytes=64, rate_pps=1000, mac_source=..., vary=[{"count": 100, ...}])`.
 
-    Its keys are those of stream files, which the guide tells; `id`, `from_port` and `to_port` (1, 1 and 2) are the
-    file's `id`, `from` and `to`. What is wrong with it is told when it is made.
+    Its keys are those of stream files, which the guide describes. `id`, `from_port` and `to_port` (1, 1 and 2) are
+    the keys `id`, `from` and `to`. Invalid keys raise an exception immediately.
     """
 
     def __init__(self, *, id: int = 1, from_port: int = 1, to_port: int = 2, **keys: Any) -> None:
@@ -24,38 +24,38 @@ class Stream:
         self._native = _native.Stream(self.to_toml())
 
     def to_toml(self) -> str:
-        """As a stream file has it, for `planimeter generate --stream` and `--set stream=`."""
+        """Returns the text of a stream file, for `planimeter generate --stream` and `--set stream=`."""
         return "[[stream]]\n" + "".join(_lines(self.keys, "stream"))
 
     def frame(self, number: int) -> bytes:
-        """Frame `number`, from 0, without its frame check sequence. The signature in it is no run's."""
+        """Returns frame `number`, from 0, without its frame check sequence. Its signature belongs to no run."""
         return self._native.frame(number)
 
     def frames(self, count: int) -> Iterator[tuple[int, bytes]]:
-        """The first frames, each with its moment in nanoseconds."""
+        """Yields the first frames, each with its send time in nanoseconds."""
         return ((self.moment(number), self.frame(number)) for number in range(count))
 
     def moment(self, number: int) -> int:
-        """When frame `number` is due, in nanoseconds after the stream began."""
+        """Returns the send time of frame `number`, in nanoseconds after the start of the stream."""
         return self._native.moment(number)
 
     @property
     def rate_pps(self) -> float:
-        """Frames a second."""
+        """Frames per second."""
         return self._native.rate_pps
 
     @property
     def frame_bytes_mean(self) -> float:
-        """The mean of its frames' sizes, frame check sequence included."""
+        """Mean frame size, including the frame check sequence."""
         return self._native.frame_bytes_mean
 
     @property
     def flow_count(self) -> int:
-        """How many different headers its frames can have."""
+        """Number of different headers of its frames."""
         return self._native.flow_count
 
     def write_capture(self, path: str | os.PathLike[str], frames: int) -> Path:
-        """Writes so many frames to a file, pcap or pcapng by its name, which `planimeter generate --pcap` plays."""
+        """Writes this many frames to a pcap or pcapng file (by its name), for `planimeter generate --pcap`."""
         self._native.write(Path(path), frames)
         return Path(path)
 
@@ -71,7 +71,7 @@ def write_streams(path: str | os.PathLike[str], streams: Sequence[Stream]) -> Pa
 
 
 def _lines(keys: Mapping[str, Any], place: str) -> Iterator[str]:
-    """Keys and their values, and behind them the tables below (TOML)."""
+    """Yields keys with values, followed by nested tables (TOML)."""
     tables = [key for key, value in keys.items() if _is_tables(value)]
     for key, value in keys.items():
         if key not in tables:
@@ -99,4 +99,4 @@ def _value(value: object) -> str:
         return "{ " + ", ".join(f"{key} = {_value(it)}" for key, it in value.items()) + " }"
     if isinstance(value, Sequence):
         return "[" + ", ".join(map(_value, value)) + "]"
-    raise TypeError(f"a stream file cannot hold {value!r}")
+    raise TypeError(f"a stream file cannot contain {value!r}")

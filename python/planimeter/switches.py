@@ -1,4 +1,4 @@
-"""A switch to try things on: our OpenFlow switch in memory, in virtual time."""
+"""Our OpenFlow switch in memory and in virtual time, for experiments."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["Switch"]
 
 
 class Switch:
-    """Our OpenFlow switch with its controller. Nothing happens by itself, and the same calls give the same answers.
+    """Our OpenFlow switch with its controller. Only calls change its state, and equal calls give equal results.
 
         switch = Switch(ports=2)
         switch.send({"type": "flow_mod", "match": {"in_port": 1}, "actions": [{"output": 2}]})
         switch.put(1, frame)
         assert switch.take(2) == [frame]
 
-    Messages are said as modules say them (docs/guide).
+    Messages have the format of measurement modules (docs/guide).
     """
 
     def __init__(self, ports: int = 2, version: str = "1.3") -> None:
@@ -28,17 +28,18 @@ class Switch:
 
     @property
     def version(self) -> str | None:
-        """The version of OpenFlow that both agreed on."""
+        """The negotiated OpenFlow version."""
         return self._native.version
 
     @property
     def now(self) -> int:
-        """Its time, in nanoseconds."""
+        """Its virtual time in nanoseconds."""
         return self._native.now
 
     def send(self, message: Mapping[str, Any] | str) -> list[dict[str, Any]]:
-        """Says a message, a dict with its kind as "type" or the kind alone; what the switch answers to it: nothing, as
-        a rule, to what it has done, and an "error" to what it will not do."""
+        """Sends a message, a dict with its kind as "type", or only the kind. Returns the replies of the switch.
+
+        A successful change usually has no reply; a rejected one has an "error"."""
         said = {"type": message} if isinstance(message, str) else dict(message)
         xid = self._native.send(json.dumps(said))
         self._hear()
@@ -47,21 +48,21 @@ class Switch:
         return answers
 
     def messages(self) -> list[dict[str, Any]]:
-        """What the switch said by itself since this was last asked: packet-ins, removed flows, changes of ports."""
+        """Returns asynchronous messages since the last call: packet-in, flow-removed and port-status messages."""
         self._hear()
         waiting, self._waiting = self._waiting, []
         return waiting
 
     def put(self, port: int, frame: bytes) -> None:
-        """Puts a frame (without check sequence) on the wire to a port, counted from 1."""
+        """Sends a frame (without frame check sequence) to a port, numbered from 1."""
         self._native.put(port, frame)
 
     def take(self, port: int) -> list[bytes]:
-        """The frames that left by a port since this was last asked."""
+        """Returns the frames that left through a port since the last call."""
         return self._native.take(port)
 
     def pass_time(self, seconds: float) -> None:
-        """Lets time pass: timeouts, meters and queues go by it."""
+        """Advances the time, which timeouts, meters and queues depend on."""
         self._native.pass_ns(round(seconds * 1e9))
 
     def _hear(self) -> None:

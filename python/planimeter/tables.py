@@ -1,4 +1,4 @@
-"""Tables: one trial, value or bucket a row, which pandas, Polars and pyarrow take without a copy."""
+"""Tables with one trial, value or bucket per row. pandas, Polars and pyarrow import them without a copy."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _ROWS_SHOWN = 20
 
 
 def shown(value: float) -> str:
-    """A number for people: six significant digits, and every digit of a whole number."""
+    """Formats a number with six significant digits, or all digits of a whole number."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else f"{value:.6g}"
 
 
 class Table:
-    """Rows and columns, in Arrow's form (`__arrow_c_stream__`): `pyarrow.table(it)`, `polars.DataFrame(it)`.
+    """Rows and columns in Arrow format (`__arrow_c_stream__`): `pyarrow.table(it)`, `polars.DataFrame(it)`.
 
-    What was not measured is None, never zero. The unit of a column is in `units` and in its field's metadata.
+    Values that were not measured are None, never zero. The unit of a column is in `units` and in the metadata.
     """
 
     def __init__(self, native: _native.Table) -> None:
@@ -33,7 +33,7 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The columns' names."""
+        """The names of the columns."""
         return self._native.names()
 
     @property
@@ -54,27 +54,27 @@ class Table:
         return self._native.row(at)
 
     def column(self, name: str) -> list[Any]:
-        """The values of a column."""
+        """Returns the values of a column."""
         if name not in self.columns:
-            raise KeyError(f"there is no column {name!r}: there are {', '.join(self.columns)}")
+            raise KeyError(f"there is no column {name!r}: known columns are {', '.join(self.columns)}")
         return [row[name] for row in self]
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._native.__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pyarrow.Table:
-        """As a table of pyarrow."""
+        """Returns a pyarrow table."""
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """As a data frame of pandas."""
+        """Returns a pandas data frame."""
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
         return frame
 
     def to_polars(self) -> polars.DataFrame:
-        """As a data frame of Polars."""
+        """Returns a Polars data frame."""
         import polars
 
         return polars.DataFrame(self)

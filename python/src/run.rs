@@ -137,7 +137,7 @@ impl Histogram {
     /// The percentile in nanoseconds; None if too few samples are above it.
     fn ns_at(&self, percent: f64) -> PyResult<Option<u64>> {
         if !(0.0..=100.0).contains(&percent) {
-            return Err(usage(format!("{percent} is no percentile: give 0 to 100")));
+            return Err(usage(format!("invalid percentile {percent} (hint: use 0 to 100)")));
         }
         Ok(self.0.ns_at_quantile(percent / 100.0))
     }

@@ -39,9 +39,8 @@ impl Stream {
     #[new]
     fn new(text: &str) -> PyResult<Stream> {
         let read = stream::file::read(text, PORTS_MAX).map_err(|error| usage(error.to_string()))?;
-        let [stream] = <[stream::Stream; 1]>::try_from(read).map_err(|read| {
-            usage(format!("one stream is wanted here, and there are {}", read.len()))
-        })?;
+        let [stream] = <[stream::Stream; 1]>::try_from(read)
+            .map_err(|read| usage(format!("expected one stream, found {}", read.len())))?;
         let templates = Templates::leaving(&stream, KEY);
         let schedule = Schedule::of(&stream, Nanos::ZERO, Nanos::ZERO, Nanos::MAX, false);
         Ok(Stream { stream, templates, schedule })

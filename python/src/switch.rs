@@ -151,7 +151,7 @@ impl Switch {
     /// Advances the time.
     fn pass_ns(&self, span: u64) -> PyResult<()> {
         if span > PASS_MAX.0 {
-            return Err(usage("more than a day may not pass at once"));
+            return Err(usage("cannot advance by more than a day in one call"));
         }
         let mut bench = self.bench();
         let until = bench.now + Nanos(span);
@@ -181,7 +181,7 @@ impl Bench {
         let ports = self.wires.len();
         let place = (port as usize).checked_sub(1);
         let wire = place.and_then(|place| self.wires.get_mut(place));
-        wire.ok_or_else(|| usage(format!("there is no port {port}: it has 1 to {ports}")))
+        wire.ok_or_else(|| usage(format!("there is no port {port} (hint: use 1 to {ports})")))
     }
 
     fn settle(&mut self) -> PyResult<()> {
@@ -193,17 +193,17 @@ impl Bench {
         self.node.turn(self.now);
         self.node.serve(self.now);
         self.node.events.clear();
-        let lost = |why: String| usage(format!("the controller's connection is lost: {why}"));
+        let lost = |why: String| usage(format!("controller connection lost: {why}"));
         let mut buffer = [0; 60_000];
         let count = self.channel.receive(&mut buffer).map_err(|error| lost(error.to_string()))?;
         if self.session.receive(&buffer[..count], self.now) < count {
-            return Err(lost("it said more than a controller takes at once".into()));
+            return Err(lost("the switch sent more than the receive buffer holds".into()));
         }
         while let Some(event) = self.session.poll_event() {
             match event {
                 Event::Message { xid, message, .. } => self.said.push(told(xid, &message)),
                 Event::Refused(error) => return Err(lost(error.to_string())),
-                Event::Down { .. } => return Err(lost("it was ended".into())),
+                Event::Down { .. } => return Err(lost("the session ended".into())),
                 Event::Up { .. } => {}
             }
         }

@@ -1,4 +1,4 @@
-"""What the package does, on runs in virtual time, whose results are the same everywhere."""
+"""Tests of the package with runs in virtual time, whose results are the same on every machine."""
 
 import json
 import os
@@ -31,13 +31,13 @@ ADDRESSES: dict[str, Any] = {
 }
 
 
-def hears() -> None:
-    """A process that is started in the background may have been told not to hear of Ctrl-C."""
+def enable_interrupts() -> None:
+    """Restores the default action of SIGINT, which a process in the background may ignore."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def said(*words: str) -> subprocess.CompletedProcess[str]:
-    """What the command line says."""
+def execute(*words: str) -> subprocess.CompletedProcess[str]:
+    """Executes a command line."""
     return subprocess.run([installed(), *words], capture_output=True, text=True, check=False)
 
 
@@ -63,22 +63,22 @@ class WithRun(unittest.TestCase):
 
 
 class Runs(WithRun):
-    def test_it_is_what_the_command_line_measures(self) -> None:
+    def test_a_run_equals_that_of_the_command_line(self) -> None:
         self.assertEqual(self.run_.targets, ["ours", "bridge"])
         self.assertEqual(self.run_.experiments, ["latency"])
         self.assertFalse(self.run_.is_partial)
         words = self.run_.command_line.split()[1:]
-        again = said(*words, "--json", "--out", self.folder.name)
+        again = execute(*words, "--json", "--out", self.folder.name)
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(json.loads(again.stdout)["trials"], self.run_.record["trials"])
 
-    def test_progress_is_told_for_each_trial(self) -> None:
+    def test_progress_is_reported_for_each_trial(self) -> None:
         self.assertEqual(self.steps[-1].done, len(self.steps))
         self.assertGreaterEqual(self.steps[-1].trials, len(self.steps))
         self.assertEqual([it.done for it in self.steps], [*range(1, len(self.run_.trials) + 1)])
         self.assertIn("latency ours", self.steps[0].text)
 
-    def test_other_libraries_take_a_table_with_all_values(self) -> None:
+    def test_other_libraries_import_a_table_completely(self) -> None:
         trials = self.run_.trials
         wanted = [it["frames_offered"] for it in self.run_.record["trials"]]
         self.assertEqual(trials.column("frames_offered"), wanted)
@@ -90,7 +90,7 @@ class Runs(WithRun):
         self.assertEqual(trials.to_polars().columns, trials.columns)
         self.assertEqual(trials.to_arrow().num_rows, len(trials))
 
-    def test_units_go_along_and_what_was_not_measured_is_null(self) -> None:
+    def test_columns_have_units_and_missing_values_are_null(self) -> None:
         trials = self.run_.trials
         self.assertEqual(trials.units["latency_ns_p50"], "ns")
         field = trials.to_arrow().schema.field("latency_ns_p50")
@@ -115,9 +115,9 @@ class Runs(WithRun):
         self.assertIn(" ns (", str(found))
         self.assertIn(found.exclusion, ("simulated time says nothing about rates and times", None))
         self.assertEqual(found.disturbed_repeats, 0)
-        with self.assertRaisesRegex(UsageError, "latency_ns_p50 is not one value; it is there"):
+        with self.assertRaisesRegex(UsageError, "latency_ns_p50 is not one value: found"):
             self.run_.value("latency_ns_p50")
-        with self.assertRaisesRegex(UsageError, "there are .*latency_ns_p50"):
+        with self.assertRaisesRegex(UsageError, "known metrics are .*latency_ns_p50"):
             self.run_.value("speed")
 
     def test_a_histogram_has_every_frame(self) -> None:
@@ -126,12 +126,12 @@ class Runs(WithRun):
         assert histogram is not None
         self.assertEqual(sum(histogram.buckets().column("frames")), len(histogram))
         self.assertEqual(histogram.ns_at(50), trial["latency_ns_p50"])
-        self.assertIsNone(histogram.ns_at(100), "too few lie above")
+        self.assertIsNone(histogram.ns_at(100), "too few samples are above it")
         self.assertIsNone(self.run_.histogram(10**6))
         with self.assertRaises(UsageError):
             histogram.ns_at(101)
 
-    def test_figures_are_the_reports(self) -> None:
+    def test_figures_equal_those_of_the_report(self) -> None:
         for name, title in self.run_.figures.items():
             figure = self.run_.plot(name)
             drawn = self.run_.folder / "figures" / f"{name}.svg"
@@ -143,7 +143,7 @@ class Runs(WithRun):
         with self.assertRaisesRegex(UsageError, "there is no figure 'no'"):
             self.run_.plot("no")
 
-    def test_matplotlib_draws_what_was_measured(self) -> None:
+    def test_matplotlib_draws_the_measured_values(self) -> None:
         import matplotlib
 
         matplotlib.use("agg")
@@ -154,7 +154,7 @@ class Runs(WithRun):
         self.assertEqual(list(container[0].get_ydata()), series["y"])
         self.assertEqual(axes.get_ylabel(), figure.data["y"]["label"])
 
-    def test_a_report_is_made_again_with_the_same_bytes(self) -> None:
+    def test_a_rebuilt_report_has_the_same_bytes(self) -> None:
         page = self.run_.report(Path(self.folder.name) / "again")
         self.assertEqual(page.read_bytes(), (self.run_.folder / "report.html").read_bytes())
         self.assertIn("latency", self.run_.summary())
@@ -172,7 +172,7 @@ class Runs(WithRun):
         with self.assertRaisesRegex(UsageError, "has nothing to look at"):
             planimeter.compare(*sides, gates=["flow_mods_added_per_s>=0.97"])
 
-    def test_a_text_is_one_gate(self) -> None:
+    def test_a_single_gate_can_be_a_text(self) -> None:
         sides = [f"{self.run_.folder}:{it}" for it in self.run_.targets]
         one = planimeter.compare(*sides, gates="latency_ns_p50<=1.10")
         self.assertEqual({gate["gate"] for cell in one.cells for gate in cell["gates"]}, {"latency_ns_p50<=1.1"})
@@ -189,14 +189,14 @@ class Runs(WithRun):
         with self.assertRaisesRegex(UsageError, "--filter speed=1"):
             planimeter.runs(self.folder.name, speed="1")
 
-    def test_a_run_is_shown_in_few_lines(self) -> None:
+    def test_a_run_has_a_short_representation(self) -> None:
         self.assertEqual(len(repr(self.run_).splitlines()), 1)
         html = self.run_._repr_html_()
         self.assertIn("<th>targets</th><td>ours, bridge</td>", html)
         self.assertLess(len(html), 1000)
-        self.assertFalse(hasattr(self.run_, "_repr_markdown_"), "a notebook would show the whole summary")
+        self.assertFalse(hasattr(self.run_, "_repr_markdown_"), "a notebook would display the whole summary")
 
-    def test_tables_are_shown_in_notebooks(self) -> None:
+    def test_notebooks_display_tables(self) -> None:
         html = self.run_.trials._repr_html_()
         self.assertIn("<th>latency_ns_p50<br><small>ns</small></th>", html)
         self.assertEqual(repr(self.run_.trials)[:9], "<Table of")
@@ -226,7 +226,7 @@ ratio = 1.10
 
 
 class Plans(unittest.TestCase):
-    def test_a_plan_runs_as_it_is_written_and_is_a_campaign(self) -> None:
+    def test_a_plan_returns_a_campaign(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             plan = Path(folder) / "office.toml"
             plan.write_text(PLAN)
@@ -273,17 +273,17 @@ class Modules(unittest.TestCase):
 
 
 class Counts(unittest.TestCase):
-    def test_whole_numbers_keep_every_digit(self) -> None:
+    def test_whole_numbers_have_all_digits(self) -> None:
         value = planimeter.Value(1_048_576.0, "rules", 3, 1_048_575.0, 1_048_577.0, 95.0, ())
         self.assertEqual(str(value), "1048576 rules (1048575 to 1048577)")
 
-    def test_a_bound_is_written_as_one(self) -> None:
+    def test_a_bound_is_printed_as_a_bound(self) -> None:
         value = planimeter.Value(20_000.0, "rules", 1, None, None, None, (), "lower", "search_limit")
         self.assertEqual(str(value), "≥ 20000 rules (n=1)")
 
 
 class Errors(unittest.TestCase):
-    def test_they_have_the_words_of_the_command_line(self) -> None:
+    def test_errors_have_the_text_of_the_command_line(self) -> None:
         cases: list[tuple[list[str], Callable[[], object]]] = [
             (["run", "latensy"], lambda: planimeter.run("latensy")),
             (["run", "latency", "--on=nobody"], lambda: planimeter.run("latency", on="nobody")),
@@ -292,17 +292,17 @@ class Errors(unittest.TestCase):
             (["compare", "a/b", "c/d"], lambda: planimeter.compare("a/b", "c/d")),
         ]
         for words, call in cases:
-            printed = said(*words)
+            printed = execute(*words)
             self.assertEqual(printed.returncode, 2, words)
             with self.assertRaises(UsageError) as raised:
                 call()
             self.assertEqual(f"planimeter: {raised.exception}", printed.stderr.strip(), words)
 
-    def test_a_program_that_is_not_there_is_named(self) -> None:
+    def test_a_missing_program_is_named(self) -> None:
         with self.assertRaisesRegex(UsageError, "/nowhere/planimeter cannot be started"):
             planimeter.run("latency", program="/nowhere/planimeter")
 
-    def test_ctrl_c_ends_a_run_and_keeps_what_was_measured(self) -> None:
+    def test_ctrl_c_ends_a_run_and_its_results_are_stored(self) -> None:
         script = (
             "import planimeter\n"
             "try:\n"
@@ -314,7 +314,7 @@ class Errors(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             process = subprocess.Popen(
                 [sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=folder, text=True,
-                preexec_fn=hears,
+                preexec_fn=enable_interrupts,
             )
             assert process.stdout is not None
             self.assertEqual(process.stdout.readline(), "1\n")
@@ -327,7 +327,7 @@ class Errors(unittest.TestCase):
 
 
 class Streams(unittest.TestCase):
-    def test_frames_are_those_of_the_generator(self) -> None:
+    def test_frames_equal_those_of_the_generator(self) -> None:
         stream = Stream(
             frame_bytes=128, rate_pps=1000, vary=[{"count": 10, "port_source": {"first": 1000, "step": 1}}], **ADDRESSES
         )
@@ -339,18 +339,18 @@ class Streams(unittest.TestCase):
         self.assertTrue(all(len(frame) == 124 for _, frame in frames))
         self.assertEqual(frames[0][1][:14].hex(), "0200000000020200000000010800")
 
-    def test_files_are_read_by_the_command_line(self) -> None:
+    def test_the_command_line_reads_written_files(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             genome = Stream(id=3, genome="2a1d", rate_pps=1e6, schedule={"poisson": {"seed": 7}}, **ADDRESSES)
             file = planimeter.write_streams(f"{folder}/two.toml", [Stream(frame_bytes=64, rate_pps=5, **ADDRESSES), genome])
-            asked = said("run", "forwarding-rate", "--on=ours", "--link=memory", f"--set=stream={file}", "--dry-run")
-            self.assertEqual(asked.returncode, 0, asked.stderr)
+            dry_run = execute("run", "forwarding-rate", "--on=ours", "--link=memory", f"--set=stream={file}", "--dry-run")
+            self.assertEqual(dry_run.returncode, 0, dry_run.stderr)
             written = genome.write_capture(f"{folder}/three.pcapng", 30)
-            counted = said("capture", f"--port=pcap:{written}", "--json")
+            counted = execute("capture", f"--port=pcap:{written}", "--json")
             self.assertEqual(counted.returncode, 0, counted.stderr)
             self.assertRegex(counted.stdout, r'"frames": ?30\b')
 
-    def test_what_is_wrong_is_told_when_it_is_made(self) -> None:
+    def test_invalid_keys_raise_an_error_immediately(self) -> None:
         with self.assertRaisesRegex(UsageError, "missing field `mac_source`"):
             Stream(frame_bytes=64, rate_pps=1)
         with self.assertRaisesRegex(UsageError, "frame_byte"):
@@ -378,7 +378,7 @@ class Switches(unittest.TestCase):
         switch.put(1, self.frame)
         self.assertEqual(switch.take(2), [])
 
-    def test_what_a_controller_may_not_do_is_an_error_and_what_nobody_understands_raises(self) -> None:
+    def test_rejected_messages_have_an_error_reply_and_invalid_ones_raise(self) -> None:
         switch = Switch(ports=2, version="1.0")
         self.assertEqual(switch.version, "1.0")
         (error,) = switch.send({"type": "flow_mod", "actions": [{"output": 77}]})
@@ -393,8 +393,8 @@ class Switches(unittest.TestCase):
         with self.assertRaises(UsageError):
             Switch(version="9")
 
-    def test_the_same_calls_give_the_same_answers(self) -> None:
-        def told() -> list[object]:
+    def test_equal_calls_give_equal_results(self) -> None:
+        def results() -> list[object]:
             switch = Switch(ports=2)
             out: list[object] = [switch.send("barrier_request"), switch.send("features_request")]
             switch.send({"type": "flow_mod", "priority": 0, "actions": [{"output": "controller"}]})
@@ -402,13 +402,13 @@ class Switches(unittest.TestCase):
             switch.put(1, b"\xff" * 70)
             return [*out, switch.messages(), switch.now]
 
-        first, second = told(), told()
+        first, second = results(), results()
         self.assertEqual(first, second)
         self.assertIn("packet_in", json.dumps(first))
 
 
 class WithoutTheCompiledPart(unittest.TestCase):
-    def test_modules_are_written_and_the_rest_says_what_it_needs(self) -> None:
+    def test_modules_work_and_other_names_raise_an_error_with_a_hint(self) -> None:
         files = ["__init__.py", "events.py", "module.py", "parameters.py", "conversation.py"]
         script = (
             "from planimeter import *\n"
@@ -422,19 +422,19 @@ class WithoutTheCompiledPart(unittest.TestCase):
             package.mkdir()
             for name in files:
                 shutil.copy(Path(planimeter.__file__).parent / name, package)
-            # Without site-packages, as planimeter starts scripts where the package is not installed.
+            # Without site-packages, as planimeter starts scripts if the package is not installed.
             words = [sys.executable, "-S", "-c", script]
             done = subprocess.run(
                 words, env={**os.environ, "PYTHONPATH": folder}, capture_output=True, text=True, check=False
             )
         self.assertEqual(done.stderr, "")
-        wanted = "planimeter.run needs the compiled part of this package: pip install ./python\n"
+        wanted = "planimeter.run requires the compiled part of this package (hint: run 'pip install ./python')\n"
         self.assertEqual(done.stdout, wanted)
 
 
 class Command(unittest.TestCase):
-    def test_it_is_the_program(self) -> None:
-        version = said("--version").stdout
+    def test_the_command_is_the_program(self) -> None:
+        version = execute("--version").stdout
         self.assertTrue(re.fullmatch(r"planimeter 0\..*\n", version), version)
         self.assertEqual(version, f"planimeter {planimeter.__version__}\n")
         module = subprocess.run([sys.executable, "-m", "planimeter", "--version"], capture_output=True, text=True, check=True)

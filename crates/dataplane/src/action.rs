@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_destination_is_the_same_by_any_queue_and_for_any_length() {
+    fn same_destination_ignores_the_queue_and_the_length() {
         let port = Action::Output { port: 3 };
         assert!(port.same_destination(&Action::Enqueue { port: 3, queue: 9 }));
         assert!(!port.same_destination(&Action::Output { port: 4 }));

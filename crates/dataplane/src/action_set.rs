@@ -94,7 +94,7 @@ mod tests {
     use packet::field::Field;
 
     #[test]
-    fn each_kind_is_there_once_and_they_are_done_in_order() {
+    fn an_action_set_has_each_kind_once_and_runs_in_order() {
         let mut set = ActionSet::default();
         let out = |port| Action::Output { port };
         let vid = |id| Action::set(Field::VlanVid, id);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_kinds_share_a_place() {
+    fn action_kinds_have_distinct_positions() {
         let fields = Field::ALL.map(|field| Action::set(field, 0));
         let copies = Field::ALL.map(|to| Action::CopyField {
             from: Field::InPort,

@@ -95,7 +95,7 @@ mod tests {
     use crate::hash::mix;
 
     #[test]
-    fn it_holds_what_a_set_holds() {
+    fn chains_have_the_contents_of_a_set() {
         let (mut dice, mut set, mut chains) = (Dice::new(1), BTreeSet::new(), Chains::new(60));
         let hash = |number: u32| mix(u64::from(number / 2), 3);
         for _ in 0..4000 {

@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_counted_apart_and_their_names_differ() {
+    fn each_drop_reason_has_its_own_counter_and_name() {
         let mut drops = DropCounters::default();
         drops.add(DropReason::NoMatch);
         drops.add_many(DropReason::OutputQueueFull, 4);

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbouring_words_spread_evenly_whatever_the_seed() {
+    fn neighboring_words_are_spread_evenly_for_every_seed() {
         for seed in [0, 1, u64::MAX, 0x1234_5678_9abc_def0] {
             let mut places = vec![0u32; 1 << 10];
             for word in 0..1u64 << 16 {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_changes_places() {
+    fn the_seed_changes_the_positions() {
         let moved = (0..1000u64).filter(|&word| mix(word, 1) >> 54 != mix(word, 2) >> 54).count();
         assert!(moved > 980, "{moved}");
     }

@@ -347,13 +347,13 @@ mod tests {
     }
 
     #[test]
-    fn fields_without_their_prerequisites_are_left_open() {
+    fn fields_without_their_prerequisites_are_wildcards() {
         assert_eq!(Match::of(&[(Field::IpSrc, 5), (Field::L4Dst, 80)]), Match::ANY);
         assert_eq!(Match::of(&[IPV4, (Field::L4Dst, 80)]), Match::of(&[IPV4]));
     }
 
     #[test]
-    fn fields_that_no_such_frame_has_are_required_to_be_zero() {
+    fn fields_that_the_frame_cannot_have_must_be_zero() {
         let ipv6 = Match::of(&[(Field::EthType, 0x86dd), (Field::IpSrc, 7), (Field::L4Src, 9)]);
         assert_eq!(ipv6, Match::of(&[(Field::EthType, 0x86dd)]));
         assert_eq!(ipv6.field(Field::IpSrc), (0, 0xffff_ffff));
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn naming_every_field_that_a_frame_can_have_is_exact() {
+    fn a_match_on_all_possible_fields_is_exact() {
         let arp = [
             (Field::InPort, 1),
             (Field::EthDst, 2),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_priority_of_zero_does_not_match_a_frame_without_a_tag() {
+    fn priority_zero_does_not_match_an_untagged_frame() {
         let matching = Match::of(&[(Field::VlanPriority, 0)]);
         assert!(!matching.matches(&Key::ZERO, &Wide::ZERO));
         assert!(matching.matches(&Key::ZERO.with(Field::Vlan, VLAN_PRESENT | 9), &Wide::ZERO));
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_one_tag_the_type_of_a_second_tag_is_the_ethernet_type() {
+    fn after_one_tag_the_type_of_a_second_tag_is_the_ethernet_type() {
         let (one, two) = (tagged(0), tagged(0x8100));
         let chosen = |matching: Match| [one, two].map(|key| matching.matches(&key, &Wide::ZERO));
         let ipv4 = Match::of(&[IPV4, (Field::IpProto, 0)]);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_that_names_every_field_of_a_tagged_frame_is_exact_behind_one_tag() {
+    fn a_match_on_all_fields_of_a_tagged_frame_is_exact() {
         let whole = Match::new(tagged(0), Key::FULL.with(Field::SecondTag, 0));
         assert!(whole.names_every_field() && !whole.is_exact());
         assert!(whole.behind_one_tag().is_exact() && whole.behind_one_tag().names_every_field());
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn covering_and_overlapping_follow_the_prefixes() {
+    fn covering_and_overlapping_respect_prefix_lengths() {
         let ten = prefix(Field::IpDst, 0x0a00_0000, 0xff00_0000);
         let ten_one = prefix(Field::IpDst, 0x0a01_0000, 0xffff_0000);
         let eleven = prefix(Field::IpDst, 0x0b00_0000, 0xff00_0000);

@@ -69,16 +69,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_known_destination_is_answered_without_the_table() {
+    fn a_cached_destination_needs_no_table_lookup() {
         let mut cache = RouteCache::new(16, 1).unwrap();
         let address = Ipv4Addr::new(10, 0, 0, 1);
         assert_eq!(cache.lookup(address, 1, || Some(HopId(7))), Some(HopId(7)));
-        assert_eq!(cache.lookup(address, 1, || panic!("asked the table")), Some(HopId(7)));
+        assert_eq!(cache.lookup(address, 1, || panic!("looked up the table")), Some(HopId(7)));
         assert_eq!((cache.hits, cache.misses), (1, 1));
     }
 
     #[test]
-    fn a_change_of_routes_empties_it_and_nothing_is_kept_of_no_route() {
+    fn a_route_change_empties_the_cache_and_missing_routes_are_not_cached() {
         let mut cache = RouteCache::new(16, 1).unwrap();
         let address = Ipv4Addr::UNSPECIFIED;
         assert_eq!(cache.lookup(address, 0, || None), None);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn destinations_that_share_a_slot_push_each_other_out() {
+    fn destinations_with_the_same_slot_replace_each_other() {
         let mut cache = RouteCache::new(1, 1).unwrap();
         for round in 0..4u32 {
             let address = Ipv4Addr::from_bits(round % 2);

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_values_are_one_and_the_last_user_frees_it() {
+    fn equal_values_are_stored_once_and_freed_with_the_last_user() {
         let mut lists = Shared::default();
         let first = lists.share(1);
         let second = lists.share(1);

@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_holds_gives_the_tag_and_the_way_back_takes_it() {
+    fn the_first_matching_rule_sets_the_tag_and_the_reverse_path_removes_it() {
         let mut tagger = tagger();
         let udp = |dscp, port| ip(dscp).udp(9, port).payload(b"abcdefghijklmnopqrst").bytes();
         let tcp = ip(0).tcp(tcp::Header::new(9, 5060, tcp::SYN)).payload(b"abcdefgh").bytes();
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rule_is_for_passes_as_it_is() {
+    fn frames_without_a_rule_pass_unchanged() {
         let mut tagger = tagger();
         tagger.set_rules(vec![rule(Some(1..=1), None, 5, 0)]);
         let frame = ip(0).udp(1, 2).payload(&[0; 20]).bytes();
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_leave_is_counted() {
+    fn drops_are_counted_by_reason() {
         let mut tagger = tagger();
         for (port, bytes, why) in [
             (ACCESS, vec![1; 13], DropReason::TooShort),

@@ -95,7 +95,10 @@ fn run(mut worker: Worker, seen: &Seen, done: &AtomicBool) -> [u64; 3] {
             queue.clear();
         }
         let all = EACH * usize::from(KINDS);
-        assert!(ports == [0, all, 0] || ports == [0, 0, all], "batch {turn} left by {ports:?}");
+        assert!(
+            ports == [0, all, 0] || ports == [0, 0, all],
+            "batch {turn} left through {ports:?}"
+        );
         left.iter_mut().zip(ports).for_each(|(sum, frames)| *sum += frames as u64);
         if turn % 7 == 3 {
             worker.rest();
@@ -106,7 +109,7 @@ fn run(mut worker: Worker, seen: &Seen, done: &AtomicBool) -> [u64; 3] {
 }
 
 #[test]
-fn frames_of_a_batch_go_by_one_state_of_tables_groups_and_meters() {
+fn all_frames_of_a_batch_use_one_state_of_tables_groups_and_meters() {
     let settings = Settings {
         tables: vec![TableSettings::of(10, 10); 2],
         on_miss: OnMiss::Drop,
@@ -138,7 +141,7 @@ fn frames_of_a_batch_go_by_one_state_of_tables_groups_and_meters() {
             if turn % 2 == 0 {
                 // Everything is deleted and added again.
                 let all = pipeline.delete_group(GROUPS_ALL, Source::default(), now, &mut out);
-                all.expect("they can go");
+                all.expect("the group and meter can be deleted");
                 pipeline.delete_meter(METERS_ALL, Source::default(), now, &mut out);
                 pipeline.delete(&FlowFilter::ALL, now, &mut out);
                 install(&mut pipeline, &mut out, other);
@@ -168,16 +171,16 @@ fn frames_of_a_batch_go_by_one_state_of_tables_groups_and_meters() {
             }
         }
         done.store(true, Relaxed);
-        let joined = running.into_iter().map(|it| it.join().expect("no batch was divided"));
+        let joined = running.into_iter().map(|it| it.join().expect("no batch used two states"));
         joined.collect()
     });
-    assert!(left.iter().all(|left| left[1] > 0 && left[2] > 0), "both were seen: {left:?}");
+    assert!(left.iter().all(|left| left[1] > 0 && left[2] > 0), "both states were used: {left:?}");
     assert_eq!(pipeline.drops().of(DropReason::NoMatch), 0);
     assert_eq!(pipeline.drops().total(), 0);
 }
 
 #[test]
-fn a_group_and_a_meter_that_stay_count_every_frame_whatever_bundles_do() {
+fn a_group_and_a_meter_count_every_frame_during_bundles() {
     let settings = Settings { on_miss: OnMiss::Drop, ..Settings::default() };
     let mut pipeline = Pipeline::new(&PORTS, &settings);
     let (mut out, now) = (Outputs::new(&PORTS), Nanos(0));
@@ -212,5 +215,5 @@ fn a_group_and_a_meter_that_stay_count_every_frame_whatever_bundles_do() {
     let metered = pipeline.meters().records(METER, now)[0].traffic.frames;
     let matched = pipeline.tables().totals(&FlowFilter::ALL).frames;
     assert_eq!((counted, metered, matched), (frames, frames, frames));
-    assert_eq!(pipeline.groups().count(), 1 + 3, "what was taken back is not there");
+    assert_eq!(pipeline.groups().count(), 1 + 3, "a rolled-back group does not exist");
 }

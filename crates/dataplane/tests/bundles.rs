@@ -98,18 +98,18 @@ fn read(mut lookup: Lookup, kind: &Kind, seen: &Seen, done: &AtomicBool) -> [u64
                 lookup.lookup(table, &keys, &[], &mut found);
                 for (at, found) in found.iter().take(keys.len()).enumerate() {
                     let single = lookup.find(table, &keys[at], &Wide::ZERO);
-                    assert_eq!(single, *found, "one by one the same is found");
+                    assert_eq!(single, *found, "single lookups agree with the batch");
                     let verdict = lookup.count(table, *found, 1, 60, Nanos(1));
                     let color = PORTS.iter().position(|&it| Some(Verdict::Output(it)) == verdict);
                     let number = numbers[at];
                     let color = color.unwrap_or_else(|| {
-                        panic!("entry {number} of table {table} comes to {verdict:?}")
+                        panic!("entry {number} of table {table} has the verdict {verdict:?}")
                     });
                     colors[color] += 1;
                 }
             }
         }
-        assert!(colors.contains(&0), "a batch saw {colors:?} entries of the two sets");
+        assert!(colors.contains(&0), "a batch found {colors:?} entries of the two sets");
         frames[0] += colors[0];
         frames[1] += colors[1];
         seen.color.store(u64::from(colors[1] > 0), Relaxed);
@@ -204,15 +204,18 @@ fn swap(kind: &Kind, turns: u64) {
                     std::thread::yield_now();
                 }
                 let saw = seen.color.load(Relaxed) as usize;
-                assert!(saw == color || reader.is_finished(), "turn {turn}: {saw} was seen last");
+                assert!(
+                    saw == color || reader.is_finished(),
+                    "turn {turn}: the last batch used set {saw}"
+                );
             }
         }
         done.store(true, Relaxed);
-        readers.into_iter().map(|reader| reader.join().expect("every batch saw one set")).collect()
+        readers.into_iter().map(|reader| reader.join().expect("every batch used one set")).collect()
     });
-    assert!(frames.iter().flatten().all(|&frames| frames > 0), "every set was seen: {frames:?}");
+    assert!(frames.iter().flatten().all(|&frames| frames > 0), "every set was used: {frames:?}");
     assert_eq!(tables.totals(&swapped()).entries, kind.count as usize * usize::from(TABLES));
-    assert!(tables.is_settled(), "readers that are gone hold nothing up");
+    assert!(tables.is_settled(), "readers that left block nothing");
 }
 
 #[test]
@@ -229,7 +232,7 @@ fn exact_entries() {
 }
 
 #[test]
-fn exact_entries_above_others_with_open_fields() {
+fn exact_entries_above_wildcard_entries() {
     let kind = Kind {
         settings: TableSettings::of(300, 300),
         count: 60,
@@ -245,7 +248,7 @@ fn exact_entries_above_others_with_open_fields() {
 }
 
 #[test]
-fn few_with_open_fields() {
+fn few_wildcard_entries() {
     let kind = Kind {
         settings: TableSettings::of(0, 300),
         count: 100,
@@ -261,7 +264,7 @@ fn few_with_open_fields() {
 }
 
 #[test]
-fn one_after_the_other() {
+fn a_linear_table() {
     let kind = Kind {
         settings: TableSettings { classifier: Classifier::Linear, ..TableSettings::of(0, 300) },
         count: 64,

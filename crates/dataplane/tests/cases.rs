@@ -23,7 +23,7 @@ use packet::show::Show;
 use packet::time::Nanos;
 
 #[test]
-fn every_case_goes_as_its_file_says() {
+fn every_case_gives_its_expected_results() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     let mut files: Vec<PathBuf> =
         fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -37,24 +37,24 @@ fn every_case_goes_as_its_file_says() {
 fn check(path: &Path) {
     let text = fs::read_to_string(path).unwrap();
     let mut case = Case::default();
-    let mut told = String::new();
+    let mut reported = String::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('=')) {
-        told += &format!("{line}\n");
+        reported += &format!("{line}\n");
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         let place = format!("{}:{}", path.display(), number + 1);
-        for answer in case.run(&Line::new(line, &place)) {
-            told += &format!("= {answer}\n");
+        for reply in case.run(&Line::new(line, &place)) {
+            reported += &format!("= {reply}\n");
         }
     }
     if std::env::var_os("UPDATE").is_some() {
-        return fs::write(path, &told).unwrap();
+        return fs::write(path, &reported).unwrap();
     }
-    for (number, (got, wanted)) in told.lines().zip(text.lines()).enumerate() {
+    for (number, (got, wanted)) in reported.lines().zip(text.lines()).enumerate() {
         assert_eq!(got, wanted, "{}:{}", path.display(), number + 1);
     }
-    assert_eq!(told.lines().count(), text.lines().count(), "{}", path.display());
+    assert_eq!(reported.lines().count(), text.lines().count(), "{}", path.display());
 }
 
 /// State of a running case.
@@ -172,7 +172,7 @@ impl Case {
                 "controller" => OnMiss::Controller,
                 "drop" => OnMiss::Drop,
                 "normal" => OnMiss::Normal,
-                other => panic!("{}: no way to miss {other}", line.place),
+                other => panic!("{}: unknown miss behavior {other}", line.place),
             },
             drop_fragments: line.has("drop_fragments"),
             normal: (!line.has("no_bridge")).then(dataplane::bridge::Settings::default),

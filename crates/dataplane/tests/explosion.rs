@@ -95,7 +95,7 @@ fn check(mut tables: Tables, is_it: impl Fn(Described) -> bool, probes_max: usiz
             lookup.lookup(0, keys, &[], &mut found);
             for (key, found) in keys.iter().zip(found) {
                 let verdict = lookup.count(0, found, 1, 60, Nanos(2));
-                assert_eq!(verdict, Some(Verdict::Drop), "it is not allowed: {key:?}");
+                assert_eq!(verdict, Some(Verdict::Drop), "the policy does not allow {key:?}");
                 assert_eq!(lookup.find(0, key, &Wide::ZERO), found);
                 work.push(lookup.work(0, key, &Wide::ZERO));
             }
@@ -103,7 +103,7 @@ fn check(mut tables: Tables, is_it: impl Fn(Described) -> bool, probes_max: usiz
         work
     };
     let (first, second) = (pass(), pass());
-    assert_eq!(first, second, "what was seen before costs the same");
+    assert_eq!(first, second, "repeated frames cost the same");
     let most = first.iter().map(|work| work.probes).max();
     assert!(most.is_some_and(|most| most <= probes_max), "{most:?} probes");
     assert_eq!(tables.describe(0), Some(described));
@@ -111,18 +111,18 @@ fn check(mut tables: Tables, is_it: impl Fn(Described) -> bool, probes_max: usiz
 }
 
 #[test]
-fn a_plain_policy_stays_as_it_is() {
+fn a_simple_policy_keeps_its_classifier() {
     check(tables(std::iter::empty()), |it| it == Described::HalfBytes, 1);
 }
 
 #[test]
-fn a_policy_of_few_masks_stays_a_hash_for_each() {
+fn a_policy_with_few_masks_keeps_one_hash_table_per_mask() {
     let others = (0..400).map(|at| (udp(&[(Field::IpDst, 0xf000_0000 + at)]), 7));
     check(tables(others), |it| it == Described::Hashed { routes: 0, tables: 5 }, 5);
 }
 
 #[test]
-fn a_policy_of_many_masks_stays_in_the_tuples_that_it_has() {
+fn a_policy_with_many_masks_keeps_its_tuples() {
     let others = (0..1000u64).map(|at| {
         let length = 1 + at as u32 % 32;
         let source = Key::ZERO.with(Field::IpSrc, u64::from(u32::MAX) << (at % 29));
@@ -137,7 +137,7 @@ fn a_policy_of_many_masks_stays_in_the_tuples_that_it_has() {
 }
 
 #[test]
-fn a_policy_beside_a_routing_table_stays_so() {
+fn a_policy_next_to_a_routing_table_keeps_its_classifier() {
     let others = (0..4000u64).map(|at| {
         let length = [32, 24, 20, 16][at as usize % 4];
         (prefix(0xf000_0000 ^ at << 12 ^ at << 2, length), 100 + length as u16)

@@ -49,7 +49,7 @@ fn read(
                 Some(Verdict::Output(port)) => {
                     assert!(port_of(*number).contains(&port), "entry {number} sends to {port}");
                 }
-                other => panic!("entry {number} comes to {other:?}"),
+                other => panic!("entry {number} has the verdict {other:?}"),
             }
             frames[*number as usize] += 1;
         }
@@ -89,7 +89,7 @@ fn under_readers(
             out.events.clear();
         }
         done.store(true, Relaxed);
-        let frames = readers.map(|reader| reader.join().expect("every lookup went well"));
+        let frames = readers.map(|reader| reader.join().expect("every lookup succeeded"));
         frames.to_vec()
     });
     for number in 0..stays {
@@ -101,11 +101,11 @@ fn under_readers(
             .sum::<u64>();
         assert_eq!(counted, frames, "of entry {number}");
     }
-    assert!(tables.is_settled(), "readers that are gone hold nothing up");
+    assert!(tables.is_settled(), "readers that left block nothing");
 }
 
 #[test]
-fn exact_entries_stay_findable_while_others_move_them() {
+fn exact_entries_are_found_while_others_move_them() {
     let stay = |number: u64| FlowSpec {
         cookie: 1000 + number,
         ..FlowSpec::new(Match::exact(key(number)), 5, &to(1 + number as u32))
@@ -125,7 +125,7 @@ fn exact_entries_stay_findable_while_others_move_them() {
 }
 
 #[test]
-fn entries_with_open_fields_stay_findable_while_structures_change() {
+fn wildcard_entries_are_found_while_structures_change() {
     let stay = |number: u64| {
         let matching = Match::of(&[(Field::EthSrc, number), (Field::EthType, 0x88b5)]);
         FlowSpec { cookie: 1000 + number, ..FlowSpec::new(matching, 500, &to(1 + number as u32)) }
@@ -186,7 +186,7 @@ fn come_and_go(
 }
 
 #[test]
-fn routes_stay_findable_while_a_routing_table_comes_and_goes_and_all_lengths_change() {
+fn routes_are_found_while_a_routing_table_grows_and_shrinks() {
     let stay = |number: u64| {
         let matching = route(0x0a00_0000 | number << 8, 24, 0);
         FlowSpec { cookie: 1000 + number, ..FlowSpec::new(matching, 124, &to(1 + number as u32)) }
@@ -206,7 +206,7 @@ fn routes_stay_findable_while_a_routing_table_comes_and_goes_and_all_lengths_cha
 }
 
 #[test]
-fn entries_of_many_masks_stay_findable_while_tuples_are_merged_and_put_in_order() {
+fn entries_with_many_masks_are_found_while_tuples_are_merged_and_sorted() {
     let stay = |number: u64| {
         let matching = route(0x0a00_0000 | number << 8, 24 + number as u32 % 9, 0);
         let matching =
@@ -226,7 +226,7 @@ fn entries_of_many_masks_stay_findable_while_tuples_are_merged_and_put_in_order(
 }
 
 #[test]
-fn an_entry_that_is_changed_does_the_old_or_the_new() {
+fn a_reader_sees_the_old_or_the_new_actions_of_a_changed_entry() {
     let stay = |number: u64| FlowSpec {
         cookie: 1000 + number,
         ..FlowSpec::new(Match::exact(key(number)), 5, &to(10))
@@ -241,7 +241,7 @@ fn an_entry_that_is_changed_does_the_old_or_the_new() {
 }
 
 #[test]
-fn a_change_is_settled_when_every_reader_began_a_batch_after_it() {
+fn a_change_is_settled_when_every_reader_began_a_later_batch() {
     let mut tables = Tables::new(&[TableSettings::of(10, 10)], 7);
     let mut out = Outputs::new(&[1]);
     let mut lookup = tables.reader();
@@ -256,5 +256,5 @@ fn a_change_is_settled_when_every_reader_began_a_batch_after_it() {
     tables.delete(&FlowFilter::ALL, FlowRemovedReason::Deleted, Nanos(1), &mut out);
     assert!(!tables.is_settled());
     lookup.rest();
-    assert!(tables.is_settled(), "who rests looks at nothing");
+    assert!(tables.is_settled(), "an idle reader does not block");
 }

@@ -28,22 +28,22 @@ use packet::header::ipv4;
 use packet::time::Nanos;
 
 #[test]
-fn every_case_goes_as_its_file_says() {
+fn every_case_gives_its_expected_results() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaping");
     for name in ["groups", "meters", "queues"] {
         let path = folder.join(name).with_extension("case");
         let text = fs::read_to_string(&path).unwrap();
-        let (mut case, mut told) = (Case::new(), String::new());
+        let (mut case, mut transcript) = (Case::new(), String::new());
         for line in text.lines().filter(|line| !line.starts_with('=')) {
-            told += &format!("{line}\n");
+            transcript += &format!("{line}\n");
             if !line.is_empty() && !line.starts_with('#') {
-                case.run(line).iter().for_each(|answer| told += &format!("= {answer}\n"));
+                case.run(line).iter().for_each(|reply| transcript += &format!("= {reply}\n"));
             }
         }
         if std::env::var_os("UPDATE").is_some() {
-            fs::write(&path, &told).unwrap();
+            fs::write(&path, &transcript).unwrap();
         } else {
-            assert_eq!(told, text, "{}", path.display());
+            assert_eq!(transcript, text, "{}", path.display());
         }
     }
 }
@@ -78,7 +78,7 @@ impl<'a> Words<'a> {
 
 fn number<T: TryFrom<u64>>(text: &str) -> T {
     let number = if text == "all" { u64::from(u32::MAX) } else { text.parse().unwrap() };
-    T::try_from(number).unwrap_or_else(|_| panic!("{text} is too much"))
+    T::try_from(number).unwrap_or_else(|_| panic!("unexpected argument {text}"))
 }
 
 fn actions(text: &str) -> Vec<Action> {
@@ -95,7 +95,7 @@ fn actions(text: &str) -> Vec<Action> {
                 "set_queue" => Action::SetQueue(number(value)),
                 "set_udp_src" => Action::set(Field::UdpSrc, number::<u16>(value).into()),
                 "dec_ip_ttl" => Action::DecIpTtl,
-                other => panic!("no action {other}"),
+                other => panic!("unknown action {other}"),
             }
         })
         .collect()
@@ -167,10 +167,10 @@ impl Case {
             "run" => {
                 let until = Nanos::from_secs_f64(words.0[1].parse().unwrap());
                 self.go_on(until);
-                return self.told();
+                return self.take_output();
             }
             "show" => return self.show(words.0[1]),
-            other => panic!("no command {other}"),
+            other => panic!("unknown command {other}"),
         }
         Vec::new()
     }
@@ -209,7 +209,7 @@ impl Case {
             self.collect();
             self.go_on(self.now + gap);
         }
-        self.told()
+        self.take_output()
     }
 
     /// Advances to a time, with a stop whenever frames are due.
@@ -244,7 +244,7 @@ impl Case {
         }
     }
 
-    fn told(&mut self) -> Vec<String> {
+    fn take_output(&mut self) -> Vec<String> {
         let left = std::mem::take(&mut self.left);
         let show = |(name, (frames, bytes))| format!("{name}: {frames} frames, {bytes} bytes");
         left.into_iter().map(show).collect()
@@ -284,7 +284,7 @@ impl Case {
             "drops" => (self.pipeline.drops().occurred())
                 .map(|(why, frames)| format!("{} {frames}", why.name()))
                 .collect(),
-            other => panic!("nothing to show of {other}"),
+            other => panic!("cannot show {other}"),
         }
     }
 }
@@ -322,7 +322,7 @@ fn kind(word: &str) -> GroupKind {
         "select" => GroupKind::Select,
         "indirect" => GroupKind::Indirect,
         "failover" => GroupKind::FastFailover,
-        other => panic!("no kind {other}"),
+        other => panic!("unknown kind {other}"),
     }
 }
 

@@ -81,7 +81,7 @@ fn every_frame_of_every_worker_is_accounted_for() {
                 pipeline.delete(&FlowFilter::covered_by(to(100 + turn % 50)), Nanos(0), &mut out);
             }
         }
-        running.map(|worker| worker.join().expect("it forwarded everything")).to_vec()
+        running.map(|worker| worker.join().expect("the worker forwarded all frames")).to_vec()
     });
     // In every second batch, each kind has a quarter; in the others, all frames are of the first
     // kind.

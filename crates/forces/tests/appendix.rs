@@ -48,7 +48,7 @@ fn success() -> Data {
 }
 
 #[test]
-fn case_1_a_component_is_got() {
+fn case_1_get_a_component() {
     check(
         MessageKind::Query,
         Operation::on(OperationKind::Get, vec![PathData::named([1])]),
@@ -62,7 +62,7 @@ fn case_1_a_component_is_got() {
 }
 
 #[test]
-fn case_2_a_component_is_set() {
+fn case_2_set_a_component() {
     check(
         MessageKind::Config,
         Operation::on(OperationKind::Set, vec![full(&[2], "0000000a")]),
@@ -76,7 +76,7 @@ fn case_2_a_component_is_set() {
 }
 
 #[test]
-fn case_5_rows_are_replaced() {
+fn case_5_replace_rows() {
     let rows = [0, 2].map(|row| full(&[row], "00000001 00000002"));
     let table = PathData::with([4], Data::Paths(rows.into()));
     check(
@@ -89,7 +89,7 @@ fn case_5_rows_are_replaced() {
 }
 
 #[test]
-fn case_10_a_row_is_got_by_its_key() {
+fn case_10_get_a_row_by_key() {
     let selector = Selector::Key { key: 1, content: bytes("00000064") };
     let path = PathData { ids: vec![6], selector: Some(selector), data: Data::None };
     check(
@@ -100,7 +100,7 @@ fn case_10_a_row_is_got_by_its_key() {
 }
 
 #[test]
-fn case_12_a_text_has_a_length_of_its_own() {
+fn case_12_get_a_variable_length_string() {
     check(
         MessageKind::QueryResponse,
         Operation::on(
@@ -113,7 +113,7 @@ fn case_12_a_text_has_a_length_of_its_own() {
 }
 
 #[test]
-fn case_16_a_key_stands_within_a_path() {
+fn case_16_key_selector_within_a_path() {
     let selector = Selector::Key { key: 1, content: bytes("0000000a") };
     let data = Data::Paths(vec![PathData::named([2])]);
     let path = PathData { ids: vec![7, 10, 2], selector: Some(selector), data };
@@ -127,7 +127,7 @@ fn case_16_a_key_stands_within_a_path() {
 }
 
 #[test]
-fn rows_of_a_range() {
+fn get_rows_by_range() {
     let selector = Some(Selector::Range { first: 10, last: 20 });
     let path = PathData { ids: vec![3], selector, data: Data::None };
     check(
@@ -138,7 +138,7 @@ fn rows_of_a_range() {
 }
 
 #[test]
-fn a_commit_stands_alone_and_its_response_holds_a_result() {
+fn commit_has_no_content_and_its_response_has_a_result() {
     check(MessageKind::Config, Operation::on(OperationKind::Commit, Vec::new()), "000c 0004");
     check(
         MessageKind::ConfigResponse,
@@ -163,7 +163,7 @@ fn query(operations: &str) -> Vec<u8> {
 }
 
 #[test]
-fn selector_flags_stand_at_either_end() {
+fn exactly_one_selector_flag_is_accepted_at_either_end() {
     let drawn = "0007 0020  0110 001c FLAG 0001 00000006  0111 0010 00000001 0112 0008 00000064";
     for flags in ["0001", "8000"] {
         let read = decode(&query(&drawn.replace("FLAG", flags))).unwrap();
@@ -177,7 +177,7 @@ fn selector_flags_stand_at_either_end() {
 }
 
 #[test]
-fn what_is_not_known_is_skipped_or_named() {
+fn vendor_operations_are_skipped_and_unknown_ones_are_reported() {
     // A vendor operation, and a vendor TLV within a path.
     let read =
         decode(&query("8001 0008 00000000  0007 0014 0110 0010 0000 0001 00000001 8000 0004"));
@@ -200,7 +200,7 @@ fn what_is_not_known_is_skipped_or_named() {
 }
 
 #[test]
-fn headers_that_cannot_be_are_refused() {
+fn invalid_headers_are_rejected() {
     let good = query("0007 0004");
     let check = |place: usize, byte: u8, code: ResultCode| {
         let mut wrong = good.clone();

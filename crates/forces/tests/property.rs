@@ -37,7 +37,7 @@ fn check(bytes: &[u8]) {
 
 proptest! {
     #[test]
-    fn a_message_is_what_was_sent(message in message()) {
+    fn messages_round_trip(message in message()) {
         let bytes = encoded(&message);
         prop_assert_eq!(bytes.len() % 4, 0);
         prop_assert_eq!(frame_octets(&bytes), Ok(Some(bytes.len())));
@@ -45,7 +45,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_messages_are_read_or_refused(
+    fn modified_messages_are_decoded_or_rejected(
         message in message(),
         changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
@@ -62,14 +62,14 @@ proptest! {
     }
 
     #[test]
-    fn cut_messages_are_refused(message in message(), place in any::<prop::sample::Index>()) {
+    fn truncated_messages_are_rejected(message in message(), place in any::<prop::sample::Index>()) {
         let mut bytes = encoded(&message);
         bytes.truncate(place.index(bytes.len()));
         prop_assert!(decode(&bytes).is_err());
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(
+    fn any_bytes_are_decoded_or_rejected(
         kind in proptest::sample::select(&MessageKind::ALL[..]),
         body in vec(prop_oneof![Just(0u8), Just(1), Just(0x10), Just(4), any::<u8>()], 0..200),
     ) {
@@ -90,7 +90,7 @@ fn query(path: PathData) -> Message {
 }
 
 #[test]
-fn paths_are_nested_so_deep_and_no_deeper() {
+fn paths_are_decoded_up_to_the_maximum_depth() {
     let nested = |depth: usize| {
         (1..depth)
             .fold(PathData::named([1]), |inner, _| PathData::with([1], Data::Paths(vec![inner])))
@@ -101,7 +101,7 @@ fn paths_are_nested_so_deep_and_no_deeper() {
 }
 
 #[test]
-fn what_is_too_long_is_said_to_be() {
+fn encoding_rejects_oversized_data() {
     let long = |octets: usize| query(PathData::with([1], Data::Full(vec![0; octets])));
     // PATH-DATA, the operation and LFBselect enclose it.
     let most = TLV_OCTETS_MAX - 4 - 12 - 4 - 12;

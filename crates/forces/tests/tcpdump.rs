@@ -241,7 +241,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn tcpdump_reads_every_operation() {
+fn tcpdump_decodes_every_operation() {
     if !need::is_there("tcpdump") {
         return;
     }

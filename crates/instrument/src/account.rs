@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_remainder_is_signed_and_places_are_kept_apart() {
+    fn unexplained_frames_are_signed_and_drops_are_listed_by_place() {
         let mut account = Account { offered: 100, received: 80, ..Account::default() };
         account.drop(Place::Target, "no_match", 5);
         account.drop(Place::Target, "no_match", 2);

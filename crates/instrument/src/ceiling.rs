@@ -323,12 +323,12 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_said_and_heard_over_every_channel() {
+    fn every_message_kind_is_transferred_over_every_channel() {
         [Way::Memory, Way::Unix, Way::Tcp].into_iter().for_each(check);
     }
 
     #[test]
-    fn a_peer_that_never_answers_gives_no_rate() {
+    fn a_peer_without_replies_gives_no_rate() {
         let (ours, _theirs) = memory::pair(MEMORY_BYTES, "deaf");
         let mut settings = Settings::new();
         settings.session.hello_timeout = Nanos::from_millis(20);

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_follow_each_other() {
+    fn latency_steps_are_contiguous() {
         for step in 0..STEPS {
             assert_eq!(step_of(step_ns(step)), step);
             assert_eq!(step_of(step_ns(step + 1) - 1), step);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_what_was_written_last() {
+    fn a_reader_gets_the_last_written_values() {
         let gauge = Gauge::new();
         assert_eq!(gauge.read(), None);
         gauge.begin(Nanos(5), 2);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_never_sees_half_of_what_is_written() {
+    fn a_reader_never_sees_a_partial_update() {
         const TURNS: u64 = 20_000;
         let gauge = Gauge::new();
         gauge.begin(Nanos::ZERO, 2);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_looked_at_in_turns_and_added_up() {
+    fn streams_are_read_in_turn_and_summed() {
         let mut streams = [Histogram::new(), Histogram::new()];
         let mut coarse = Coarse::new(2);
         streams[0].record_many(1_000, 5);

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_of_a_stream_come_together_and_keep_their_order() {
+    fn frames_are_grouped_by_stream_in_their_order() {
         let mut grouping = Grouping::default();
         for _ in 0..2 {
             let batch = [Some(2), Some(0), None, Some(2), Some(1), Some(0)];

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_are_even_and_within_the_limit() {
+    fn draws_are_uniform_and_within_the_limit() {
         let mut counts = [0u32; 10];
         for position in 0..100_000 {
             counts[below(mix(7 ^ mix(position)), 10) as usize] += 1;
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bit_in_moves_half_of_the_bits_out() {
+    fn a_changed_input_bit_changes_half_of_the_output_bits() {
         let flips: u32 = (0..64).map(|bit| (mix(1234) ^ mix(1234 ^ (1 << bit))).count_ones()).sum();
         assert!((28 * 64..36 * 64).contains(&flips), "{flips}");
     }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_lies_where_the_picture_says() {
+    fn signatures_round_trip_with_the_documented_layout() {
         let mut bytes = [0; SIGNATURE_BYTES];
         sample().write(99, &mut bytes);
         assert_eq!(Signature::read(99, &bytes), Some(sample()));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neutral_signature_leaves_every_checksum_as_it_was_wherever_it_begins() {
+    fn a_neutral_signature_leaves_checksums_unchanged_at_any_offset() {
         let mut frame: Vec<u8> = (0..99u32).map(|at| (at * at * 7) as u8).collect();
         let before = packet::checksum::checksum(&frame);
         for at in 0..=79 {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_or_a_flipped_bit_is_refused() {
+    fn another_key_or_a_flipped_bit_is_rejected() {
         let mut bytes = [0; SIGNATURE_BYTES];
         sample().write(99, &mut bytes);
         let foreign =
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_right_across_the_wrap_and_may_be_negative() {
+    fn differences_are_correct_across_the_wrap_and_may_be_negative() {
         let sent = Sent::new(Nanos(0x1_ffff_ffff_ff00));
         assert_eq!(sent.until(Nanos(0x2_0000_0000_0010)), 0x110);
         assert_eq!(sent.until(Nanos(0x1_ffff_ffff_fe00)), -0x100);

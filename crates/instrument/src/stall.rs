@@ -147,9 +147,9 @@ mod tests {
     const GAP: u64 = 2_000_000;
 
     #[test]
-    fn a_gap_blurs_every_port_until_it_is_drained() {
+    fn a_stall_makes_arrivals_unknown_until_the_port_is_drained() {
         let mut watch = Watch::new(2);
-        assert!(!watch.note(Nanos(5_000_000)), "nothing was before");
+        assert!(!watch.note(Nanos(5_000_000)), "there is no earlier reading");
         assert!(!watch.note(Nanos(5_000_000) + Nanos(AWAY.0 - 1)));
         assert!(watch.knows_arrival(1, None) && watch.knows_all(1));
         let back = Nanos(5_000_000) + Nanos(AWAY.0 - 1 + GAP);
@@ -160,7 +160,7 @@ mod tests {
         let heard = [left - Nanos(5), back, back + SETTLING].map(watch.silent_until());
         assert_eq!(heard, [left - Nanos(5), left, back + SETTLING]);
         assert!(!watch.knows_arrival(0, stamp(Clock::UserSpace)));
-        assert!(watch.knows_arrival(0, stamp(Clock::Kernel)), "the kernel was there");
+        assert!(watch.knows_arrival(0, stamp(Clock::Kernel)), "the kernel did not stall");
         watch.drained(0);
         assert!(watch.knows_all(0) && !watch.knows_all(1));
         assert!(watch.knows_arrival(0, None) && !watch.knows_arrival(1, None));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_were_dated_before_a_gap_left_at_a_time_that_nobody_knows() {
+    fn the_send_time_of_frames_stamped_before_a_stall_is_unknown() {
         let mut watch = Watch::new(1);
         let moments = [Nanos(10), Nanos(20), Nanos(20 + GAP)];
         for now in moments {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rest_is_no_stall() {
+    fn an_intended_wait_is_not_a_stall() {
         let mut watch = Watch::new(1);
         watch.note(Nanos(10));
         watch.sent(Nanos(10));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tester_that_was_called_away_stood_still_no_moment_and_knows_no_arrival() {
+    fn time_spent_elsewhere_is_not_a_stall_but_makes_arrivals_unknown() {
         let mut watch = Watch::new(1);
         watch.note(Nanos(10));
         watch.called_away(Nanos(10 + GAP));
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_of_many_stalls_is_bounded() {
+    fn memory_for_many_stalls_is_bounded() {
         let mut watch = Watch::new(1);
         for place in 0..1_000 {
             watch.note(Nanos(place * GAP));

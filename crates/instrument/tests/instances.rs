@@ -104,7 +104,7 @@ fn one_way(instances: &mut [Instance; 2], fixed: Nanos) -> (TrialReport, f64) {
 }
 
 #[test]
-fn a_delay_between_two_testers_is_found_within_what_their_clocks_state() {
+fn the_delay_between_two_testers_is_within_the_error_of_their_clocks() {
     for (case, fixed_us) in (0..24u64).zip((3..).step_by(41)) {
         let fixed = Nanos::from_micros(fixed_us);
         let mut instances = [

@@ -91,8 +91,8 @@ fn every_frame_over_a_live_wire_is_accounted_for() {
         assert_eq!(report.account.unexplained(), 0);
         assert_eq!(report.latency.negative, 0);
         assert_ne!(report.latency.from_sent.ns_min(), Some(0));
-        let told = report.latency.from_sent.count() + report.latency.unknown;
-        assert_eq!(told, report.total.forwarded);
+        let reported = report.latency.from_sent.count() + report.latency.unknown;
+        assert_eq!(reported, report.total.forwarded);
         let (sent, due) = (&report.latency.from_sent, &report.latency.from_scheduled);
         assert!(due.ns_mean() >= sent.ns_mean(), "a frame is never sent before it is due");
         assert_eq!(report.stamps, Clock::UserSpace);
@@ -105,7 +105,7 @@ fn every_frame_over_a_live_wire_is_accounted_for() {
 }
 
 #[test]
-fn what_comes_after_the_drain_counts_as_long_as_the_trial_is_open() {
+fn frames_after_the_drain_count_while_the_trial_is_open() {
     let ((near0, far0), (near1, far1)) = (pair(4096, "a"), pair(4096, "b"));
     let near: Vec<Box<dyn Port>> = vec![Box::new(near0), Box::new(near1)];
     let mut rig = LiveRig::new(near, KEY, Arc::default());
@@ -130,7 +130,7 @@ fn what_comes_after_the_drain_counts_as_long_as_the_trial_is_open() {
 }
 
 #[test]
-fn a_trial_stops_when_it_is_told_to() {
+fn a_trial_stops_when_requested() {
     with_wire(|rig, stop| {
         stop.store(true, Ordering::Relaxed);
         let hour = trial(vec![stream(1, 64, 10.0)], 3_600_000);
@@ -139,7 +139,7 @@ fn a_trial_stops_when_it_is_told_to() {
 }
 
 #[test]
-fn whoever_stops_a_trial_may_have_the_report_of_what_was_sent_until_then() {
+fn a_stopped_trial_has_a_report_until_that_time() {
     with_wire_until(500, |rig, _| {
         let mut hour = trial(vec![stream(1, 64, 5_000.0), stream(2, 128, 500.0)], 3_600_000);
         hour.drain = Nanos::from_millis(500);
@@ -160,7 +160,7 @@ fn whoever_stops_a_trial_may_have_the_report_of_what_was_sent_until_then() {
 }
 
 #[test]
-fn a_port_whose_other_end_is_gone_is_an_error_that_names_it() {
+fn a_port_without_a_peer_is_an_error_that_names_the_port() {
     let (near0, far0) = pair(16, "left");
     let (near1, _far1) = pair(16, "right");
     drop(far0);
@@ -212,7 +212,7 @@ impl Port for Drowsy {
 }
 
 #[test]
-fn a_tester_that_falls_asleep_tells_no_delay_of_it() {
+fn a_tester_that_sleeps_records_no_delay_of_its_own() {
     // Over a bare ring frames have no delay: any recorded delay is the tester's own. None can reach
     // the stall limit, even on a busy machine.
     let drowsy = |inner| Box::new(Drowsy { inner, received: 0, sent: 0 }) as Box<dyn Port>;

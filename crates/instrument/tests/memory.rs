@@ -84,7 +84,7 @@ fn memory_does_not_grow_with_the_length_of_a_trial() {
 }
 
 #[test]
-fn as_many_streams_as_there_may_be_fit_into_little() {
+fn the_maximum_number_of_streams_needs_little_memory() {
     let _counts = COUNTS.lock().unwrap();
     let streams = (1..=STREAMS_MAX as u16).map(|id| stream(id, 64, 500.0 + f64::from(id)));
     let (bytes, report) = most_bytes(uneven_wire, streams.collect(), 1_000);

@@ -87,7 +87,7 @@ fn after_the_first(rows: &[Row]) -> impl Iterator<Item = (u64, &[u8])> {
 }
 
 #[test]
-fn what_arrives_is_what_was_captured_byte_for_byte_and_gap_for_gap() {
+fn received_frames_equal_the_captured_bytes_and_gaps() {
     let rows = rows(20_000);
     let file = write("replayed.pcapng", &rows);
     let long = trial(Vec::new(), 5_000);
@@ -98,19 +98,19 @@ fn what_arrives_is_what_was_captured_byte_for_byte_and_gap_for_gap() {
     assert_eq!(report.pacing.gap_error.ns_max(), Some(0));
     // Written to a file again, the received frames give the same file for another program.
     let found = Command::new("editcap").arg("--version").output().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "editcap must be there under CI");
+    assert!(found || std::env::var_os("CI").is_none(), "editcap is required in CI");
     if found {
         let shift = rows[0].0.0 - heard[0].0.0;
         let heard: Vec<Row> =
             heard.into_iter().map(|(at, bytes)| (at + Nanos(shift), bytes)).collect();
-        let told = [&file, &write("heard.pcapng", &heard)].map(|file| {
+        let reported = [&file, &write("heard.pcapng", &heard)].map(|file| {
             let pcap = file.with_extension("by_editcap.pcap");
             let done =
                 Command::new("editcap").args(["-F", "nsecpcap"]).args([file, &pcap]).status();
             assert!(done.unwrap().success());
             std::fs::read(pcap).unwrap()
         });
-        assert!(told[0] == told[1]);
+        assert!(reported[0] == reported[1]);
         // A replay of that program's file is the same replay.
         let pcap = file.with_extension("by_editcap.pcap");
         let (again, ..) = over_a_wire(&with(Replay::once(1, 0, pcap), trial(Vec::new(), 5_000)));
@@ -119,7 +119,7 @@ fn what_arrives_is_what_was_captured_byte_for_byte_and_gap_for_gap() {
 }
 
 #[test]
-fn passes_at_a_rate_go_on_in_time_beside_streams_that_lose_nothing() {
+fn paced_passes_continue_on_time_next_to_other_streams() {
     let rows = rows(1_000);
     let file = write("passes.pcapng", &rows);
     let timing = Timing::FramesPerSecond(200_000.0);
@@ -138,25 +138,25 @@ fn passes_at_a_rate_go_on_in_time_beside_streams_that_lose_nothing() {
 }
 
 #[test]
-fn a_file_that_cannot_be_replayed_is_refused_before_anything_is_sent() {
+fn an_invalid_file_is_rejected_before_any_frame_is_sent() {
     let file = place("no_capture.pcap");
     std::fs::write(&file, "this is no capture file").unwrap();
     let error = |replay: Replay| {
         let mut rig = rig(2, common::wire);
         rig.trial(&with(replay, trial(Vec::new(), 1))).unwrap_err()
     };
-    let said = error(Replay::once(4, 0, file.clone())).to_string();
+    let message = error(Replay::once(4, 0, file.clone())).to_string();
     assert!(
-        said.starts_with("replay 4: ") && said.contains("no_capture.pcap: at byte 0"),
-        "{said}"
+        message.starts_with("replay 4: ") && message.contains("no_capture.pcap: at byte 0"),
+        "{message}"
     );
-    let said = error(Replay::once(4, 0, place("nowhere.pcap"))).to_string();
-    assert!(said.contains("nowhere.pcap: No such file"), "{said}");
+    let message = error(Replay::once(4, 0, place("nowhere.pcap"))).to_string();
+    assert!(message.contains("nowhere.pcap: No such file"), "{message}");
     assert!(matches!(error(Replay::once(4, 2, file)), RigError::Unusable(_)));
 }
 
 #[test]
-fn in_real_time_all_frames_arrive_in_order_and_whole() {
+fn in_real_time_all_frames_arrive_complete_and_in_order() {
     let rows = rows(30_000);
     let file = write("live.pcapng", &rows);
     let (near, far) = pair(65_536, "wire");
@@ -174,7 +174,7 @@ fn in_real_time_all_frames_arrive_in_order_and_whole() {
 }
 
 #[test]
-fn what_was_written_here_is_read_here() {
+fn written_files_can_be_read() {
     let rows = rows(100);
     let mut reader = CaptureReader::open(&write("read.pcapng", &rows)).unwrap();
     let mut read = Vec::new();
@@ -201,7 +201,7 @@ fn datagrams(frames: u64) -> Vec<Row> {
 }
 
 #[test]
-fn marked_frames_are_known_again_and_those_too_short_stay_foreign() {
+fn marked_frames_are_identified_and_short_ones_stay_foreign() {
     let file = write("marked.pcapng", &datagrams(1_000));
     let mark = Some(Mark { to: 1, before_end: 0 });
     let replay = Replay { mark, ..Replay::once(2, 0, file) };
@@ -231,7 +231,7 @@ fn marked_frames_are_known_again_and_those_too_short_stay_foreign() {
         }
     };
     let report = rig(2, rule).trial(&trial).unwrap();
-    assert_eq!(*wrong.borrow(), 0, "a checksum that a signature made wrong");
+    assert_eq!(*wrong.borrow(), 0, "a signature broke a checksum");
     let replayed = &report.replays[0];
     assert_eq!((replayed.counts.frames, replayed.counts.signed), (1_000, 900));
     let back = replayed.back.as_ref().unwrap();

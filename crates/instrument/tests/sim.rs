@@ -25,7 +25,7 @@ fn classes(report: &TrialReport) -> Classes {
 }
 
 #[test]
-fn over_a_wire_every_frame_is_correct_and_none_takes_time() {
+fn over_a_wire_every_frame_is_correct_without_delay() {
     let mut rig = rig(2, wire);
     let report = rig.trial(&trial(vec![stream(1, 64, 100_000.0)], 100)).unwrap();
     assert_eq!(report.total.intended, 10_000);
@@ -42,7 +42,7 @@ fn over_a_wire_every_frame_is_correct_and_none_takes_time() {
 }
 
 #[test]
-fn whoever_watches_is_shown_what_passed_in_virtual_time() {
+fn progress_is_reported_in_virtual_time() {
     static OWN: Gauge = Gauge::new();
     let mut rig = rig(2, wire);
     rig.gauge = &OWN;
@@ -54,7 +54,7 @@ fn whoever_watches_is_shown_what_passed_in_virtual_time() {
 }
 
 #[test]
-fn a_trial_in_virtual_time_ends_when_it_is_told_to_stop() {
+fn a_trial_in_virtual_time_stops_when_requested() {
     let mut rig = rig(2, wire);
     rig.stop.store(true, std::sync::atomic::Ordering::Relaxed);
     let ended = rig.trial(&trial(vec![stream(1, 64, 100_000.0)], 100));
@@ -64,7 +64,7 @@ fn a_trial_in_virtual_time_ends_when_it_is_told_to_stop() {
 }
 
 #[test]
-fn each_fault_is_counted_in_its_class_and_in_no_other() {
+fn each_fault_is_counted_in_its_class_only() {
     // Every hundredth frame has one fault, in rotation.
     let late = Nanos::from_micros(35);
     let rule = move |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
@@ -116,7 +116,7 @@ fn each_fault_is_counted_in_its_class_and_in_no_other() {
 }
 
 #[test]
-fn frames_of_others_and_of_earlier_trials_do_not_count() {
+fn foreign_frames_and_frames_of_earlier_trials_do_not_count() {
     let delay = Nanos::from_millis(12);
     let rule = move |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
         let mut copies = vec![pass(1 - port, frame, now)];
@@ -140,7 +140,7 @@ fn frames_of_others_and_of_earlier_trials_do_not_count() {
 }
 
 #[test]
-fn warm_up_frames_are_accounted_for_and_not_measured() {
+fn warm_up_frames_are_counted_but_not_measured() {
     let rule = |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
         let is_lost = count < 300 && port == 0;
         if is_lost { vec![] } else { vec![pass(1 - port, frame, now)] }
@@ -156,7 +156,7 @@ fn warm_up_frames_are_accounted_for_and_not_measured() {
 }
 
 #[test]
-fn routed_and_varied_frames_are_known_again_and_a_router_that_errs_is_caught() {
+fn routed_frames_are_identified_and_router_errors_are_detected() {
     let (mac_source, mac_destination) = ([2, 7, 7, 7, 7, 7], [2, 8, 8, 8, 8, 8]);
     let route = move |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
         let mut copy = pass(1 - port, frame, now);
@@ -185,7 +185,7 @@ fn routed_and_varied_frames_are_known_again_and_a_router_that_errs_is_caught() {
 }
 
 #[test]
-fn the_same_trial_of_the_same_device_gives_the_same_report() {
+fn the_same_trial_gives_the_same_report() {
     let run = || {
         let rule = |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
             let delay = Nanos(count.wrapping_mul(0x9e37_79b9) % 50_000);
@@ -221,7 +221,7 @@ fn bottleneck(capacity_pps: u64) -> (impl Rule, Rc<Cell<u64>>) {
 }
 
 #[test]
-fn an_overloaded_link_forwards_its_capacity_and_the_account_balances() {
+fn an_overloaded_link_forwards_its_capacity_and_all_frames_are_accounted_for() {
     for (overload, share) in [(2.0, 0.5), (1.5, 1.0 / 1.5)] {
         let (rule, drops) = bottleneck(100_000);
         let mut rig = rig(2, rule);
@@ -241,7 +241,7 @@ fn an_overloaded_link_forwards_its_capacity_and_the_account_balances() {
 }
 
 #[test]
-fn many_streams_share_ports_and_are_told_apart() {
+fn many_streams_share_ports_and_are_reported_separately() {
     let streams: Vec<_> = (0..40)
         .map(|id| {
             let mut one = stream(id, 64 + id as usize * 10, 1_000.0 + f64::from(id));
@@ -261,7 +261,7 @@ fn many_streams_share_ports_and_are_told_apart() {
 }
 
 #[test]
-fn a_port_that_refuses_makes_the_trial_tester_limited_and_unsent_frames_are_counted() {
+fn a_blocked_port_makes_the_trial_tester_limited_and_unsent_frames_are_counted() {
     // No thread empties the far end: the ring fills and stays full.
     let (near, far) = links(2);
     let near = near.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
@@ -287,7 +287,7 @@ fn a_port_that_refuses_makes_the_trial_tester_limited_and_unsent_frames_are_coun
 }
 
 #[test]
-fn a_trial_that_makes_no_sense_says_all_that_is_wrong() {
+fn an_invalid_trial_reports_all_problems() {
     let mut rig = rig(2, wire);
     let mut bad = stream(1, 60, 0.0);
     bad.to = 7;
@@ -299,7 +299,7 @@ fn a_trial_that_makes_no_sense_says_all_that_is_wrong() {
 }
 
 #[test]
-fn a_percentage_of_a_link_is_its_line_rate() {
+fn a_percentage_of_a_link_is_of_its_line_rate() {
     let mut full = stream(1, 64, 1.0);
     full.rate = Rate::LinkPercent { percent: 50.0, link_bits_per_second: 100_000_000 };
     let report = rig(2, wire).trial(&trial(vec![full], 1_000)).unwrap();
@@ -307,7 +307,7 @@ fn a_percentage_of_a_link_is_its_line_rate() {
 }
 
 #[test]
-fn a_device_without_end_is_an_error() {
+fn a_device_that_never_rests_is_an_error() {
     struct Restless;
     impl instrument::rig::sim::Device for Restless {
         fn step(&mut self, now: Nanos) -> Option<Nanos> {
@@ -370,7 +370,7 @@ impl Experiment for Throughput {
 }
 
 #[test]
-fn a_throughput_search_finds_the_capacity_of_a_link_within_its_resolution() {
+fn a_throughput_search_finds_the_link_capacity_within_its_resolution() {
     for loss_ratio in [0.0, 0.1] {
         let (rule, drops) = bottleneck(40_000);
         let mut rig = rig(2, rule);
@@ -382,7 +382,7 @@ fn a_throughput_search_finds_the_capacity_of_a_link_within_its_resolution() {
             is_confirmed: true,
             verifications: 0,
         }));
-        let (mut installs, mut told) = (0, 0);
+        let (mut installs, mut reported) = (0, 0);
         drive(
             &mut search,
             &mut rig,
@@ -393,9 +393,9 @@ fn a_throughput_search_finds_the_capacity_of_a_link_within_its_resolution() {
             |outcome| {
                 if let Outcome::Trial { report, .. } = outcome {
                     let lost = drops.get();
-                    report.account.drop(Place::Target, "queue_full", lost - told);
+                    report.account.drop(Place::Target, "queue_full", lost - reported);
                     assert_eq!(report.account.unexplained(), 0);
-                    told = lost;
+                    reported = lost;
                 }
             },
         );
@@ -408,7 +408,7 @@ fn a_throughput_search_finds_the_capacity_of_a_link_within_its_resolution() {
 }
 
 #[test]
-fn a_loop_without_target_is_a_calibration() {
+fn a_trial_without_target_is_a_calibration() {
     let delay = Nanos(700);
     let rule = move |_: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
         vec![Copy { at: now + delay, ..pass(1 - port, frame, now) }]

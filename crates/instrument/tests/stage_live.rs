@@ -132,7 +132,7 @@ fn switch(mut listener: Listener, mut ports: [Box<dyn Port>; 2], stop: &AtomicBo
 }
 
 #[test]
-fn a_module_measures_a_switch_behind_a_socket_and_ports() {
+fn a_module_measures_a_switch_over_a_socket_and_ports() {
     let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
     let url: Url = listener.address_to_connect();
     let (near, far) = (pair(4096, "in"), pair(4096, "out"));
@@ -151,7 +151,7 @@ fn a_module_measures_a_switch_behind_a_socket_and_ports() {
     });
     assert_eq!(report.ended, Ended::Said, "{report:?}");
     assert_eq!((module.echoes.len(), module.barriers), (ECHOES, BARRIERS));
-    assert!(module.echoes.iter().all(|(asked, told)| asked < told));
+    assert!(module.echoes.iter().all(|(asked, reported)| asked < reported));
     // The batch took more than one write, and the ports were served in between.
     assert!(BARRIERS as usize * 8 > WRITE_BYTES);
     let (first, last) = module.batch_took.unwrap();
@@ -168,7 +168,7 @@ fn a_module_measures_a_switch_behind_a_socket_and_ports() {
 }
 
 #[test]
-fn whoever_stops_a_stage_gets_what_was_seen_and_a_switch_that_is_not_there_is_said_so() {
+fn a_stopped_module_has_results_and_a_missing_switch_is_an_error() {
     let (near, far) = (pair(64, "in"), pair(64, "out"));
     let ports: Vec<Box<dyn Port>> = vec![Box::new(near.0), Box::new(far.0)];
     let mut rig = LiveRig::new(ports, 99, Arc::new(AtomicBool::new(true)));
@@ -278,7 +278,7 @@ fn over_tls(ours: &Tls, theirs: &Tls, module: &mut Asks) -> StageReport {
 }
 
 #[test]
-fn a_switch_is_dialled_over_tls_and_a_stranger_is_not_believed() {
+fn a_switch_is_connected_over_tls_only_with_a_trusted_certificate() {
     let folder = Folder::new();
     let [controller, switch] = folder.ends("site", ["controller", "switch"]);
     let mut module = Asks::default();

@@ -42,7 +42,7 @@ fn over_a_wire(streams: Vec<Stream>, milliseconds: u64) -> (TrialReport, Heard) 
 }
 
 #[test]
-fn streams_of_every_schedule_leave_one_port_side_by_side_each_at_its_moments() {
+fn streams_of_every_schedule_share_a_port_and_keep_their_times() {
     let shapes = [
         Shape::Constant,
         Shape::Poisson { seed: 4 },
@@ -80,7 +80,7 @@ fn streams_of_every_schedule_leave_one_port_side_by_side_each_at_its_moments() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_moments_and_another_seed_others() {
+fn the_seed_determines_the_send_times() {
     let of = |seed| {
         let poisson = Stream { shape: Shape::Poisson { seed }, ..stream(1, 64, 20_000.0) };
         over_a_wire(vec![poisson], 50).1
@@ -91,7 +91,7 @@ fn the_same_seed_gives_the_same_moments_and_another_seed_others() {
 }
 
 #[test]
-fn a_genome_is_sent_size_by_size_and_counted_exactly() {
+fn a_genome_is_sent_in_order_and_counted_exactly() {
     let genome = Genome::read("28a16A4g", &[('A', 570)]).unwrap();
     let mixed = stream(1, 64, 48_000.0).with_genome(genome);
     let (report, heard) = over_a_wire(vec![mixed], 100);
@@ -105,7 +105,7 @@ fn a_genome_is_sent_size_by_size_and_counted_exactly() {
 }
 
 #[test]
-fn a_million_headers_are_different_and_need_no_table() {
+fn a_million_headers_are_distinct_without_a_table() {
     let wheel = |order, field, count| Vary {
         count,
         order,
@@ -135,7 +135,7 @@ fn a_million_headers_are_different_and_need_no_table() {
 }
 
 #[test]
-fn a_weighted_choice_reaches_the_wire_as_its_weights_say() {
+fn a_weighted_choice_has_its_weights_on_the_wire() {
     let weights = Weights::new(&[7.0, 2.0, 1.0]).unwrap();
     let weighted = Stream {
         vary: vec![Vary {
@@ -215,7 +215,7 @@ fn of_every_kind() -> Vec<(Stream, &'static str)> {
 }
 
 #[test]
-fn frames_of_every_kind_are_known_again_and_corrupt_ones_are_found() {
+fn frames_of_every_kind_are_identified_and_corrupt_ones_detected() {
     let streams: Vec<Stream> = of_every_kind().into_iter().map(|(stream, _)| stream).collect();
     let report = rig(2, wire).trial(&trial(streams.clone(), 200)).unwrap();
     assert_eq!(report.classes, Classes { correct: 9 * 200, ..Classes::default() });
@@ -232,9 +232,9 @@ fn frames_of_every_kind_are_known_again_and_corrupt_ones_are_found() {
 }
 
 #[test]
-fn tshark_finds_every_checksum_right() {
+fn tshark_finds_all_checksums_correct() {
     let found = Command::new("tshark").arg("--version").output().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "tshark must be there under CI");
+    assert!(found || std::env::var_os("CI").is_none(), "tshark is required in CI");
     if !found {
         println!("skipped: needs tshark (Debian: tshark)");
         return;
@@ -262,7 +262,7 @@ fn tshark_finds_every_checksum_right() {
 }
 
 #[test]
-fn a_stream_from_a_file_with_everything_in_it_loses_nothing() {
+fn a_stream_file_with_all_features_loses_no_frame() {
     let text = r#"
         [[stream]]
         id = 3
@@ -306,7 +306,7 @@ fn files_of_the_guide() -> Vec<&'static str> {
 }
 
 #[test]
-fn the_users_guide_shows_stream_files_that_can_be_read() {
+fn the_stream_files_of_the_guide_are_valid() {
     let files = files_of_the_guide();
     for text in &files {
         if let Err(error) = read_all(text, 2) {
@@ -317,7 +317,7 @@ fn the_users_guide_shows_stream_files_that_can_be_read() {
 }
 
 #[test]
-fn any_number_in_a_stream_file_may_be_absurd() {
+fn extreme_numbers_in_a_stream_file_never_panic() {
     let absurd = ["0", "-1", "1", "65536", "9223372036854775807", "1e300", "0.0", "nan"];
     for text in files_of_the_guide() {
         let lines: Vec<&str> = text.lines().collect();

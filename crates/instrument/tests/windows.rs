@@ -17,7 +17,7 @@ fn window(from_ms: u64, until_ms: u64) -> Window {
 }
 
 #[test]
-fn a_load_that_changes_is_two_streams_and_its_last_loss_has_a_time() {
+fn a_changed_load_is_two_streams_and_the_last_loss_has_a_time() {
     // The device loses every other frame from the 5th millisecond on, until 30 ms after the load
     // drops at 50 ms.
     let rule = |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
@@ -58,7 +58,7 @@ fn an_outage_is_the_longest_silence() {
 }
 
 #[test]
-fn a_tester_that_is_away_hears_no_silence() {
+fn a_tester_stall_is_not_reported_as_silence() {
     let wire = |_: u64, port: usize, frame: &Frame, now: Nanos| vec![pass(1 - port, frame, now)];
     let mut quiet = rig(2, wire);
     quiet.stand_still(Nanos(20 * MS), Nanos(5 * MS));
@@ -80,7 +80,7 @@ fn a_tester_that_is_away_hears_no_silence() {
 }
 
 #[test]
-fn the_variation_of_latency_is_told_where_it_is_asked_for() {
+fn the_delay_variation_is_reported_on_request() {
     // Latencies of 5, 5 and 9 us in rotation.
     let rule = |count: u64, port: usize, frame: &Frame, now: Nanos| -> Vec<Copy> {
         let us = if count % 3 == 2 { 9 } else { 5 };

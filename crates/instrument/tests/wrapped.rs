@@ -52,7 +52,7 @@ fn broken(report: &TrialReport) -> u64 {
 }
 
 #[test]
-fn injected_loss_is_what_is_missing() {
+fn injected_loss_equals_the_missing_frames() {
     let (report, faults) = run(FaultOptions { loss: 0.01, seed: 1, ..FaultOptions::default() });
     assert!((100..300).contains(&faults.lost));
     let want = Classes { correct: 20_000 - faults.lost, ..Classes::default() };
@@ -61,7 +61,7 @@ fn injected_loss_is_what_is_missing() {
 }
 
 #[test]
-fn injected_duplicates_are_the_duplicates() {
+fn injected_duplicates_equal_the_counted_duplicates() {
     let (report, faults) = run(FaultOptions { duplicate: 0.01, seed: 2, ..Default::default() });
     assert!((100..300).contains(&faults.duplicated));
     let want = Classes { correct: 20_000, duplicate: faults.duplicated, ..Classes::default() };
@@ -70,7 +70,7 @@ fn injected_duplicates_are_the_duplicates() {
 }
 
 #[test]
-fn injected_reordering_is_the_reordering() {
+fn injected_reordering_equals_the_counted_reordering() {
     let (report, faults) = run(FaultOptions { reorder: 0.01, seed: 3, ..Default::default() });
     assert!((100..300).contains(&faults.reordered));
     let want = Classes { correct: 20_000, reordered: faults.reordered, ..Classes::default() };
@@ -81,7 +81,7 @@ fn injected_reordering_is_the_reordering() {
 }
 
 #[test]
-fn injected_corruption_is_never_taken_for_anything_else() {
+fn injected_corruption_is_counted_as_corruption_only() {
     let (report, faults) = run(FaultOptions { corrupt: 0.05, seed: 4, ..Default::default() });
     assert!((500..2_000).contains(&faults.corrupted));
     let found = report.classes.corrupt + broken(&report);
@@ -96,7 +96,7 @@ fn injected_corruption_is_never_taken_for_anything_else() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_report_and_another_one_does_not() {
+fn the_seed_determines_the_report() {
     let all = |seed| {
         let faults =
             FaultOptions { loss: 0.01, duplicate: 0.02, reorder: 0.03, ..Default::default() };
@@ -108,7 +108,7 @@ fn the_same_seed_gives_the_same_report_and_another_one_does_not() {
 }
 
 #[test]
-fn a_link_that_serialises_forwards_its_capacity_and_says_what_it_dropped() {
+fn a_rate_limited_link_forwards_its_capacity_and_reports_its_drops() {
     let slow = RateOptions { bits_per_second: 10_000_000, queue_frames_max: 50 };
     let capacity = stream::line_rate_pps(10_000_000, 64);
     for (percent, share) in [(90.0, 1.0), (200.0, 0.5), (150.0, 1.0 / 1.5)] {
@@ -135,7 +135,7 @@ fn a_link_that_serialises_forwards_its_capacity_and_says_what_it_dropped() {
 }
 
 #[test]
-fn a_delaying_link_is_measured_to_the_nanosecond() {
+fn the_delay_of_a_link_is_measured_to_the_nanosecond() {
     let (near, far) = links(2);
     let mut near = near.into_iter();
     let delay = DelayOptions { fixed: Nanos(123_456), ..DelayOptions::default() };
@@ -149,7 +149,7 @@ fn a_delaying_link_is_measured_to_the_nanosecond() {
 }
 
 #[test]
-fn what_a_deep_queue_gives_out_after_sending_ended_does_not_make_the_link_faster() {
+fn frames_queued_after_the_end_of_sending_do_not_raise_the_rate() {
     let slow = RateOptions { bits_per_second: 10_000_000, queue_frames_max: 100_000 };
     let (near, far) = links(2);
     let mut near = near.into_iter();
@@ -186,7 +186,7 @@ impl Device for Torn {
 }
 
 #[test]
-fn what_was_counted_before_a_port_failed_is_kept() {
+fn counts_before_a_port_failure_are_reported() {
     let (near, far) = links(2);
     let near = near.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
     let device = Torn { ends: far.try_into().ok(), left: 4_000 };

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn snmp_is_two_lines_per_protocol() {
+    fn snmp_files_have_two_lines_per_protocol() {
         let text = "Ip: Forwarding InHdrErrors Odd\nIp: 1 7 -1\nIcmp: InMsgs\nIcmp: 3\n";
         let ip = parse_snmp(text, "Ip");
         assert_eq!(ip, [("Forwarding".into(), 1), ("InHdrErrors".into(), 7)].into());
@@ -191,13 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn softnet_is_hexadecimal_and_per_core() {
+    fn softnet_files_are_hexadecimal_and_per_core() {
         let text = "0000000a 00000001 00000002 0\n00000010 00000002 00000000 0\n\nzz\n";
         assert_eq!(parse_softnet(text), Backlog { processed: 26, dropped: 3, squeezed: 2 });
     }
 
     #[test]
-    fn losses_are_what_changed_and_where() {
+    fn losses_are_differences_by_place() {
         let socket = |inode, dropped| SocketLoss { inode, interface: "p1".to_owned(), dropped };
         let link = |dropped| LinkCounters { transmit_dropped: dropped, ..Default::default() };
         let before = Account {

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_of_a_busy_process() {
+    fn the_cpu_time_of_a_busy_process_increases() {
         let own = std::process::id();
         let before = Load::of(&[own, u32::MAX], &[0]);
         assert_eq!(before.tasks.len(), 1);

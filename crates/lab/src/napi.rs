@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thread_names() {
+    fn thread_names_are_parsed() {
         assert!(is_thread_name("napi/p1-8193", "napi/p1-"));
         assert!(!is_thread_name("napi/p1-8193", "napi/p-"));
         assert!(!is_thread_name("napi/p11-8193", "napi/p1-"));

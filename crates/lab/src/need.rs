@@ -427,7 +427,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn capabilities_are_read_from_status() {
+    fn capabilities_are_parsed_from_status() {
         let root = "Name:\tx\nCapEff:\t000001ffffffffff\n";
         assert!(has_capabilities(root, &[12, 13, 21]));
         assert!(!has_capabilities("CapEff:\t0000000000001000\n", &[12, 13]));
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_need_says_what_and_how_to_mend() {
+    fn a_need_states_the_missing_requirement_and_the_remedy() {
         let need = tool("no-such-switchd", "openvswitch-switch").unwrap_err();
         let text = need.to_string();
         assert!(text.contains("no-such-switchd") && text.contains("apt-get install openvswitch"));

@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn broken_datagrams_end_quietly() {
+    fn damaged_datagrams_never_panic() {
         for bytes in [&[][..], &[16, 0, 0], &[8, 0, 0, 0, 1, 1, 1, 1], &[255; 64]] {
             assert_eq!(messages(bytes).count(), 0, "{bytes:?}");
         }
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_with_padding() {
+    fn attributes_are_padded() {
         let bytes = [5, 0, 1, 0, 9, 0, 0, 0, 4, 0, 2, 0x80, 3, 0, 7, 7];
         let found: Vec<(u16, &[u8])> = attributes(&bytes).collect();
         assert_eq!(found, vec![(1, &[9][..]), (2, &[][..])]);

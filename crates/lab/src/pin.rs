@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn one_core_is_shared() {
+    fn a_single_core_is_shared() {
         let cores = split(&machine(&[&[0]]));
         assert_eq!(cores, Cores { instrument: vec![0], target: vec![0] });
         assert!(cores.shared());
     }
 
     #[test]
-    fn two_siblings_are_better_than_one_core() {
+    fn two_siblings_are_preferred_to_one_core() {
         let cores = split(&machine(&[&[0, 1], &[0, 1]]));
         assert_eq!(cores, Cores { instrument: vec![0], target: vec![1] });
         assert!(!cores.shared());
@@ -160,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn core_lists() {
+    fn core_lists_are_parsed() {
         assert_eq!(parse_core_list("0-3,8,10-11\n"), vec![0, 1, 2, 3, 8, 10, 11]);
         assert_eq!(parse_core_list("x,3-1,,5"), vec![5]);
         assert_eq!(parse_core_list("4000-18446744073709551615").len(), 96);
     }
 
     #[test]
-    fn a_pinned_thread_stays() {
+    fn a_pinned_thread_stays_on_its_core() {
         std::thread::spawn(|| {
             let core = affinity(0).unwrap()[0];
             pin(0, &[core]).unwrap();

@@ -233,21 +233,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stat_with_a_name_full_of_brackets() {
+    fn stat_with_brackets_in_the_name_is_parsed() {
         let text = "42 (a) b (c) S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 0 0";
         let stat = parse_stat(text).unwrap();
         assert_eq!(stat, Stat { name: "a) b (c".into(), state: 'S', start_ticks: 987_654 });
     }
 
     #[test]
-    fn broken_stat_is_nothing() {
+    fn a_damaged_stat_is_none() {
         for text in ["", "1", "1 (", "1 )(", "1 (a)", "1 (a) S 1 2", "1 (a) S x", ")("] {
             assert_eq!(parse_stat(text), None, "{text:?}");
         }
     }
 
     #[test]
-    fn core_times_by_core() {
+    fn core_times_are_parsed_by_core() {
         let text = "cpu  9 9 9 9\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu3 1 0 0\nintr 5\n";
         let times = parse_core_times(text);
         let first = CoreTime { user: 3, system: 3, idle: 9, interrupt: 6, softirq: 7, steal: 8 };
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_by_name() {
+    fn memory_values_are_parsed_by_name() {
         let text = "MemTotal:       24592432 kB\nHugePages_Free:        0\nHugepagesize: 2048 kB\n";
         assert_eq!(memory_kibibytes(text, "Hugepagesize"), Some(2048));
         assert_eq!(memory_kibibytes(text, "MemTotal"), Some(24_592_432));
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_does_not_fit_a_later_process() {
+    fn an_identity_does_not_match_a_later_process() {
         let own = Identity::own();
         assert!(own.lives());
         assert!(!Identity { start_ticks: own.start_ticks + 1, ..own }.lives());

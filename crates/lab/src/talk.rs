@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_go_there_and_come_back_and_what_is_printed_is_kept() {
+    fn lines_are_exchanged_and_error_output_is_stored() {
         let (mut talk, _folder, root) =
             shell("echo aside >&2; while read l; do echo \"<$l>\"; done");
         talk.say(b"one\ntwo\n");
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_it_is_left() {
+    fn dropping_it_ends_all_its_processes() {
         let (mut talk, _folder, root) = shell("sleep 1000 & echo started; wait");
         assert_eq!(talk.wait_line(LONG).unwrap().unwrap(), b"started");
         let child = child_of(talk.child.id()).expect("the shell has started a program");

@@ -165,7 +165,7 @@ mod tests {
         "Ip: Forwarding RetransSegs\nIp: 1 7\nTcp: RtoMin RetransSegs InErrs\nTcp: 200 42 0\n";
 
     #[test]
-    fn a_counter_is_found_by_its_group_and_name() {
+    fn a_counter_is_found_by_group_and_name() {
         assert_eq!(counted(TEXT, "Tcp", "RetransSegs"), Some(42));
         assert_eq!(counted(TEXT, "Tcp", "TCPTimeouts"), None);
         assert_eq!(counted(TEXT, "TcpExt", "RetransSegs"), None);
@@ -174,9 +174,9 @@ mod tests {
 
     /// Builds a message in the kernel's layout, with `info` bytes of `struct tcp_info`.
     fn message(info: usize) -> Vec<u8> {
-        let mut told = vec![0_u8; info];
+        let mut reported = vec![0_u8; info];
         let mut put = |at: usize, bytes: &[u8]| {
-            if let Some(place) = told.get_mut(at..at + bytes.len()) {
+            if let Some(place) = reported.get_mut(at..at + bytes.len()) {
                 place.copy_from_slice(bytes);
             }
         };
@@ -190,7 +190,7 @@ mod tests {
         body[PEER_ADDRESS_AT..PEER_ADDRESS_AT + 4].copy_from_slice(&[10, 0, 2, 2]);
         body.extend(((info + 4) as u16).to_ne_bytes());
         body.extend(ATTRIBUTE_INFO.to_ne_bytes());
-        body.extend(told);
+        body.extend(reported);
         let mut bytes = ((16 + body.len()) as u32).to_ne_bytes().to_vec();
         bytes.extend([0; 12]);
         bytes.extend(body);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_read_as_far_as_the_kernel_knows_it() {
+    fn a_connection_is_parsed_as_far_as_the_kernel_reports_it() {
         let read = |info| {
             let bytes = message(info);
             netlink::messages(&bytes).find_map(|it| parse(&it))

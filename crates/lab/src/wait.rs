@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_condition_the_end_and_the_error() {
+    fn waiting_ends_by_the_condition_the_timeout_or_an_error() {
         let mut looks = 0;
         let third = || {
             looks += 1;

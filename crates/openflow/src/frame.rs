@@ -83,7 +83,7 @@ mod tests {
     const ECHO: [u8; 10] = [1, 2, 0, 10, 0, 0, 0, 7, 0xaa, 0xbb];
 
     #[test]
-    fn messages_are_cut_wherever_the_bytes_break() {
+    fn messages_are_split_for_any_segmentation() {
         let mut stream = Stream::default();
         let mut cut = 0;
         for byte in ECHO.iter().chain(&ECHO).chain(&ECHO[..9]) {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_below_eight_is_an_error_that_stays() {
+    fn a_length_below_eight_is_a_permanent_error() {
         let mut stream = Stream::default();
         assert_eq!(stream.push(&[1, 0, 0, 4, 0, 0, 0, 0]), 8);
         assert!(stream.cut().is_err());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_stays_bounded_when_nobody_cuts() {
+    fn memory_stays_bounded_without_a_reader() {
         let mut stream = Stream::default();
         let chunk = [1, 2, 0xff, 0xff, 0, 0, 0, 0];
         let mut taken = 0;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_stream_is_cut_without_growing() {
+    fn a_long_stream_is_split_without_growth() {
         let mut stream = Stream::default();
         for _ in 0..100_000 {
             assert_eq!(stream.push(&ECHO), 10);

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_where_the_picture_says() {
+    fn fields_have_the_offsets_of_the_specification() {
         let bytes = [1, 14, 0, 80, 0xde, 0xad, 0xbe, 0xef];
         let header = Header::parse(&bytes).unwrap();
         assert_eq!(header, Header { version: 1, kind: 14, length: 80, xid: 0xdead_beef });
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn short_and_contradictory_headers_are_refused() {
+    fn short_and_inconsistent_headers_are_rejected() {
         assert_eq!(Header::parse(&[1; 7]), Err(Malformed::truncated(0, 8, 7)));
         let fault = Header::parse(&[1, 0, 0, 7, 0, 0, 0, 0]).unwrap_err();
         assert_eq!(fault, Malformed { at: 2, why: Why::BadLength(7) });

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_means_its_row_again() {
+    fn every_code_round_trips() {
         for version in Version::ALL {
             for &kind in MessageKind::ALL {
                 if let Some(code) = kind.code(version) {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_pairs_are_kept() {
+    fn unknown_codes_are_preserved() {
         let error = ErrorCode::from_wire(Version::V1_0, 9, 7);
         assert_eq!(error, ErrorCode::Other { family: 9, code: 7 });
         assert_eq!(error.to_wire(Version::V1_0), Some((9, 7)));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn wire_numbers_start_at_one() {
+    fn wire_versions_start_at_one() {
         assert_eq!(Version::from_wire(0), None);
         assert_eq!(Version::from_wire(1), Some(Version::V1_0));
         assert_eq!(Version::from_wire(6), Some(Version::V1_5));

@@ -53,7 +53,7 @@ fn check(path: &Path, samples: &[Sample], actual: &[Sample]) {
     for (sample, actual) in samples.iter().zip(actual) {
         let what = format!("{path:?}: {}", sample.origin);
         assert_eq!(actual.text, sample.text, "{what}");
-        assert_eq!(actual.again, sample.again, "{what}: encodes otherwise");
+        assert_eq!(actual.again, sample.again, "{what}: encodes differently");
     }
 }
 
@@ -104,7 +104,7 @@ fn every_sample_prints_as_expected_and_encodes_to_itself() {
 }
 
 #[test]
-fn every_kind_of_message_and_of_statistics_has_a_sample() {
+fn every_message_and_statistics_type_has_a_sample() {
     for &version in Version::SPOKEN {
         let (mut kinds, mut requests, mut replies) = (Vec::new(), Vec::new(), Vec::new());
         for (_, path) in files(version) {
@@ -146,13 +146,13 @@ fn code_of(version: Version, error: &[u8]) -> ErrorCode {
 /// Errors differ for messages with two faults, and where Open vSwitch defines additional errors.
 /// They also differ for messages that are invalid only without certain tables, groups or bundles.
 fn refusal(version: Version, sample: &Sample) -> String {
-    let theirs = sample.answer.clone().expect("a refused message has an answer");
+    let theirs = sample.answer.clone().expect("a rejected message has a reply");
     let theirs_code = code_of(version, &theirs);
     let error = match decode(&sample.hex) {
         Err(error) => error,
         Ok((_, message)) => return format!("is read: {message}; theirs: {theirs_code}"),
     };
-    let answer = error.answer().expect("a request is answered");
+    let answer = error.answer().expect("a request has a reply");
     let mut ours = Vec::new();
     encode(version, error.header.unwrap().xid, &answer, &mut ours).unwrap();
     if code_of(version, &ours) != theirs_code {
@@ -164,7 +164,7 @@ fn refusal(version: Version, sample: &Sample) -> String {
 }
 
 #[test]
-fn what_another_switch_refuses_is_answered_with_the_same_error() {
+fn rejected_messages_have_the_error_of_another_switch() {
     for &version in Version::SPOKEN {
         let path = folder(version).join("refused.txt");
         let samples = load(&path);
@@ -183,7 +183,7 @@ fn what_another_switch_refuses_is_answered_with_the_same_error() {
 }
 
 #[test]
-fn a_cut_sample_is_refused_at_every_length() {
+fn truncated_samples_are_rejected_at_every_length() {
     for (_, path) in Version::SPOKEN.iter().flat_map(|&version| files(version)) {
         for sample in load(&path) {
             let step = 1 + sample.hex.len() / 512;

@@ -81,7 +81,7 @@ fn is_experimental(message: &Message) -> bool {
 }
 
 #[test]
-fn open_vswitch_reads_every_version() {
+fn open_vswitch_decodes_every_version() {
     if !need::is_there("ovs-ofctl") {
         return;
     }
@@ -100,7 +100,11 @@ fn open_vswitch_reads_every_version() {
         let text = String::from_utf8_lossy(&output.stdout);
         let (faults, clean) = faults_of_open_vswitch(&text, &sent);
         assert!(faults.is_empty(), "{version}: {faults}");
-        assert!(clean * 2 > sent.len(), "{version}: only {clean} of {} are clean", sent.len());
+        assert!(
+            clean * 2 > sent.len(),
+            "{version}: only {clean} of {} are without complaint",
+            sent.len()
+        );
     }
 }
 
@@ -112,14 +116,14 @@ fn faults_of_open_vswitch(text: &str, sent: &[(Message, Vec<u8>)]) -> (String, u
         // ovs-ofctl prints unknown messages without their transaction ID.
         let Some(start) = place(number) else { continue };
         let end = (number + 1..sent.len()).find_map(place).unwrap_or(text.len());
-        let said = &text[start..end.max(start)];
-        match said.split_once("***decode error: ") {
+        let output = &text[start..end.max(start)];
+        match output.split_once("***decode error: ") {
             None => clean += 1,
             Some((_, error)) if REFUSED.iter().any(|known| error.starts_with(known)) => {}
             // An unknown message after this one has no transaction ID, so its text is part of this
             // one's.
             Some((before, _)) if before.lines().count() > 1 && end != start => {}
-            Some(_) => writeln!(faults, "{message}\n{bytes:02x?}\n{said}").unwrap(),
+            Some(_) => writeln!(faults, "{message}\n{bytes:02x?}\n{output}").unwrap(),
         }
     }
     (faults, clean)
@@ -151,7 +155,7 @@ fn is_beyond_tshark(version: Version, message: &Message) -> bool {
 }
 
 #[test]
-fn tshark_reads_the_versions_that_it_knows() {
+fn tshark_decodes_the_versions_that_it_supports() {
     if !need::is_there("tshark") {
         return;
     }

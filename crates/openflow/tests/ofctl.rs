@@ -179,7 +179,7 @@ fn action_word(action: &Action) -> Option<String> {
 }
 
 #[test]
-fn open_vswitch_reads_every_message_as_what_it_is() {
+fn open_vswitch_decodes_every_message() {
     if !need::is_there("ovs-ofctl") {
         return;
     }
@@ -202,9 +202,15 @@ fn open_vswitch_reads_every_message_as_what_it_is() {
         rest = &rest[at + start.len()..];
         let next = format!("(xid={:#x}):", xid + 1);
         let printed = &rest[..rest.find(&next).unwrap_or(rest.len())];
-        assert!(!printed.contains("decode error"), "{message}\nis to ovs-ofctl:{printed}");
+        assert!(
+            !printed.contains("decode error"),
+            "{message}\nis printed by ovs-ofctl as:{printed}"
+        );
         for word in words(message) {
-            assert!(printed.contains(&word), "no {word} for {message}\nin ovs-ofctl's:{printed}");
+            assert!(
+                printed.contains(&word),
+                "no {word} for {message}\nin the output of ovs-ofctl:{printed}"
+            );
         }
     }
 }

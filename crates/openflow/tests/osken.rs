@@ -45,9 +45,9 @@ fn is_beyond_os_ken(version: Version, message: &Message) -> bool {
 
 /// Invalid messages in os-ken's test data, which this codec rejects.
 const WRONG: [(&str, &str); 17] = [
-    ("3-2-ofp_flow_mod", "sets a VLAN id without the bit that says that there is a tag"),
-    ("3-59-ofp_packet_in", "a VLAN id without the bit that says that there is a tag"),
-    ("3-60-ofp_flow_mod", "a VLAN id without the bit that says that there is a tag"),
+    ("3-2-ofp_flow_mod", "sets a VLAN id without the bit for the presence of a tag"),
+    ("3-59-ofp_packet_in", "a VLAN id without the bit for the presence of a tag"),
+    ("3-60-ofp_flow_mod", "a VLAN id without the bit for the presence of a tag"),
     ("4-12-ofp_flow_stats_reply", "sets a VLAN id without the bit for a tag"),
     ("4-2-ofp_flow_mod", "sets a VLAN id without the bit for a tag"),
     ("4-59-ofp_packet_in", "a VLAN id without the bit for a tag"),
@@ -76,7 +76,7 @@ fn judge(python: &Path, name: &str, messages: &[Vec<u8>]) -> Vec<String> {
 }
 
 #[test]
-fn os_ken_reads_what_we_send() {
+fn os_ken_decodes_our_messages() {
     let Some(python) = need::python("os-ken") else { return };
     let mut all = String::new();
     for version in VERSIONS {
@@ -117,7 +117,7 @@ fn kept(python: &Path, version: Version) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_os_ken_keeps_of_others_is_read() {
+fn samples_of_os_ken_are_decoded() {
     let Some(python) = need::python("os-ken") else { return };
     let (mut faults, mut read) = (String::new(), 0);
     for &version in Version::SPOKEN {
@@ -142,5 +142,5 @@ fn what_os_ken_keeps_of_others_is_read() {
         }
     }
     assert!(faults.is_empty(), "{faults}");
-    assert!(read > 200, "only {read} are read");
+    assert!(read > 200, "only {read} are decoded");
 }

@@ -123,7 +123,7 @@ proptest! {
     })]
 
     #[test]
-    fn a_message_comes_back_as_it_went(message in generate::message(), xid in any::<u32>()) {
+    fn messages_round_trip(message in generate::message(), xid in any::<u32>()) {
         let bytes = encoded(xid, &message);
         let (header, back) = decode(&bytes).unwrap();
         prop_assert_eq!((header.xid, usize::from(header.length)), (xid, bytes.len()));
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn mutated_messages_are_read_or_refused(
+    fn mutated_messages_are_decoded_or_rejected(
         message in generate::message(),
         changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         cut in any::<prop::sample::Index>(),
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn random_bodies_are_read_or_refused(kind in 0..24u8, body in vec(any::<u8>(), 0..400)) {
+    fn random_bodies_are_decoded_or_rejected(kind in 0..24u8, body in vec(any::<u8>(), 0..400)) {
         let length = (HEADER_BYTES + body.len()) as u16;
         let [l0, l1] = length.to_be_bytes();
         let bytes = [&[1, kind, l0, l1, 0, 0, 0, 9], &body[..]].concat();
@@ -161,12 +161,12 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..100)) {
+    fn random_bytes_are_decoded_or_rejected(bytes in vec(any::<u8>(), 0..100)) {
         check_any(&bytes)?;
     }
 
     #[test]
-    fn a_session_hears_every_message_however_the_bytes_break(
+    fn a_session_receives_every_message_for_any_segmentation(
         messages in vec(generate::message(), 1..20),
         chunk in 1..300usize,
     ) {

@@ -37,7 +37,7 @@ fn numbers(message: &Message) -> Vec<u32> {
 }
 
 #[test]
-fn every_port_of_foreign_messages_is_another_and_nothing_else() {
+fn renumbering_changes_every_port_and_nothing_else() {
     let (mut messages, mut ports) = (0, 0);
     for version in Version::SPOKEN {
         for bytes in all(*version) {
@@ -109,12 +109,12 @@ fn with(port: u32) -> Vec<Message> {
 }
 
 #[test]
-fn a_message_is_what_would_have_been_said_with_the_other_port() {
+fn a_renumbered_message_equals_one_with_the_other_port() {
     let bytes_of = |version: Version, message: &Message| {
         let mut bytes = Vec::new();
         encode(version, 5, message, &mut bytes).ok().map(|()| bytes)
     };
-    let mut said = 0;
+    let mut compared = 0;
     for version in Version::SPOKEN {
         for (five, seventeen) in with(5).iter().zip(&with(17)) {
             let [Some(mut bytes), Some(wanted)] =
@@ -124,14 +124,14 @@ fn a_message_is_what_would_have_been_said_with_the_other_port() {
             };
             renumber(&mut bytes, &|port| if port == 5 { 17 } else { port });
             assert_eq!(bytes, wanted, "{version}: {five}");
-            said += 1;
+            compared += 1;
         }
     }
-    assert!(said >= 50, "{said}");
+    assert!(compared >= 50, "{compared}");
 }
 
 #[test]
-fn hostile_bytes_do_no_harm() {
+fn hostile_bytes_are_renumbered_or_rejected() {
     let mut draw = Numbers(7);
     for version in Version::SPOKEN {
         for bytes in all(*version) {

@@ -69,7 +69,7 @@ fn encoded(xid: u32, message: &Message) -> Vec<u8> {
 }
 
 #[test]
-fn tshark_reads_every_message_as_what_it_is() {
+fn tshark_decodes_every_message() {
     if !need::is_there("tshark") {
         return;
     }
@@ -118,7 +118,7 @@ fn tshark_finds_the_same_values_in_flow_mods() {
     let lines = tshark(&file, &fields);
     assert!(lines.len() > 30);
     for (line, message) in lines.iter().zip(&messages) {
-        let Message::FlowMod(change) = message else { unreachable!("only flow-mods were kept") };
+        let Message::FlowMod(change) = message else { unreachable!("only flow-mods are included") };
         assert_eq!(*line, as_tshark_prints(change), "{message}");
     }
 }

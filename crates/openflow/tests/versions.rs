@@ -89,14 +89,14 @@ fn check_version(version: Version) {
             }
         }
     }
-    assert!(read * 10 > tried, "of {tried} changed messages of {version} only {read} are read");
-    assert!(read < tried, "every one of {tried} changed messages of {version} is read");
+    assert!(read * 10 > tried, "only {read} of {tried} modified messages of {version} are decoded");
+    assert!(read < tried, "all {tried} modified messages of {version} are decoded");
     let named = unsaid.iter().all(|text| text.starts_with("OpenFlow 1.") && text.len() > 14);
     assert!(named, "{unsaid:?}");
 }
 
 #[test]
-fn changed_messages_are_read_or_refused() {
+fn modified_messages_are_decoded_or_rejected() {
     std::thread::scope(|scope| {
         let run = |&version| scope.spawn(move || check_version(version));
         let runs: Vec<_> = Version::SPOKEN.iter().map(run).collect();
@@ -105,7 +105,7 @@ fn changed_messages_are_read_or_refused() {
 }
 
 #[test]
-fn noise_behind_a_header_is_read_or_refused() {
+fn random_bytes_after_a_header_are_decoded_or_rejected() {
     let mut numbers = Numbers(99);
     for &version in Version::SPOKEN {
         for kind in 0..40 {

@@ -172,7 +172,7 @@ mod tests {
     use crate::time::{Clock, Nanos};
 
     #[test]
-    fn frames_of_all_sizes_lie_apart_and_keep_their_stamps() {
+    fn frames_of_all_sizes_keep_their_bytes_and_time_stamps() {
         let mut copies = Copies::new(5);
         for round in 0..3 {
             copies.clear();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn through_a_batch_they_come_out_as_they_went_in() {
+    fn frames_pass_through_a_batch_unchanged() {
         let mut copies = Copies::new(3);
         copies.push(2, None).unwrap().copy_from_slice(&[1, 2]);
         copies.push(1, None).unwrap().copy_from_slice(&[3]);

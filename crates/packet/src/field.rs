@@ -357,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_field_stands_at_its_number_and_has_a_name_of_its_own() {
+    fn every_field_has_a_unique_number_and_name() {
         for (place, field) in Field::ALL.into_iter().enumerate() {
             assert_eq!(field as usize, place);
             assert_eq!(Field::from_name(field.name()), Some(field));
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_field_needs_comes_before_it_and_fits() {
+    fn prerequisites_precede_their_field_and_have_valid_values() {
         for field in Field::ALL {
             for (needed, values) in field.needs() {
                 assert!(*needed < field, "{field} needs {needed}");
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_hold_what_they_are_given() {
+    fn a_set_contains_exactly_its_fields() {
         let set: FieldSet = [Field::VlanVid, Field::PacketType].into_iter().collect();
         assert!(set.has(Field::PacketType) && !set.has(Field::InPort));
         assert_eq!(set.to_string(), "vlan_vid|packet_type");

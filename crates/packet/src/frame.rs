@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_refuses_more_than_its_capacity_and_keeps_order() {
+    fn a_full_batch_rejects_frames_and_keeps_their_order() {
         let mut batch = Batch::new(3);
         for byte in 0..3u8 {
             assert!(batch.push_bytes(&[byte]));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_never_outgrows_its_limit() {
+    fn a_frame_stays_within_the_maximum_length() {
         let mut frame = Frame::default();
         frame.set_bytes(&vec![0; FRAME_BYTES_MAX + 5]);
         assert_eq!(frame.len(), FRAME_BYTES_MAX);

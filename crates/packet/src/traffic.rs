@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_counts_under_each_protocol_that_it_carries() {
+    fn a_frame_counts_for_each_protocol_in_it() {
         let frames = [
             ethernet().vlan(5).ipv4(ip()).udp(1, 2).payload(&[0; 100]).bytes(),
             ethernet().ipv4(ipv4::Header { protocol: 47, ..ip() }).payload(&[0; 30]).bytes(),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_classed_with_their_frame_check_sequence() {
+    fn sizes_include_the_frame_check_sequence() {
         let class = |bytes: usize| usize::from(Class::of(&[0; 20], bytes).size);
         for (place, &end) in SIZE_ENDS.iter().enumerate() {
             assert_eq!((class(end - 4), class(end - 3)), (place, place + 1));
@@ -312,15 +312,15 @@ mod tests {
     }
 
     #[test]
-    fn types_without_room_count_together_and_sums_agree() {
+    fn excess_types_share_a_counter_and_the_sums_agree() {
         let (mut one, mut other) = (Traffic::new(), Traffic::new());
         let frame = |kind: u16| ethernet().ether_type(0x9000 + kind).payload(&[0; 46]).bytes();
         (0..20).for_each(|kind| one.add(&frame(kind)));
         (10..50).for_each(|kind| other.add(&frame(kind)));
         one.merge(&other);
         assert_eq!((one.total.frames, one.types().len()), (60, TYPES_MAX));
-        let told: u64 = one.types().iter().map(|(_, count)| count.frames).sum();
-        assert_eq!(told + one.further_types.frames, 60);
+        let reported: u64 = one.types().iter().map(|(_, count)| count.frames).sum();
+        assert_eq!(reported + one.further_types.frames, 60);
         let mut alike = Traffic::new();
         alike.add_alike(Class::of(&frame(3), 60), 7);
         assert_eq!(alike.total, Count { frames: 7, bytes: 420 });

@@ -1,9 +1,9 @@
 //! Tests with frames of other implementations, compared with the output of another decoder.
 //!
-//! Each file in `tests/bytes/` contains one frame: its source (`origin`), the fields decoded by tshark 4.0.17
-//! (`tshark`), our text form (`text`), and its bytes (`hex`). Views must agree with tshark field by field, and
-//! checksums with those of the sender. Strict headers must write the bytes that they parsed. `UPDATE=1 cargo test -p
-//! packet --test bytes` rewrites the `text` lines.
+//! Each file in `tests/bytes/` contains one frame: its source (`origin`), the fields decoded by
+//! tshark 4.0.17 (`tshark`), our text form (`text`), and its bytes (`hex`). Views must agree with
+//! tshark field by field, and checksums with those of the sender. Strict headers must write the
+//! bytes that they parsed. `UPDATE=1 cargo test -p packet --test bytes` rewrites the `text` lines.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ struct Case {
 }
 
 #[test]
-fn foreign_frames_are_read_as_others_read_them() {
+fn parsed_fields_equal_those_of_tshark() {
     let cases = cases();
     assert!(cases.len() >= 36, "only {} foreign frames found", cases.len());
     for case in &cases {
@@ -30,7 +30,7 @@ fn foreign_frames_are_read_as_others_read_them() {
 }
 
 #[test]
-fn foreign_frames_are_strictly_right() {
+fn frames_pass_strict_parsing_and_round_trip() {
     for case in cases() {
         let packet = Packet::parse(&case.bytes);
         let packet = packet.unwrap_or_else(|fault| panic!("{}: {fault}", case.name));
@@ -40,7 +40,7 @@ fn foreign_frames_are_strictly_right() {
 }
 
 #[test]
-fn a_checksum_that_foreign_frames_carry_covers_every_byte() {
+fn checksums_cover_every_byte() {
     for case in cases() {
         let layers = Layers::of(&case.bytes);
         let whole = layers.fragment == packet::parse::Fragment::Whole;
@@ -52,13 +52,13 @@ fn a_checksum_that_foreign_frames_carry_covers_every_byte() {
             bytes[at] ^= 0x5a;
             let packet = Packet::of(&bytes);
             let noticed = packet.layers.fault.is_some() || packet.verify_checksums().is_err();
-            assert!(noticed, "{}: byte {at} changed and nothing noticed", case.name);
+            assert!(noticed, "{}: the change of byte {at} was not detected", case.name);
         }
     }
 }
 
 #[test]
-fn the_checksums_we_compute_are_the_senders() {
+fn computed_checksums_equal_those_of_the_sender() {
     for case in cases() {
         let mut bytes = case.bytes.clone();
         let layers = Layers::of(&bytes);
@@ -123,13 +123,13 @@ fn check_fields(case: &Case) {
     assert!(case.fields.len() >= 3, "{}: too few fields", case.name);
     for (field, value) in &case.fields {
         let ours = ours(&packet, field)
-            .unwrap_or_else(|| panic!("{}: we see no {field}, tshark sees {value}", case.name));
+            .unwrap_or_else(|| panic!("{}: no {field} found, tshark finds {value}", case.name));
         let number = |text: &str| match text.strip_prefix("0x") {
             Some(digits) => u64::from_str_radix(digits, 16).ok(),
             None => text.parse::<u64>().ok(),
         };
         let same = &ours == value || (number(value).is_some() && number(value) == number(&ours));
-        assert!(same, "{}: {field} is {ours}, tshark says {value}", case.name);
+        assert!(same, "{}: {field} is {ours}, of tshark {value}", case.name);
     }
 }
 

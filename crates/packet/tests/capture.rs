@@ -1,5 +1,5 @@
-//! Tests with capture files corrupted in many ways. The decoder returns an error or frames, never panics, and stays
-//! within the memory limits. The result does not depend on the window sizes.
+//! Tests with capture files corrupted in many ways. The decoder returns an error or frames, never
+//! panics, and stays within the memory limits. The result does not depend on the window sizes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,8 @@ use packet::time::Nanos;
 /// Items of a file as text.
 type Found = Vec<String>;
 
-/// Decodes `file` with the shortest permitted windows, or with windows that are `more` bytes longer.
+/// Decodes `file` with the shortest permitted windows, or with windows that are `more` bytes
+/// longer.
 fn decode(file: &[u8], more: usize) -> (Found, Result<(), Fault>, Decoder) {
     let mut decoder = Decoder::new();
     let (mut found, mut have) = (Vec::new(), more);
@@ -97,7 +98,7 @@ fn classic(order: Order, has_nanos: bool) -> Vec<u8> {
 
 fn ng(order: Order) -> Vec<u8> {
     let mut file = Vec::new();
-    let mut ng = PcapNg::begin(&mut file, order, "test", Some("all of it"));
+    let mut ng = PcapNg::begin(&mut file, order, "test", Some("the complete packet"));
     ng.interface(&mut file, &interface(9), None).unwrap();
     (0..9).for_each(|number| ng.frame(&mut file, &frame(number)).unwrap());
     // A custom block, a simple packet and an empty block of an unknown type.
@@ -132,7 +133,7 @@ fn files() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_is_written_is_read_however_it_comes_in() {
+fn written_files_decode_the_same_for_all_windows() {
     for file in files() {
         let (found, ended, decoder) = decode(&file, 0);
         ended.unwrap();
@@ -147,7 +148,7 @@ fn what_is_written_is_read_however_it_comes_in() {
 }
 
 #[test]
-fn each_thing_that_is_said_of_a_frame_is_found_again() {
+fn all_attributes_of_a_frame_round_trip() {
     for file in [ng(Order::Little), ng(Order::Big)] {
         let mut decoder = Decoder::new();
         let (mut number, mut rest, mut counted) = (0, &file[..], None);
@@ -212,7 +213,7 @@ impl Dice {
 }
 
 #[test]
-fn a_damaged_file_gives_an_error_or_frames_and_the_same_ones_however_it_comes_in() {
+fn damaged_files_decode_the_same_for_all_windows() {
     let mut dice = Dice(5);
     let files = files();
     let (mut refused, mut read) = (0, 0);
@@ -248,7 +249,7 @@ fn a_damaged_file_gives_an_error_or_frames_and_the_same_ones_however_it_comes_in
 }
 
 #[test]
-fn a_file_that_is_cut_anywhere_gives_all_whole_frames_and_names_the_byte() {
+fn truncated_files_give_all_complete_frames_and_an_error_offset() {
     for file in files() {
         let (whole, ..) = decode(&file, 0);
         for length in 0..file.len() {
@@ -267,7 +268,7 @@ fn a_file_that_is_cut_anywhere_gives_all_whole_frames_and_names_the_byte() {
 }
 
 #[test]
-fn what_cannot_be_is_one_error_that_names_byte_and_remedy() {
+fn invalid_files_give_one_error_with_offset_and_hint() {
     let cut = |file: &[u8], at: usize, bytes: &[u8]| {
         let mut file = file.to_vec();
         file[at..at + bytes.len()].copy_from_slice(bytes);
@@ -302,16 +303,16 @@ fn what_cannot_be_is_one_error_that_names_byte_and_remedy() {
         (&new, first + 20, &[0xff; 4], first + 20, "captured bytes is 4294967295"),
         (&new, first + 20, &[0xff, 0], first + 20, "captured bytes is 255, not 0 to"),
     ] {
-        let said = cut(file, at, bytes);
-        assert!(said.starts_with(&format!("at byte {place}: ")), "{said}");
-        assert!(said.contains(words), "{said:?} lacks {words:?}");
-        assert!(!said.contains('\n'));
+        let message = cut(file, at, bytes);
+        assert!(message.starts_with(&format!("at byte {place}: ")), "{message}");
+        assert!(message.contains(words), "{message:?} lacks {words:?}");
+        assert!(!message.contains('\n'));
     }
     assert_eq!(decode(&[], 0).1, Err(Fault { at: 0, why: Why::Empty }));
 }
 
 #[test]
-fn a_long_block_that_says_nothing_is_passed_over_without_being_held() {
+fn long_blocks_of_unknown_types_are_skipped_without_buffering() {
     let mut file = Vec::new();
     let mut ng = PcapNg::begin(&mut file, Order::Little, "test", None);
     ng.interface(&mut file, &interface(9), None).unwrap();
@@ -333,7 +334,7 @@ fn a_long_block_that_says_nothing_is_passed_over_without_being_held() {
 }
 
 #[test]
-fn what_is_odd_is_counted_with_its_first_place() {
+fn anomalies_are_counted_with_their_first_offset() {
     let pcap = Pcap { order: Order::Big, has_nanos: false, snap_bytes: 50 };
     let mut file = Vec::new();
     pcap.begin(&mut file);
@@ -355,7 +356,7 @@ fn what_is_odd_is_counted_with_its_first_place() {
 }
 
 #[test]
-fn what_has_no_room_in_the_format_is_not_written() {
+fn unrepresentable_frames_are_not_written() {
     let pcap = Pcap { order: Order::Little, has_nanos: true, snap_bytes: 0 };
     let mut out = Vec::new();
     let late = Frame { at: Nanos::MAX, ..frame(0) };

@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_built_is_what_is_parsed((builder, tags, outer, inner, payload) in built()) {
+    fn built_frames_parse_to_the_same_values((builder, tags, outer, inner, payload) in built()) {
         let bytes = builder.bytes();
         prop_assert!(bytes.len() >= 60);
         let packet = Packet::parse(&bytes).map_err(|fault| TestCaseError::fail(fault.to_string()))?;

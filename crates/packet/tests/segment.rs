@@ -1,4 +1,5 @@
-//! Tests of merged frames: their segments contain the whole payload once, in order, with correct headers.
+//! Tests of merged frames: their segments contain the whole payload once, in order, with correct
+//! headers.
 
 use packet::build::Builder;
 use packet::frame::{FRAME_BYTES_MAX, Frame};
@@ -55,7 +56,7 @@ fn payload_of<'a>(packet: &Packet<'a>, bytes: &'a [u8]) -> &'a [u8] {
 
 proptest! {
     #[test]
-    fn segments_of_tcp_are_what_a_sender_would_have_sent(
+    fn tcp_segments_equal_those_of_a_sender(
         (tags, is_ipv6, identification) in (0usize..3, any::<bool>(), any::<u16>()),
         ip_options in prop_oneof![Just(vec![]), Just(vec![1u8; 8])],
         (sequence, flags) in (any::<u32>(), any::<u8>()),
@@ -97,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn segments_of_udp_are_datagrams(
+    fn udp_segments_are_datagrams(
         (tags, is_ipv6) in (0usize..3, any::<bool>()),
         payload in vec(any::<u8>(), 1..6000),
         size in 1usize..3000,
@@ -147,7 +148,7 @@ proptest! {
 }
 
 #[test]
-fn a_packet_of_the_greatest_length_is_segmented_whole() {
+fn a_packet_of_the_maximum_length_is_segmented_completely() {
     let payload: Vec<u8> = (0..0xffff - 40).map(|n| (n % 251) as u8).collect();
     let merged =
         builder(8, false, 0xffff, &[]).tcp(tcp::Header::new(1, 2, tcp::PSH)).payload(&payload);
@@ -159,7 +160,7 @@ fn a_packet_of_the_greatest_length_is_segmented_whole() {
 }
 
 #[test]
-fn what_is_no_merged_frame_is_rejected() {
+fn frames_that_are_not_merged_are_rejected() {
     let tcp = || builder(0, false, 1, &[]).tcp(tcp::Header::new(1, 2, 0));
     let merged = tcp().payload(&[1; 100]).bytes_unpadded();
     assert_eq!(segments(&merged, Protocol::Tcp, 60).map(|all| all.len()), Some(2));
@@ -179,7 +180,7 @@ fn what_is_no_merged_frame_is_rejected() {
 }
 
 #[test]
-fn a_frame_that_comes_before_the_last_is_segmented_replaces_it() {
+fn segmentation_replaces_an_earlier_frame() {
     let merged = builder(0, false, 1, &[]).udp(1, 2).payload(&[1; 100]).bytes_unpadded();
     let (mut segmenter, mut frame) = (Segmenter::default(), Frame::default());
     assert!(!segmenter.next_into(&mut frame));

@@ -192,7 +192,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_pause_is_as_long_as_the_data_allow() {
+    fn a_pause_has_the_limits_that_the_data_permit() {
         let pause = times(&[10.0, 11.0, 50.0], 2.0).longest_pause().unwrap();
         assert_eq!(pause.length, Bounds { low: 37.0, high: 41.0 });
         assert_eq!(pause.begins, Bounds { low: 9.0, high: 11.0 });

@@ -117,14 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_right_around_leap_days_and_new_year() {
+    fn dates_are_correct_around_leap_days_and_new_year() {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
         assert_eq!(rfc3339(951_827_696), "2000-02-29T12:34:56Z");
         assert_eq!(rfc3339(1_767_225_599), "2025-12-31T23:59:59Z");
     }
 
     #[test]
-    fn the_first_line_of_a_name_counts() {
+    fn the_first_value_of_a_name_counts() {
         let text = "processor : 0\nmodel name\t: A\nmodel name\t: B\n";
         assert_eq!(field(text, "model name").as_deref(), Some("A"));
         assert_eq!(field(text, "flags"), None);

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_near_is_found_and_what_is_not_is_not() {
+    fn similar_names_are_found_and_different_ones_are_not() {
         let known = ["seed", "set", "step", "effort", "topology"];
         for (text, found) in [
             ("sed", Some("seed")),

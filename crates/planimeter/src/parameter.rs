@@ -559,7 +559,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_with_their_units() {
+    fn values_are_parsed_with_their_units() {
         let mut parameters = Parameters::at(Effort::Quick);
         parameters.set("capacity=250M").unwrap();
         parameters.set("repeats=7").unwrap();
@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_value_says_what_would_be_right() {
+    fn an_invalid_value_gives_an_error_with_a_hint() {
         let mut parameters = Parameters::at(Effort::Quick);
         let before = parameters.clone();
         for wrong in ["repeats=1.5", "capacity=-1G", "seconds=nan", "sconds=1", "table", "batch=,"]
@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shared_parameter_is_read_and_its_default_is_what_a_run_has() {
+    fn every_shared_parameter_is_parsed_and_its_default_applies() {
         for declared in shared::all() {
             let Declared { key, takes, .. } = declared;
             assert_eq!(

@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn sequential_traffic_hits_every_entry_of_the_largest_table() {
+    fn sequential_traffic_matches_every_entry_of_the_largest_table() {
         check(Technology::OpenFlow, |headers| {
             u64::from(headers.port_source) << 16 | u64::from(headers.port_destination)
         });
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn every_frame_of_random_traffic_belongs_to_an_entry() {
+    fn every_frame_of_random_traffic_matches_an_entry() {
         let (table, traffic) = (Table::Exact, Traffic::Random);
         let setup = Setup { table, entries: 700, traffic, ..Setup::single(7) };
         let entries: HashSet<(u16, u16)> = (0..700).map(udp_ports).collect();
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn random_traffic_over_a_whole_number_of_ports_hits_every_entry_and_no_other() {
+    fn random_traffic_over_all_ports_matches_exactly_all_entries() {
         let (table, traffic) = (Table::Exact, Traffic::Random);
         let setup = Setup { table, entries: 1024, traffic, ..Setup::single(3) };
         let entries: HashSet<(u16, u16)> = (0..1024).map(udp_ports).collect();

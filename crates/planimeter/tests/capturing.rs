@@ -1,6 +1,8 @@
-//! Tests of `planimeter capture` at real interfaces: the file contains all received frames, however the capture ends.
+//! Tests of `planimeter capture` at real interfaces: the file contains all received frames, however
+//! the capture ends.
 //!
-//! They require root or user namespaces; otherwise each test names the missing requirement and is skipped.
+//! They require root or user namespaces; otherwise each test names the missing requirement and is
+//! skipped.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -13,7 +15,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ExitCode, Stdio};
 
-use common::{Folder, Said, command, interrupt};
+use common::{CommandResult, Folder, command, interrupt};
 use instrument::rig::Rig;
 use instrument::rig::live::LiveRig;
 use instrument::trial::Trial;
@@ -32,11 +34,23 @@ use ports::port::{Port, PortCounters, PortError, PortFacts};
 use serde_json::Value;
 
 const TESTS: [Test<Need>; 5] = [
-    ("what_arrived_is_captured_until_the_program_is_interrupted", needs, interrupted),
-    ("an_interface_that_goes_down_ends_the_capture_and_keeps_the_file", needs, goes_down),
-    ("a_capture_by_af_xdp_stamps_where_frames_enter", xdp_needs, by_xdp),
-    ("two_interfaces_are_captured_into_one_file", needs, two_interfaces),
-    ("a_stall_of_the_tester_is_not_taken_for_delay", xdp_needs, stalls),
+    (
+        "received_frames_are_captured_until_an_interrupt",
+        needs,
+        received_frames_are_captured_until_an_interrupt,
+    ),
+    (
+        "an_interface_that_goes_down_ends_the_capture_with_a_valid_file",
+        needs,
+        an_interface_that_goes_down_ends_the_capture_with_a_valid_file,
+    ),
+    (
+        "a_capture_over_af_xdp_has_timestamps_of_reception",
+        xdp_needs,
+        a_capture_over_af_xdp_has_timestamps_of_reception,
+    ),
+    ("two_interfaces_are_captured_into_one_file", needs, two_interfaces_are_captured_into_one_file),
+    ("a_stall_of_the_tester_is_not_a_delay", xdp_needs, a_stall_of_the_tester_is_not_a_delay),
 ];
 
 const FRAMES: u64 = 1_000;
@@ -54,7 +68,7 @@ fn xdp_needs() -> Result<(), Need> {
     need::require(Feature::XdpSocket).map(drop)
 }
 
-/// A cable in a namespace of its own, and a file with frames to send over it.
+/// A cable in its own namespace, and a file with frames to send over it.
 struct Place {
     folder: Folder,
     namespace: Namespace,
@@ -110,8 +124,9 @@ impl Place {
     fn send(&self) {
         let arguments = ["generate", "--port", "afpacket:cable1", "--pcap", "in.pcapng"];
         let mut command = command(self.path(), &arguments);
-        let said: Said = self.namespace.run(|| command.output()).unwrap().unwrap().into();
-        assert_eq!(said.code, Some(0), "{}", said.errors);
+        let result: CommandResult =
+            self.namespace.run(|| command.output()).unwrap().unwrap().into();
+        assert_eq!(result.code, Some(0), "{}", result.errors);
     }
 }
 
@@ -151,59 +166,59 @@ fn assert_all(path: &Path) {
     assert!(frames.is_sorted_by_key(|(_, at, _)| *at));
 }
 
-fn account(said: &Said) -> Value {
-    serde_json::from_str(&said.output).unwrap_or_else(|error| panic!("{error}: {said:?}"))
+fn account(result: &CommandResult) -> Value {
+    serde_json::from_str(&result.output).unwrap_or_else(|error| panic!("{error}: {result:?}"))
 }
 
-fn interrupted() {
+fn received_frames_are_captured_until_an_interrupt() {
     let place = Place::new();
     let child = place.capture(&["--port", "afpacket:cable2", "--write", "out.pcapng", "--json"]);
     place.send();
     interrupt(child.id());
-    let said: Said = child.wait_with_output().unwrap().into();
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    assert_eq!(result.code, Some(0), "{result:?}");
     assert_all(&place.path().join("out.pcapng"));
-    let port = &account(&said)["ports"][0];
+    let port = &account(&result)["ports"][0];
     assert_eq!((&port["stamps"], &port["name"]), (&"kernel".into(), &"cable2".into()));
     let of_type = &port["arrived"]["ethernet_types"]["0x88b5"];
     let bytes: u64 = (0..FRAMES).map(|number| frame(number).len() as u64).sum();
     assert_eq!((&of_type["frames"], &of_type["bytes"]), (&FRAMES.into(), &bytes.into()));
 }
 
-fn goes_down() {
+fn an_interface_that_goes_down_ends_the_capture_with_a_valid_file() {
     let place = Place::new();
     let child = place.capture(&["--port", "afpacket:cable2", "--write", "out.pcap"]);
     place.send();
     let index = place.cable.ends[1].index;
     place.namespace.netlink().unwrap().link_down(index).unwrap();
-    let said: Said = child.wait_with_output().unwrap().into();
-    assert_eq!(said.code, Some(4), "{said:?}");
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    assert_eq!(result.code, Some(4), "{result:?}");
     let words = "port 1 failed: interface cable2 is down; earlier frames are kept";
-    assert!(said.errors.contains(words), "{said:?}");
+    assert!(result.errors.contains(words), "{result:?}");
     assert_all(&place.path().join("out.pcap"));
 }
 
-fn by_xdp() {
+fn a_capture_over_af_xdp_has_timestamps_of_reception() {
     let place = Place::new();
     let port = "xdp:cable2,stamps=kernel";
     let ends = FRAMES.to_string();
     let arguments = ["--port", port, "--filter", "any", "--frames", &ends, "--json"];
     let child = place.capture(&[&arguments[..], &["--write", "out.pcapng"]].concat());
     place.send();
-    let said: Said = child.wait_with_output().unwrap().into();
-    assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(account(&said)["ports"][0]["stamps"], "xdp_program");
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    assert_eq!(result.code, Some(0), "{result:?}");
+    assert_eq!(account(&result)["ports"][0]["stamps"], "xdp_program");
     assert_all(&place.path().join("out.pcapng"));
 }
 
-fn two_interfaces() {
+fn two_interfaces_are_captured_into_one_file() {
     let place = Place::new();
     let ports = ["--port", "afpacket:cable1", "--port", "afpacket:cable2"];
     let child = place.capture(&[&ports[..], &["--write", "out.pcapng", "--json"]].concat());
     place.send();
     interrupt(child.id());
-    let said: Said = child.wait_with_output().unwrap().into();
-    let account = account(&said);
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    let account = account(&result);
     let ours = |place: usize| {
         account["ports"][place]["captured"]["ethernet_types"]["0x88b5"]["frames"].as_u64()
     };
@@ -254,8 +269,9 @@ ip_source = "10.0.0.1"
 ip_destination = "10.0.1.1"
 "#;
 
-/// Runs the same trial with each source of timestamps: only timestamps of this program are affected by its own stall.
-fn stalls() {
+/// Runs the same trial with each source of timestamps: only timestamps of this program are affected
+/// by its own stall.
+fn a_stall_of_the_tester_is_not_a_delay() {
     let place = Place::new();
     for (spec, source) in [
         ("xdp:cable2,stamps=kernel", Clock::XdpProgram),

@@ -1,7 +1,8 @@
-//! Tests of the program from a user's view: its messages for wrong input, and the files that it leaves.
+//! Tests of the program from a user's view: its messages for wrong input, and the files that it
+//! leaves.
 //!
-//! Every row of the first table is a common mistake; each gets one line that names what was wrong, and the exit code
-//! of PRODUCT.md. Tests that need privileges are in `lab.rs`.
+//! Every row of the first table is a common mistake; each gets one line that names what was wrong,
+//! and the exit code of PRODUCT.md. Tests that need privileges are in `lab.rs`.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -38,7 +39,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Folder, Said, bytes, contents, interrupt, only_run, planimeter, record};
+use common::{CommandResult, Folder, bytes, contents, interrupt, only_run, planimeter, record};
 use serde_json::Value;
 
 /// Two trials in virtual time.
@@ -63,8 +64,8 @@ type Row = (&'static [&'static str], i32, &'static [&'static str]);
 /// A program that can be run.
 const BRIDGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe/bridge.fe.xml");
 
-/// Wrong command lines. `taken` is an existing file, `empty` an empty folder, and the other files contain what their
-/// names state.
+/// Wrong command lines. `taken` is an existing file, `empty` an empty folder, and the other files
+/// contain what their names state.
 const WRONG: &[Row] = &[
     (&["measure"], 2, &["measure"]),
     (&["run"], 2, &["EXPERIMENT"]),
@@ -316,14 +317,14 @@ fn wrong_input_gets_one_line_that_names_it() {
     for (arguments, code, words) in WRONG {
         check_refused(&folder.0, arguments, *code, words);
     }
-    assert_eq!(contents(&folder.0), before, "something was left behind");
+    assert_eq!(contents(&folder.0), before, "files were left behind");
 }
 
 fn check_refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) {
-    let said = planimeter(folder, arguments);
-    let line = said.errors.trim_end();
-    assert_eq!(said.code, Some(code), "{arguments:?}: {line}");
-    assert_eq!(said.output, "", "{arguments:?}");
+    let result = planimeter(folder, arguments);
+    let line = result.errors.trim_end();
+    assert_eq!(result.code, Some(code), "{arguments:?}: {line}");
+    assert_eq!(result.output, "", "{arguments:?}");
     assert!(line.starts_with("planimeter: "), "{arguments:?}: {line}");
     assert_eq!(line.lines().count(), 1, "{arguments:?}: {line}");
     for word in words {
@@ -332,14 +333,17 @@ fn check_refused(folder: &Path, arguments: &[&str], code: i32, words: &[&str]) {
 }
 
 #[test]
-fn who_says_nothing_is_told_what_can_be_said() {
-    let said = planimeter(&std::env::temp_dir(), &[]);
-    assert_eq!((said.code, said.output.as_str()), (Some(2), ""));
-    assert!(said.errors.contains("\n  doctor  ") && said.errors.lines().count() > 20, "{said:?}");
+fn without_arguments_the_commands_are_listed() {
+    let result = planimeter(&std::env::temp_dir(), &[]);
+    assert_eq!((result.code, result.output.as_str()), (Some(2), ""));
+    assert!(
+        result.errors.contains("\n  doctor  ") && result.errors.lines().count() > 20,
+        "{result:?}"
+    );
 }
 
 #[test]
-fn a_results_folder_that_cannot_be_written_is_named() {
+fn an_unwritable_results_folder_is_named() {
     let folder = prepared();
     for out in ["taken", "taken/below", "/proc/planimeter"] {
         let arguments = [&SHORT[..], &["--out", out]].concat();
@@ -348,17 +352,17 @@ fn a_results_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn help_and_version_are_output_not_errors() {
+fn help_and_version_are_printed_to_stdout() {
     let folder = Folder::new();
     for arguments in [&["--help"][..], &["run", "--help"], &["--version"]] {
-        let said = planimeter(&folder.0, arguments);
-        assert_eq!((said.code, said.errors.as_str()), (Some(0), ""), "{arguments:?}");
-        assert!(said.output.contains("planimeter"), "{arguments:?}");
+        let result = planimeter(&folder.0, arguments);
+        assert_eq!((result.code, result.errors.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(result.output.contains("planimeter"), "{arguments:?}");
     }
 }
 
 #[test]
-fn a_reader_who_leaves_early_ends_nothing() {
+fn a_closed_output_pipe_does_not_end_a_run() {
     let folder = Folder::new();
     let words: [&[&str]; 6] = [
         &["list"],
@@ -374,12 +378,16 @@ fn a_reader_who_leaves_early_ends_nothing() {
         let mut child = command.spawn().unwrap();
         // The reader closes the pipe before the first output, or soon after.
         drop(child.stdout.take());
-        let said: Said = child.wait_with_output().unwrap().into();
-        assert_eq!(said.code, Some(0), "{words:?}: {}", said.errors);
-        assert!(!said.errors.contains("panic") && !said.errors.contains("pipe"), "{}", said.errors);
+        let result: CommandResult = child.wait_with_output().unwrap().into();
+        assert_eq!(result.code, Some(0), "{words:?}: {}", result.errors);
+        assert!(
+            !result.errors.contains("panic") && !result.errors.contains("pipe"),
+            "{}",
+            result.errors
+        );
     }
     let run = only_run(&folder.0.join("runs"));
-    assert_eq!(record(&run)["partial"], false, "the run went on to its end");
+    assert_eq!(record(&run)["partial"], false, "the run continued to its end");
     // The same for a reader that closes stderr.
     let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
     command.args(SHORT).current_dir(&folder.0).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -389,16 +397,20 @@ fn a_reader_who_leaves_early_ends_nothing() {
 }
 
 #[test]
-fn a_full_disk_behind_stdout_is_told() {
+fn a_full_disk_behind_stdout_is_reported() {
     let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else { return };
     let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
-    let said: Said = command.arg("list").stdout(full).output().unwrap().into();
-    assert_eq!(said.code, Some(2));
-    assert!(said.errors.contains("stdout") && said.errors.lines().count() == 1, "{}", said.errors);
+    let result: CommandResult = command.arg("list").stdout(full).output().unwrap().into();
+    assert_eq!(result.code, Some(2));
+    assert!(
+        result.errors.contains("stdout") && result.errors.lines().count() == 1,
+        "{}",
+        result.errors
+    );
 }
 
 #[test]
-fn lists_name_everything_and_are_json_on_demand() {
+fn lists_contain_all_names_and_can_be_json() {
     let folder = Folder::new();
     let all = json(&planimeter(&folder.0, &["list", "--json"]));
     for (section, name) in [
@@ -417,7 +429,7 @@ fn lists_name_everything_and_are_json_on_demand() {
 }
 
 #[test]
-fn doctor_tells_what_is_missing_and_how_to_get_it() {
+fn doctor_reports_missing_requirements_and_remedies() {
     let folder = Folder::new();
     let found = json(&planimeter(&folder.0, &["doctor", "--json"]));
     let needs = found["needs"].as_array().unwrap();
@@ -427,25 +439,26 @@ fn doctor_tells_what_is_missing_and_how_to_get_it() {
     }
     assert!(found["environment"]["cpu_cores"].as_u64().unwrap() > 0);
     assert!(found["noise"].is_null() || found["noise"].as_str().unwrap().contains("noisy"));
-    let said = planimeter(&folder.0, &["doctor"]).output;
-    assert!(said.contains("packet sockets") && said.contains("\nnoise    "), "{said}");
+    let text = planimeter(&folder.0, &["doctor"]).output;
+    assert!(text.contains("packet sockets") && text.contains("\nnoise    "), "{text}");
     assert_eq!(contents(&folder.0), Vec::<String>::new());
 }
 
 #[test]
-fn json_is_one_document_and_the_record_itself() {
+fn json_output_is_the_record() {
     let folder = Folder::new();
-    let said = planimeter(&folder.0, &[&SHORT[..], &["--json"]].concat());
-    let record = json(&said);
+    let result = planimeter(&folder.0, &[&SHORT[..], &["--json"]].concat());
+    let record = json(&result);
     assert_eq!(record["trials"].as_array().unwrap().len(), 2);
     let run = only_run(&folder.0.join("runs"));
-    assert_eq!(said.output, fs::read_to_string(run.join("record.json")).unwrap());
-    assert!(said.errors.contains("[2/2]"), "progress is on stderr: {}", said.errors);
+    assert_eq!(result.output, fs::read_to_string(run.join("record.json")).unwrap());
+    assert!(result.errors.contains("[2/2]"), "progress is on stderr: {}", result.errors);
 }
 
-/// Without a rate limit our data planes take frames at their own speed, and each frame that they take is sent.
+/// Without a rate limit our data planes receive frames at their own speed, and each received frame
+/// counts as sent.
 #[test]
-fn a_replay_measures_our_data_planes_alone() {
+fn replay_measures_our_data_planes_without_a_wire() {
     let folder = Folder::new();
     let words = "run forwarding-rate --link replay --on ours --on bridge --on router --json \
                  --set repeats=1 --set seconds=0.02 --set warmup=0.01";
@@ -475,11 +488,11 @@ fn a_replay_measures_our_data_planes_alone() {
 }
 
 #[test]
-fn a_dry_run_says_what_it_would_do_and_does_nothing() {
+fn a_dry_run_prints_the_plan_and_does_nothing() {
     let folder = Folder::new();
-    let said = planimeter(&folder.0, &[&SHORT[..], &["--dry-run"]].concat());
-    assert_eq!(said.code, Some(0));
-    assert!(said.output.contains("2 trials on direct"), "{}", said.output);
+    let result = planimeter(&folder.0, &[&SHORT[..], &["--dry-run"]].concat());
+    assert_eq!(result.code, Some(0));
+    assert!(result.output.contains("2 trials on direct"), "{}", result.output);
     assert_eq!(contents(&folder.0), Vec::<String>::new());
 }
 
@@ -495,7 +508,7 @@ fn runs_do_not_overwrite_each_other() {
 }
 
 #[test]
-fn a_run_that_is_complete_cannot_be_resumed() {
+fn a_complete_run_cannot_be_resumed() {
     let folder = Folder::new();
     planimeter(&folder.0, &SHORT);
     let run = only_run(&folder.0.join("runs"));
@@ -507,7 +520,7 @@ fn a_run_that_is_complete_cannot_be_resumed() {
 
 /// Tests that the report is a function of the record: after deletion it is rebuilt byte by byte.
 #[test]
-fn a_report_is_rebuilt_from_what_is_stored() {
+fn a_report_is_rebuilt_from_stored_data() {
     let folder = Folder::new();
     planimeter(&folder.0, &SHORT);
     let run = only_run(&folder.0.join("runs"));
@@ -524,9 +537,9 @@ fn a_report_is_rebuilt_from_what_is_stored() {
     for name in made {
         fs::remove_file(run.join(name)).unwrap();
     }
-    let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert_eq!(said.output.trim_end(), run.join("report.html").to_str().unwrap());
+    let result = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    assert_eq!(result.output.trim_end(), run.join("report.html").to_str().unwrap());
     for ((name, was), (again, is)) in before.iter().zip(&bytes(&run)) {
         assert_eq!(name, again);
         assert!(was == is, "{name} differs");
@@ -534,24 +547,24 @@ fn a_report_is_rebuilt_from_what_is_stored() {
 }
 
 #[test]
-fn a_report_over_two_runs_goes_where_it_is_asked() {
+fn a_report_over_two_runs_is_written_to_the_given_folder() {
     let folder = Folder::new();
     planimeter(&folder.0, &SHORT);
     planimeter(&folder.0, &[&SHORT[..], &["--seed", "2"]].concat());
     let runs = contents(&folder.0.join("runs"));
     let path = |name: &String| folder.0.join("runs").join(name).display().to_string();
     let runs: Vec<String> = runs.iter().map(path).collect();
-    let said = planimeter(&folder.0, &["report", &runs[0], &runs[1], "--out", "both"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["report", &runs[0], &runs[1], "--out", "both"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(folder.0.join("both/report.html").exists());
 }
 
 /// Tests an interrupted run and its resumption.
 ///
-/// The signal is sent before the rest of the progress is read, which exceeds a pipe's capacity. So the run cannot
-/// have ended by then, at any speed of the machine.
+/// The signal is sent before the rest of the progress is read, which exceeds a pipe's capacity. So
+/// the run cannot have ended by then, at any speed of the machine.
 #[test]
-fn an_interrupted_run_keeps_what_it_has_and_goes_on() {
+fn an_interrupted_run_keeps_its_results_and_resumes() {
     const TRIALS: usize = 800;
     let folder = Folder::new();
     let set = ["rig=sim", "seconds=0.01", "warmup=0", "load=1", "repeats=800"];
@@ -567,7 +580,10 @@ fn an_interrupted_run_keeps_what_it_has_and_goes_on() {
     let mut line = String::new();
     errors.read_line(&mut line).unwrap();
     assert!(line.starts_with("[1/800]"), "{line}");
-    assert!(line.len() * TRIALS > (1 << 16) + (1 << 13), "all of it could lie in the pipe");
+    assert!(
+        line.len() * TRIALS > (1 << 16) + (1 << 13),
+        "the complete progress could fit into the pipe"
+    );
     // Like timeout(1), which signals the process and its group.
     interrupt(child.id());
     interrupt(child.id());
@@ -583,19 +599,19 @@ fn an_interrupted_run_keeps_what_it_has_and_goes_on() {
     assert!((1..TRIALS).contains(&kept.len()), "{} trials", kept.len());
     assert!(fs::read_to_string(run.join("report.html")).unwrap().contains("partial"));
 
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert_eq!(only_run(&folder.0.join("runs")), run, "it goes on in the same folder");
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    assert_eq!(only_run(&folder.0.join("runs")), run, "the run resumes in the same folder");
     let whole = record(&run);
     let trials = whole["trials"].as_array().unwrap();
     assert_eq!((whole["partial"].as_bool(), trials.len()), (Some(false), TRIALS));
-    assert!(trials.starts_with(&kept), "what was kept has changed");
+    assert!(trials.starts_with(&kept), "stored trials have changed");
     let ids: Vec<u64> = trials.iter().map(|trial| trial["id"].as_u64().unwrap()).collect();
     assert_eq!(ids, (1..=TRIALS as u64).collect::<Vec<u64>>());
 }
 
 #[test]
-fn a_half_written_line_is_measured_again() {
+fn a_trial_with_a_truncated_line_is_measured_again() {
     let folder = Folder::new();
     planimeter(&folder.0, &SHORT);
     let run = only_run(&folder.0.join("runs"));
@@ -608,18 +624,18 @@ fn a_half_written_line_is_measured_again() {
     crashed["partial"] = true.into();
     crashed["trials"] = Value::Array(Vec::new());
     fs::write(run.join("record.json"), crashed.to_string()).unwrap();
-    let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let summary = fs::read_to_string(run.join("summary.md")).unwrap();
-    assert!(summary.contains("1 trial with"), "what was kept is told: {summary}");
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert!(summary.contains("1 trial with"), "the summary counts the stored trial: {summary}");
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(record(&run)["cells"], whole["cells"]);
     assert_eq!(fs::read_to_string(run.join("trials.jsonl")).unwrap().lines().count(), 2);
 }
 
 #[test]
-fn a_resumed_run_remembers_words_with_spaces() {
+fn a_resumed_run_preserves_arguments_with_spaces() {
     let folder = Folder::new();
     let mut arguments = SHORT.to_vec();
     arguments[9] = "load=1, 2";
@@ -628,13 +644,13 @@ fn a_resumed_run_remembers_words_with_spaces() {
     let mut crashed = record(&run);
     crashed["partial"] = true.into();
     fs::write(run.join("record.json"), crashed.to_string()).unwrap();
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(record(&run)["trials"].as_array().unwrap().len(), 2);
 }
 
 /// Returns the only output of a command, a JSON document.
-fn json(said: &Said) -> Value {
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    serde_json::from_str(&said.output).expect("stdout is one JSON document")
+fn json(result: &CommandResult) -> Value {
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    serde_json::from_str(&result.output).expect("stdout is one JSON document")
 }

@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use common::{Folder, Said, planimeter};
+use common::{CommandResult, Folder, planimeter};
 use packet::build::Builder;
 use packet::capture::Event;
 use packet::capture::write::Notes;
@@ -22,7 +22,8 @@ fn at(number: usize) -> Nanos {
     Nanos(1_600_000_000_123_456_789 + number as u64 * 1_000)
 }
 
-/// Returns datagrams from station `from` to station `to`, from port 1000 to ports 53 and 5000 in turn.
+/// Returns datagrams from station `from` to station `to`, from port 1000 to ports 53 and 5000 in
+/// turn.
 fn datagrams(count: usize, from: u8, to: u8) -> Vec<Vec<u8>> {
     let datagram = |number: usize| {
         let header = ipv4::Header::new([10, 0, 0, from].into(), [10, 0, 0, to].into());
@@ -56,9 +57,9 @@ fn read(path: &Path) -> Vec<Vec<u8>> {
     frames
 }
 
-fn done(said: &Said) -> Value {
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    serde_json::from_str(&said.output).unwrap()
+fn done(result: &CommandResult) -> Value {
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    serde_json::from_str(&result.output).unwrap()
 }
 
 #[test]
@@ -68,7 +69,7 @@ fn a_bridge_between_files_ends_with_them() {
     let back = datagrams(200, 2, 1);
     write(&folder.0.join("one.pcapng"), &there);
     write(&folder.0.join("two.pcap"), &back);
-    let said = planimeter(
+    let result = planimeter(
         &folder.0,
         &[
             "bridge",
@@ -80,7 +81,7 @@ fn a_bridge_between_files_ends_with_them() {
             "3=pcap:out=flooded.pcapng",
         ],
     );
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(read(&folder.0.join("from-one.pcapng")) == there);
     assert!(read(&folder.0.join("from-two.pcap")) == back);
     // The first station is unknown only until its first frame arrives.
@@ -95,13 +96,14 @@ fn a_switch_without_a_controller_bridges_every_frame_of_a_file() {
     let ports = ["--port", "1=pcap:in.pcap", "--port", "2=pcap:out=out.pcap"];
     for (mode, count) in [("standalone", 400), ("secure", 0)] {
         let arguments = [&["switch"][..], &ports, &["--fail-mode", mode]].concat();
-        let said = planimeter(&folder.0, &arguments);
-        assert_eq!(said.code, Some(0), "{}", said.errors);
-        assert!(read(&folder.0.join("out.pcap")) == frames[..count], "{mode}: {}", said.errors);
+        let result = planimeter(&folder.0, &arguments);
+        assert_eq!(result.code, Some(0), "{}", result.errors);
+        assert!(read(&folder.0.join("out.pcap")) == frames[..count], "{mode}: {}", result.errors);
     }
 }
 
-/// An OpenFlow 1.0 controller that sends every packet-in's frame out of port 2, until the switch disconnects.
+/// An OpenFlow 1.0 controller that sends every packet-in's frame out of port 2, until the switch
+/// disconnects.
 fn controller(mut channel: TcpStream) -> usize {
     channel.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).unwrap();
     let (mut head, mut asked) = ([0; 8], 0);
@@ -123,7 +125,7 @@ fn controller(mut channel: TcpStream) -> usize {
 }
 
 #[test]
-fn a_switch_waits_for_what_its_controller_decides_about_the_last_frames() {
+fn a_switch_waits_for_packet_outs_of_its_controller_before_it_ends() {
     let folder = Folder::new();
     let frames = datagrams(3, 1, 2);
     write(&folder.0.join("in.pcap"), &frames);
@@ -132,37 +134,38 @@ fn a_switch_waits_for_what_its_controller_decides_about_the_last_frames() {
     let asked = std::thread::spawn(move || controller(listener.accept().unwrap().0));
     let ports = ["--port", "1=pcap:in.pcap,after=3", "--port", "2=pcap:out=out.pcap"];
     let arguments = [&["switch", "--openflow", "1.0", "--controller", &url][..], &ports].concat();
-    let said = planimeter(&folder.0, &arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert_eq!(asked.join().unwrap(), 3, "{}", said.errors);
+    let result = planimeter(&folder.0, &arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    assert_eq!(asked.join().unwrap(), 3, "{}", result.errors);
     assert!(read(&folder.0.join("out.pcap")) == frames);
 }
 
 #[test]
-fn a_damaged_file_as_a_port_is_named_and_what_was_before_is_forwarded() {
+fn a_damaged_input_file_is_reported_and_earlier_frames_are_forwarded() {
     let folder = Folder::new();
     let frames = datagrams(3, 1, 2);
     write(&folder.0.join("in.pcap"), &frames);
     let whole = fs::read(folder.0.join("in.pcap")).unwrap();
     fs::write(folder.0.join("in.pcap"), &whole[..whole.len() - 5]).unwrap();
-    let said = planimeter(
+    let result = planimeter(
         &folder.0,
         &["bridge", "--port", "1=pcap:in.pcap", "--port", "2=pcap:out=out.pcap"],
     );
-    assert!(said.errors.contains("port 1: down: in.pcap: at byte"), "{}", said.errors);
+    assert!(result.errors.contains("port 1: down: in.pcap: at byte"), "{}", result.errors);
     assert!(read(&folder.0.join("out.pcap")) == frames[..2]);
-    let said = planimeter(&folder.0, &["capture", "--port", "pcap:in.pcap", "--write", "all.pcap"]);
-    assert!(said.errors.contains("port 1 failed: in.pcap: at byte"), "{}", said.errors);
-    assert_eq!(said.code, Some(2));
+    let result =
+        planimeter(&folder.0, &["capture", "--port", "pcap:in.pcap", "--write", "all.pcap"]);
+    assert!(result.errors.contains("port 1 failed: in.pcap: at byte"), "{}", result.errors);
+    assert_eq!(result.code, Some(2));
     assert!(read(&folder.0.join("all.pcap")) == frames[..2]);
 }
 
 #[test]
-fn a_capture_filters_counts_and_cuts() {
+fn a_capture_filters_counts_and_truncates() {
     let folder = Folder::new();
     let frames = datagrams(40, 1, 2);
     write(&folder.0.join("in.pcapng"), &frames);
-    let said = planimeter(
+    let text = planimeter(
         &folder.0,
         &[
             "capture",
@@ -181,7 +184,7 @@ fn a_capture_filters_counts_and_cuts() {
             "--json",
         ],
     );
-    let account = done(&said);
+    let account = done(&text);
     let wanted: Vec<&Vec<u8>> = frames.iter().step_by(2).collect();
     let bytes = |frames: &[&Vec<u8>]| frames.iter().map(|it| it.len() as u64).sum::<u64>();
     assert_eq!(account["frames_written"], 20);
@@ -232,7 +235,7 @@ fn a_generator_between_files_counts_by_protocol() {
 }
 
 #[test]
-fn a_capture_ends_when_it_has_enough() {
+fn a_capture_ends_at_its_limit() {
     let folder = Folder::new();
     write(&folder.0.join("in.pcap"), &datagrams(100, 1, 2));
     let one = ["capture", "--port", "pcap:in.pcap", "--write", "out.pcap", "--json"];
@@ -245,12 +248,12 @@ fn a_capture_ends_when_it_has_enough() {
     let size = fs::metadata(folder.0.join("out.pcap")).unwrap().len();
     assert!((1_000..3_000).contains(&size), "{account}");
     let captured = account["frames_captured"].as_u64().unwrap();
-    let told = ["frames_written", "frames_not_written"].map(|it| account[it].as_u64().unwrap());
-    assert_eq!(told[0] + told[1], captured);
+    let reported = ["frames_written", "frames_not_written"].map(|it| account[it].as_u64().unwrap());
+    assert_eq!(reported[0] + reported[1], captured);
 }
 
 #[test]
-fn what_is_wrong_is_told() {
+fn invalid_commands_are_reported() {
     let folder = Folder::new();
     write(&folder.0.join("in.pcap"), &datagrams(4, 1, 2));
     fs::write(folder.0.join("filter"), "any\n\ndrop,dport=x\n").unwrap();
@@ -267,10 +270,10 @@ fn what_is_wrong_is_told() {
         (&["--port", "pcap:words"], "words: at byte 0"),
         (&["--snap", "0"], "--snap"),
     ] {
-        let said = planimeter(&folder.0, &[&port[..], rest].concat());
+        let result = planimeter(&folder.0, &[&port[..], rest].concat());
         let is_port = rest[0] == "--port";
-        assert!(said.errors.contains(words), "{rest:?}: {}", said.errors);
-        assert_eq!(said.code, Some(if is_port { 0 } else { 2 }), "{rest:?}: {}", said.errors);
+        assert!(result.errors.contains(words), "{rest:?}: {}", result.errors);
+        assert_eq!(result.code, Some(if is_port { 0 } else { 2 }), "{rest:?}: {}", result.errors);
     }
     for (filters, words) in [
         (
@@ -281,8 +284,8 @@ fn what_is_wrong_is_told() {
         (["drop,sport=1", "drop,any"], "no filter entry captures frames"),
     ] {
         let all = [&port[..], &["--filter", filters[0], "--filter", filters[1]]].concat();
-        let said = planimeter(&folder.0, &all);
-        assert_eq!(said.code, Some(0), "{}", said.errors);
-        assert!(said.errors.contains(words), "{filters:?}: {}", said.errors);
+        let result = planimeter(&folder.0, &all);
+        assert_eq!(result.code, Some(0), "{}", result.errors);
+        assert!(result.errors.contains(words), "{filters:?}: {}", result.errors);
     }
 }

@@ -1,9 +1,10 @@
-//! Tests of the program on a real kernel: real targets over veth, misbehaving controllers, and complete clean-up,
-//! however it ends.
+//! Tests of the program on a real kernel: real targets over veth, misbehaving controllers, and
+//! complete clean-up after any end.
 //!
-//! They require root or user namespaces; otherwise each test names the missing requirement and is skipped, except as
-//! root where `CI` is set: there no test may be skipped. Tests run one after the other, each in folders of its own.
-//! Arguments that are not options select them by a part of their name.
+//! They require root or user namespaces. Otherwise each test names the missing requirement and is
+//! skipped, except as root where `CI` is set: there no test may be skipped. Tests run in sequence,
+//! and each has its own folders. Arguments that are not options select them by a part of their
+//! name.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -43,7 +44,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Folder, Said, command, contents, interrupt, only_run, record};
+use common::{CommandResult, Folder, command, contents, interrupt, only_run, record};
 use lab::need::{self, Feature, Need};
 use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
 use lab::veth::{Cable, EndSettings};
@@ -58,119 +59,187 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const TESTS: [Test<Need>; 61] = [
-    ("every_target_forwards_what_it_is_offered", ovs_needs, every_target_forwards),
-    ("every_tagger_puts_the_tag_on_that_it_should", tagging_needs, every_tagger_tags),
-    ("two_flows_come_in_by_two_ports", ovs_needs, two_flows_come_in),
+    ("every_target_forwards", ovs_needs, every_target_forwards),
+    ("every_tagger_adds_the_correct_tag", tagging_needs, every_tagger_adds_the_correct_tag),
+    ("two_flows_enter_by_two_ports", ovs_needs, two_flows_enter_by_two_ports),
     (
         "a_python_module_receives_packet_ins_of_open_vswitch",
         ovs_needs,
         scripts::a_python_module_receives_packet_ins_of_open_vswitch,
     ),
     (
-        "an_open_vswitch_is_a_target_by_its_prefix",
+        "open_vswitch_is_selected_by_its_prefix",
         scripts::prefix_needs,
-        scripts::an_open_vswitch_is_a_target_by_its_prefix,
+        scripts::open_vswitch_is_selected_by_its_prefix,
     ),
-    ("the_set_of_rfc_2544_is_measured_whole", lab_needs, rfc_2544_is_measured),
-    ("bridges_with_four_ports_are_measured", lab_needs, bridges_with_four_ports),
-    ("a_soak_tells_of_memory_and_drift", lab_needs, a_soak_tells),
-    ("an_interrupted_run_leaves_nothing", lab_needs, an_interrupted_run_leaves_nothing),
-    ("an_early_interruption_is_one_too", lab_needs, an_early_interruption_is_one_too),
-    ("a_killed_run_is_swept_by_the_doctor", lab_needs, a_killed_run_is_swept_by_the_doctor),
-    ("a_killed_run_is_swept_by_the_next", lab_needs, a_killed_run_is_swept_by_the_next),
-    ("without_open_vswitch_its_package_is_named", mount_needs, without_open_vswitch),
-    ("without_rights_they_are_named", user_needs, without_rights),
-    ("a_switch_that_cannot_start_says_why", tap_needs, a_switch_that_cannot_start),
-    ("a_hostile_controller_harms_nobody_else", tap_needs, a_hostile_controller),
-    ("a_hostile_client_of_the_control_socket", tap_needs, a_hostile_client),
-    ("a_socket_that_a_dead_switch_left_is_taken_over", tap_needs, a_stale_socket),
-    ("a_switch_ends_cleanly_when_asked", tap_needs, a_switch_ends_cleanly),
-    ("an_interface_that_vanishes_is_told", tap_needs, a_vanishing_interface),
-    ("frames_come_through_ovs_on_dpdk", dpdk_needs, frames_come_through_ovs),
-    ("frames_come_through_testpmd", pmd_needs, frames_come_through_testpmd),
-    ("targets_over_shared_memory_account_for_frames", memif_needs, targets_over_shared_memory),
-    ("bridges_learn_before_they_are_measured", memif_needs, bridges_learn),
-    ("controllers_measure_switches_over_shared_memory", dpdk_needs, controllers_measure),
-    ("targets_by_af_xdp_account_for_frames", xdp_needs, targets_by_af_xdp),
-    ("switches_without_a_link_in_common", both_needs, joining::switches_without_a_link_in_common),
-    ("a_path_over_two_switches", ovs_needs, joining::a_path_over_two_switches),
-    ("a_capture_file_is_sent_over_veth", lab_needs, a_capture_file_is_sent),
-    ("an_interface_that_goes_down_while_sending", lab_needs, disturbed::an_interface_goes_down),
+    ("all_tests_of_rfc_2544_are_measured", lab_needs, all_tests_of_rfc_2544_are_measured),
+    ("bridges_with_four_ports_are_measured", lab_needs, bridges_with_four_ports_are_measured),
+    ("a_soak_test_reports_memory_and_drift", lab_needs, a_soak_test_reports_memory_and_drift),
     (
-        "an_interface_that_goes_down_during_a_run",
-        enter_needs,
-        disturbed::an_interface_goes_down_during_a_run,
+        "an_interrupted_run_leaves_nothing_behind",
+        lab_needs,
+        an_interrupted_run_leaves_nothing_behind,
     ),
-    ("a_target_that_floods_is_borne", lab_needs, disturbed::a_target_floods),
-    ("a_target_that_stands_still_is_waited_for", lab_needs, disturbed::a_target_stands_still),
+    (
+        "a_run_can_be_interrupted_during_calibration",
+        lab_needs,
+        a_run_can_be_interrupted_during_calibration,
+    ),
+    ("doctor_cleans_up_after_a_killed_run", lab_needs, doctor_cleans_up_after_a_killed_run),
+    (
+        "the_next_run_cleans_up_after_a_killed_run",
+        lab_needs,
+        the_next_run_cleans_up_after_a_killed_run,
+    ),
+    (
+        "without_open_vswitch_its_package_is_named",
+        mount_needs,
+        without_open_vswitch_its_package_is_named,
+    ),
+    ("missing_privileges_are_named", user_needs, missing_privileges_are_named),
+    (
+        "a_switch_that_cannot_start_reports_the_reason",
+        tap_needs,
+        a_switch_that_cannot_start_reports_the_reason,
+    ),
+    (
+        "a_hostile_controller_does_not_affect_others",
+        tap_needs,
+        a_hostile_controller_does_not_affect_others,
+    ),
+    (
+        "a_hostile_control_client_does_not_affect_others",
+        tap_needs,
+        a_hostile_control_client_does_not_affect_others,
+    ),
+    ("a_stale_socket_is_replaced", tap_needs, a_stale_socket_is_replaced),
+    ("a_switch_ends_cleanly_on_a_signal", tap_needs, a_switch_ends_cleanly_on_a_signal),
+    ("a_removed_interface_is_reported", tap_needs, a_removed_interface_is_reported),
+    ("frames_pass_open_vswitch_on_dpdk", dpdk_needs, frames_pass_open_vswitch_on_dpdk),
+    ("frames_pass_testpmd", pmd_needs, frames_pass_testpmd),
+    (
+        "targets_over_shared_memory_account_for_frames",
+        memif_needs,
+        targets_over_shared_memory_account_for_frames,
+    ),
+    ("bridges_learn_before_they_are_measured", memif_needs, bridges_learn_before_they_are_measured),
+    (
+        "controllers_measure_switches_over_shared_memory",
+        dpdk_needs,
+        controllers_measure_switches_over_shared_memory,
+    ),
+    ("targets_over_af_xdp_account_for_frames", xdp_needs, targets_over_af_xdp_account_for_frames),
+    (
+        "switches_without_a_common_link_are_measured",
+        both_needs,
+        joining::switches_without_a_common_link_are_measured,
+    ),
+    (
+        "a_path_over_two_switches_is_measured",
+        ovs_needs,
+        joining::a_path_over_two_switches_is_measured,
+    ),
+    ("a_capture_file_is_sent_over_veth", lab_needs, a_capture_file_is_sent_over_veth),
+    (
+        "an_interface_that_goes_down_while_sending_is_reported",
+        lab_needs,
+        disturbed::an_interface_that_goes_down_while_sending_is_reported,
+    ),
+    (
+        "an_interface_that_goes_down_during_a_run_is_reported",
+        enter_needs,
+        disturbed::an_interface_that_goes_down_during_a_run_is_reported,
+    ),
+    ("a_target_that_floods_is_handled", lab_needs, disturbed::a_target_that_floods_is_handled),
+    (
+        "the_drain_is_extended_for_a_stalled_target",
+        lab_needs,
+        disturbed::the_drain_is_extended_for_a_stalled_target,
+    ),
     ("streams_are_sent_until_interrupted", lab_needs, streams_are_sent_until_interrupted),
     (
-        "a_foreign_snmp_agent_counts_every_frame",
+        "an_external_snmp_agent_counts_every_frame",
         witnesses::agent_needs,
-        witnesses::a_foreign_agent_counts_every_frame,
+        witnesses::an_external_snmp_agent_counts_every_frame,
     ),
     ("control_channels_are_captured", ovs_needs, witnesses::control_channels_are_captured),
-    ("a_switch_of_ours_is_a_device", lab_needs, devices::a_switch_of_ours_is_a_device),
-    ("open_vswitch_is_a_device", devices::ofctl_needs, devices::open_vswitch_is_a_device),
+    ("our_switch_is_measured_as_a_device", lab_needs, devices::our_switch_is_measured_as_a_device),
     (
-        "a_device_is_measured_by_two_ports_and_by_three",
-        lab_needs,
-        devices::a_device_is_measured_by_two_ports_and_by_three,
+        "open_vswitch_is_measured_as_a_device",
+        devices::ofctl_needs,
+        devices::open_vswitch_is_measured_as_a_device,
     ),
     (
-        "a_device_has_numbers_of_its_own_and_speaks_tls",
+        "a_device_is_measured_with_two_and_three_ports",
         lab_needs,
-        devices::a_device_has_numbers_of_its_own_and_speaks_tls,
+        devices::a_device_is_measured_with_two_and_three_ports,
+    ),
+    (
+        "a_device_with_other_port_numbers_is_measured_over_tls",
+        lab_needs,
+        devices::a_device_with_other_port_numbers_is_measured_over_tls,
     ),
     (
         "the_control_channel_of_a_device_is_captured",
         lab_needs,
         devices::the_control_channel_of_a_device_is_captured,
     ),
-    ("a_bridge_is_a_device", lab_needs, devices::a_bridge_is_a_device),
-    ("a_router_is_a_device", lab_needs, devices::a_router_is_a_device),
+    ("a_bridge_is_measured_as_a_device", lab_needs, devices::a_bridge_is_measured_as_a_device),
+    ("a_router_is_measured_as_a_device", lab_needs, devices::a_router_is_measured_as_a_device),
     (
-        "what_is_wrong_with_a_device_is_told",
+        "device_errors_are_reported_with_a_hint",
         lab_needs,
-        devices::what_is_wrong_with_a_device_is_told,
+        devices::device_errors_are_reported_with_a_hint,
     ),
-    ("client_and_server_exist_twice", lab_needs, hosts::client_and_server_exist_twice),
-    ("other_links_have_no_hosts", lab_needs, hosts::other_links_have_no_hosts),
     (
-        "a_window_and_a_frame_size_are_what_was_asked_for",
+        "client_and_server_measure_all_targets",
+        lab_needs,
+        hosts::client_and_server_measure_all_targets,
+    ),
+    ("other_links_support_no_hosts", lab_needs, hosts::other_links_support_no_hosts),
+    (
+        "the_requested_window_and_frame_size_apply",
         hosts::iperf_needs,
-        transfers::a_window_and_a_frame_size_are_what_was_asked_for,
+        transfers::the_requested_window_and_frame_size_apply,
     ),
-    ("a_bridge_carries_merged_frames", offloads::needs, offloads::a_bridge_carries_merged_frames),
-    ("a_router_carries_merged_frames", offloads::needs, offloads::a_router_carries_merged_frames),
+    ("a_bridge_forwards_merged_frames", offloads::needs, offloads::a_bridge_forwards_merged_frames),
+    ("a_router_forwards_merged_frames", offloads::needs, offloads::a_router_forwards_merged_frames),
     (
-        "a_switch_carries_merged_frames_and_rewrites_them",
+        "a_switch_rewrites_and_forwards_merged_frames",
         offloads::needs,
-        offloads::a_switch_carries_merged_frames_and_rewrites_them,
+        offloads::a_switch_rewrites_and_forwards_merged_frames,
     ),
     ("mininet_measures_with_iperf", offloads::mininet_needs, offloads::mininet_measures_with_iperf),
-    ("iperf3_makes_the_load_of_statistics", hosts::iperf_needs, hosts::iperf_makes_the_load),
+    (
+        "iperf3_generates_the_load_of_statistics",
+        hosts::iperf_needs,
+        hosts::iperf3_generates_the_load_of_statistics,
+    ),
     (
         "a_router_is_reprogrammed_over_forces",
         programmed::needs,
         programmed::a_router_is_reprogrammed_over_forces,
     ),
-    ("a_running_element_is_looked_at", lab_needs, observed::a_running_element_is_looked_at),
-    ("a_router_with_agents_routes", agents::host_needs, agents::a_router_with_agents_routes),
+    ("a_running_element_is_inspected", lab_needs, observed::a_running_element_is_inspected),
+    ("a_router_with_agents_forwards", agents::host_needs, agents::a_router_with_agents_forwards),
     (
         "continuity_is_checked_with_open_vswitch",
         agents::cfm_needs,
         agents::continuity_is_checked_with_open_vswitch,
     ),
-    ("elements_measure_each_other", lab_needs, agents::elements_measure_each_other),
     (
-        "a_program_of_ones_own_is_an_agent",
-        agents::host_needs,
-        agents::a_program_of_ones_own_is_an_agent,
+        "elements_measure_the_delay_between_them",
+        lab_needs,
+        agents::elements_measure_the_delay_between_them,
     ),
-    ("programs_come_by_http", agents::host_needs, agents::programs_come_by_http),
-    ("programs_come_by_ethernet", lab_needs, agents::programs_come_by_ethernet),
-    ("an_absent_snmp_agent_is_a_warning", lab_needs, witnesses::an_absent_agent_is_a_warning),
+    (
+        "an_external_program_is_an_agent",
+        agents::host_needs,
+        agents::an_external_program_is_an_agent,
+    ),
+    ("programs_are_loaded_over_http", agents::host_needs, agents::programs_are_loaded_over_http),
+    ("programs_are_loaded_over_ethernet", lab_needs, agents::programs_are_loaded_over_ethernet),
+    ("a_missing_snmp_agent_is_a_warning", lab_needs, witnesses::a_missing_snmp_agent_is_a_warning),
 ];
 
 fn main() -> ExitCode {
@@ -249,11 +318,11 @@ fn both_needs() -> Result<(), Need> {
     xdp_needs()
 }
 
-fn frames_come_through_ovs() {
+fn frames_pass_open_vswitch_on_dpdk() {
     shared_memory::through_ovs(Folder::new().0.join("run"));
 }
 
-fn frames_come_through_testpmd() {
+fn frames_pass_testpmd() {
     shared_memory::through_testpmd(Folder::new().0.join("run"));
 }
 
@@ -277,7 +346,7 @@ impl Place {
         command
     }
 
-    fn planimeter(&self, arguments: &[&str]) -> Said {
+    fn planimeter(&self, arguments: &[&str]) -> CommandResult {
         self.command(arguments).output().unwrap().into()
     }
 
@@ -295,7 +364,7 @@ impl Place {
     }
 
     fn assert_clean(&self, before: &System) {
-        assert_eq!(self.left(), (Vec::new(), Vec::new()), "something is left");
+        assert_eq!(self.left(), (Vec::new(), Vec::new()), "resources are left");
         assert_eq!(System::now().stray(before), Vec::<String>::new());
     }
 }
@@ -351,8 +420,9 @@ fn in_time(mut is_true: impl FnMut() -> bool) -> bool {
 
 /// Tests that every target forwards.
 ///
-/// The load is so low that queues hold the frames while another process has the core for 30 ms. A longer interruption
-/// may lose a frame, always with a reason, and another repeat then shows the target's behavior.
+/// The load is so low that queues hold the frames while another process has the core for 30 ms. A
+/// longer interruption may lose a frame, always with a reason, and another repeat then shows the
+/// target's behavior.
 fn every_target_forwards() {
     let place = Place::new();
     let before = System::now();
@@ -360,8 +430,8 @@ fn every_target_forwards() {
     let mut arguments = vec!["run", "bianco2010/fig3", "--effort", "quick", "--link", "veth"];
     arguments.extend(["--set", "seconds=0.05", "--set", "repeats=3", "--set", "load=0.5"]);
     arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
@@ -388,8 +458,9 @@ fn every_target_forwards() {
     assert!(record["calibrations"][0]["rate_pps_ceiling"].as_u64().unwrap() > 0);
 }
 
-/// Tests every target that tags, with each tag checked on the wire, and programs that bridge and route.
-fn every_tagger_tags() {
+/// Tests every target that tags, with each tag checked on the wire, and programs that bridge and
+/// route.
+fn every_tagger_adds_the_correct_tag() {
     let place = Place::new();
     let before = System::now();
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe");
@@ -406,8 +477,8 @@ fn every_tagger_tags() {
         let short = ["seconds=0.05", "repeats=3", "capacity=5M"];
         arguments.extend(short.iter().chain(set).flat_map(|it| ["--set", it]));
         arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
-        let said = place.planimeter(&arguments);
-        assert_eq!(said.code, Some(0), "{}", said.errors);
+        let result = place.planimeter(&arguments);
+        assert_eq!(result.code, Some(0), "{}", result.errors);
         place.assert_clean(&before);
         let record = record(&only_run(&place.path().join(runs)));
         for target in targets {
@@ -423,8 +494,9 @@ fn every_tagger_tags() {
     }
 }
 
-/// Tests every target with a third port, over a nominal link so slow that all targets carry both flows.
-fn two_flows_come_in() {
+/// Tests every target with a third port, over a nominal link so slow that all targets carry both
+/// flows.
+fn two_flows_enter_by_two_ports() {
     let place = Place::new();
     let before = System::now();
     let targets = ["ours", "bridge", "router", "linux-bridge", "linux-router", "ovs"];
@@ -432,8 +504,8 @@ fn two_flows_come_in() {
     let set = ["seconds=0.05", "repeats=3", "load=40", "entries=64", "capacity=20M"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
@@ -458,16 +530,16 @@ fn two_flows_come_in() {
     }
 }
 
-/// Runs a standard's experiment over a nominal link so slow that targets carry it; returns the trials, and the
-/// summary.
+/// Runs a standard's experiment over a nominal link so slow that targets carry it; returns the
+/// trials, and the summary.
 fn standard(words: &[&str], targets: &[&str], set: &[&str]) -> (Vec<Value>, String) {
     let place = Place::new();
     let before = System::now();
     let mut arguments = [&["run", "--effort", "quick"], words].concat();
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let folder = only_run(&place.path().join("runs"));
     let record = record(&folder);
@@ -481,7 +553,7 @@ fn results_of(outcomes: &[Value], id: &str, metric: &str) -> usize {
 }
 
 /// Tests all six tests on a switch, and a reset on a kernel target.
-fn rfc_2544_is_measured() {
+fn all_tests_of_rfc_2544_are_measured() {
     let set = ["frame=512", "seconds=0.1", "repeats=1", "capacity=20M", "resolution=0.2"];
     let targets = ["ours", "linux-bridge"];
     let (outcomes, summary) = standard(&["rfc2544", "--link", "veth"], &targets, &set);
@@ -503,11 +575,11 @@ fn rfc_2544_is_measured() {
     let reset = outcomes.iter().find(|it| it["metric"] == "reset_ns").unwrap();
     // A busy machine may limit the tester; no other flag shows that the bridge returned.
     let flags = reset["flags"].as_array().map_or(&[][..], Vec::as_slice);
-    assert!(flags.iter().all(|flag| flag == "tester_limited"), "it came back: {reset}");
+    assert!(flags.iter().all(|flag| flag == "tester_limited"), "the target recovered: {reset}");
 }
 
 /// Tests full-mesh traffic and address tables over veth; our bridge also over shared memory.
-fn bridges_with_four_ports() {
+fn bridges_with_four_ports_are_measured() {
     let set = [
         "frame=512",
         "seconds=0.1",
@@ -543,7 +615,7 @@ fn bridges_with_four_ports() {
 }
 
 /// Tests a series with flow-mods and with changing addresses, and the memory of processes.
-fn a_soak_tells() {
+fn a_soak_test_reports_memory_and_drift() {
     let set = ["soak_seconds=3", "repeats=1", "capacity=20M", "flow_mods_per_s=500"];
     let (_, summary) = standard(&["soak", "--link", "veth"], &["ours", "bridge"], &set);
     for target in ["ours", "bridge"] {
@@ -552,23 +624,23 @@ fn a_soak_tells() {
     }
 }
 
-/// Tests every target over shared memory, with traffic over several entries. The state of Open vSwitch's caches is
-/// recorded before each of its trials, and both switches report their cycles.
-fn targets_over_shared_memory() {
+/// Tests every target over shared memory, with traffic over several entries. The state of Open
+/// vSwitch's caches is recorded before each of its trials, and both switches report their cycles.
+fn targets_over_shared_memory_account_for_frames() {
     let targets = ["ours", "bridge", "router", "ovs-dpdk", "ovs-dpdk:emc=off", "testpmd", "direct"];
     account_for_frames("memif", &targets);
 }
 
 /// Tests our bridge, and Open vSwitch as a bridge, after they learned the traffic's stations.
-fn bridges_learn() {
+fn bridges_learn_before_they_are_measured() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec!["run", "forwarding-rate", "--link", "memif", "--effort", "quick"];
     let set = ["table=learned", "entries=10000", "traffic=random", "seconds=0.05", "repeats=2"];
     arguments.extend(set.iter().chain(&["load=0.05"]).flat_map(|it| ["--set", it]));
     arguments.extend(["--on", "bridge", "--on", "ovs-dpdk:emc=off", "--on", "testpmd"]);
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     for trial in record["trials"].as_array().unwrap() {
@@ -589,7 +661,7 @@ fn bridges_learn() {
     }
 }
 
-fn targets_by_af_xdp() {
+fn targets_over_af_xdp_account_for_frames() {
     account_for_frames("veth:xdp", &["ours", "bridge", "ovs-dpdk", "direct"]);
 }
 
@@ -601,8 +673,8 @@ fn account_for_frames(link: &str, targets: &[&str]) {
     let set = ["table=wildcard", "entries=20", "rules=addresses", "seconds=0.05", "repeats=3"];
     arguments.extend(set.iter().chain(&["load=0.05"]).flat_map(|it| ["--set", it]));
     arguments.extend(targets.iter().flat_map(|target| ["--on", target]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
@@ -621,18 +693,18 @@ fn account_for_frames(link: &str, targets: &[&str]) {
             || target.starts_with("ovs")
             || link == "memif" && ["bridge", "router"].contains(&target);
         assert_eq!(trial["work"]["cycles_busy"].as_u64().is_some_and(|it| it > 0), tells);
-        let told = |name: &str| {
+        let reported = |name: &str| {
             let counters = trial["counters"].as_array()?;
             counters.iter().find(|it| it["name"] == name)?["after"].as_u64()
         };
         let is_ovs = target.starts_with("ovs");
-        assert_eq!(told("warm.flows").is_some_and(|it| it >= 20), is_ovs, "{trial}");
-        assert_eq!(told("warm.last_pass.upcalls_lost"), is_ovs.then_some(0), "{trial}");
+        assert_eq!(reported("warm.flows").is_some_and(|it| it >= 20), is_ovs, "{trial}");
+        assert_eq!(reported("warm.last_pass.upcalls_lost"), is_ovs.then_some(0), "{trial}");
     }
 }
 
 /// Every experiment with a controller, on our switch and on Open vSwitch, with few flows.
-fn controllers_measure() {
+fn controllers_measure_switches_over_shared_memory() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec!["run", "flow-mod-rate", "flow-mod-impact", "flow-stats-dump"];
@@ -640,8 +712,8 @@ fn controllers_measure() {
     let set = ["flows=500", "batch=1,100,bundle:250", "seconds=0.05", "repeats=1"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(["--on", "ours", "--on", "ovs-dpdk"]);
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let cells = record["cells"].as_array().unwrap();
@@ -650,10 +722,10 @@ fn controllers_measure() {
             let here = |it: &&Value| it["target"] == target && it["metric"] == metric;
             cells.iter().filter(here).map(|it| it["value"].as_f64().unwrap()).collect()
         };
-        for deed in ["added", "modified", "deleted"] {
-            let rates = values(&format!("flow_mods_{deed}_per_s"));
-            assert_eq!(rates.len(), 3, "{target} {deed}: {rates:?}");
-            assert!(rates.iter().all(|&rate| rate > 0.0), "{target} {deed}: {rates:?}");
+        for operation in ["added", "modified", "deleted"] {
+            let rates = values(&format!("flow_mods_{operation}_per_s"));
+            assert_eq!(rates.len(), 3, "{target} {operation}: {rates:?}");
+            assert!(rates.iter().all(|&rate| rate > 0.0), "{target} {operation}: {rates:?}");
         }
         assert_eq!(values("memory_bytes_per_flow").len(), 2, "{target}");
         assert_eq!(values("rate_cold_ratio").len(), 1, "{target}");
@@ -664,8 +736,11 @@ fn controllers_measure() {
     let orders: Vec<&Value> = trials.iter().map(|it| &it["orders"]).collect();
     let orders: Vec<&Value> = orders.into_iter().filter(|it| !it.is_null()).collect();
     assert!(orders.iter().all(|it| it["errors"] == 0), "{orders:?}");
-    let told = |it: &&&Value| it["deed"] == "tell";
-    assert_eq!(orders.iter().filter(told).map(|it| &it["rows"]).collect::<Vec<_>>(), [500, 500]);
+    let reported = |it: &&&Value| it["deed"] == "tell";
+    assert_eq!(
+        orders.iter().filter(reported).map(|it| &it["rows"]).collect::<Vec<_>>(),
+        [500, 500]
+    );
 }
 
 /// Starts a long run over veth, and returns after its first trial.
@@ -678,14 +753,14 @@ fn long_run(place: &Place) -> (Child, BufReader<impl Read>) {
     let mut child =
         place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
-    let mut said = String::new();
-    while !said.contains("[1/") {
-        assert!(errors.read_line(&mut said).unwrap() > 0, "it ended early: {said}");
+    let mut output = String::new();
+    while !output.contains("[1/") {
+        assert!(errors.read_line(&mut output).unwrap() > 0, "the run ended early: {output}");
     }
     (child, errors)
 }
 
-fn an_interrupted_run_leaves_nothing() {
+fn an_interrupted_run_leaves_nothing_behind() {
     let place = Place::new();
     let before = System::now();
     let (mut child, mut errors) = long_run(&place);
@@ -702,7 +777,7 @@ fn an_interrupted_run_leaves_nothing() {
 }
 
 /// Tests an interruption while the tester itself is measured.
-fn an_early_interruption_is_one_too() {
+fn a_run_can_be_interrupted_during_calibration() {
     let place = Place::new();
     let before = System::now();
     let mut child = place
@@ -716,16 +791,16 @@ fn an_early_interruption_is_one_too() {
     let has_begun = || runs.is_dir() && only_run(&runs).join("record.json").exists();
     assert!(in_time(|| runs.is_dir() && !contents(&runs).is_empty() && has_begun()));
     interrupt(child.id());
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
-    assert!(said.contains("--resume"), "{said}");
+    let mut output = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut output).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{output}");
+    assert!(output.contains("--resume"), "{output}");
     place.assert_clean(&before);
     assert_eq!(record(&only_run(&runs))["partial"], true);
 }
 
-/// Tests that a killed run leaves only its folder: the kernel ends its children, and with them namespaces and
-/// interfaces.
+/// Tests that a killed run leaves only its folder: the kernel ends its children, and with them
+/// namespaces and interfaces.
 fn kill(place: &Place, before: &System) {
     let (mut child, _errors) = long_run(place);
     child.kill().unwrap();
@@ -735,14 +810,14 @@ fn kill(place: &Place, before: &System) {
     assert_eq!(place.left().0.len(), 1, "a killed run leaves its folder");
 }
 
-fn a_killed_run_is_swept_by_the_doctor() {
+fn doctor_cleans_up_after_a_killed_run() {
     let place = Place::new();
     let before = System::now();
     kill(&place, &before);
     let folder = place.left().0.remove(0);
-    let said = place.planimeter(&["doctor", "--clean", "--json"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    let swept: Value = serde_json::from_str(&said.output).unwrap();
+    let result = place.planimeter(&["doctor", "--clean", "--json"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let swept: Value = serde_json::from_str(&result.output).unwrap();
     let removed = swept["removed"].as_array().unwrap();
     assert_eq!(removed.len(), 1);
     assert!(removed[0].as_str().unwrap().ends_with(&folder), "{swept}");
@@ -751,11 +826,11 @@ fn a_killed_run_is_swept_by_the_doctor() {
     assert!(again.output.contains("no leftover resources"), "{}", again.output);
 }
 
-fn a_killed_run_is_swept_by_the_next() {
+fn the_next_run_cleans_up_after_a_killed_run() {
     let place = Place::new();
     let before = System::now();
     kill(&place, &before);
-    let said = place.planimeter(&[
+    let result = place.planimeter(&[
         "run",
         "bianco2010/fig3",
         "--link",
@@ -769,12 +844,12 @@ fn a_killed_run_is_swept_by_the_next() {
         "--set",
         "load=1",
     ]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
 }
 
 /// Tests a run without Open vSwitch: a mount that only this run sees hides the programs.
-fn without_open_vswitch() {
+fn without_open_vswitch_its_package_is_named() {
     let place = Place::new();
     let before = System::now();
     let switch = need::tool("ovs-vswitchd", "openvswitch-switch").unwrap();
@@ -783,28 +858,28 @@ fn without_open_vswitch() {
         switch.display(),
         env!("CARGO_BIN_EXE_planimeter")
     );
-    let said: Said = Command::new("unshare")
+    let result: CommandResult = Command::new("unshare")
         .args(["--mount", "sh", "-c", &hidden])
         .current_dir(place.path())
         .env("XDG_RUNTIME_DIR", place.path().join("run"))
         .output()
         .unwrap()
         .into();
-    assert_eq!(said.code, Some(4), "{}", said.errors);
-    let line = said.errors.lines().last().unwrap();
+    assert_eq!(result.code, Some(4), "{}", result.errors);
+    let line = result.errors.lines().last().unwrap();
     for word in ["ovs", "ovs-vswitchd is not installed", "apt-get install openvswitch-switch"] {
         assert!(line.contains(word), "{word:?} is missing in: {line}");
     }
     place.assert_clean(&before);
 }
 
-fn without_rights() {
+fn missing_privileges_are_named() {
     let folder = Folder::new();
     // The program may be in a folder that other users cannot enter; a copy is not.
     let program = folder.0.join("planimeter");
     fs::copy(env!("CARGO_BIN_EXE_planimeter"), &program).unwrap();
     for port in ["1=afpacket:lo", "1=tap:t0"] {
-        let said: Said = Command::new("setpriv")
+        let result: CommandResult = Command::new("setpriv")
             .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"])
             .arg(&program)
             .args(["bridge", "--port", port])
@@ -812,8 +887,8 @@ fn without_rights() {
             .output()
             .unwrap()
             .into();
-        assert_eq!(said.code, Some(4), "{}", said.errors);
-        let line = said.errors.trim_end();
+        assert_eq!(result.code, Some(4), "{}", result.errors);
+        let line = result.errors.trim_end();
         assert_eq!(line.lines().count(), 1, "{line}");
         for word in ["port 1", "not permitted", "root"] {
             assert!(line.contains(word), "{word:?} is missing in: {line}");
@@ -821,7 +896,7 @@ fn without_rights() {
     }
 }
 
-/// A program in a network namespace of its own, ended when this value is dropped.
+/// A program in a separate network namespace. Dropping this value stops it.
 struct Element {
     child: Child,
     errors: BufReader<std::process::ChildStderr>,
@@ -841,13 +916,13 @@ impl Element {
 
     /// Reads lines until one contains this; returns the whole line.
     fn wait_for(&mut self, words: &str) -> String {
-        let mut said = String::new();
+        let mut output = String::new();
         loop {
-            let begin = said.len();
-            let read = self.errors.read_line(&mut said).unwrap();
-            assert!(read > 0, "it ended without saying {words:?}: {said}");
-            if said[begin..].contains(words) {
-                return said[begin..].to_string();
+            let begin = output.len();
+            let read = self.errors.read_line(&mut output).unwrap();
+            assert!(read > 0, "it ended without {words:?}: {output}");
+            if output[begin..].contains(words) {
+                return output[begin..].to_string();
             }
         }
     }
@@ -870,7 +945,7 @@ impl Drop for Element {
     }
 }
 
-/// Returns a thousand frames, of which one is too long for the link, one too short and one truncated.
+/// Returns a thousand frames: one is too long for the link, one is too short, and one is truncated.
 fn capture_file() -> Vec<u8> {
     let options = CaptureOptions::pcapng("x");
     let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
@@ -950,11 +1025,11 @@ fn streams_are_sent_until_interrupted() {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = namespace.run(|| command.spawn()).unwrap().unwrap();
     let have_come = || ["cable1", "cable2"].iter().all(|name| frames_in(name) > 50);
-    assert!(in_time(|| namespace.run(have_come).unwrap()), "no frames come");
+    assert!(in_time(|| namespace.run(have_come).unwrap()), "no frames arrive");
     interrupt(child.id());
-    let said: Said = child.wait_with_output().unwrap().into();
-    assert_eq!(said.code, Some(130), "{}", said.errors);
-    let sent: Value = serde_json::from_str(&said.output).unwrap();
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    assert_eq!(result.code, Some(130), "{}", result.errors);
+    let sent: Value = serde_json::from_str(&result.output).unwrap();
     assert_eq!((&sent["interrupted"], &sent["frames_unexplained"]), (&true.into(), &0.into()));
     for stream in sent["streams"].as_array().unwrap() {
         let count = |key: &str| stream[key].as_u64().unwrap();
@@ -967,7 +1042,7 @@ fn streams_are_sent_until_interrupted() {
     }
 }
 
-fn a_capture_file_is_sent() {
+fn a_capture_file_is_sent_over_veth() {
     let place = Place::new();
     let (namespace, _cable) = with_cable();
     fs::write(place.path().join("trace.pcapng"), capture_file()).unwrap();
@@ -982,9 +1057,9 @@ fn a_capture_file_is_sent() {
         "--passes",
         "2",
     ]);
-    let said: Said = namespace.run(|| command.output()).unwrap().unwrap().into();
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    let lines: Vec<&str> = said.output.lines().collect();
+    let result: CommandResult = namespace.run(|| command.output()).unwrap().unwrap().into();
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let lines: Vec<&str> = result.output.lines().collect();
     for words in
         ["replay 1: 1998 frames", "2 passes, whole, 2 too long, 2 padded, 2 truncated and filled"]
     {
@@ -997,7 +1072,7 @@ fn a_capture_file_is_sent() {
     assert!((1_998..2_020).contains(&frames), "{port}");
 }
 
-fn a_switch_that_cannot_start() {
+fn a_switch_that_cannot_start_reports_the_reason() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let _busy = namespace.run(|| TcpListener::bind("0.0.0.0:6699")).unwrap().unwrap();
@@ -1019,16 +1094,16 @@ fn a_switch_that_cannot_start() {
         let mut child = namespace.run(|| command.spawn()).unwrap().unwrap();
         let has_ended = in_time(|| child.try_wait().unwrap().is_some());
         child.kill().unwrap();
-        assert!(has_ended, "{all:?}: it runs");
-        let said: Said = child.wait_with_output().unwrap().into();
-        let line = said.errors.lines().last().unwrap_or_default();
-        assert_eq!(said.code, Some(2), "{all:?}: {line}");
+        assert!(has_ended, "{all:?}: the program runs");
+        let result: CommandResult = child.wait_with_output().unwrap().into();
+        let line = result.errors.lines().last().unwrap_or_default();
+        assert_eq!(result.code, Some(2), "{all:?}: {line}");
         for word in words {
             assert!(line.contains(word), "{all:?}: {word:?} is missing in: {line}");
         }
         let links: Vec<String> =
             namespace.netlink().unwrap().links().unwrap().into_iter().map(|it| it.name).collect();
-        assert!(!links.contains(&"t0".to_string()), "the interface is left");
+        assert!(!links.contains(&"t0".to_string()), "the interface was not removed");
     }
     assert_eq!(fs::read_to_string(place.path().join("file")).unwrap(), "keep");
     assert_eq!(contents(place.path()), ["file", "run"]);
@@ -1057,7 +1132,7 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     ]
 }
 
-fn a_hostile_controller() {
+fn a_hostile_controller_does_not_affect_others() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let mut switch = Element::start(
@@ -1074,8 +1149,8 @@ fn a_hostile_controller() {
         // The switch may close the connection while the peer still sends.
         let _ = peer.write_all(&bytes);
         let _ = peer.shutdown(std::net::Shutdown::Write);
-        let said = switch.wait_for(words);
-        assert!(switch.is_running(), "{name}: {said}");
+        let output = switch.wait_for(words);
+        assert!(switch.is_running(), "{name}: {output}");
         honest.is_answered(name);
     }
     flood(&socket);
@@ -1083,7 +1158,7 @@ fn a_hostile_controller() {
     let grown = memory_kib(switch.child.id()).saturating_sub(resident);
     assert!(grown < 16 * 1024, "it has grown by {grown} KiB");
     assert_eq!(switch.end(), Some(0));
-    assert!(!socket.exists(), "the socket is left");
+    assert!(!socket.exists(), "the socket was not removed");
 }
 
 /// Sends 1 GiB of echo requests without reading a reply, until it is stopped.
@@ -1094,11 +1169,11 @@ fn flood(socket: &Path) {
     let mut echo = vec![0; 60_000];
     echo[..8].copy_from_slice(&[1, 2, 0xea, 0x60, 0, 0, 0, 2]);
     let sent = (0..(1 << 30) / echo.len()).take_while(|_| peer.write_all(&echo).is_ok()).count();
-    assert!(sent < 1_000, "{sent} requests were taken whose answers nobody reads");
+    assert!(sent < 1_000, "{sent} requests were accepted without a reader of the replies");
 }
 
 /// Tests that an endless line is not stored, and that other clients get replies at the same time.
-fn a_hostile_client() {
+fn a_hostile_control_client_does_not_affect_others() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let arguments = ["bridge", "--port", "1=tap:t0", "--control", "control"];
@@ -1116,10 +1191,10 @@ fn a_hostile_client() {
     for wrong in ["{}", "null", "[[[[", "{\"get\": \"money\"}", "\u{0}"] {
         let mut client = BufReader::new(connect());
         client.get_mut().write_all(format!("{wrong}\n").as_bytes()).unwrap();
-        let mut answer = String::new();
-        client.read_line(&mut answer).unwrap();
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        assert!(answer.to_string().contains("error"), "{wrong}: {answer}");
+        let mut reply = String::new();
+        client.read_line(&mut reply).unwrap();
+        let reply: Value = serde_json::from_str(&reply).unwrap();
+        assert!(reply.to_string().contains("error"), "{wrong}: {reply}");
     }
     let grown = memory_kib(bridge.child.id()).saturating_sub(resident);
     assert!(grown < 64 * 1024, "it has grown by {grown} KiB");
@@ -1173,7 +1248,7 @@ fn memory_kib(pid: u32) -> u64 {
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-fn a_stale_socket() {
+fn a_stale_socket_is_replaced() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let arguments = ["switch", "--port", "1=tap:t0", "--listen", "punix:socket"];
@@ -1187,7 +1262,7 @@ fn a_stale_socket() {
     assert_eq!(contents(place.path()), ["run"]);
 }
 
-fn a_switch_ends_cleanly() {
+fn a_switch_ends_cleanly_on_a_signal() {
     let place = Place::new();
     for kind in ["switch", "bridge"] {
         let namespace = Namespace::create().unwrap();
@@ -1200,12 +1275,12 @@ fn a_switch_ends_cleanly() {
         assert_eq!(output, "", "stdout belongs to results");
         assert_eq!(contents(place.path()), ["run"]);
         let links = namespace.netlink().unwrap().links().unwrap();
-        assert!(links.iter().all(|link| link.name != "t0"), "the interface is left");
+        assert!(links.iter().all(|link| link.name != "t0"), "the interface was not removed");
     }
 }
 
 /// Tests that the loss of a port's interface is reported, and that the other ports continue.
-fn a_vanishing_interface() {
+fn a_removed_interface_is_reported() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let mut arguments = vec!["bridge", "--port", "1=tap:t0", "--port", "2=tap:t1"];
@@ -1214,7 +1289,7 @@ fn a_vanishing_interface() {
     let mut netlink = namespace.netlink().unwrap();
     let index = netlink.link("t0").unwrap().index;
     netlink.link_delete(index).unwrap();
-    let said = bridge.wait_for("port 1");
-    assert!(bridge.is_running(), "{said}");
+    let output = bridge.wait_for("port 1");
+    assert!(bridge.is_running(), "{output}");
     assert_eq!(bridge.end(), Some(0));
 }

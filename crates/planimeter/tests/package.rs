@@ -1,10 +1,10 @@
-//! Tests of the Python package: `pip` installs it into a new environment, its own tests pass, its types are complete,
-//! and its tutorial runs.
+//! Tests of the Python package: `pip` installs it into a new environment, its own tests pass, its
+//! types are complete, and its tutorial runs.
 //!
-//! It is built without optimization and into the common target folder, so that nothing is compiled twice.
-//! `tools/needs.sh tests` installs what it needs from PyPI into a virtual environment. Without that, these tests are
-//! skipped by name, except as root where `CI` is set. Arguments that are not options select tests by a part of their
-//! name.
+//! It is built without optimization and into the common target folder, so that nothing is compiled
+//! twice. `tools/needs.sh tests` installs what it needs from PyPI into a virtual environment.
+//! Without that, these tests are skipped by name, except as root where `CI` is set. Arguments that
+//! are not options select tests by a part of their name.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -22,11 +22,11 @@ use common::Folder;
 use one_by_one::Test;
 
 const TESTS: &[Test<String>] = &[
-    ("imports_with_nothing_else", needs, imports_with_nothing_else),
-    ("its_own_tests_pass", needs, its_own_tests_pass),
-    ("its_types_hold", needs, its_types_hold),
+    ("the_package_imports_without_dependencies", needs, the_package_imports_without_dependencies),
+    ("the_tests_of_the_package_pass", needs, the_tests_of_the_package_pass),
+    ("the_type_annotations_are_valid", needs, the_type_annotations_are_valid),
     ("the_tutorial_runs", needs, the_tutorial_runs),
-    ("the_guides_lines_run", needs, the_guides_lines_run),
+    ("the_code_of_the_guide_runs", needs, the_code_of_the_guide_runs),
 ];
 
 fn main() -> ExitCode {
@@ -36,10 +36,10 @@ fn main() -> ExitCode {
 fn needs() -> Result<(), String> {
     match tools().join("installed").exists() {
         true => Ok(()),
-        false => {
-            Err("maturin and others from PyPI are not installed (to mend: sh tools/needs.sh tests)"
-                .into())
-        }
+        false => Err(
+            "maturin and others from PyPI are not installed (hint: run `sh tools/needs.sh tests`)"
+                .into(),
+        ),
     }
 }
 
@@ -123,23 +123,23 @@ fn python() -> Command {
     command
 }
 
-fn imports_with_nothing_else() {
+fn the_package_imports_without_dependencies() {
     let environment = environment();
     let script = "import planimeter; print(planimeter.Switch().version)";
     let mut command = Command::new(environment.join("bin/python"));
     command.args(["-c", script]).current_dir("/");
     assert_eq!(done(&mut command), "1.3\n");
-    let said = done(Command::new(environment.join("bin/planimeter")).args(["list", "links"]));
-    assert!(said.contains("replay"), "{said}");
+    let output = done(Command::new(environment.join("bin/planimeter")).args(["list", "links"]));
+    assert!(output.contains("replay"), "{output}");
 }
 
-fn its_own_tests_pass() {
+fn the_tests_of_the_package_pass() {
     // Not in the source folder, which Python would find before the installed package.
     let tests = root().join("python/tests");
     done(python().args(["-m", "unittest", "discover"]).current_dir(tests));
 }
 
-fn its_types_hold() {
+fn the_type_annotations_are_valid() {
     let cache = Folder::new();
     let mut command = python();
     command.args(["-m", "mypy", "--cache-dir"]).arg(&cache.0);
@@ -149,7 +149,7 @@ fn its_types_hold() {
 }
 
 /// Runs the code of the guide's pages about Python, each page as one script.
-fn the_guides_lines_run() {
+fn the_code_of_the_guide_runs() {
     for name in ["notebook.md", "python.md"] {
         let page = std::fs::read_to_string(root().join("docs/guide").join(name)).unwrap();
         let blocks = page.split("```python run\n").skip(1);
@@ -161,6 +161,6 @@ fn the_guides_lines_run() {
 }
 
 fn the_tutorial_runs() {
-    let said = done(python().args(["tests/run_notebook.py", "examples/tutorial.ipynb"]));
-    assert!(said.starts_with("tutorial.ipynb: "), "{said}");
+    let output = done(python().args(["tests/run_notebook.py", "examples/tutorial.ipynb"]));
+    assert!(output.starts_with("tutorial.ipynb: "), "{output}");
 }

@@ -1,4 +1,5 @@
-//! Tests of `planimeter proxy` between our controller and our switch, and of its messages for wrong command lines.
+//! Tests of `planimeter proxy` between our controller and our switch, and of its messages for wrong
+//! command lines.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -23,7 +24,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn our_controller_and_our_switch_work_through_it_and_a_run_is_left() {
+fn controller_and_switch_work_through_the_proxy_and_a_run_is_stored() {
     let folder = Folder::new();
     let mut listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
     let there = listener.address_to_connect().to_string();
@@ -31,9 +32,9 @@ fn our_controller_and_our_switch_work_through_it_and_a_run_is_left() {
     let mut proxy = command(&folder.0, &words);
     let proxy = proxy.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut proxy = Running(proxy);
-    let mut told = BufReader::new(proxy.0.stderr.take().unwrap());
+    let mut reported = BufReader::new(proxy.0.stderr.take().unwrap());
     let mut line = String::new();
-    told.read_line(&mut line).unwrap();
+    reported.read_line(&mut line).unwrap();
     assert!(line.starts_with("listening for switches on punix:p.sock"), "{line}");
     // Such a port needs no peer.
     let port = "1=memif:port.sock,id=1,role=server";
@@ -68,13 +69,13 @@ fn our_controller_and_our_switch_work_through_it_and_a_run_is_left() {
 
 fn check(arguments: &[&str], word: &str) {
     let folder = Folder::new();
-    let said = planimeter(&folder.0, &[&["proxy"], arguments].concat());
-    let is_one_line = said.errors.lines().count() == 1;
-    assert!(said.code == Some(2) && said.errors.contains(word) && is_one_line, "{said:?}");
+    let result = planimeter(&folder.0, &[&["proxy"], arguments].concat());
+    let is_one_line = result.errors.lines().count() == 1;
+    assert!(result.code == Some(2) && result.errors.contains(word) && is_one_line, "{result:?}");
 }
 
 #[test]
-fn two_sides_are_needed_and_each_has_its_direction() {
+fn two_sides_with_their_directions_are_required() {
     check(&[], "two sides are required");
     check(&["--listen", "ptcp:0"], "two sides are required");
     check(
@@ -94,7 +95,7 @@ fn two_sides_are_needed_and_each_has_its_direction() {
 }
 
 #[test]
-fn a_model_is_fitted_to_runs_that_have_modules_and_to_no_others() {
+fn a_model_is_fitted_only_to_runs_with_modules() {
     let folder = Folder::new();
     let none = planimeter(&folder.0, &["model", "fit", "nowhere"]);
     assert!(none.code == Some(2) && none.errors.contains("use the folder of a run"), "{none:?}");
@@ -103,15 +104,15 @@ fn a_model_is_fitted_to_runs_that_have_modules_and_to_no_others() {
     let set = ["--set", "rig=sim", "--set", "repeats=1", "--set", "seconds=0.01"];
     let run = |experiment: &str, set: &[&str]| {
         let out = ["--link", "memory", "--out", experiment, "--effort", "quick", "--on", "ours"];
-        let said = planimeter(&folder.0, &[&["run", experiment], &out[..], set].concat());
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let result = planimeter(&folder.0, &[&["run", experiment], &out[..], set].concat());
+        assert_eq!(result.code, Some(0), "{result:?}");
         only_run(&folder.0.join(experiment)).to_str().unwrap().to_string()
     };
     let plain = run("forwarding-rate", &set);
-    let said = planimeter(&folder.0, &["model", "fit", &plain]);
+    let result = planimeter(&folder.0, &["model", "fit", &plain]);
     assert!(
-        said.code == Some(2) && said.errors.contains("no results of measurement modules"),
-        "{said:?}"
+        result.code == Some(2) && result.errors.contains("no results of measurement modules"),
+        "{result:?}"
     );
     let small =
         ["--set", "rules_count=10,20", "--set", "probes_pps=10000", "--set", "probes=before"];

@@ -1,7 +1,8 @@
-//! Tests of Python scripts as modules: they measure the same as built-in modules, and every failure becomes a report.
+//! Tests of Python scripts as modules: they measure the same as built-in modules, and every failure
+//! becomes a report.
 //!
-//! They run in virtual time on our switch, except for one run in real time. A script is part of its test, or is the
-//! repository's example.
+//! They run in virtual time on our switch, except for one run in real time. A script is part of its
+//! test, or is the repository's example.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -24,12 +25,12 @@ fn measured(folder: &Path, what: &str, set: &[&str]) -> (Value, String) {
     let set = set.iter().flat_map(|it| ["--set", it]);
     let arguments: Vec<&str> =
         ["run", what, "--json", "--effort", "quick"].into_iter().chain(SIM).chain(set).collect();
-    let said = planimeter(folder, &arguments);
-    let record: Value = serde_json::from_str(&said.output).unwrap();
+    let result = planimeter(folder, &arguments);
+    let record: Value = serde_json::from_str(&result.output).unwrap();
     let has_failed = module(&record)["ended"]["failed"].is_string();
     let code = if has_failed { 3 } else { 0 };
-    assert_eq!(said.code, Some(code), "{}{}", said.output, said.errors);
-    (record, said.errors)
+    assert_eq!(result.code, Some(code), "{}{}", result.output, result.errors);
+    (record, result.errors)
 }
 
 /// Returns the module of the only trial.
@@ -49,7 +50,8 @@ fn log(folder: &Path, module: &Value) -> String {
     module["log"].as_str().map_or(String::new(), |log| fs::read_to_string(run.join(log)).unwrap())
 }
 
-/// Runs a module whose class has this body; returns its part of the record, its log, and its output.
+/// Runs a module whose class has this body; returns its part of the record, its log, and its
+/// output.
 fn scripted(body: &str) -> (Value, String, String) {
     let folder = Folder::new();
     let script = folder.0.join("mine.py");
@@ -63,7 +65,7 @@ fn scripted(body: &str) -> (Value, String, String) {
 }
 
 #[test]
-fn the_example_finds_what_rule_activation_finds() {
+fn the_example_agrees_with_rule_activation() {
     let folder = Folder::new();
     let set = ["rules_count=50", "probes_pps=50000"];
     let (theirs, _) = measured(&folder.0, EXAMPLE, &set);
@@ -79,12 +81,12 @@ fn the_example_finds_what_rule_activation_finds() {
     }
     assert!(value(theirs, "python_events_count").unwrap() > 100.0);
     assert!(value(theirs, "python_bytes").unwrap() > 1000.0);
-    assert_eq!(value(theirs, "python_cpu_ns"), None, "in virtual time Python's takes none");
+    assert_eq!(value(theirs, "python_cpu_ns"), None, "Python takes no virtual time");
 }
 
 /// Tests two switches in a row, and a script with a connection to both.
 #[test]
-fn a_script_speaks_to_each_switch_of_a_topology() {
+fn a_script_uses_each_switch_of_a_topology() {
     let folder = Folder::new();
     let switch = |name: &str| format!("[[switch]]\nname = \"{name}\"\ntarget = \"ours\"\n");
     let chain = format!(
@@ -114,11 +116,11 @@ fn a_script_speaks_to_each_switch_of_a_topology() {
     fs::write(folder.0.join("mine.py"), script).unwrap();
     let words =
         "run mine.py --json --topology chain.toml --link memory --set rig=sim --set repeats=1";
-    let said = planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>());
-    assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);
-    let record: Value = serde_json::from_str(&said.output).unwrap();
+    let result = planimeter(&folder.0, &words.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
+    let record: Value = serde_json::from_str(&result.output).unwrap();
     let module = module(&record);
-    assert_eq!(module["ended"], "said", "{}", said.errors);
+    assert_eq!(module["ended"], "said", "{}", result.errors);
     for (name, wanted) in [
         ("datapaths_count", 2.0),
         ("answers_count", 2.0),
@@ -167,7 +169,7 @@ fn a_script_configures_the_switch_and_sends_groups_meters_and_bundles() {
 }
 
 #[test]
-fn one_seed_gives_one_result_whatever_time_python_takes() {
+fn one_seed_gives_one_result_for_any_run_time_of_python() {
     let folder = Folder::new();
     let set = ["rules_count=20", "probes_pps=50000"];
     let [once, again] = [0, 1].map(|_| measured(&folder.0, EXAMPLE, &set).0);
@@ -181,11 +183,11 @@ fn the_example_measures_in_real_time() {
     let set = set.iter().flat_map(|it| ["--set", it]);
     let arguments = ["run", EXAMPLE, "--json", "--on", "ours", "--link", "memory"];
     let arguments: Vec<&str> = arguments.into_iter().chain(set).collect();
-    let said = planimeter(&folder.0, &arguments);
-    assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);
-    let record: Value = serde_json::from_str(&said.output).unwrap();
+    let result = planimeter(&folder.0, &arguments);
+    assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
+    let record: Value = serde_json::from_str(&result.output).unwrap();
     let module = module(&record);
-    assert_eq!(module["ended"], "said", "{}", said.errors);
+    assert_eq!(module["ended"], "said", "{}", result.errors);
     assert_eq!(value(module, "rules_active_ratio"), Some(1.0));
     for name in ["control_plane_ns", "data_plane_ns", "python_answer_ns_max", "python_cpu_ns"] {
         assert!(value(module, name).is_some_and(|ns| ns > 0.0), "{name}: {module}");
@@ -193,41 +195,45 @@ fn the_example_measures_in_real_time() {
 }
 
 #[test]
-fn what_a_script_declares_is_listed_and_checked() {
+fn the_declarations_of_a_script_are_listed_and_checked() {
     let folder = Folder::new();
-    let said = planimeter(&folder.0, &["list", EXAMPLE]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["list", EXAMPLE]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let row = "--set rules_count=1 to 10000 rules, comma-separated";
-    assert!(said.output.contains("barrier_gap.py") && said.output.contains(row), "{}", said.output);
+    assert!(
+        result.output.contains("barrier_gap.py") && result.output.contains(row),
+        "{}",
+        result.output
+    );
     let wrong = ["run", EXAMPLE, "--on", "ours", "--set", "rules_count=0"];
-    let said = planimeter(&folder.0, &wrong);
-    assert_eq!(said.code, Some(2), "{}", said.errors);
-    assert!(said.errors.contains("rules_count"), "{}", said.errors);
+    let result = planimeter(&folder.0, &wrong);
+    assert_eq!(result.code, Some(2), "{}", result.errors);
+    assert!(result.errors.contains("rules_count"), "{}", result.errors);
 }
 
 #[test]
-fn a_script_that_cannot_be_used_is_refused_with_file_and_line() {
+fn an_unusable_script_is_rejected_with_file_and_line() {
     let folder = Folder::new();
     let refused = |text: &str, wanted: &str| {
         fs::write(folder.0.join("wrong.py"), text).unwrap();
-        let said = planimeter(&folder.0, &["run", "wrong.py", "--on", "ours"]);
-        assert_eq!(said.code, Some(2), "{}", said.errors);
-        assert!(said.errors.contains(wanted), "{wanted}: {}", said.errors);
+        let result = planimeter(&folder.0, &["run", "wrong.py", "--on", "ours"]);
+        assert_eq!(result.code, Some(2), "{}", result.errors);
+        assert!(result.errors.contains(wanted), "{wanted}: {}", result.errors);
     };
     refused("x = (\n", "wrong.py:1: SyntaxError");
     refused("import nowhere\n", "wrong.py:1: ModuleNotFoundError");
-    refused("x = 1\n", "is to have one class derived from planimeter.Module");
+    refused("x = 1\n", "must have one class derived from planimeter.Module");
     let head = "from planimeter import *\nclass A(Module):\n";
     let default = format!("{head}    parameters = [Number('a', 0, 1, default=2)]\n");
-    refused(&default, "wrong.py:3: ValueError: the default 2 of a is not from 0 to 1");
-    refused(&format!("{head}    axis = 'b'\n"), "invalid axis \"b\"");
+    refused(&default, "wrong.py:3: ValueError: the default 2 of a is not within 0 to 1");
+    refused(&format!("{head} axis = 'b'\n"), "invalid axis \"b\"");
     refused(&format!("{head}    shows = [{{'title': 'x', 'drawn': ['gap']}}]\n"), "no unit");
-    let said = planimeter(&folder.0, &["run", "nowhere.py", "--on", "ours"]);
-    assert_eq!((said.code, said.errors.contains("no such file")), (Some(2), true));
+    let result = planimeter(&folder.0, &["run", "nowhere.py", "--on", "ours"]);
+    assert_eq!((result.code, result.errors.contains("no such file")), (Some(2), true));
 }
 
 #[test]
-fn a_module_that_raises_is_told_with_its_traceback_and_what_it_found_is_kept() {
+fn an_exception_is_reported_with_its_traceback_and_results_are_stored() {
     let (module, log, errors) = scripted(
         "    def start(self, facts):\n        self.measured('kept_ns', 7, 1)\n        self.timer_in(1000)\n\
          \x20   def timer(self, timer):\n        print('about to')\n        1 / 0\n",
@@ -241,7 +247,7 @@ fn a_module_that_raises_is_told_with_its_traceback_and_what_it_found_is_kept() {
 }
 
 #[test]
-fn a_module_that_blocks_is_ended_by_a_limit_with_a_name_and_says_where_it_was() {
+fn a_module_that_blocks_ends_by_a_named_limit_with_its_position() {
     let (module, ..) = scripted(
         "    def needs(self):\n        return Needs(answer_s=0.5)\n\
          \x20   def start(self, facts):\n        self.measured('kept_ns', 7, 1)\n        self.timer_in(1000)\n\
@@ -255,7 +261,7 @@ fn a_module_that_blocks_is_ended_by_a_limit_with_a_name_and_says_where_it_was() 
 }
 
 #[test]
-fn a_module_that_grows_leaves_or_says_nonsense_is_told() {
+fn a_module_that_grows_exits_or_sends_invalid_data_is_reported() {
     for (body, wanted) in [
         ("all = []\n        while True: all.append(bytearray(1 << 20))", "MemoryError"),
         (
@@ -320,7 +326,7 @@ fn messages_frames_and_streams_reach_a_script() {
 }
 
 #[test]
-fn a_script_asks_an_snmp_agent_and_hears_of_the_wire() {
+fn a_script_queries_an_snmp_agent_and_reads_wire_timestamps() {
     let folder = Folder::new();
     let text = "from planimeter import *\n\nclass Mine(Module):\n    \"\"\"Mine.\"\"\"\n\
         \x20   def start(self, facts):\n\

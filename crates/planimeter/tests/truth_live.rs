@@ -1,10 +1,10 @@
-//! Validation of the tester with ground truth on a real clock: links over shared memory and between interfaces that
-//! delay, scatter, lose, duplicate and reorder frames by values that are drawn from a seed and hidden from the
-//! method.
+//! Validation of the tester with ground truth on a real clock: links over shared memory and between
+//! interfaces that delay, scatter, lose, duplicate and reorder frames by values that are drawn from
+//! a seed and hidden from the method.
 //!
-//! Counts must be exact. A mean delay, minus that of the same path without the link, must be within the method's
-//! stated error. This applies to trials in which neither the tester nor the forwarding thread was interrupted. No
-//! test depends on speed.
+//! Counts must be exact. A mean delay, minus that of the same path without the link, must be within
+//! the method's stated error. This applies to trials in which neither the tester nor the forwarding
+//! thread was interrupted. No test depends on speed.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -32,7 +32,7 @@ use lab::Namespace;
 use lab::need::{self, Feature, Need};
 use lab::pin::{self, Cores};
 use lab::veth::{Cable, EndSettings};
-use method::{Mean, Said, mean_of, measure};
+use method::{Mean, Results, mean_of, measure};
 use one_by_one::Test;
 use packet::frame::Batch;
 use packet::time::Nanos;
@@ -45,10 +45,14 @@ use ports::wrap::fault::{FaultCounters, FaultOptions};
 use results::record::Interval;
 
 const TESTS: [Test<Need>; 4] = [
-    ("links_between_shared_memory", || Ok(()), links_between_shared_memory),
-    ("links_between_interfaces", veth_needs, links_between_interfaces),
-    ("models_over_shared_memory", lab_needs, models_over_shared_memory),
-    ("models_over_interfaces", veth_needs, models_over_interfaces),
+    (
+        "links_between_shared_memory_are_measured",
+        || Ok(()),
+        links_between_shared_memory_are_measured,
+    ),
+    ("links_between_interfaces_are_measured", veth_needs, links_between_interfaces_are_measured),
+    ("models_over_shared_memory_are_measured", lab_needs, models_over_shared_memory_are_measured),
+    ("models_over_interfaces_are_measured", veth_needs, models_over_interfaces_are_measured),
 ];
 
 /// The load of the links' measurement, with frames 50 us apart, and its duration.
@@ -85,11 +89,11 @@ fn lab_needs() -> Result<(), Need> {
     if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
 }
 
-fn models_over_shared_memory() {
+fn models_over_shared_memory_are_measured() {
     living::check("memif", models());
 }
 
-fn models_over_interfaces() {
+fn models_over_interfaces_are_measured() {
     living::check("veth", models());
 }
 
@@ -102,7 +106,8 @@ fn cases() -> u64 {
     std::env::var("TRUTH_CASES_LIVE").ok().and_then(|text| text.parse().ok()).unwrap_or(14)
 }
 
-/// Creates both ends of the path: the tester's two ports, and the two ports of the forwarding thread.
+/// Creates both ends of the path: the tester's two ports, and the two ports of the forwarding
+/// thread.
 type Ends<'a> = &'a dyn Fn() -> ([Box<dyn Port>; 2], [Box<dyn Port>; 2]);
 
 /// The forwarding thread's counters and interruptions.
@@ -152,24 +157,25 @@ fn join(ports: &mut [&mut dyn Port]) {
         for port in ports.iter_mut() {
             port.receive(&mut nothing, clock::now()).unwrap();
         }
-        assert!(clock::now() < deadline, "the ports do not find each other");
+        assert!(clock::now() < deadline, "the ports do not connect");
     }
 }
 
-/// Measures one link: returns the tester's results and the ground truth. If frames were still in flight at the end of
-/// a trial, because another process had the core, it is measured again with a longer wait.
-fn run(case: &Case, ends: Ends<'_>, cores: &Cores) -> (Said, Passed) {
+/// Measures one link: returns the tester's results and the ground truth. If frames were still in
+/// flight at the end of a trial, because another process had the core, it is measured again with a
+/// longer wait.
+fn run(case: &Case, ends: Ends<'_>, cores: &Cores) -> (Results, Passed) {
     for attempt in 0..ATTEMPTS {
         let drain = Nanos(DRAIN.0 << (2 * attempt));
-        let (said, passed) = run_once(case, ends, cores, drain);
-        if attempt + 1 == ATTEMPTS || is_counted(&said, &passed.faults) {
-            return (said, passed);
+        let (results, passed) = run_once(case, ends, cores, drain);
+        if attempt + 1 == ATTEMPTS || is_counted(&results, &passed.faults) {
+            return (results, passed);
         }
     }
     unreachable!("the last attempt returns")
 }
 
-fn run_once(case: &Case, ends: Ends<'_>, cores: &Cores, drain: Nanos) -> (Said, Passed) {
+fn run_once(case: &Case, ends: Ends<'_>, cores: &Cores, drain: Nanos) -> (Results, Passed) {
     let ([mut first, mut second], [mut from, mut to]) = ends();
     join(&mut [&mut first, &mut second, &mut from, &mut to]);
     let link = case.link(to);
@@ -185,8 +191,8 @@ fn run_once(case: &Case, ends: Ends<'_>, cores: &Cores, drain: Nanos) -> (Said, 
             let _done = SetWhenDropped(&done);
             measure(&mut rig, RATE_PPS, [DURATION, drain], REPEATS).unwrap()
         });
-        let said = measuring.join().unwrap();
-        (said, passing.join().unwrap())
+        let results = measuring.join().unwrap();
+        (results, passing.join().unwrap())
     })
 }
 
@@ -207,21 +213,21 @@ fn bare() -> Case {
 
 /// Draws links and measures each.
 ///
-/// The size of the stated errors depends on the machine. The method must ensure that at least half of them do not
-/// exceed the differences between the trials.
+/// The size of the stated errors depends on the machine. The method must ensure that at least half
+/// of them do not exceed the differences between the trials.
 fn check(name: &str, ends: Ends<'_>) {
     let cores = Cores::of_machine().unwrap();
     let (mut judged, mut missed, mut errors) = (0, Vec::new(), Vec::new());
     let (mut undisturbed, mut trials, mut vague) = (0, 0, 0);
     for seed in 0..cases() {
         let case = Case { stall: None, ..Case::draw(seed, GAP) };
-        let (said, passed) = run(&case, ends, &cores);
-        check_counts(&case, &said, &passed.faults);
+        let (results, passed) = run(&case, ends, &cores);
+        check_counts(&case, &results, &passed.faults);
         let (alone, quiet) = run(&bare(), ends, &cores);
-        let (mean, bias) = (passed.undisturbed(&said.means), quiet.undisturbed(&alone.means));
+        let (mean, bias) = (passed.undisturbed(&results.means), quiet.undisturbed(&alone.means));
         undisturbed += mean.len() + bias.len();
         trials += 2 * REPEATS;
-        // Frames that are held until others have passed have a longer delay.
+        // Frames that wait until others have passed have a longer delay.
         let too_few = mean.len().min(bias.len()) < UNDISTURBED_MIN;
         if case.kind == Kind::Reorder || too_few || cores.shared() {
             continue;
@@ -245,8 +251,8 @@ fn check(name: &str, ends: Ends<'_>) {
         "{name}: {found} of {judged} undisturbed means found, usual error {usual:.0} ns; {undisturbed} of {trials} trials undisturbed"
     );
     println!("{}", missed.join("\n"));
-    // On a busy machine errors are large and uneven: there half of the values must be found, and a single
-    // value proves nothing, since a 95 % interval misses one in twenty.
+    // On a busy machine errors are large and uneven: there half of the values must be found, and a
+    // single value proves nothing, since a 95 % interval misses one in twenty.
     let is_quiet = undisturbed * 100 >= trials * QUIET_PERCENT;
     let allowed = if is_quiet { 1 + judged / 20 } else { (judged / 2).max(1) };
     assert!(missed.len() <= allowed, "{found} of {judged}: {}", missed.join("\n"));
@@ -272,19 +278,23 @@ fn middle(interval: &Interval) -> f64 {
 }
 
 /// Returns whether the tester's counts match the real events.
-fn is_counted(said: &Said, done: &FaultCounters) -> bool {
-    let lost = said.lost - said.lost_by_tester as i64;
-    let counted = (lost, said.duplicated, said.reordered, said.wrong);
+fn is_counted(results: &Results, done: &FaultCounters) -> bool {
+    let lost = results.lost - results.lost_by_tester as i64;
+    let counted = (lost, results.duplicated, results.reordered, results.wrong);
     counted == (done.lost as i64, done.duplicated, done.reordered, 0)
 }
 
 /// Checks the counts, which have no error in spite of disturbances.
-fn check_counts(case: &Case, said: &Said, done: &FaultCounters) {
-    assert!(is_counted(said, done), "{case:?}: {} instead of {done:?}", said.counts());
-    assert_eq!(said.delays.count() + said.stalls.delays_unknown, said.forwarded, "{case:?}");
+fn check_counts(case: &Case, results: &Results, done: &FaultCounters) {
+    assert!(is_counted(results, done), "{case:?}: {} instead of {done:?}", results.counts());
+    assert_eq!(
+        results.delays.count() + results.stalls.delays_unknown,
+        results.forwarded,
+        "{case:?}"
+    );
 }
 
-fn links_between_shared_memory() {
+fn links_between_shared_memory_are_measured() {
     let folder = Folder::new();
     let ends = || {
         let end = |number: u32, role: &str| {
@@ -298,7 +308,7 @@ fn links_between_shared_memory() {
     check("memif", &ends);
 }
 
-fn links_between_interfaces() {
+fn links_between_interfaces_are_measured() {
     let namespace = Namespace::create().unwrap();
     let end = |number: u8| EndSettings {
         namespace: namespace.clone(),

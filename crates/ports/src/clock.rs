@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_realtime_moment_lands_between_two_monotonic_ones() {
+    fn a_converted_realtime_is_between_two_monotonic_readings() {
         let mut line = RealtimeLine::measure();
         for _ in 0..1000 {
             let before = now();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_tells_which_descriptor_is_ready() {
+    fn waiting_returns_the_ready_descriptors() {
         let (mut left, right) = UnixStream::pair().unwrap();
         let mut wait = Wait::new();
         let place = wait.add(right.as_raw_fd(), false);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absent_deadline_far_away_and_a_past_one_both_work() {
+    fn waiting_until_a_past_deadline_returns_immediately() {
         let mut wait = Wait::new();
         assert_eq!(wait.until(Some(Nanos(1))).unwrap(), 0);
     }

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_slices_leave_the_policy_and_the_nice_value() {
+    fn short_slices_do_not_change_the_policy_and_the_nice_value() {
         let (before, after) = std::thread::spawn(|| {
             let before = scheduling().unwrap();
             take_short_slices().unwrap();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_held_where_it_is_told_and_no_other() {
+    fn a_thread_is_pinned_to_its_core_only() {
         let before = allowed().unwrap();
         let last = *before.last().unwrap();
         let thread = std::thread::spawn(move || {

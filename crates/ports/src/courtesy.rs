@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_core_that_came_back_late_is_not_offered_for_a_while() {
+    fn the_core_is_not_yielded_for_a_while_after_a_late_return() {
         let mut courtesy = Courtesy::default();
         courtesy.came_back(Nanos(0), Nanos::from_micros(50));
         assert!(courtesy.pays(Nanos::from_micros(50)));

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_go_there_and_back_and_an_absent_end_says_so() {
+    fn datagrams_pass_in_both_directions_and_a_missing_peer_is_an_error() {
         let other = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = other.local_addr().unwrap();
         let mut way = Udp::connect(address).unwrap();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_holds_a_bounded_number() {
+    fn memory_stores_a_limited_number_of_datagrams() {
         let (mut near, mut far) = pair("agent");
         let sent = (0..300).filter(|_| near.send(b"x").unwrap()).count();
         assert_eq!(sent, MEMORY_DATAGRAMS_MAX);

@@ -161,7 +161,7 @@ mod tests {
     const BYTES: usize = 4 * 4096;
 
     #[test]
-    fn memory_that_is_taken_away_reads_as_zeros_and_is_known_for_it() {
+    fn a_truncated_mapping_reads_as_zeros_and_is_reported() {
         // SAFETY: the name ends in zero, the descriptor is new, and the mapping is new and has its
         // length. Bytes are read and written inside its bounds, and it is unmapped after its guard.
         unsafe {
@@ -189,7 +189,8 @@ mod tests {
                 "this is still there"
             );
             assert_eq!((start.add(BYTES - 1).read_volatile(), guard.is_broken()), (0, true));
-            // The memory is private now: it stores what is written, and no other process sees it.
+            // The memory is private now: it stores what is written, and no other process can read
+            // it.
             start.write_volatile(9);
             start.add(8192).write_volatile(9);
             assert_eq!((start.read_volatile(), start.add(8192).read_volatile()), (9, 9));

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gaps_are_counted_from_the_least_one_on() {
+    fn gaps_are_counted_from_the_minimum_on() {
         let mut found = Hiccups::new(3);
         for ns in [20, LEAST.0 - 1, LEAST.0, 2_000_000] {
             found.add(Nanos(ns));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn every_core_is_watched_and_one_that_is_not_there_is_an_error() {
+    fn every_core_is_observed_and_a_missing_core_is_an_error() {
         let cores = core::allowed().unwrap();
         let found = watch(&cores, Nanos::from_millis(5)).unwrap();
         assert_eq!(found.iter().map(|one| one.core).collect::<Vec<_>>(), cores);

@@ -189,17 +189,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_is_known_and_others_are_not() {
+    fn the_loopback_interface_is_found_and_missing_ones_are_not() {
         let loopback = look_up("lo").unwrap();
         assert_eq!((loopback.index, loopback.mac), (1, [0; 6]));
         assert!(loopback.mtu >= 1500);
-        assert_eq!(link_of("lo").unwrap(), Link::default(), "it has no speed");
+        assert_eq!(link_of("lo").unwrap(), Link::default(), "loopback has no speed");
         let error = look_up("nosuchif0").unwrap_err();
         assert!(matches!(error, PortError::NoSuchInterface(name) if name == "nosuchif0"));
     }
 
     #[test]
-    fn what_cannot_be_a_name_is_refused() {
+    fn invalid_interface_names_are_rejected() {
         for name in ["", "sixteen-letters-", "a/b", "a\0b"] {
             assert!(matches!(look_up(name), Err(PortError::BadSpec(..))), "{name:?}");
         }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_with_autonegotiation_is_read() {
+    fn link_settings_with_autonegotiation_are_parsed() {
         // From ethtool, for an Intel I219 at 1000BASE-T: masks of three words.
         let modes = 0b1_1110_1111_u32 & !(1 << 8);
         let link = read(&answer(
@@ -204,13 +204,13 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_link_has_no_speed() {
+    fn an_interface_without_link_has_no_speed() {
         let down = answer(&[u32::MAX, bytes([0xff, 3, 0, 0]), bytes([0, 0, 0, 3])], &[]);
         assert_eq!(read(&down), Link { medium: Some(Medium::Fiber), ..Link::default() });
     }
 
     #[test]
-    fn the_kernel_says_how_long_its_masks_are() {
+    fn the_kernel_reports_the_length_of_its_masks() {
         assert_eq!(mask_words(&answer(&[0, 0, bytes([0, 0, 0, (-4_i8) as u8])], &[])), Some(4));
         for wrong in [0, 3, i8::MIN as u8] {
             assert_eq!(mask_words(&answer(&[0, 0, bytes([0, 0, 0, wrong])], &[])), None);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn speeds_stand_in_order_and_no_mode_twice() {
+    fn speeds_are_sorted_and_modes_are_unique() {
         let ends: Vec<_> = SPEEDS.iter().flat_map(|&(first, last, ..)| [first, last]).collect();
         assert!(ends.is_sorted());
         assert!(SPEEDS.windows(2).all(|two| two[0].1 < two[1].0));

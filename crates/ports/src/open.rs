@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_opened_is_told_with_what_can() {
+    fn an_invalid_port_is_reported_with_the_valid_kinds() {
         for (spec, word) in [
             (
                 "",

@@ -18,7 +18,7 @@ pub fn advise_huge(address: usize, bytes: usize) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn contents_stay_and_nonsense_is_refused_quietly() {
+    fn advice_keeps_the_contents_and_ignores_invalid_ranges() {
         let bytes = vec![7u8; 8 << 20];
         super::advise_huge(bytes.as_ptr() as usize & !0xfff, bytes.len());
         super::advise_huge(3, usize::MAX);

@@ -305,9 +305,9 @@ mod tests {
     }
 
     #[test]
-    fn frames_come_in_order_and_over_again_as_they_were_put() {
+    fn frames_are_replayed_in_order_and_repeated() {
         let (mut port, player) = ReplayPort::new("r");
-        assert_eq!(firsts(&mut port, 4, Nanos(5000)), [], "nothing is played yet");
+        assert_eq!(firsts(&mut port, 4, Nanos(5000)), [], "no tape is active");
         player.play(play(tape(3), None));
         assert_eq!(firsts(&mut port, 4, Nanos(999)), [], "too early");
         assert_eq!(firsts(&mut port, 4, Nanos(1000)), [0, 1, 2, 0]);
@@ -316,7 +316,7 @@ mod tests {
         let lengths: Vec<usize> = batch.frames().iter().map(|frame| frame.len()).collect();
         assert_eq!(lengths, [61, 62, 60]);
         assert_eq!(port.receive(&mut batch, Nanos(1000)).unwrap(), 0, "the batch is full");
-        assert_eq!(firsts(&mut port, 4, Nanos::from_secs(1)), [], "it is over");
+        assert_eq!(firsts(&mut port, 4, Nanos::from_secs(1)), [], "the tape has ended");
         assert_eq!(port.transmit(&mut batch, Nanos(0)).unwrap(), 3);
         let counted = port.counters();
         assert_eq!((counted.rx_frames, counted.tx_frames), (7, 3));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_in_place_are_shown_until_they_are_released() {
+    fn frames_in_place_are_visible_until_released() {
         let (mut port, player) = ReplayPort::new("r");
         player.play(play(tape(3), None));
         let marks = |port: &ReplayPort| -> Vec<u8> {
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_kept_and_what_nobody_takes_waits() {
+    fn the_rate_is_constant_and_overdue_frames_wait() {
         let (mut port, player) = ReplayPort::new("r");
         player.play(play(tape(200), Some(1e6)));
         let at = |micros: u64| Nanos(1000 + 1000 * micros);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tape_refuses_what_is_no_frame_and_what_does_not_fit() {
+    fn a_tape_rejects_invalid_and_excess_frames() {
         let mut tape = Tape::new(usize::MAX, usize::MAX);
         assert!(!tape.push(&[]) && !tape.push(&vec![0; FRAME_BYTES_MAX + 1]) && tape.is_empty());
         assert!(tape.push(&vec![7; FRAME_BYTES_MAX]));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_frames_with_headers_of_their_own_are_all_played() {
+    fn a_million_distinct_frames_are_played() {
         let count = 1 << 20;
         let mut tape = Tape::new(count as usize, 60);
         let mut frame = [0; 60];

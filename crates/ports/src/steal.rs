@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_of_all_cores_counts_and_a_kernel_that_does_not_tell_is_no_zero() {
+    fn the_total_of_all_cores_counts_and_a_missing_value_is_none() {
         let text = "cpu  10 0 20 900 3 0 1 7 0 0\ncpu0 10 0 20 900 3 0 1 5 0 0\nintr 1 2\n";
         assert_eq!(of_text(text), Some(Nanos::from_millis(70)));
         assert_eq!(of_text("cpu  10 0 20 900\n"), None);

@@ -26,7 +26,7 @@ fn pass(from: &mut dyn Channel, to: &mut dyn Channel, bytes: &[u8]) -> (Nanos, N
     while came < bytes.len() {
         sent += from.transmit(&bytes[sent..]).unwrap();
         came += to.receive(&mut buffer).unwrap();
-        assert!(clock::now() < before + PATIENCE, "bytes do not come");
+        assert!(clock::now() < before + PATIENCE, "bytes do not arrive");
     }
     (before, clock::now())
 }
@@ -39,14 +39,14 @@ fn passed(channel: &mut dyn Channel, direction: Direction, end: u64) -> (Nanos, 
             Ok(stamp) => return (stamp.at, stamp.clock),
             Err(Unseen::NotYet) => assert!(clock::now() < until, "{direction:?} {end}"),
             Err(Unseen::Unknown) => {
-                panic!("nobody knows {direction:?} {end}: {:?}", channel.remarks())
+                panic!("the time of {direction:?} {end} stays unknown: {:?}", channel.remarks())
             }
         }
     }
 }
 
 #[test]
-fn every_byte_has_a_stamp_from_the_wire_and_a_place_in_the_file() {
+fn every_byte_has_a_wire_timestamp_and_is_in_the_file() {
     in_namespace(|| {
         let mut listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
         let url = listener.address_to_connect();
@@ -89,7 +89,7 @@ fn every_byte_has_a_stamp_from_the_wire_and_a_place_in_the_file() {
         for (near, far) in &mut ends {
             assert_eq!(near.remarks(), Some(Default::default()));
             assert_eq!(near.passed(Direction::In, inn + 1), Some(Err(Unseen::NotYet)));
-            assert_eq!(far.passed(Direction::In, 1), None, "nobody looks there");
+            assert_eq!(far.passed(Direction::In, 1), None, "no channel uses this port");
         }
         let tapped = tap.finish();
         assert_eq!((tapped.lost, tapped.unwritten), (0, 0));
@@ -113,7 +113,7 @@ fn every_byte_has_a_stamp_from_the_wire_and_a_place_in_the_file() {
 }
 
 #[test]
-fn a_channel_that_is_no_tcp_is_left_as_it_is() {
+fn a_channel_without_tcp_is_not_captured() {
     in_namespace(|| {
         let tap = Tap::open("lo", 6653, false).unwrap();
         let (near, _far) = ports::channel::memory::pair(100, "x");

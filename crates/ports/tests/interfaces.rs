@@ -33,13 +33,17 @@ fn open(name: &str, delivery: Delivery) -> AfPacketPort {
 const DELIVERIES: [Delivery; 2] = [Delivery::Prompt, Delivery::Batched];
 
 #[test]
-fn a_cable_tells_its_speed_and_a_virtual_interface_too() {
+fn link_speeds_of_veth_and_tap_are_reported() {
     in_namespace(|| {
         veth();
         let left = AfPacketPort::open("left", &Options::forwarder()).unwrap();
-        let told = std::fs::read_to_string("/sys/class/net/left/speed");
+        let text = std::fs::read_to_string("/sys/class/net/left/speed");
         let link = left.link();
-        assert_eq!(link.speed_bps, Some(10_000_000_000), "as the kernel has it of veth: {told:?}");
+        assert_eq!(
+            link.speed_bps,
+            Some(10_000_000_000),
+            "as the kernel reports for veth: {text:?}"
+        );
         assert_eq!((link.full_duplex, link.medium), (Some(true), Some(Medium::Copper)));
         assert_eq!((link.autonegotiates, link.supported), (false, LinkModes::default()));
         let tap = TapPort::open("tap-link").unwrap();
@@ -48,7 +52,7 @@ fn a_cable_tells_its_speed_and_a_virtual_interface_too() {
 }
 
 #[test]
-fn frames_arrive_as_they_left_whatever_their_tags() {
+fn frames_arrive_unchanged_with_any_tags() {
     in_namespace(|| {
         veth();
         let frames = [
@@ -81,7 +85,7 @@ fn frames_arrive_as_they_left_whatever_their_tags() {
 }
 
 #[test]
-fn a_port_never_receives_what_it_sent() {
+fn a_port_never_receives_its_own_frames() {
     in_namespace(|| {
         veth();
         for delivery in DELIVERIES {
@@ -105,7 +109,7 @@ fn a_port_never_receives_what_it_sent() {
 }
 
 #[test]
-fn checksums_that_were_left_to_hardware_are_completed() {
+fn checksums_left_to_hardware_are_completed() {
     in_namespace(|| {
         veth();
         ip("addr add 10.9.0.1/24 dev left");
@@ -125,7 +129,7 @@ fn checksums_that_were_left_to_hardware_are_completed() {
 }
 
 #[test]
-fn checksums_are_completed_behind_tags_too() {
+fn checksums_after_tags_are_completed() {
     in_namespace(|| {
         veth();
         for delivery in DELIVERIES {
@@ -153,7 +157,7 @@ fn checksums_are_completed_behind_tags_too() {
 }
 
 #[test]
-fn stamps_are_the_kernels_and_on_the_monotonic_line() {
+fn timestamps_come_from_the_kernel_in_monotonic_time() {
     in_namespace(|| {
         veth();
         for (delivery, stamps) in [
@@ -240,7 +244,7 @@ fn ten_thousand_paced_frames_arrive_in_order() {
 }
 
 #[test]
-fn a_port_hands_over_promptly_and_in_blocks_by_turns() {
+fn a_port_switches_between_prompt_and_batched_delivery() {
     in_namespace(|| {
         veth();
         let mut left = open("left", Delivery::Prompt);
@@ -257,7 +261,7 @@ fn a_port_hands_over_promptly_and_in_blocks_by_turns() {
 }
 
 #[test]
-fn a_port_changes_its_way_in_its_own_namespace() {
+fn a_port_switches_delivery_from_another_namespace() {
     in_namespace(|| {
         veth();
         let (mut left, mut right) =
@@ -272,7 +276,7 @@ fn a_port_changes_its_way_in_its_own_namespace() {
 }
 
 #[test]
-fn what_is_too_long_is_counted_and_holds_up_nothing() {
+fn excessive_frames_are_counted_and_block_nothing() {
     in_namespace(|| {
         veth();
         let mut left = open("left", Delivery::Prompt);
@@ -337,7 +341,7 @@ fn payload_of(segments: &[Vec<u8>], headers: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_merged_frame_is_received_as_the_frames_that_it_stands_for() {
+fn a_merged_frame_is_received_as_its_segments() {
     in_namespace(|| {
         veth();
         for (delivery, kind) in DELIVERIES.into_iter().flat_map(|it| [(it, 1), (it, 5)]) {
@@ -364,7 +368,7 @@ fn a_merged_frame_is_received_as_the_frames_that_it_stands_for() {
 }
 
 #[test]
-fn segments_have_the_tag_that_the_merged_frame_had() {
+fn segments_have_the_tag_of_the_merged_frame() {
     in_namespace(|| {
         veth();
         let mut right = open("right", Delivery::Prompt);
@@ -381,7 +385,7 @@ fn segments_have_the_tag_that_the_merged_frame_had() {
 }
 
 #[test]
-fn merged_frames_that_find_no_room_are_counted() {
+fn merged_frames_without_space_are_counted() {
     in_namespace(|| {
         veth();
         let mut right = open("right", Delivery::Prompt);
@@ -405,7 +409,7 @@ fn merged_frames_that_find_no_room_are_counted() {
 }
 
 #[test]
-fn a_port_that_measures_counts_merged_frames_as_lost() {
+fn a_measuring_port_counts_merged_frames_as_lost() {
     in_namespace(|| {
         veth();
         for delivery in DELIVERIES {
@@ -424,7 +428,7 @@ fn a_port_that_measures_counts_merged_frames_as_lost() {
 }
 
 #[test]
-fn an_interface_that_goes_and_comes_back_is_followed() {
+fn an_interface_that_goes_down_and_up_is_followed() {
     in_namespace(|| {
         veth();
         for delivery in DELIVERIES {
@@ -452,13 +456,13 @@ fn an_interface_that_goes_and_comes_back_is_followed() {
             assert_eq!(collect(&mut right, 1, ours), [numbered(3)]);
             send(&mut right, &[numbered(4)]);
             assert_eq!(collect(&mut left, 1, ours), [numbered(4)]);
-            assert_eq!(right.descriptor(), descriptor, "whoever waits for it need not know");
+            assert_eq!(right.descriptor(), descriptor, "a waiting caller is not affected");
         }
     });
 }
 
 #[test]
-fn what_cannot_be_opened_says_why() {
+fn open_errors_state_their_cause() {
     in_namespace(|| {
         ip("link add left type veth peer name right");
         let error = AfPacketPort::open("left", &Options::default()).err().unwrap();
@@ -472,7 +476,7 @@ fn what_cannot_be_opened_says_why() {
 }
 
 #[test]
-fn without_rights_nothing_opens() {
+fn without_privileges_no_port_opens() {
     in_namespace(|| {
         veth();
         // Version 3 of the interface, this thread, and three empty capability sets in two words.
@@ -489,7 +493,7 @@ fn without_rights_nothing_opens() {
 }
 
 #[test]
-fn frames_that_the_kernel_refuses_are_counted() {
+fn frames_that_the_kernel_rejects_are_counted() {
     in_namespace(|| {
         veth();
         let mut left = open("left", Delivery::Prompt);
@@ -505,7 +509,7 @@ fn frames_that_the_kernel_refuses_are_counted() {
 }
 
 #[test]
-fn a_tap_is_the_other_end_of_an_interface() {
+fn a_tap_port_is_the_other_end_of_its_interface() {
     in_namespace(|| {
         let mut tap = TapPort::open("tap7").unwrap();
         let mut batch = Batch::new(1);

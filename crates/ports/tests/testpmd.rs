@@ -156,7 +156,7 @@ fn await_link(ports: &mut [impl Port; 2], wanted: bool) {
             port.receive(&mut nothing, clock::now()).unwrap();
         }
         let faults = ports.each_mut().map(|port| port.counters().peer_faults);
-        assert!(clock::now() < deadline, "link {wanted} does not come about: {faults:?} faults");
+        assert!(clock::now() < deadline, "the link does not become {wanted}: {faults:?} faults");
         clock::sleep_until(clock::now() + Nanos::from_millis(1));
     }
 }
@@ -235,7 +235,7 @@ fn carry(from: &mut impl Port, to: &mut impl Port, sizes: &[usize], count: usize
 const COUNT: usize = 70_000;
 
 #[test]
-fn frames_pass_a_testpmd_that_is_server() {
+fn frames_pass_a_testpmd_as_memif_server() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     if !can_run("memif") {
         return;
@@ -266,7 +266,7 @@ fn frames_pass_a_testpmd_that_is_server() {
 }
 
 #[test]
-fn frames_pass_a_testpmd_that_is_client() {
+fn frames_pass_a_testpmd_as_memif_client() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     if !can_run("memif") {
         return;
@@ -349,7 +349,7 @@ fn remove(address: &Address) {
 
 /// virtio-user in both socket roles, with reconnections.
 #[test]
-fn frames_pass_a_testpmd_by_vhost_user() {
+fn frames_pass_a_testpmd_over_vhost_user() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     if !can_run("virtio") {
         return;
@@ -383,7 +383,7 @@ fn frames_pass_a_testpmd_by_vhost_user() {
 }
 
 #[test]
-fn several_queues_pass_a_testpmd_by_vhost_user() {
+fn several_queues_pass_a_testpmd_over_vhost_user() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     if !can_run("virtio") {
         return;

@@ -18,7 +18,7 @@ type Told = (String, u32, usize, String);
 
 fn have(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
-    assert!(found || std::env::var_os("CI").is_none(), "{program} must be there under CI");
+    assert!(found || std::env::var_os("CI").is_none(), "{program} is required in CI");
     if !found {
         println!("skipped: needs {program} (Debian: tshark)");
     }
@@ -74,15 +74,15 @@ fn hex(bytes: &[u8]) -> String {
 /// Returns the frames of a file, as this crate reads them.
 fn told_by_us(file: &Path) -> Vec<Told> {
     let mut reader = CaptureReader::open(file).unwrap();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     while let Some(event) = reader.next_event().unwrap() {
         if let Event::Frame(frame) = event {
             let at = frame.at.unwrap_or(Nanos::ZERO).0;
             let at = format!("{}.{:09}", at / 1_000_000_000, at % 1_000_000_000);
-            told.push((at, frame.original_bytes, frame.bytes.len(), hex(frame.bytes)));
+            reported.push((at, frame.original_bytes, frame.bytes.len(), hex(frame.bytes)));
         }
     }
-    told
+    reported
 }
 
 fn bytes(number: u64) -> Vec<u8> {
@@ -127,7 +127,7 @@ fn ours(format: Format, name: &str) -> PathBuf {
 }
 
 #[test]
-fn what_we_write_tshark_reads_as_we_do() {
+fn tshark_reads_written_files_as_we_do() {
     if !have("tshark") || !have("capinfos") {
         return;
     }
@@ -137,10 +137,10 @@ fn what_we_write_tshark_reads_as_we_do() {
         (Format::PcapNg, "ours.pcapng"),
     ] {
         let file = ours(format, name);
-        let told = told_by_us(&file);
-        assert_eq!(told.len(), 40);
-        assert!(told.iter().any(|frame| frame.1 as usize > frame.2));
-        assert_eq!(told_by_tshark(&file), told, "{name}");
+        let reported = told_by_us(&file);
+        assert_eq!(reported.len(), 40);
+        assert!(reported.iter().any(|frame| frame.1 as usize > frame.2));
+        assert_eq!(told_by_tshark(&file), reported, "{name}");
         let capinfos = run("capinfos", &["-M", "-c", "-E", "-s", file.to_str().unwrap()]);
         assert!(capinfos.contains("Number of packets:   40"), "{capinfos}");
         assert!(capinfos.contains("ether"), "{capinfos}");
@@ -157,7 +157,7 @@ fn what_we_write_tshark_reads_as_we_do() {
 }
 
 #[test]
-fn tshark_shows_what_was_cut_and_who_stamped() {
+fn tshark_shows_truncation_comments_and_interfaces() {
     if !have("tshark") {
         return;
     }
@@ -190,7 +190,7 @@ fn tshark_shows_what_was_cut_and_who_stamped() {
 }
 
 #[test]
-fn what_editcap_writes_we_read_as_tshark_does() {
+fn files_of_editcap_are_read_as_by_tshark() {
     if !have("editcap") {
         return;
     }
@@ -200,9 +200,9 @@ fn what_editcap_writes_we_read_as_tshark_does() {
         let arguments = ["-F", format, "-s", "150", "-a", "3:said later"];
         let names = [from.to_str().unwrap(), file.to_str().unwrap()];
         run("editcap", &[&arguments[..], &names].concat());
-        let told = told_by_us(&file);
-        assert_eq!(told.len(), 40);
-        assert_eq!(told, told_by_tshark(&file), "{format}");
+        let reported = told_by_us(&file);
+        assert_eq!(reported.len(), 40);
+        assert_eq!(reported, told_by_tshark(&file), "{format}");
     }
     let mut reader = CaptureReader::open(&place("editcap.pcapng")).unwrap();
     let (mut number, mut comments, mut dropped) = (0, Vec::new(), Vec::new());
@@ -226,7 +226,7 @@ fn what_editcap_writes_we_read_as_tshark_does() {
 }
 
 #[test]
-fn every_unit_order_and_offset_of_stamps_is_read_as_tshark_reads_it() {
+fn every_unit_byte_order_and_offset_of_timestamps_is_read_as_by_tshark() {
     if !have("tshark") {
         return;
     }
@@ -263,7 +263,7 @@ fn every_unit_order_and_offset_of_stamps_is_read_as_tshark_reads_it() {
 }
 
 #[test]
-fn a_pcap_in_the_other_order_is_read_as_tshark_reads_it() {
+fn a_pcap_file_in_the_other_byte_order_is_read_as_by_tshark() {
     if !have("tshark") {
         return;
     }
@@ -284,7 +284,7 @@ fn a_pcap_in_the_other_order_is_read_as_tshark_reads_it() {
 }
 
 #[test]
-fn files_that_tshark_writes_from_hex_dumps_and_merges_are_read() {
+fn files_that_tshark_writes_and_merges_are_read() {
     if !have("text2pcap") || !have("mergecap") {
         return;
     }
@@ -296,9 +296,9 @@ fn files_that_tshark_writes_from_hex_dumps_and_merges_are_read() {
     let other = ours(Format::PcapNg, "for_mergecap.pcapng");
     let names = [both.to_str().unwrap(), one.to_str().unwrap(), other.to_str().unwrap()];
     run("mergecap", &[&["-I", "none", "-w"][..], &names].concat());
-    let told = told_by_us(&both);
-    assert_eq!(told.len(), 43);
-    assert_eq!(told, told_by_tshark(&both));
+    let reported = told_by_us(&both);
+    assert_eq!(reported.len(), 43);
+    assert_eq!(reported, told_by_tshark(&both));
     let mut reader = CaptureReader::open(&both).unwrap();
     while reader.next_event().unwrap().is_some() {}
     assert_eq!(reader.decoder().interfaces().len(), 2);

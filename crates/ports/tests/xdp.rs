@@ -62,7 +62,7 @@ fn frames() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn frames_of_all_sizes_go_both_ways_in_every_mode() {
+fn frames_of_all_sizes_pass_in_both_directions_in_every_mode() {
     in_namespace(|| {
         veth();
         let frames = frames();
@@ -85,7 +85,7 @@ fn frames_of_all_sizes_go_both_ways_in_every_mode() {
 }
 
 #[test]
-fn the_way_that_frames_take_is_said_and_what_cannot_be_is_refused() {
+fn the_xdp_mode_is_reported_and_unsupported_ones_are_rejected() {
     in_namespace(|| {
         veth();
         let port = xdp("left");
@@ -93,7 +93,7 @@ fn the_way_that_frames_take_is_said_and_what_cannot_be_is_refused() {
         assert_eq!(port.facts().kind, "xdp native copy");
         assert_eq!((port.facts().frame_bytes_max, port.queues()), (1514, 1));
         assert_ne!(port.facts().mac, [0; 6]);
-        assert_eq!(port.link().speed_bps, Some(10_000_000_000), "as the kernel has it of veth");
+        assert_eq!(port.link().speed_bps, Some(10_000_000_000), "as the kernel reports for veth");
         let second = XdpPort::open(&Spec::parse("left").unwrap()).err().unwrap().to_string();
         assert!(second.contains("left") && second.contains("busy"), "{second}");
         drop(port);
@@ -117,7 +117,7 @@ fn the_way_that_frames_take_is_said_and_what_cannot_be_is_refused() {
 }
 
 #[test]
-fn copies_go_and_come_as_frames_do() {
+fn copies_pass_like_frames() {
     in_namespace(|| {
         veth();
         let (mut left, mut right) = (xdp("left,stamps=kernel"), xdp("right,stamps=kernel"));
@@ -148,7 +148,7 @@ fn copies_go_and_come_as_frames_do() {
 }
 
 #[test]
-fn live_frames_arrive_as_they_were_laid_down_however_pages_come_back() {
+fn live_frames_arrive_unchanged_for_any_order_of_returned_pages() {
     in_namespace(|| {
         veth();
         let mut left = open("live:left", &Options::forwarder()).unwrap();
@@ -189,7 +189,7 @@ fn live_frames_arrive_as_they_were_laid_down_however_pages_come_back() {
 }
 
 #[test]
-fn without_the_kernels_stamps_frames_carry_the_programs() {
+fn without_kernel_timestamps_frames_have_user_space_ones() {
     in_namespace(|| {
         veth();
         let (mut left, mut right) = (xdp("left"), xdp("right"));
@@ -204,7 +204,7 @@ fn without_the_kernels_stamps_frames_carry_the_programs() {
 
 /// The receiver pauses for two milliseconds while a frame is in the ring.
 #[test]
-fn the_programs_stamp_is_from_before_the_receivers_stall() {
+fn the_program_timestamp_precedes_a_receiver_stall() {
     in_namespace(|| {
         veth();
         for (stamps, is_before) in [("kernel", true), ("none", false)] {
@@ -305,7 +305,7 @@ impl Random {
 }
 
 #[test]
-fn what_a_filter_drops_is_kept_back_and_counted_and_everything_else_comes_up() {
+fn filtered_frames_are_held_and_counted_and_all_others_delivered() {
     in_namespace(|| {
         veth();
         let (mut left, mut right) = (xdp("left"), xdp("right,stamps=kernel"));
@@ -345,7 +345,7 @@ fn what_a_filter_drops_is_kept_back_and_counted_and_everything_else_comes_up() {
 }
 
 #[test]
-fn checksums_that_were_left_to_hardware_are_completed() {
+fn checksums_left_to_hardware_are_completed() {
     in_namespace(|| {
         veth();
         ip("addr add 10.9.0.1/24 dev left");
@@ -364,7 +364,7 @@ fn checksums_that_were_left_to_hardware_are_completed() {
 }
 
 #[test]
-fn several_queues_share_memory_and_all_are_received_from() {
+fn several_queues_share_memory_and_are_all_received() {
     in_namespace(|| {
         ip("link add left numrxqueues 4 numtxqueues 4 type veth peer name right numrxqueues 4 \
             numtxqueues 4");
@@ -421,7 +421,7 @@ fn a_full_ring_drops_and_every_frame_is_accounted_for() {
                 assert!(clock::now() < deadline, "{} + {refused} + {full}", arrived.len());
             }
             assert!(arrived.len() >= 64, "{} frames arrived", arrived.len());
-            assert!(arrived.is_sorted_by(|one, next| one < next), "in order, none twice");
+            assert!(arrived.is_sorted_by(|one, next| one < next), "in order, none repeated");
             // It continues without further effects.
             send(&mut left, &[numbered(SENT + 1)]);
             collect(&mut right, 1, |bytes| ours(bytes) && number(bytes) == SENT + 1);
@@ -451,7 +451,7 @@ fn ten_thousand_frames_each_way_arrive_in_order() {
 }
 
 #[test]
-fn what_is_too_long_or_short_is_counted_and_holds_up_nothing() {
+fn frames_of_invalid_lengths_are_counted_and_block_nothing() {
     in_namespace(|| {
         veth();
         let (mut left, mut right) = (xdp("left"), xdp("right"));
@@ -492,7 +492,7 @@ fn what_is_too_long_or_short_is_counted_and_holds_up_nothing() {
 }
 
 #[test]
-fn an_interface_that_goes_and_comes_back_is_followed() {
+fn an_interface_that_goes_down_and_up_is_followed() {
     in_namespace(|| {
         veth();
         for options in ["", ",busy-poll", ",mode=generic"] {
@@ -520,14 +520,14 @@ fn an_interface_that_goes_and_comes_back_is_followed() {
             assert_eq!(collect(&mut right, 1, ours), [numbered(3)], "{options}");
             send(&mut right, &[numbered(4)]);
             assert_eq!(collect(&mut left, 1, ours), [numbered(4)], "{options}");
-            assert_eq!(right.descriptor(), descriptor, "whoever waits for it need not know");
-            assert_eq!(right.counters().rx_frames, 2, "what was counted stays counted");
+            assert_eq!(right.descriptor(), descriptor, "a waiting caller is not affected");
+            assert_eq!(right.counters().rx_frames, 2, "counters are not reset");
         }
     });
 }
 
 #[test]
-fn without_rights_nothing_opens_and_says_so() {
+fn without_privileges_opening_is_an_error() {
     in_namespace(|| {
         veth();
         let (header, rights) = ([0x2008_0522u32, 0], [0u32; 6]);

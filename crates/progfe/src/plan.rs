@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_that_are_set_otherwise_begin_anew() {
+    fn agents_with_changed_settings_restart() {
         let with = |agents: &str| {
             let mut program = program("", "");
             let text =
@@ -196,12 +196,12 @@ mod tests {
             <agent name="a" type="process"/>
             <agent name="c" type="process"/>"#,
         );
-        let said: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
-        assert_eq!(said, ["+ agent c restarts", "- agent b"]);
+        let differences: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
+        assert_eq!(differences, ["+ agent c restarts", "- agent b"]);
     }
 
     #[test]
-    fn every_difference_is_named_and_the_same_program_has_none() {
+    fn every_difference_is_reported_and_equal_programs_have_none() {
         let old = program(
             r#"<lfb id="a" class="Count"/><lfb id="m" class="Mirror"/><lfb id="x" class="Count"/>"#,
             r#"<link from="phy.EtherPHYOut" to="a.PktsIn"/><link from="a.PktsOut" to="m.PktsIn"/>"#,
@@ -213,7 +213,7 @@ mod tests {
             r#"<link from="phy.EtherPHYOut" to="m.PktsIn"/>"#,
         );
         assert_eq!(plan(&old, &old), []);
-        let said: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
+        let differences: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
         let expected = [
             "~ a restarts",
             "~ m.Sample: 1 -> 9",
@@ -223,6 +223,6 @@ mod tests {
             "- phy.EtherPHYOut -> a.PktsIn",
             "+ phy.EtherPHYOut -> m.PktsIn",
         ];
-        assert_eq!(said, expected);
+        assert_eq!(differences, expected);
     }
 }

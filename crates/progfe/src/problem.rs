@@ -290,14 +290,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_codes_differ() {
+    fn problem_codes_are_unique() {
         let names: std::collections::BTreeSet<_> =
             Code::ALL.iter().map(|code| code.name()).collect();
         assert_eq!(names.len(), Code::ALL.len());
     }
 
     #[test]
-    fn a_problem_is_shown_with_place_path_and_hint_and_all_are_counted() {
+    fn problems_are_printed_with_position_path_and_hint_and_all_are_counted() {
         let place = Place { file: "a.fe.xml".into(), line: 3, column: 7 };
         let mut problems = Problems::default();
         problems.add(

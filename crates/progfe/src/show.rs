@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_end_a_string_does_not() {
+    fn script_strings_are_escaped() {
         assert_eq!(quoted("a\"b\\c\nd"), "\"a\\\"b\\\\c\\nd\"");
     }
 }

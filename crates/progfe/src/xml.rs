@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_lines_and_characters() {
+    fn positions_are_lines_and_characters() {
         let source = Source::new("t.xml", "<a>\n é<b/></a>");
         let document = source.parse().unwrap();
         let inner = document.root_element().first_element_child().unwrap();
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_more_than_its_size_is_refused() {
+    fn expanding_documents_are_rejected() {
         let bomb = "<!DOCTYPE a [<!ENTITY b \"bb\">]><a>&b;</a>";
         assert!(refused(bomb).starts_with("t.xml:1:1: error[xml-syntax]: document types"));
         let deep = "<a>".repeat(DEPTH_MAX + 1);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_xml_is_refused_with_its_place() {
+    fn invalid_xml_is_rejected_with_its_position() {
         assert!(refused("<a>\n<b></a>").starts_with("t.xml:2:"));
         assert!(refused("").starts_with("t.xml:1:1: error[xml-syntax]"));
         assert!(refused("<a").contains("xml-syntax"));

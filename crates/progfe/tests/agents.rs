@@ -114,7 +114,7 @@ fn over<E: Enforcer>() {
     }
     assert_eq!(run.left(), [(1, vec![0; 60]), (2, vec![1; 60])]);
     let from = run.element.program().find("from").unwrap();
-    assert_eq!(run.element.drops(from).of(Reason::Unlinked), 1, "output 7 leads nowhere");
+    assert_eq!(run.element.drops(from).of(Reason::Unlinked), 1, "output 7 has no link");
     // An unchanged agent survives; a changed one restarts.
     run.swap(&all_to(MINE, OUT, "").replace("name=\"all\"", "name=\"again\""));
     assert_eq!(run.fact("mine", "told"), 1);
@@ -128,13 +128,13 @@ fn over<E: Enforcer>() {
 }
 
 #[test]
-fn frames_go_to_their_agent_and_come_in_by_its_inject() {
+fn frames_reach_their_agent_and_return_through_its_inject() {
     over::<progfe::interpret::Interpreter>();
     over::<progfe::compile::Compiled>();
 }
 
 #[test]
-fn queues_that_are_full_and_agents_without_inject_are_counted() {
+fn full_queues_and_agents_without_inject_are_counted() {
     let mut run = Run::<progfe::compile::Compiled>::new(&all_to(MINE, "", ""));
     (0..TOLD_FRAMES_MAX + 5).for_each(|_| run.receive(1, &[1; 60]));
     let to = run.element.program().find("to").unwrap();
@@ -151,10 +151,11 @@ fn queues_that_are_full_and_agents_without_inject_are_counted() {
 
 /// An agent that receives its own replies replies again. Each turn must still end.
 #[test]
-fn frames_that_come_back_to_their_agent_hold_nobody_up() {
+fn frames_that_return_to_their_agent_do_not_block() {
     let arp =
         r#"<agent name="mine" type="arp"><interface port="1" address="10.0.0.1/24"/></agent>"#;
-    // Its announcement about itself is not a request. Two agents on one link could do this to each other.
+    // Its announcement about itself is not a request. Two agents on one link could do this to each
+    // other.
     let back = r#"<link from="from.PktsOut[0]" to="to.PktsIn"/>"#;
     let mut run = Run::<progfe::compile::Compiled>::new(&all_to(arp, back, ""));
     let question = arp::Header {
@@ -177,7 +178,7 @@ fn frames_that_come_back_to_their_agent_hold_nobody_up() {
 }
 
 #[test]
-fn events_are_told_to_their_watches_as_often_as_these_say() {
+fn events_are_reported_as_often_as_their_watches_permit() {
     let mep = r#"<agent name="mine" type="y1731"><mep id="1" level="0" port="1" ma="m" ccm="100ms" peers="2 3"/></agent>"#;
     let watch = r#"<watch agent="mine" event="PeerLost"/>"#;
     let mut run = Run::<progfe::compile::Compiled>::new(&all_to(mep, OUT, watch));
@@ -196,12 +197,12 @@ fn events_are_told_to_their_watches_as_often_as_these_say() {
     let mut run = Run::<progfe::compile::Compiled>::new(&all_to(mep, OUT, ""));
     run.now += Nanos::from_millis(350);
     run.serve();
-    assert_eq!(run.agents.next_report(), None, "nobody watches");
+    assert_eq!(run.agents.next_report(), None, "no client subscribes");
 }
 
 /// A known neighbour survives a program change and its rollback.
 #[test]
-fn neighbours_are_kept_over_programs() {
+fn neighbors_survive_program_changes() {
     let text = include_str!("../../../examples/progfe/router-agents.fe.xml");
     let mut run = Run::<progfe::compile::Compiled>::new(text);
     let host = [2, 0, 0, 0, 9, 2];

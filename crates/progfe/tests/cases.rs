@@ -1,6 +1,7 @@
 //! Block tests as text: blocks, links, input frames, output frames, counters.
 //!
-//! A case in `tests/cases/` consists of XML of instances (lines with `<`), links (`A.Out -> B.In`), and steps:
+//! A case in `tests/cases/` consists of XML of instances (lines with `<`), links (`A.Out -> B.In`),
+//! and steps:
 //!
 //! ```text
 //! in 1: eth 02:00:00:00:00:02 02:00:00:00:00:01 / vlan 5 100 / ipv4 10.0.0.1 10.0.0.2 ttl=9 / udp 1 2 / text hi
@@ -16,8 +17,8 @@
 //! set c Packets = 0
 //! ```
 //!
-//! The ports are `phy#1` to `phy#4`. All frames are accounted for after every step. A case with a line `program FILE`
-//! uses this program of `examples/progfe` instead.
+//! The ports are `phy#1` to `phy#4`. All frames are accounted for after every step. A case with a
+//! line `program FILE` uses this program of `examples/progfe` instead.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -50,7 +51,7 @@ struct Run<E: Enforcer> {
 fn document(text: &str) -> String {
     if let Some(file) = text.lines().find_map(|line| line.strip_prefix("program ")) {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/progfe");
-        return std::fs::read_to_string(examples.join(file.trim())).expect("a program that ships");
+        return std::fs::read_to_string(examples.join(file.trim())).expect("a shipped program");
     }
     let mut instances = String::new();
     let (mut links, mut rest) = (String::new(), String::new());
@@ -103,7 +104,7 @@ fn frame(text: &str) -> Vec<u8> {
             (None, "svlan") => 0x88a8,
             (None, "itag") => 0x88e7,
             (None, "mpls") => 0x8847,
-            (None, other) => panic!("the type of {other:?} has to be said"),
+            (None, other) => panic!("the type of {other:?} is missing"),
         };
         let mut layer = Vec::new();
         match words[0] {
@@ -194,7 +195,7 @@ fn frame(text: &str) -> Vec<u8> {
             }
             "text" => layer.extend(words[1..].join(" ").bytes()),
             "zeros" => layer.resize(words[1].parse().unwrap(), 0),
-            other => panic!("no layer {other:?}"),
+            other => panic!("unknown layer {other:?}"),
         }
         layer.append(&mut bytes);
         bytes = layer;
@@ -220,13 +221,13 @@ impl<E: Enforcer> Run<E> {
             self.left.extend(queue.frames().iter().map(|it| (*port, it.bytes().to_vec())));
             queue.clear();
         }
-        while let Some(told) = self.element.next_told() {
-            let to = match &told.to {
+        while let Some(reported) = self.element.next_told() {
+            let to = match &reported.to {
                 ToldTo::Control => "control".to_owned(),
                 ToldTo::Agent(name) => name.to_string(),
             };
-            self.told.push((to, told.frame.bytes().to_vec()));
-            self.meta = told.meta;
+            self.told.push((to, reported.frame.bytes().to_vec()));
+            self.meta = reported.meta;
         }
         let held = self.element.enforcer().held();
         assert!(self.element.account().is_even(held), "{:?} held {held}", self.element.account());
@@ -240,8 +241,8 @@ impl<E: Enforcer> Run<E> {
     }
 
     fn done(&mut self) {
-        assert!(self.left.is_empty(), "left as well: {:02x?}", self.left);
-        assert!(self.told.is_empty(), "told as well: {:02x?}", self.told);
+        assert!(self.left.is_empty(), "additionally sent: {:02x?}", self.left);
+        assert!(self.told.is_empty(), "additionally redirected: {:02x?}", self.told);
     }
 
     fn step(&mut self, line: &str) {
@@ -277,8 +278,8 @@ impl<E: Enforcer> Run<E> {
             }
             ["told", to] => {
                 let expected = if rest.trim() == "same" { self.last.clone() } else { frame(rest) };
-                let told = self.told.first().cloned();
-                assert_eq!(told, Some((to.to_owned(), expected)), "told {:02x?}", self.told);
+                let reported = self.told.first().cloned();
+                assert_eq!(reported, Some((to.to_owned(), expected)), "told {:02x?}", self.told);
                 self.told.remove(0);
             }
             ["none"] => self.done(),
@@ -335,11 +336,11 @@ impl<E: Enforcer> Run<E> {
                 let mut named = links.map(|(at, link)| (at, program.output_name(link.from)));
                 let met: Vec<_> = named.by_ref().filter(|(_, name)| is_of(name)).collect();
                 for (at, name) in &met {
-                    assert!(self.element.link(*at).frames > 0, "no frame took {name}");
+                    assert!(self.element.link(*at).frames > 0, "no frame used {name}");
                 }
                 assert_eq!(met.len(), rest.trim().parse().unwrap());
             }
-            _ => panic!("no step {line:?}"),
+            _ => panic!("unknown step {line:?}"),
         }
     }
 }
@@ -366,7 +367,7 @@ fn run<E: Enforcer>(name: &str, text: &str) {
 }
 
 #[test]
-fn every_case_goes_as_it_says() {
+fn every_case_gives_its_expected_results() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
     let mut classes = std::collections::BTreeSet::new();
     let mut files: Vec<_> =

@@ -1,7 +1,9 @@
-//! Tests of the compiled program against the interpreter, with random graphs and random frames in batches.
+//! Tests of the compiled program against the interpreter, with random graphs and random frames in
+//! batches.
 //!
-//! Both must send the same frames, report the same redirected frames and events in the same order, and have the same
-//! counters and tables. This also applies after another program replaced the first one, and after a rollback.
+//! Both must send the same frames, report the same redirected frames and events in the same order,
+//! and have the same counters and tables. This also applies after another program replaced the
+//! first one, and after a rollback.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -92,7 +94,7 @@ impl<E: Enforcer> Run<E> {
         let mut decisions = [Decision::Dropped; SIGHTS_MAX];
         match self.element.decide(port, [&these, &those], now, &mut decisions) {
             Decided::Needs(count) => {
-                assert_eq!(count, row.len(), "all of a row or none of it");
+                assert_eq!(count, row.len(), "all or none of a row");
                 let frames = row.iter().map(|(_, bytes)| Frame::from_bytes(bytes));
                 self.element.resume(&mut frames.collect::<Vec<_>>(), now, &mut self.out);
             }
@@ -102,7 +104,7 @@ impl<E: Enforcer> Run<E> {
                 self.element.forward(port, &mut batch, now, &mut self.out);
             }
             Decided::Done(count) => {
-                assert_eq!(count, row.len(), "all of a row or none of it");
+                assert_eq!(count, row.len(), "all or none of a row");
                 self.stayed += count;
                 for (place, (_, bytes)) in row.iter().enumerate() {
                     let Decision::Output(to) = decisions[place] else { continue };
@@ -230,7 +232,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn the_compiled_program_does_what_the_interpreter_does(
+    fn the_compiled_program_agrees_with_the_interpreter(
         blocks in proptest::collection::vec(0..BLOCKS.len(), 1..14),
         others in proptest::collection::vec(0..BLOCKS.len(), 1..14),
         leads in proptest::collection::vec(any::<u8>(), 1..60),
@@ -274,7 +276,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn examples_do_what_the_interpreter_does(
+    fn examples_agree_with_the_interpreter(
         // Loading the last example takes long.
         example in prop_oneof![12 => 0..EXAMPLES.len() - 1, 1 => Just(EXAMPLES.len() - 1)],
         frames in proptest::collection::vec(packets(), 1..90),
@@ -313,7 +315,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn rows_that_change_one_by_one_make_what_a_program_with_all_of_them_is(
+    fn rows_changed_one_by_one_equal_a_complete_program(
         steps in proptest::collection::vec(
             (proptest::collection::vec((0u32..8, proptest::option::weighted(0.8, route())), 1..4),
              0u8..4),
@@ -407,7 +409,7 @@ fn packets() -> impl Strategy<Value = (u32, Vec<u8>)> {
 }
 
 #[test]
-fn plain_frames_of_the_examples_are_decided_where_they_lie() {
+fn plain_frames_of_the_examples_are_decided_in_place() {
     let packet = |to: [u8; 4]| {
         let mut packet = vec![0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 1, 0, 9];
         packet.extend(to);
@@ -447,7 +449,7 @@ fn plain_frames_of_the_examples_are_decided_where_they_lie() {
 }
 
 #[test]
-fn every_kind_of_block_takes_part() {
+fn every_class_of_block_is_used() {
     for kind in 0..BLOCKS.len() {
         let text = document(&[kind], &[2, 7, 3]);
         let element: Element<Compiled> = Element::start(program(&text).expect(&text), 7).unwrap();
@@ -456,7 +458,7 @@ fn every_kind_of_block_takes_part() {
 }
 
 #[test]
-fn ways_meet_only_where_they_know_as_much() {
+fn paths_merge_only_with_equal_knowledge() {
     // Both outputs of the first Match lead to the second one, which tests the same.
     let text = document(&[5, 0, 3, 3], &[212, 0, 0, 0, 0, 0, 16, 2, 62, 1, 56]);
     let tagged = vec![2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0x81, 0, 0, 7, 8, 0];

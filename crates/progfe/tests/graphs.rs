@@ -1,5 +1,5 @@
-//! Tests with random graphs and random frames. Every frame and copy is accounted for, and a program change preserves
-//! counters and learned entries.
+//! Tests with random graphs and random frames. Every frame and copy is accounted for, and a program
+//! change preserves counters and learned entries.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -65,7 +65,7 @@ proptest! {
             prop_assert!(is_even(&element), "{:?}\n{other}", element.account());
             prop_assert!(element.roll_back(now, &mut out));
             prop_assert_eq!(element.generation(), 1);
-            prop_assert!(!element.roll_back(now, &mut out), "it is kept no longer");
+            prop_assert!(!element.roll_back(now, &mut out), "no earlier program is stored");
             // The other program used links of the same name in between.
             let after = (0..links.len()).map(|at| element.link(at));
             for (before, after) in links.iter().zip(after) {
@@ -77,7 +77,7 @@ proptest! {
     }
 
     #[test]
-    fn a_trace_is_the_same_walk(
+    fn a_trace_follows_the_same_path(
         blocks in proptest::collection::vec(0..BLOCKS.len(), 1..12),
         leads in proptest::collection::vec(any::<u8>(), 1..40),
         frames in frames(),
@@ -117,11 +117,11 @@ fn bridge(entries: u32, reset: bool) -> Program {
         <links><link from="phy#*.EtherPHYOut" to="fdb.PktsIn"/><link from="fdb.KnownOut" to="c.PktsIn"/>
         </links></fe>"#
     );
-    program(&text).expect("it is right")
+    program(&text).expect("the program is valid")
 }
 
 #[test]
-fn what_was_learnt_and_counted_is_kept_unless_it_is_to_be_reset() {
+fn learned_entries_and_counters_survive_unless_reset() {
     let mut element: Element = Element::start(bridge(100, false), 7).unwrap();
     let mut out = Outputs::new(&[1, 2]);
     // Long after the epoch of its clock; learned entries must not seem old.
@@ -145,7 +145,7 @@ fn what_was_learnt_and_counted_is_kept_unless_it_is_to_be_reset() {
 }
 
 #[test]
-fn changes_are_done_all_or_none_and_only_for_the_program_that_they_were_made_for() {
+fn changes_are_atomic_and_bound_to_their_program() {
     let mut element: Element = Element::start(bridge(100, false), 7).unwrap();
     let mut out = Outputs::new(&[1, 2]);
     let now = Nanos::from_secs(1);
@@ -171,7 +171,7 @@ fn changes_are_done_all_or_none_and_only_for_the_program_that_they_were_made_for
 }
 
 #[test]
-fn a_watch_tells_one_event_of_so_many() {
+fn a_watch_reports_one_of_several_events() {
     let text = r#"<fe xmlns="urn:progfe:fe:1" name="w" revision="1">
         <use library="BaseLFBLibrary"/><use library="ProGFE"/><frames file="ethernet.frames.xml"/>
         <ports><port id="1"/></ports><instances>
@@ -183,7 +183,7 @@ fn a_watch_tells_one_event_of_so_many() {
     for _ in 0..9 {
         forward(&mut element, &mut out, &[(1, vec![0; 20])], Nanos::ZERO);
     }
-    let report = element.next_report().expect("the fourth frame is over three");
+    let report = element.next_report().expect("the fourth frame exceeds three");
     assert_eq!(report.happening.reports, [(vec![1], Value::Unsigned(4))]);
-    assert_eq!(element.next_report(), None, "it is told once that the threshold was crossed");
+    assert_eq!(element.next_report(), None, "crossing the threshold is reported once");
 }

@@ -108,8 +108,8 @@ fn changes() -> impl Strategy<Value = Vec<(Index, Index, Index)>> {
     proptest::collection::vec(any::<(Index, Index, Index)>(), 1..4)
 }
 
-/// OAM frames of any kind and level, to an end point or to the multicast address of its level, with some bytes
-/// changed.
+/// OAM frames of any kind and level, to an end point or to the multicast address of its level, with
+/// some bytes changed.
 fn oam() -> impl Strategy<Value = (u64, u32, Vec<u8>)> {
     let to = prop_oneof![
         Just([2, 0, 0, 0, 1, 1]),
@@ -132,12 +132,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn an_end_point_bears_any_oam_frames_and_says_what_can_be_read(
+    fn an_end_point_survives_any_oam_frames_and_sends_valid_ones(
         frames in proptest::collection::vec(oam(), 1..40),
     ) {
         let (program, _) = Program::load(&Source::new("oam.fe.xml", PROGRAMS[4]), &no_files);
-        let program = program.expect("it is an example");
-        let mut element: Element = Element::start(program, 7).expect("it can run");
+        let program = program.expect("the program is an example");
+        let mut element: Element = Element::start(program, 7).expect("the program can run");
         let (mut agents, mut out) = (Dispatcher::new(7), Outputs::new(&[1, 2]));
         agents.set_hardware(vec![(1, [2, 0, 0, 0, 1, 1]), (2, [2, 0, 0, 0, 1, 2])]);
         let mut now = Nanos::from_secs(10);
@@ -150,7 +150,7 @@ proptest! {
             for (_, queue) in out.queues_mut() {
                 for frame in queue.frames().iter().filter(|frame| frame.bytes() != bytes) {
                     let read = Pdu::read(frame.bytes());
-                    prop_assert!(read.is_some(), "{:02x?} is said", frame.bytes());
+                    prop_assert!(read.is_some(), "{:02x?} is reported", frame.bytes());
                 }
                 queue.clear();
             }
@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn a_damaged_program_is_refused_or_is_one(pick: Index, changes in changes()) {
+    fn a_damaged_program_is_rejected_or_valid(pick: Index, changes in changes()) {
         let text = damaged(PROGRAMS[pick.index(PROGRAMS.len())], &changes);
         let (program, problems) = Program::load(&Source::new("d.fe.xml", &text), &no_files);
         prop_assert_eq!(program.is_none(), problems.refuses());
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_definitions_are_refused_or_stay_within_frames(
+    fn damaged_definitions_are_rejected_or_stay_within_frames(
         changes in changes(), bytes in proptest::collection::vec(any::<u8>(), 0..120), start: Index,
     ) {
         let text = damaged(ETHERNET, &changes);
@@ -225,7 +225,7 @@ proptest! {
 
 /// Small documents with a large expansion: each is rejected quickly.
 #[test]
-fn what_a_small_document_stands_for_is_bounded() {
+fn the_expansion_of_a_small_document_is_limited() {
     let fe = |inside: &str| {
         let uses = "<use library=\"ProGFE\"/><use library=\"BaseLFBLibrary\"/>";
         format!("<fe xmlns=\"urn:progfe:fe:1\" name=\"x\">{uses}{inside}</fe>")

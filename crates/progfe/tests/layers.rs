@@ -1,4 +1,5 @@
-//! Tests that push and pop headers by definitions, against frames that `packet` builds with the same headers.
+//! Tests that push and pop headers by definitions, against frames that `packet` builds with the
+//! same headers.
 
 use packet::build::Builder;
 use packet::frame::Frame;
@@ -30,13 +31,13 @@ fn pushed(
     let mut frame = Frame::from_bytes(bytes);
     let mut editor = Editor::new(set, &mut frame);
     let after = after.map(|name| {
-        let header = set.resolve(name).expect("it is defined");
-        editor.located().position(header).expect("it is there")
+        let header = set.resolve(name).expect("the format is defined");
+        editor.located().position(header).expect("the field is present")
     });
     let formats: Vec<_> = formats.iter().map(|name| set.find(name).expect("defined")).collect();
     editor.push(&formats, after)?;
     for (field, value) in fields {
-        editor.set(set.resolve(field).expect("it is defined"), *value)?;
+        editor.set(set.resolve(field).expect("the format is defined"), *value)?;
     }
     editor.finish();
     Ok(frame.bytes().to_vec())
@@ -52,7 +53,7 @@ fn popped(set: &FrameSet, bytes: &[u8], first: usize, count: usize) -> Result<Ve
 
 proptest! {
     #[test]
-    fn tags_labels_and_backbones_are_as_built_by_hand(
+    fn pushed_tags_labels_and_backbone_headers_equal_built_ones(
         vid in 0u16..4096, pcp in 0u16..8, label in 0u32..1 << 20, isid in 0u32..1 << 24,
         ports: (u16, u16), payload in proptest::collection::vec(any::<u8>(), 0..40),
     ) {
@@ -98,9 +99,9 @@ proptest! {
 
         // A tunnel: the pushed header has its own lengths and checksums.
         let fields = [("IPv4.src", 0x0a09_0909), ("IPv4.ttl", 9)];
-        let tunnel = pushed(&set, &plain, &["IPv4"], Some("Eth"), &fields).expect("it has room");
+        let tunnel = pushed(&set, &plain, &["IPv4"], Some("Eth"), &fields).expect("the frame has space");
         let located = set.locate(&tunnel);
-        let read = |name: &str| located.read(&tunnel, set.resolve(name).expect("it is defined"));
+        let read = |name: &str| located.read(&tunnel, set.resolve(name).expect("the field is defined"));
         prop_assert_eq!(read("IPv4.len"), Some(tunnel.len() as u128 - 14));
         prop_assert_eq!(read("IPv4.proto"), Some(4));
         prop_assert_eq!(read("IPv4[1].len"), Some(plain.len() as u128 - 14));
@@ -112,7 +113,7 @@ proptest! {
 }
 
 #[test]
-fn a_step_that_cannot_be_done_leaves_the_frame_as_it_was() {
+fn an_impossible_step_leaves_the_frame_unchanged() {
     let set = FrameSet::ethernet();
     let plain = packet(Builder::new(TO, FROM), (7, 9), b"hello");
     let mut frame = Frame::from_bytes(&plain);

@@ -1,5 +1,5 @@
-//! Tests of the built-in definitions against the independent parser in `packet`. The inputs are frames of other
-//! implementations, the same frames with random changes, and random bytes.
+//! Tests of the built-in definitions against the independent parser in `packet`. The inputs are
+//! frames of other implementations, the same frames with random changes, and random bytes.
 
 use packet::parse::{Fragment, Layers, Network, Transport};
 use progfe::frames::{FrameSet, Located};
@@ -8,11 +8,11 @@ use proptest::prelude::*;
 /// Frames of other implementations, from the tests of `packet`.
 fn foreign() -> Vec<(String, Vec<u8>)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../packet/tests/bytes");
-    let files = std::fs::read_dir(folder).expect("packet's foreign frames are there");
+    let files = std::fs::read_dir(folder).expect("the foreign frames of packet exist");
     let mut frames = Vec::new();
     for file in files {
-        let path = file.expect("it can be listed").path();
-        let text = std::fs::read_to_string(&path).expect("it can be read");
+        let path = file.expect("the folder can be listed").path();
+        let text = std::fs::read_to_string(&path).expect("the file can be read");
         let digits: String = text.lines().filter_map(|line| line.strip_prefix("hex: ")).collect();
         let bytes = digits.as_bytes().chunks(2).map(|pair| {
             let pair = std::str::from_utf8(pair).expect("digits");
@@ -26,7 +26,7 @@ fn foreign() -> Vec<(String, Vec<u8>)> {
 }
 
 fn at(set: &FrameSet, located: &Located, name: &str) -> Option<usize> {
-    let reference = set.resolve(name).expect("it is defined");
+    let reference = set.resolve(name).expect("the field is defined");
     located.header(reference).map(|header| header.at)
 }
 
@@ -40,7 +40,7 @@ fn check(set: &FrameSet, name: &str, bytes: &[u8]) {
     }
     let at = |header: &str| at(set, &located, header);
     let tags = ["Vlan", "SVlan"].map(|tag| {
-        let format = set.find(tag).expect("it is defined");
+        let format = set.find(tag).expect("the field is defined");
         located.headers.iter().filter(|header| header.format == format).count()
     });
     // The other parser does not parse the contents of PBB, MPLS, GRE and tunnels.
@@ -79,7 +79,7 @@ fn check(set: &FrameSet, name: &str, bytes: &[u8]) {
 }
 
 #[test]
-fn foreign_frames_are_walked_as_by_hand() {
+fn foreign_frames_are_parsed_as_by_the_other_parser() {
     let set = FrameSet::ethernet();
     let frames = foreign();
     assert!(frames.len() >= 36, "only {} frames", frames.len());
@@ -89,7 +89,7 @@ fn foreign_frames_are_walked_as_by_hand() {
 }
 
 #[test]
-fn foreign_checksums_hold_and_follow_a_change() {
+fn foreign_checksums_are_correct_and_follow_a_change() {
     let set = FrameSet::ethernet();
     let mut checked = 0;
     for (name, bytes) in foreign() {
@@ -105,13 +105,13 @@ fn foreign_checksums_hold_and_follow_a_change() {
             }
         }
         for field in ["IPv4.src", "IPv6.dst", "TCP.window", "UDP.dport", "ICMP.id"] {
-            let reference = set.resolve(field).expect("it is defined");
+            let reference = set.resolve(field).expect("the field is defined");
             if !located.has(reference) || !whole {
                 continue;
             }
             let mut frame = packet::frame::Frame::from_bytes(&bytes);
             let mut editor = progfe::frames::edit::Editor::new(&set, &mut frame);
-            editor.set(reference, 0x1234).expect("it is there");
+            editor.set(reference, 0x1234).expect("the field is present");
             editor.finish();
             let located = set.locate(frame.bytes());
             for position in 0..located.headers.len() {
@@ -144,7 +144,7 @@ const FIELDS: &[&str] = &[
 fn check_ways(set: &FrameSet, bytes: &[u8]) {
     let located = set.locate(bytes);
     for name in FIELDS {
-        let reference = set.resolve(name).expect("it is defined");
+        let reference = set.resolve(name).expect("the field is defined");
         let ways = set.ways(reference, 5);
         let mut applied = 0;
         for way in ways.list.iter().filter(|way| way.applies(set, bytes)) {
@@ -152,14 +152,17 @@ fn check_ways(set: &FrameSet, bytes: &[u8]) {
             applied += 1;
         }
         assert!(applied <= 1, "{name}: {applied} ways");
-        assert!(applied == 1 || !ways.complete || !located.has(reference), "{name} by another way");
+        assert!(
+            applied == 1 || !ways.complete || !located.has(reference),
+            "{name} by another path"
+        );
     }
 }
 
 #[test]
-fn ways_lead_to_what_a_walk_finds() {
+fn compiled_paths_find_the_fields_of_a_walk() {
     let set = FrameSet::ethernet();
-    let way = |name: &str| set.ways(set.resolve(name).expect("it is defined"), 2);
+    let way = |name: &str| set.ways(set.resolve(name).expect("the field is defined"), 2);
     let plain = way("IPv4.dst");
     assert_eq!(plain.list.iter().filter(|way| way.span.at == 30 * 8).count(), 1, "{plain:?}");
     assert!(set.ways(set.resolve("Eth.dst").unwrap(), 1).complete);
@@ -170,7 +173,7 @@ fn ways_lead_to_what_a_walk_finds() {
 
 proptest! {
     #[test]
-    fn changed_frames_are_walked_as_by_hand(
+    fn changed_frames_are_parsed_as_by_the_other_parser(
         pick: proptest::sample::Index,
         changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..4),
         cut in proptest::option::of(any::<proptest::sample::Index>()),
@@ -190,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_of_no_meaning_are_walked_within_bounds(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn random_bytes_are_parsed_within_bounds(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let set = FrameSet::ethernet();
         let located = set.locate(&bytes);
         prop_assert!(located.headers.iter().all(|h| h.at <= h.end && h.end <= bytes.len()));

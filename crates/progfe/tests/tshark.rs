@@ -1,7 +1,7 @@
 //! Tests of frames from agents with an independent decoder: OAM, ARP, neighbour discovery and ICMP.
 //!
-//! Elements with agents exchange frames. A capture file records these frames. tshark must decode them as intended and
-//! report no errors.
+//! Elements with agents exchange frames. A capture file records these frames. tshark must decode
+//! them as intended and report no errors.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -106,13 +106,13 @@ fn read(name: &str, frames: &[Vec<u8>], fields: &[&str]) -> Vec<String> {
 }
 
 /// Compares with the reviewed output. `UPDATE=1` rewrites it.
-fn assert_expected(name: &str, said: &[String]) {
+fn assert_expected(name: &str, rows: &[String]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tshark").join(name);
-    let said = said.join("\n") + "\n";
+    let rows = rows.join("\n") + "\n";
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, &said).unwrap();
+        std::fs::write(&path, &rows).unwrap();
     }
-    assert_eq!(said, std::fs::read_to_string(&path).unwrap());
+    assert_eq!(rows, std::fs::read_to_string(&path).unwrap());
 }
 
 fn oam(mep: u16, peer: u16) -> String {
@@ -126,7 +126,7 @@ fn oam(mep: u16, peer: u16) -> String {
 }
 
 #[test]
-fn tshark_reads_every_kind_of_oam_frame() {
+fn tshark_decodes_every_kind_of_oam_frame() {
     if !need::is_there("tshark") {
         return;
     }
@@ -177,8 +177,8 @@ fn tshark_reads_every_kind_of_oam_frame() {
         "cfm.tlv.reply.egress.mac.address",
         "cfm.tlv.ltr.egress.next.id.mac",
     ];
-    let said = read("oam.pcap", &frames, &fields);
-    assert_expected("oam.expected", &said);
+    let rows = read("oam.pcap", &frames, &fields);
+    assert_expected("oam.expected", &rows);
     let stamps = ["cfm.odm.dmm.dmr.txtimestampf", "cfm.dmm.dmr.txtimestampb"];
     let delays = read("oam.pcap", &frames, &stamps);
     let delays: Vec<&String> = delays.iter().filter(|line| line.contains("6553f101")).collect();
@@ -186,7 +186,7 @@ fn tshark_reads_every_kind_of_oam_frame() {
 }
 
 #[test]
-fn tshark_reads_what_a_router_says() {
+fn tshark_decodes_the_frames_of_a_router() {
     if !need::is_there("tshark") {
         return;
     }
@@ -245,6 +245,6 @@ fn tshark_reads_what_a_router_says() {
         "ip.dst",
         "ipv6.dst",
     ];
-    let said = read("router.pcap", &router.sent, &fields);
-    assert_expected("router.expected", &said);
+    let rows = read("router.pcap", &router.sent, &fields);
+    assert_expected("router.expected", &rows);
 }

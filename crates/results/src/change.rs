@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn series_without_a_change_hardly_ever_get_one() {
+    fn an_unchanged_series_hardly_ever_has_a_change_point() {
         let cases = 2000;
         for noise in 0..NOISES.len() {
             for n in [10, 40] {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_five_percent_is_found_where_it_is() {
+    fn a_change_of_five_percent_is_found_at_its_position() {
         for noise in 0..NOISES.len() {
             let mut random = Pcg64Mcg::seed_from_u64(23 + noise as u64);
             let mut hits = 0;
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn several_changes_are_found_and_a_difference_that_does_not_matter_is_none() {
+    fn several_changes_are_found_and_irrelevant_differences_are_not() {
         let row =
             |value: f64| (0..12).map(move |place| value * (1.0 + 0.001 * f64::from(place % 3)));
         let values: Vec<f64> = row(100.0).chain(row(120.0)).chain(row(90.0)).collect();

@@ -222,7 +222,7 @@ mod tests {
     use crate::record::{Bound, Disturbance, DisturbanceCause, Exclusion};
     use crate::sample;
 
-    /// The whole file as one table, read by way of a file as others do.
+    /// Returns the complete file as one table, read from a file like other readers do.
     fn read(bytes: &[u8], name: &str) -> RecordBatch {
         let path = std::env::temp_dir().join(format!("planimeter-{}-{name}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_back_has_every_value_and_every_unit() {
+    fn written_columns_have_every_value_and_unit() {
         let record = sample::record();
         let found = read(&cells(&record), "cells.parquet");
         let values = found.column_by_name("value").unwrap().as_primitive::<Float64Type>();
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(values.values(), &wanted[..]);
         let low = found.column_by_name("interval_low").unwrap();
         let without = record.cells.iter().filter(|cell| cell.interval.is_none()).count();
-        assert_eq!(low.null_count(), without, "what is not known is null");
+        assert_eq!(low.null_count(), without, "unknown values are null");
 
         let found = read(&trials(&record), "trials.parquet");
         assert_eq!(found.num_rows(), record.trials.len());
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_and_what_disturbed_a_value_have_columns() {
+    fn bounds_and_disturbances_have_columns() {
         let mut record = sample::record();
         let cell = &mut record.cells[0];
         cell.bound = Some(Bound { side: BoundSide::Lower, cause: BoundCause::TesterLimit });
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_trials_is_a_table_without_rows() {
+    fn a_run_without_trials_is_an_empty_table() {
         let mut record = sample::record();
         record.trials.clear();
         record.cells.clear();

@@ -65,7 +65,7 @@ mod tests {
     use crate::record::Name;
 
     #[test]
-    fn rates_are_to_be_high_and_times_low() {
+    fn rates_are_better_high_and_times_better_low() {
         for (metric, wanted) in [
             (Metric::ThroughputPps, Some(Direction::Higher)),
             (Metric::RatePpsForwarded, Some(Direction::Higher)),

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cuts_are_those_of_printed_tables() {
+    fn rank_cut_offs_equal_published_tables() {
         // Hollander, Wolfe, Chicken, table A.4: P(T+ >= 52) = .005 for n = 10 (0.0049), so 4
         // averages are cut off.
         assert_eq!(signed_ranks(10, 99.0), Some(4));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn one_odd_pair_moves_many_hardly() {
+    fn one_outlier_pair_hardly_changes_the_result() {
         let wave = |i: u32| 1.0 + 0.002 * f64::from(i % 3);
         let mut row: Vec<(f64, f64)> = (0..15).map(|i| (wave(i), 0.95 * wave(i + 1))).collect();
         row[4].1 = 0.2;
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn series_that_were_measured_apart_are_trusted_less() {
+    fn unpaired_series_have_wider_intervals() {
         let (base, new) = ([100.0; 5], [99.0; 5]);
         let found = of_series(&base, &new, 95.0).unwrap();
         let interval = found.interval.unwrap();
@@ -272,19 +272,19 @@ mod tests {
     }
 
     #[test]
-    fn what_forwards_nothing_is_less_than_what_does() {
+    fn zero_rates_are_lower_than_others() {
         let all = of_pairs(&[(100.0, 0.0); 5], 99.0).unwrap();
         assert!(all.ratio < 1e-6 && all.interval.unwrap().high < 1e-6, "{all:?}");
         let some: Vec<(f64, f64)> =
             (0..30).map(|i| (100.0, if i % 2 == 0 { 0.0 } else { 50.0 })).collect();
         assert!(of_pairs(&some, 99.0).unwrap().interval.unwrap().high < 0.6);
-        assert_eq!(of_pairs(&[(0.0, 0.0); 5], 99.0).unwrap().ratio, 1.0, "nothing as before");
+        assert_eq!(of_pairs(&[(0.0, 0.0); 5], 99.0).unwrap().ratio, 1.0, "both are zero");
         let apart = of_series(&[100.0; 5], &[0.0; 5], 99.0).unwrap();
         assert!(apart.interval.unwrap().high < 1e-6, "{apart:?}");
     }
 
     #[test]
-    fn nothing_is_said_of_what_has_no_ratio() {
+    fn values_without_a_ratio_have_no_result() {
         assert_eq!(of_pairs(&[], 99.0), None);
         assert_eq!(of_pairs(&[(f64::NAN, 1.0)], 99.0), None);
         assert_eq!(of_series(&[1.0], &[-1.0], 99.0), None);

@@ -166,7 +166,7 @@ mod tests {
     use crate::record::{Interval, IntervalMethod};
 
     #[test]
-    fn a_gate_is_read_as_it_is_written() {
+    fn gates_round_trip() {
         for text in ["throughput_pps>=0.97", "latency_ns_p99<=1.1", "activation_ns_p50<=1.25"] {
             assert_eq!(text.parse::<Gate>().unwrap().to_string(), text);
         }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_gate_is_told_with_what_would_be_one() {
+    fn an_invalid_gate_is_reported_with_a_hint() {
         for (text, wanted) in [
             ("throughput_pps", "METRIC>=RATIO"),
             ("throughput_pps=0.97", "METRIC>=RATIO"),
@@ -190,13 +190,13 @@ mod tests {
             ("loss_ratio<=1.1", "rate_pps_forwarded"),
             ("rate_pps_offered>=0.9", "no gate"),
         ] {
-            let said = text.parse::<Gate>().unwrap_err().to_string();
-            assert!(said.contains(wanted) && !said.contains('\n'), "{text}: {said}");
+            let message = text.parse::<Gate>().unwrap_err().to_string();
+            assert!(message.contains(wanted) && !message.contains('\n'), "{text}: {message}");
         }
     }
 
     #[test]
-    fn only_what_lies_beyond_fails() {
+    fn only_values_beyond_the_threshold_fail() {
         let gate: Gate = "throughput_pps>=0.97".parse().unwrap();
         let outcome = |low, high| {
             let method = IntervalMethod::Ranks;

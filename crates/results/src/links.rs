@@ -75,7 +75,7 @@ mod tests {
     use crate::record::{Metric, Warning};
     use crate::{csv, derive, sample, summary};
 
-    /// The made-up run, Open vSwitch over a link of its own.
+    /// Returns the sample run with Open vSwitch over its own link.
     fn two_links() -> Record {
         let mut record = sample::record();
         let other = Calibration {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_of_one_link_are_named_plainly() {
+    fn targets_of_one_link_have_plain_names() {
         let record = sample::record();
         assert!(!are_several(&record));
         assert_eq!(Naming::within(&record, "bianco2010/fig2").of("ovs"), "ovs");
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_names_its_link_and_every_ratio_across_links_both() {
+    fn values_name_their_link_and_ratios_across_links_both() {
         let record = two_links();
         for cell in &record.cells {
             assert_eq!(cell.link.as_deref(), Some(of(&record, &cell.target)));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_names_the_links() {
+    fn reports_name_the_links() {
         let record = two_links();
         let text = summary::markdown(std::slice::from_ref(&record));
         assert!(text.contains("over veth:afpacket, and ovs over memif"), "{text}");

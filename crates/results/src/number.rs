@@ -335,7 +335,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_digits_and_thousands_apart() {
+    fn numbers_have_four_digits_and_separated_thousands() {
         for (value, want) in [
             (0.0, "0"),
             (12.0, "12"),
@@ -350,12 +350,12 @@ mod tests {
             assert_eq!(text(value), want);
         }
         assert_eq!(count(-1_234_567), "−1\u{202f}234\u{202f}567");
-        assert_eq!(setting(131_072.0), "131\u{202f}072", "what was set is not rounded");
+        assert_eq!(setting(131_072.0), "131\u{202f}072", "parameter values are not rounded");
         assert_eq!(setting(33.333_33), "33.33");
     }
 
     #[test]
-    fn counts_stay_exact_in_every_unit_that_counts() {
+    fn counts_are_exact_in_every_unit_of_counts() {
         let named = |name: &str| Metric::Named(Name::read(name).unwrap());
         for metric in [
             Metric::AddressesCached,
@@ -371,12 +371,16 @@ mod tests {
             assert_eq!(value(metric, 32_768.0), wanted, "{}", metric.name());
             assert!(quantity(metric, 32_768.0).starts_with(wanted), "{}", metric.name());
         }
-        assert_eq!(value(named("answers_count"), 32_768.25), "32\u{202f}770", "a mean is no count");
+        assert_eq!(
+            value(named("answers_count"), 32_768.25),
+            "32\u{202f}770",
+            "a mean is not a count"
+        );
         assert_eq!(value(Metric::RatePpsForwarded, 1_488_095.0), "1\u{202f}488\u{202f}000");
     }
 
     #[test]
-    fn units_fit_people() {
+    fn units_are_readable() {
         assert_eq!(value(Metric::LatencyNsMean, 28_180.0), "28.18");
         assert_eq!(value(Metric::RateBpsForwarded, 762e6), "762");
         assert_eq!(value(Metric::LossRatio, 0.25), "25");

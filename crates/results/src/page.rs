@@ -399,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trials_in_a_row_are_told_by_the_first_and_the_last() {
+    fn consecutive_trials_are_printed_as_a_range() {
         assert_eq!(runs_of(&[9, 3, 5, 4, 4]), "3-5 9");
         assert_eq!(runs_of(&[1]), "1");
         assert_eq!(runs_of(&[]), "");

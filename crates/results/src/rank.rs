@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_rises_together_is_one_and_what_is_constant_is_nothing() {
+    fn monotonic_values_correlate_and_constant_ones_have_no_correlation() {
         let cubes: Vec<(f64, f64)> = (1..9).map(|n| (f64::from(n), f64::from(n * n * n))).collect();
         assert_eq!(spearman(&cubes), Some(1.0));
         let falling: Vec<(f64, f64)> = cubes.iter().map(|(x, y)| (*x, -y)).collect();
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_drawn_whole() {
+    fn groups_are_resampled_as_a_whole() {
         // No correlation within a group, full correlation over groups.
         let group = |at: f64| vec![(at, at + 0.2), (at + 0.1, at + 0.1), (at + 0.2, at)];
         let groups: Vec<_> = (0..8).map(|n| group(f64::from(n))).collect();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_by_lot_has_an_interval_that_holds_zero() {
+    fn random_values_have_an_interval_that_contains_zero() {
         let mut random = Pcg64Mcg::seed_from_u64(5);
         let mut draw = || random.next_u32() as f64;
         let mut missed = 0;

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_series() {
+    fn known_series_are_summarized() {
         let values = [2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0];
         assert_eq!(mean(&values), Some(5.0));
         assert!((deviation(&values).unwrap() - (32.0f64 / 7.0).sqrt()).abs() < 1e-12);
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_too_few() {
+    fn too_few_values_have_no_result() {
         assert_eq!((mean(&[]), median(&[]), deviation(&[1.0])), (None, None, None));
     }
 }

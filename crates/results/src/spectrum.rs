@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_steps_are_percentiles_and_end_where_ten_samples_lie_above() {
+    fn the_steps_are_percentiles_up_to_ten_remaining_samples() {
         let mut histogram = Histogram::new();
         (1..=1000).for_each(|ns| histogram.record(ns));
         let mut spectra = Spectra::default();
@@ -99,13 +99,13 @@ mod tests {
             (at(1.0), at(2.0), at(10.0), at(100.0)),
             (Some(1.0), Some(500.0), Some(900.0), Some(990.0))
         );
-        assert_eq!(found.last().map(|it| it.inverse), Some(100.0), "nine samples lie above p99.1");
+        assert_eq!(found.last().map(|it| it.inverse), Some(100.0), "nine samples are above p99.1");
         assert!(found.iter().all(|it| it.interval.is_none()), "one repeat has no interval");
         assert!(spectra.of_trials(&[8]).is_empty());
     }
 
     #[test]
-    fn repeats_are_combined_by_their_median_where_all_of_them_reach() {
+    fn repeats_are_combined_by_their_median_up_to_the_common_percentile() {
         let mut spectra = Spectra::default();
         for (trial, factor, count) in [(1, 1u64, 1000), (2, 2, 1000), (3, 9, 100)] {
             let mut histogram = Histogram::new();

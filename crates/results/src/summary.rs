@@ -199,7 +199,7 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn a_long_run_still_fits_a_comment_and_says_what_is_left_out() {
+    fn a_long_run_fits_a_comment_and_states_the_omissions() {
         let mut record = sample::record();
         let (first, cells) = (record.experiments[0].clone(), record.cells.clone());
         for copy in 0..40 {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_break_a_table() {
+    fn names_do_not_break_tables() {
         assert_eq!(plain("a|b\n<c>"), "a\\|b &lt;c>");
     }
 }

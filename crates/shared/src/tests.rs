@@ -43,7 +43,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_map_is_what_the_standard_one_is_and_its_copies_stay_as_they_were(
+    fn a_map_equals_the_standard_map_and_copies_do_not_change(
         begin in prop_oneof![0u16..2000, 8000u16..20_000],
         cut in any::<bool>(),
         steps in prop::collection::vec(step(), 0..2000),
@@ -81,15 +81,15 @@ proptest! {
         prop_assert!(map.range(2000..).eq(model.range(2000..)));
         for (copy, model_of_copy) in &copies {
             check(copy, model_of_copy);
-            let mut told = Vec::new();
-            copy.differences(&map, |key, old, new| told.push((*key, old.copied(), new.copied())));
+            let mut reported = Vec::new();
+            copy.differences(&map, |key, old, new| reported.push((*key, old.copied(), new.copied())));
             let keys: std::collections::BTreeSet<u16> =
                 model_of_copy.keys().chain(model.keys()).copied().collect();
             let all = keys.into_iter().map(|key| {
                 (key, model_of_copy.get(&key).copied(), model.get(&key).copied())
             });
             let differ: Vec<_> = all.filter(|(_, old, new)| old != new).collect();
-            prop_assert_eq!(told, differ);
+            prop_assert_eq!(reported, differ);
             prop_assert_eq!(*copy == map, *model_of_copy == model);
         }
         let mut kept = map.clone();
@@ -101,7 +101,7 @@ proptest! {
 }
 
 #[test]
-fn of_what_two_maps_share_nothing_is_looked_at() {
+fn comparing_maps_skips_shared_chunks() {
     /// A number that counts its comparisons.
     #[derive(Clone)]
     struct Told<'a>(u32, &'a std::cell::Cell<usize>);
@@ -123,25 +123,22 @@ fn of_what_two_maps_share_nothing_is_looked_at() {
 }
 
 #[test]
-fn of_several_entries_with_one_key_the_last_one_stays() {
+fn the_last_of_equal_keys_wins() {
     let map: Shared<u8, char> = [(2, 'a'), (1, 'b'), (2, 'c')].into();
     assert!(map.iter().eq([(&1, &'b'), (&2, &'c')]));
 }
 
 #[test]
-fn a_map_is_cleared_within_a_budget_but_for_what_copies_have() {
+fn a_map_is_cleared_in_steps_and_copies_keep_their_entries() {
     let value = Arc::new(());
     let entry = |key: u32| (key, Arc::clone(&value));
     let mut map: Shared<u32, Arc<()>> = (0..20_000).map(entry).collect();
     let copy = map.clone();
-    assert!(map.clear_some(|_| 0, &mut 1), "a copy has all of it");
+    assert!(map.clear_some(|_| 0, &mut 1), "a copy keeps all entries");
     assert_eq!((map.len(), map.iter().count()), (0, 0));
     let mut map = copy.clone();
     map.insert(7, Arc::clone(&value));
-    assert!(
-        map.clear_some(|_| 0, &mut (CHUNK_MAX + GROUP_MAX + 9)),
-        "but for the entries around one"
-    );
+    assert!(map.clear_some(|_| 0, &mut (CHUNK_MAX + GROUP_MAX + 9)), "except around that entry");
     assert_eq!(copy.iter().count(), 20_000);
     let mut map = copy;
     let (mut calls, mut left) = (1, Arc::strong_count(&value));

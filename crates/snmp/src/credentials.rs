@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_shown_nowhere() {
+    fn secrets_are_never_formatted() {
         let user = User {
             name: "watcher".into(),
             auth: Some((AuthProtocol::Sha256, Secret::new("correct horse"))),
@@ -183,9 +183,9 @@ mod tests {
         for credentials in
             [Credentials::Community(Secret::new("correct horse")), Credentials::User(user.clone())]
         {
-            let shown = format!("{credentials:?} {}", credentials.level());
-            assert!(!shown.contains("horse") && !shown.contains("staple"), "{shown}");
-            assert!(shown.contains("***"), "{shown}");
+            let text = format!("{credentials:?} {}", credentials.level());
+            assert!(!text.contains("horse") && !text.contains("staple"), "{text}");
+            assert!(text.contains("***"), "{text}");
             assert_eq!(credentials.check(), Ok(()));
         }
         let check = |user: User| Credentials::User(user).check().map_err(|it| it.what);

@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interfaces_are_told_and_read_back_and_counters_go_round() {
+    fn interfaces_round_trip_and_32_bit_counters_wrap() {
         let port = |index: u32, frames_in: u64| Interface {
             index,
             name: format!("port{index}"),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_are_known_by_their_names() {
+    fn reports_are_recognized_by_their_names() {
         for refusal in [Refusal::SecurityLevel, Refusal::TimeWindow, Refusal::Decryption] {
             assert_eq!(report(&refusal.name()), Some(refusal));
         }

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_shown_and_ordered_as_they_are_walked() {
+    fn object_identifiers_are_parsed_formatted_and_ordered() {
         let name: Oid = ".1.3.6.1.2.1.31.1.1.1.6.2".parse().unwrap();
         assert_eq!(name.to_string(), "1.3.6.1.2.1.31.1.1.1.6.2");
         let root: Oid = "1.3.6.1.2.1.31".parse().unwrap();

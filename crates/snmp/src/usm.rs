@@ -134,7 +134,7 @@ mod tests {
 
     /// RFC 3414, appendix A.3.2.
     #[test]
-    fn a_pass_phrase_becomes_the_key_that_the_standard_prints() {
+    fn a_pass_phrase_gives_the_published_key() {
         let engine = hex("000000000000000000000002");
         let key = localized(AuthProtocol::Sha1, &Secret::new("maplesyrup"), &engine);
         assert_eq!(key, hex("6695febc9288e36282235fc7151f128497b38f3f"));
@@ -143,7 +143,7 @@ mod tests {
     /// NIST SP 800-38A, F.3.13 (CFB128-AES128.Encrypt), first and last block; the last one is
     /// partial.
     #[test]
-    fn cipher_feedback_is_that_of_the_standard() {
+    fn cfb_mode_gives_the_published_ciphertext() {
         let key = hex("2b7e151628aed2a6abf7158809cf4f3c");
         let cipher = Aes128::new_from_slice(&key).expect("16 bytes");
         let keys = Keys { auth: None, privacy: Some(cipher) };

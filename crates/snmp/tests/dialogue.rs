@@ -50,7 +50,7 @@ fn talk(client: &mut Client, agent: &mut Agent, lost: impl Fn(usize) -> bool) ->
         while let Some(datagram) = client.transmit(now) {
             client.sent(now);
             count += 1;
-            assert!(count < 1000, "they never come to an end");
+            assert!(count < 1000, "the requests do not end");
             if lost(count - 1) {
                 continue;
             }
@@ -86,7 +86,7 @@ fn credentials_of_all_kinds() -> Vec<Credentials> {
 }
 
 #[test]
-fn what_is_asked_is_answered_with_every_kind_of_credentials() {
+fn requests_are_answered_with_all_kinds_of_credentials() {
     for credentials in credentials_of_all_kinds() {
         let level = credentials.level();
         let mut agent = Agent::new(credentials.clone(), b"\x80engine");
@@ -119,7 +119,7 @@ fn what_is_asked_is_answered_with_every_kind_of_credentials() {
 }
 
 #[test]
-fn a_lost_datagram_costs_time_and_no_truth() {
+fn a_lost_datagram_is_sent_again_and_the_round_trip_stays_correct() {
     for credentials in
         [community("public"), user(Some((AuthProtocol::Sha1, "correct horse")), None)]
     {
@@ -135,7 +135,7 @@ fn a_lost_datagram_costs_time_and_no_truth() {
 }
 
 #[test]
-fn who_is_not_believed_is_told_what_to_look_at() {
+fn an_authentication_failure_names_its_cause() {
     let (auth, privacy) = ((AuthProtocol::Sha256, "correct horse"), "battery staple");
     let known = user(Some(auth), Some(privacy));
     let outcome = |asks: Credentials| {
@@ -145,7 +145,7 @@ fn who_is_not_believed_is_told_what_to_look_at() {
         talk(&mut client, &mut agent, never).remove(0).outcome.unwrap_err()
     };
     let stranger = match user(Some(auth), Some(privacy)) {
-        Credentials::User(user) => Credentials::User(User { name: "stranger".into(), ..user }),
+        Credentials::User(user) => Credentials::User(User { name: "unknown".into(), ..user }),
         other => other,
     };
     assert_eq!(outcome(stranger), Failure::Refused(Refusal::UnknownUser));
@@ -167,7 +167,7 @@ fn who_is_not_believed_is_told_what_to_look_at() {
 }
 
 #[test]
-fn an_agent_whose_clock_jumps_is_asked_again() {
+fn the_manager_synchronizes_with_a_clock_that_moved_forward() {
     let credentials = user(Some((AuthProtocol::Sha256, "correct horse")), None);
     let mut agent = Agent::new(credentials.clone(), b"engine");
     let mut client = Client::new(credentials, 7);
@@ -191,7 +191,7 @@ fn an_agent_whose_clock_jumps_is_asked_again() {
 }
 
 #[test]
-fn a_question_without_names_or_with_too_many_is_not_asked() {
+fn requests_without_names_or_above_the_limits_are_rejected() {
     let mut client = Client::new(community("public"), 7);
     client.ask(Question::Get(Vec::new()), Nanos(1));
     client.ask(Question::Walk(vec![mib::system_description(); 65]), Nanos(1));
@@ -209,7 +209,7 @@ fn a_question_without_names_or_with_too_many_is_not_asked() {
 
 /// Tests with an agent that returns the first part of a walk twice.
 #[test]
-fn a_walk_that_does_not_go_on_ends() {
+fn a_walk_without_progress_fails() {
     let mut client = Client::new(community("public"), 7);
     client.ask(Question::Walk(vec![mib::Column::Name.root()]), Nanos(1));
     let mut agent = Agent::new(community("public"), b"");
@@ -263,7 +263,7 @@ fn waiting(credentials: &Credentials, agent: &mut Agent) -> Client {
 
 proptest! {
     #[test]
-    fn bytes_of_anybody_never_panic(
+    fn arbitrary_bytes_never_panic(
         bytes in proptest::collection::vec(any::<u8>(), 0..400),
         of in 0..4usize,
     ) {
@@ -301,7 +301,7 @@ proptest! {
     }
 
     #[test]
-    fn a_signed_answer_that_was_changed_is_no_answer(
+    fn a_modified_signed_response_is_ignored(
         at in any::<prop::sample::Index>(),
         bits in 1..=255u8,
     ) {

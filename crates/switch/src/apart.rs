@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_wait_for_threads_of_frames_has_an_end() {
+    fn waiting_for_forwarding_threads_is_limited() {
         let mut pipeline = Pipeline::new(&[1, 2], &Settings::default());
         let mut out = Outputs::new(&[1, 2]);
         let mut worker = pipeline.worker();
@@ -201,7 +201,7 @@ mod tests {
             reads.set(reads.get() + 1);
             Nanos(SETTLE_MAX.0 / 10 * reads.get())
         };
-        assert!(settle_by(&mut pipeline, clock), "no thread has frames at hand");
+        assert!(settle_by(&mut pipeline, clock), "no thread is in a batch");
         assert_eq!(reads.get(), 1);
         // A thread that was preempted between two batches.
         worker.forward(1, &mut Batch::new(1), Nanos(1), &mut out);

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_count_without_a_clock() {
+    fn without_a_clock_only_steps_count() {
         let mut budget = Budget::of_steps(1600);
         budget.begin_share(2);
         budget.spend(799);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_is_read_after_enough_steps() {
+    fn the_clock_is_read_after_a_number_of_steps() {
         let time = Cell::new(Nanos(1_000));
         let clock = || time.get();
         let mut budget = Budget::of_time(Nanos::from_micros(200), &clock);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_has_a_least_length_and_ends_with_the_budget() {
+    fn a_share_has_a_minimum_and_ends_with_the_budget() {
         let mut budget = Budget::of_steps(1000);
         budget.begin_share(1_000_000);
         budget.spend(399);

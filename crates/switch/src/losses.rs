@@ -110,7 +110,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_port_is_named_once_a_second_while_it_loses_frames() {
+    fn a_port_that_loses_frames_is_reported_once_per_second() {
         use PortDrop::{InjectedLoss, ReceiveInvalid, ReceiveTooLong};
         let nothing: [String; 0] = [];
         let mut report = LossReport::default();

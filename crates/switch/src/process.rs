@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_opened_is_named_with_its_port() {
+    fn an_error_of_a_port_names_the_port() {
         let missing = bridge(&[(4, "afpacket:nosuchif0")]);
         assert_eq!(run_quietly(&missing), "port 4: there is no interface nosuchif0");
         let unknown = run_quietly(&bridge(&[(1, "raw:eth0")]));
@@ -254,13 +254,13 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_with_problems_opens_nothing() {
+    fn an_invalid_configuration_opens_nothing() {
         let all = run_quietly(&bridge(&[(1, "afpacket:nosuchif0"), (1, "afpacket:nosuchif0")]));
         assert_eq!(all.lines().count(), 2, "{all}");
     }
 
     #[test]
-    fn cycles_of_turns_with_frames_are_told_from_those_without() {
+    fn cycles_of_busy_and_idle_turns_are_counted_separately() {
         let config = bridge(&[(1, "memory:1"), (2, "memory:2")]);
         let pair = |name| ports::memory::pair_stamped(64, name, packet::time::Clock::UserSpace);
         let ((near, mut wire), (far, mut out)) = (pair("1"), pair("2"));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_have_a_thread_where_there_is_a_second_core_and_ports_can_be_waited_for() {
+    fn a_forwarding_thread_needs_a_second_core_and_ports_with_interrupts() {
         let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
         let threads =
             |config: &Config, ports: &[NumberedPort]| frame_threads(config, ports).unwrap();

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_on_for_a_moment_after_each_word() {
+    fn busy_polling_continues_for_a_while_after_each_message() {
         let mut talk = Talk::new(Nanos::from_secs(1), true);
         assert!(!talk.goes_on(Nanos(0)));
         talk.heard(Nanos(5));
@@ -67,6 +67,6 @@ mod tests {
         assert!(shared.goes_on(Nanos::from_micros(90)) && !shared.goes_on(Nanos::from_micros(101)));
         let mut never = Talk::new(Nanos::ZERO, true);
         never.heard(Nanos(5));
-        assert!(!never.goes_on(Nanos(5)), "who does not spin sleeps at once");
+        assert!(!never.goes_on(Nanos(5)), "without busy-polling it sleeps immediately");
     }
 }

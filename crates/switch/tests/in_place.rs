@@ -98,7 +98,7 @@ impl<F: Forwarder> Bench<F> {
         let mut batch = Batch::new(RING_FRAMES);
         frames.iter().for_each(|frame| assert!(batch.push_bytes(frame)));
         let now = Nanos(1);
-        let place = PORTS.iter().position(|other| *other == port).expect("it is one of them");
+        let place = PORTS.iter().position(|other| *other == port).expect("a port of the bench");
         assert_eq!(self.far[place].transmit(&mut batch, now).expect("it works"), frames.len());
         while self.forward.turn(now).frames > 0 || self.forward.next_event() == Some(Nanos::ZERO) {}
         let received = |port: &mut Box<dyn Port>| {
@@ -212,7 +212,7 @@ fn install(pipeline: &mut Pipeline, dice: &mut Dice) {
 }
 
 #[test]
-fn frames_that_stay_in_place_leave_as_others_do() {
+fn frames_processed_in_place_leave_like_copied_frames() {
     let mut long = 0;
     for seed in 0..24 {
         let settings = Settings { on_miss: OnMiss::Drop, ..Settings::default() };
@@ -233,7 +233,7 @@ fn frames_that_stay_in_place_leave_as_others_do() {
         let drops = |bench: &Bench<Pipeline>| bench.forward.forwarder.drops();
         assert_eq!(drops(shared), drops(own), "seed {seed}");
     }
-    assert!(long > 1000, "{long} frames longer than what is looked at");
+    assert!(long > 1000, "{long} frames longer than the inspected part");
 }
 
 /// Small quanta end in the middle of the visible frames.
@@ -243,7 +243,7 @@ fn service(seed: u64) -> Service {
 }
 
 #[test]
-fn frames_that_a_bridge_leaves_in_place_leave_as_others_do() {
+fn frames_bridged_in_place_leave_like_copied_frames() {
     let mut counted = (0, 0, 0);
     for seed in 0..12 {
         let settings = bridge::Settings { addresses_max: 7, ..bridge::Settings::default() };
@@ -324,7 +324,7 @@ fn packet(dice: &mut Dice, port: PortNo) -> Vec<u8> {
 }
 
 #[test]
-fn packets_that_a_router_leaves_in_place_leave_as_others_do() {
+fn packets_routed_in_place_leave_like_copied_packets() {
     for seed in 0..12 {
         let mut benches = Bench::pair(&format!("router-{seed}"), service(seed), router);
         let mut dice = Dice(seed);
@@ -343,7 +343,7 @@ fn packets_that_a_router_leaves_in_place_leave_as_others_do() {
 }
 
 #[test]
-fn frames_that_get_tags_in_place_leave_as_others_do() {
+fn frames_tagged_in_place_leave_like_copied_frames() {
     let rule =
         |dscp, udp_destination, vlan, priority| Rule { dscp, udp_destination, vlan, priority };
     let rules = vec![
@@ -392,7 +392,7 @@ fn to_be_tagged(dice: &mut Dice) -> Vec<u8> {
 /// Two threads, each with a queue of two ports. The third port has one queue; the thread that does
 /// not own it passes its frames to the other one.
 #[test]
-fn queues_are_spread_over_threads_and_every_frame_is_accounted_for() {
+fn queues_are_distributed_over_threads_and_every_frame_is_accounted_for() {
     let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
     let (mut near, mut far): (Vec<NumberedPort>, Vec<MemifPort>) = Default::default();
     for (number, queues) in [(1, 2), (2, 2), (3, 1)] {

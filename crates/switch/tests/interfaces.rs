@@ -3,7 +3,7 @@
 //! The test runs itself again inside `unshare --net`. There it creates two veth pairs, and forwards
 //! frames between their near ends.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+#![allow(clippy::unwrap_used, reason = "a test may panic at any place")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
@@ -84,7 +84,7 @@ fn inside() {
         outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
     assert_eq!(log.lock().unwrap().last(), Some(&Event::Stopped));
-    assert!(!socket.exists(), "the socket file is left behind");
+    assert!(!socket.exists(), "the socket file was not removed");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

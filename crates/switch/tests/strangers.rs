@@ -5,7 +5,7 @@
 //! The controllers' messages are written byte by byte (hello, flow-mod and barrier of 1.0),
 //! independent of the project's codec.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+#![allow(clippy::unwrap_used, reason = "a test may panic at any place")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -90,13 +90,13 @@ impl Rig {
             batch.push_bytes(&frame(bytes));
         }
         let sent = self.wires[0].transmit(&mut batch, clock::now()).unwrap();
-        assert_eq!(sent, count, "a port takes them");
+        assert_eq!(sent, count, "the port accepts the frames");
         let until = clock::now() + PATIENCE;
         let mut came = 0;
         while came < count {
             let mut batch = Batch::new(count);
             came += self.wires[1].receive(&mut batch, clock::now()).unwrap();
-            assert!(clock::now() < until, "{came} of {count} frames came out");
+            assert!(clock::now() < until, "{came} of {count} frames were forwarded");
             std::thread::yield_now();
         }
     }
@@ -171,7 +171,7 @@ impl Controller {
         let until = clock::now() + PATIENCE;
         let _ = channel.transmit(&HELLO);
         while channel.receive(&mut [0; 100]).is_ok() {
-            assert!(clock::now() < until, "it may stay");
+            assert!(clock::now() < until, "the connection stays open");
             std::thread::yield_now();
         }
     }
@@ -190,9 +190,9 @@ impl Controller {
 
     fn step(&mut self, heard: &mut Vec<u8>) {
         let mut buffer = [0; 4096];
-        let count = self.channel.receive(&mut buffer).expect("the switch keeps it");
+        let count = self.channel.receive(&mut buffer).expect("the switch keeps the connection");
         heard.extend(&buffer[..count]);
-        let sent = self.channel.transmit(&self.bytes).expect("the switch keeps it");
+        let sent = self.channel.transmit(&self.bytes).expect("the switch keeps the connection");
         self.bytes.drain(..sent);
     }
 
@@ -233,7 +233,10 @@ fn holds_barrier_reply(mut bytes: &[u8]) -> bool {
 /// Returns the resident memory of the process.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux tells");
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .expect("Linux reports the resident memory");
     let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     kilobytes << 10
 }
@@ -275,7 +278,7 @@ fn stranger(to: SocketAddr, number: usize) -> TcpStream {
 }
 
 #[test]
-fn ten_thousand_strangers_cost_little_and_keep_nobody_out() {
+fn ten_thousand_unfinished_connections_cost_little_and_block_no_controller() {
     let _alone = alone();
     let files = certificates(&folder("pki"));
     let settings = OpenFlowConfig {
@@ -320,19 +323,23 @@ fn ten_thousand_strangers_cost_little_and_keep_nobody_out() {
         assert!(clock::now() < until, "{} descriptors", descriptors());
         clock::sleep_until(clock::now() + Nanos::from_millis(10));
     }
-    assert!(rig.count("handshakes_displaced") > 0, "as many as fit were there at once");
+    assert!(rig.count("handshakes_displaced") > 0, "the maximum number was open at the same time");
     assert_eq!(rig.count("connections_refused"), 0);
     first.works();
     rig.frames_pass(100, 60);
     let log = rig.stop();
     let connected = log.iter().filter(|line| line.ends_with(": connected")).count();
-    assert_eq!(connected, good + 1, "the good ones");
-    assert!(log.len() < 2 * connected + 1_000, "{} lines: strangers flood the log", log.len());
+    assert_eq!(connected, good + 1, "the valid controllers");
+    assert!(
+        log.len() < 2 * connected + 1_000,
+        "{} lines: unfinished connections flood the log",
+        log.len()
+    );
     let _ = std::fs::remove_dir_all(folder("pki"));
 }
 
 #[test]
-fn a_controller_that_says_nothing_is_seen_off() {
+fn a_silent_controller_is_disconnected() {
     let _alone = alone();
     let settings = OpenFlowConfig {
         listen: vec!["ptcp:0:127.0.0.1".to_string()],
@@ -344,7 +351,7 @@ fn a_controller_that_says_nothing_is_seen_off() {
     let mut silent = Connecting::wait(&url, PATIENCE).unwrap();
     let until = clock::now() + PATIENCE;
     while silent.receive(&mut [0; 100]).is_ok() {
-        assert!(clock::now() < until, "it may stay");
+        assert!(clock::now() < until, "the connection stays open");
         std::thread::yield_now();
     }
     assert_eq!(rig.count("handshakes_timed_out"), 1);
@@ -353,7 +360,7 @@ fn a_controller_that_says_nothing_is_seen_off() {
 }
 
 #[test]
-fn controllers_of_one_source_keep_neither_others_nor_the_configured_one_out() {
+fn controllers_of_one_source_do_not_block_others() {
     let _alone = alone();
     let sockets = folder("sockets");
     let unix = |name: &str| format!("unix:{}", sockets.join(name).display());
@@ -381,7 +388,7 @@ fn controllers_of_one_source_keep_neither_others_nor_the_configured_one_out() {
     let mut heard = Vec::new();
     while !holds_barrier_reply(&heard) {
         let count = configured.read(&mut answer).unwrap();
-        assert!(count > 0, "it was closed");
+        assert!(count > 0, "the connection was closed");
         heard.extend(&answer[..count]);
     }
     for mut controller in of_host.into_iter().chain(of_user) {
@@ -394,7 +401,7 @@ fn controllers_of_one_source_keep_neither_others_nor_the_configured_one_out() {
 }
 
 #[test]
-fn a_listener_that_authenticates_nobody_says_so_once() {
+fn a_listener_without_authentication_logs_that_once() {
     let _alone = alone();
     let files = certificates(&folder("anyone-pki"));
     for (listen, ca_cert, warnings) in [
@@ -453,7 +460,7 @@ fn a_controller_that_stops_reading_stalls_nothing() {
     let until = clock::now() + PATIENCE;
     deaf.bytes.extend(BARRIER);
     while !holds_barrier_reply(&heard) {
-        assert!(clock::now() < until, "it is never answered");
+        assert!(clock::now() < until, "the barrier has no reply");
         deaf.step(&mut heard);
     }
     rig.stop();

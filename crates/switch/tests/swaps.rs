@@ -81,17 +81,17 @@ impl Bench {
 
     fn ask(&mut self, request: serde_json::Value) -> String {
         self.client.write_all(format!("{request}\n").as_bytes()).unwrap();
-        let mut said = Vec::new();
+        let mut reply = Vec::new();
         let mut part = [0; 4096];
-        while said.last() != Some(&b'\n') {
+        while reply.last() != Some(&b'\n') {
             self.turn();
             match self.client.read(&mut part) {
-                Ok(count) => said.extend_from_slice(&part[..count]),
+                Ok(count) => reply.extend_from_slice(&part[..count]),
                 // The compile thread may have no other core.
                 Err(_) => clock::sleep_until(clock::now().saturating_add(Nanos::from_micros(20))),
             }
         }
-        String::from_utf8(said).unwrap()
+        String::from_utf8(reply).unwrap()
     }
 
     fn element(&mut self) -> &mut switch::plane::Element {
@@ -102,15 +102,15 @@ impl Bench {
     /// Swaps to another program, and changes one of its routes.
     fn swap(&mut self, number: usize) {
         let text = ROUTER.replace("name=\"router\"", &format!("name=\"router{}\"", number % 7));
-        let said = self.ask(json!({ "load": { "name": "r.fe.xml", "text": text } }));
-        assert!(said.starts_with("{\"ok\""), "{said}");
+        let reply = self.ask(json!({ "load": { "name": "r.fe.xml", "text": text } }));
+        assert!(reply.starts_with("{\"ok\""), "{reply}");
         let program = Arc::downgrade(self.element().program());
         self.programs.push(program);
         for hop in [7, 6, 8] {
             let path = "IPv4PrefixTable[0].HopSelector";
             let set = json!({ "instance": "lpm", "path": path, "value": hop.to_string() });
-            let said = self.ask(json!({ "set_components": [set] }));
-            assert!(said.starts_with("{\"ok\""), "{said}");
+            let reply = self.ask(json!({ "set_components": [set] }));
+            assert!(reply.starts_with("{\"ok\""), "{reply}");
         }
     }
 }
@@ -128,7 +128,7 @@ fn entries_of(folder: &str) -> usize {
 }
 
 #[test]
-fn a_thousand_swaps_leave_nothing_behind_and_lose_no_frame() {
+fn a_thousand_swaps_leak_nothing_and_lose_no_frame() {
     SWAPS.into_iter().for_each(|(is_apart, swaps)| check(is_apart, swaps));
 }
 
@@ -169,8 +169,8 @@ fn check(is_apart: bool, swaps: usize) {
     let after = counted(&mut bench);
     assert!(after[0] <= before[0] + BYTES_MORE_MAX, "{} bytes before, {} now", before[0], after[0]);
     assert_eq!(after[1..], before[1..], "descriptors and threads");
-    let kept = bench.programs.len();
-    assert!(kept <= 2, "{kept} programs are kept beside the one that runs");
+    let stored = bench.programs.len();
+    assert!(stored <= 2, "{stored} programs are stored in addition to the active one");
     bench.turn();
     let account = bench.element().account();
     assert!(bench.sent > swaps && account.dropped == 0, "{account:?}");

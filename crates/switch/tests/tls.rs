@@ -1,7 +1,7 @@
 //! Tests of a switch and Open vSwitch's programs over TLS, with certificates of `ovs-pki`. The
 //! other implementation verifies the handshake in both directions, and the OpenFlow messages.
 
-#![allow(clippy::unwrap_used, reason = "a test may fail where it stands")]
+#![allow(clippy::unwrap_used, reason = "a test may panic at any place")]
 
 use std::net::TcpListener;
 use std::os::unix::fs::MetadataExt;
@@ -153,16 +153,16 @@ fn ovs_ofctl_controls_a_switch_over_tls_in_every_version() {
         let run = |words: &[&str]| {
             let mut ofctl = made.command("ovs-ofctl", "controller", "switchca");
             let output = ofctl.args(["-t", "20", "-O", &name]).args(words).output().unwrap();
-            let said = text(&output);
-            assert!(output.status.success(), "{name} {words:?}: {said}");
-            said
+            let printed = text(&output);
+            assert!(output.status.success(), "{name} {words:?}: {printed}");
+            printed
         };
         run(&["add-flow", &url, "in_port=1,actions=output:2"]);
         let flows = run(&["dump-flows", &url]);
         assert!(flows.contains("in_port=1 actions=output:2"), "{name}: {flows}");
         run(&["del-flows", &url]);
-        let shown = run(&["show", &url]);
-        assert!(shown.contains("dpid:00abcdef01234567"), "{name}: {shown}");
+        let dump = run(&["show", &url]);
+        assert!(dump.contains("dpid:00abcdef01234567"), "{name}: {dump}");
     }
     let log = switch.stop();
     let peers = log.iter().filter(|line| line.contains("ssl:127.0.0.1:"));
@@ -170,7 +170,7 @@ fn ovs_ofctl_controls_a_switch_over_tls_in_every_version() {
 }
 
 #[test]
-fn who_shows_a_certificate_of_another_ca_or_speaks_no_tls_gets_nowhere() {
+fn an_untrusted_certificate_and_plain_text_are_rejected() {
     let Some(made) = Certificates::make("stranger", &["ovs-ofctl"]) else { return };
     let listen = vec!["pssl:0:127.0.0.1".to_string()];
     let switch = Switch::start(OpenFlowConfig { listen, ..made.switch() });
@@ -184,10 +184,10 @@ fn who_shows_a_certificate_of_another_ca_or_speaks_no_tls_gets_nowhere() {
     let output = ofctl.args(["-t", "20", "-O", "OpenFlow10", "show", &url]).output().unwrap();
     assert!(!output.status.success(), "{}", text(&output));
     let log = switch.stop();
-    let told = |words: &str| log.iter().any(|line| line.contains(words));
-    assert!(told("certificate is not signed by the CA"), "{log:#?}");
-    assert!(told("the peer does not use TLS"), "{log:#?}");
-    assert!(!told(": connected"), "{log:#?}");
+    let reported = |words: &str| log.iter().any(|line| line.contains(words));
+    assert!(reported("certificate is not signed by the CA"), "{log:#?}");
+    assert!(reported("the peer does not use TLS"), "{log:#?}");
+    assert!(!reported(": connected"), "{log:#?}");
 }
 
 /// A child process that is killed on drop.
@@ -201,7 +201,7 @@ impl Drop for Killed {
 }
 
 #[test]
-fn a_switch_reaches_ovs_testcontroller_over_tls() {
+fn a_switch_connects_to_ovs_testcontroller_over_tls() {
     let Some(made) = Certificates::make("reach", &["ovs-testcontroller"]) else { return };
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut command = made.command("ovs-testcontroller", "controller", "switchca");
@@ -211,12 +211,12 @@ fn a_switch_reaches_ovs_testcontroller_over_tls() {
     let _controller = Killed(command.spawn().unwrap());
     let controllers = vec![format!("ssl:127.0.0.1:{port}")];
     let switch = Switch::start(OpenFlowConfig { controllers, probe_ms: 500, ..made.switch() });
-    let said = || std::fs::read_to_string(made.file("said")).unwrap_or_default();
+    let text = || std::fs::read_to_string(made.file("said")).unwrap_or_default();
     let until = clock::now() + PATIENCE;
     // It learns the switch's datapath ID, and replies to its echo request.
     for words in ["dpid:00abcdef01234567", "OFPT_ECHO_REPLY"] {
-        while !said().contains(words) {
-            assert!(clock::now() < until, "no {words} in: {}", said());
+        while !text().contains(words) {
+            assert!(clock::now() < until, "no {words} in: {}", text());
             clock::sleep_until(clock::now() + Nanos::from_millis(20));
         }
     }

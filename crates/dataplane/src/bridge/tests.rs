@@ -56,7 +56,7 @@ fn unknown_destinations_are_flooded_and_known_ones_are_not() {
 }
 
 #[test]
-fn a_station_that_moves_is_followed() {
+fn a_station_that_moves_is_relearned() {
     let mut bench = Bench::new(&Settings::default());
     bench.send(1, &frame(station(9), station(1)), SECOND);
     bench.send(2, &frame(station(9), station(1)), SECOND);
@@ -73,7 +73,7 @@ fn frames_between_stations_of_one_port_are_filtered() {
 }
 
 #[test]
-fn groups_are_flooded_and_never_learned() {
+fn group_addresses_are_flooded_and_never_learned() {
     let mut bench = Bench::new(&Settings::default());
     let group = [1, 0, 0x5e, 0, 0, 1];
     assert_eq!(bench.send(2, &frame(group, station(1)), SECOND), [1, 3, 7]);
@@ -86,7 +86,7 @@ fn groups_are_flooded_and_never_learned() {
 }
 
 #[test]
-fn reserved_addresses_are_not_relayed_but_their_senders_are_learned() {
+fn frames_to_reserved_addresses_are_dropped_but_their_sources_are_learned() {
     let mut bench = Bench::new(&Settings::default());
     for last in 0..=0x10 {
         let reserved = [1, 0x80, 0xc2, 0, 0, last];
@@ -98,7 +98,7 @@ fn reserved_addresses_are_not_relayed_but_their_senders_are_learned() {
 }
 
 #[test]
-fn silence_makes_a_station_unknown_again() {
+fn a_silent_station_ages_out() {
     let settings = Settings { ageing: Some(Nanos::from_secs(3600)), ..Settings::default() };
     let mut bench = Bench::new(&settings);
     bench.send(1, &frame(station(9), station(1)), SECOND);
@@ -108,13 +108,13 @@ fn silence_makes_a_station_unknown_again() {
     assert_eq!(bench.send(2, &frame(station(1), station(2)), after), [1, 3, 7]);
     let mut now = after;
     for _ in 0..1000 {
-        now = bench.bridge.tick(now, &mut bench.out).expect("a bridge always sweeps");
+        now = bench.bridge.tick(now, &mut bench.out).expect("a bridge always has a next sweep");
     }
     assert_eq!(bench.bridge.table.counters.aged, 1);
 }
 
 #[test]
-fn a_static_address_stays_where_it_was_set() {
+fn a_static_address_keeps_its_port() {
     let mut bench = Bench::new(&Settings::default());
     assert!(bench.bridge.set_static(station(1), 0, 3));
     bench.send(1, &frame(station(9), station(1)), SECOND);
@@ -123,7 +123,7 @@ fn a_static_address_stays_where_it_was_set() {
 }
 
 #[test]
-fn a_full_table_floods_and_counts_what_it_cannot_learn() {
+fn a_full_table_floods_and_counts_unlearned_addresses() {
     let mut bench = Bench::new(&Settings { addresses_max: 2, ..Settings::default() });
     bench.send(1, &frame(station(9), station(1)), SECOND);
     bench.send(1, &frame(station(9), station(2)), SECOND);
@@ -137,7 +137,7 @@ fn a_full_table_floods_and_counts_what_it_cannot_learn() {
 }
 
 #[test]
-fn tags_matter_only_where_vlans_are_told_apart() {
+fn vlan_tags_matter_only_with_vlan_separation() {
     let tagged = |destination, source, vid| {
         Builder::new(destination, source).vlan(vid).ether_type(0x88b5).bytes()
     };
@@ -163,7 +163,7 @@ fn short_frames_and_full_queues_are_counted() {
 }
 
 #[test]
-fn a_bridge_with_one_port_has_nowhere_to_flood() {
+fn a_bridge_with_one_port_drops_floods() {
     let mut bridge = Bridge::new(&[1], &Settings::default());
     let mut batch = Batch::new(1);
     batch.push_bytes(&frame(station(2), station(1)));
@@ -174,7 +174,7 @@ fn a_bridge_with_one_port_has_nowhere_to_flood() {
 proptest! {
     /// Compares whole batches with a map, and checks that every frame is accounted for.
     #[test]
-    fn batches_go_where_a_map_says(
+    fn batches_are_forwarded_as_a_map_predicts(
         batches in proptest::collection::vec(
             (0usize..4, proptest::collection::vec((0u8..6, 0u8..6), 1..20)), 0..30),
     ) {
@@ -249,7 +249,7 @@ fn in_place(
 proptest! {
     /// Includes group addresses, short frames, invalid sources and a table that is too small.
     #[test]
-    fn frames_that_stay_where_they_are_go_where_others_go(
+    fn deciding_in_the_receive_buffers_gives_the_same_result(
         batches in proptest::collection::vec(
             (0usize..4, proptest::collection::vec((0u8..9, 0u8..9), 1..100)), 0..12),
         row_frames in 1usize..=SIGHTS_MAX,

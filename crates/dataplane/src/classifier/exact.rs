@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_finds_what_single_lookups_find() {
+    fn batch_lookups_equal_single_lookups() {
         let mut table = ExactTable::new(100, 3);
         let mut all = Installed::default();
         for number in 0..100 {

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn overlap_is_asked_within_a_rank_only() {
+    fn overlap_is_checked_within_one_rank() {
         let mut table = LinearTable::default();
         table.insert(&Match::of(&[(Field::InPort, 1)]), 5, 0);
         let other_field = Match::of(&[(Field::EthDst, 2)]);

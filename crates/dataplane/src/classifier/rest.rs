@@ -430,10 +430,10 @@ pub(crate) mod tests {
     }
 
     /// Compares a structure's overlap result with a list of the same entries.
-    pub fn check_overlap(told: Overlap, list: &LinearTable, matching: &Match, rank: u32) {
-        match told {
+    pub fn check_overlap(reported: Overlap, list: &LinearTable, matching: &Match, rank: u32) {
+        match reported {
             Overlap::Yes | Overlap::No => {
-                assert_eq!(told == Overlap::Yes, list.overlaps(matching, rank));
+                assert_eq!(reported == Overlap::Yes, list.overlaps(matching, rank));
             }
             Overlap::Covered => {
                 let mut of_rank = list.iter().filter(|(_, other, _)| *other == rank);
@@ -444,7 +444,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn it_finds_what_a_list_finds_while_the_structure_changes() {
+    fn every_structure_gives_the_lookups_of_a_list() {
         for seed in 0..4 {
             let mut dice = Dice::new(seed);
             let mut rest = Rest::new(Classifier::Automatic, seed);

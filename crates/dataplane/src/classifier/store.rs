@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_what_a_set_holds_while_it_grows_and_bundles_come_and_go() {
+    fn a_growing_store_equals_a_set_and_bundles_commit_or_roll_back() {
         for seed in 0..6 {
             let (mut dice, mut set) = (Dice::new(seed), BTreeSet::new());
             let mut store = Store::new(ROOM_AT_FIRST, 1 + seed as usize % 2);
@@ -282,11 +282,11 @@ mod tests {
                 check(&store, &set);
                 if bundle {
                     let held: BTreeSet<u32> = shown.places().collect();
-                    assert_eq!(held, before, "readers see nothing of it");
+                    assert_eq!(held, before, "readers see nothing of the bundle");
                     if dice.roll(2) == 0 {
                         while store.complete(&hash, &mut 3).is_none() {}
                         let shown: BTreeSet<u32> = store.shown().places().collect();
-                        assert_eq!(shown, set, "readers see all of it");
+                        assert_eq!(shown, set, "readers see the complete bundle");
                     } else {
                         for (entry, came) in steps.into_iter().rev() {
                             match came {
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn no_change_moves_more_than_a_few_rows() {
+    fn a_change_moves_few_rows() {
         let mut store = Store::new(ROOM_AT_FIRST, 1);
         for entry in 0..200_000 {
             let before = MOVED.with(std::cell::Cell::get);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn precedence_rises_within_its_class_and_nowhere_else() {
+    fn drop_precedence_rises_only_within_assured_forwarding() {
         // AF11, AF12 and AF13; AF43; class selector, expedited forwarding, best effort.
         let raised: Vec<_> = [(10, 1), (10, 2), (10, 255), (12, 1), (14, 1), (38, 1)]
             .map(|(d, l)| raised(d, l))

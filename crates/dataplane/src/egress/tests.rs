@@ -75,7 +75,7 @@ impl Bench {
         left
     }
 
-    fn told(&mut self) -> Vec<PacketInReason> {
+    fn packet_in_reasons(&mut self) -> Vec<PacketInReason> {
         let why = |event| match event {
             Event::PacketIn { context, .. } => context.why,
             other => panic!("{other:?}"),
@@ -89,7 +89,7 @@ impl Bench {
 }
 
 #[test]
-fn each_bucket_changes_a_frame_of_its_own() {
+fn each_bucket_changes_its_own_copy_of_the_frame() {
     let mut bench = Bench::new();
     bench.group(7, GroupKind::All, &[&[out(2), to_dst(2)], &[out(3)], &[to_dst(4), out(4)]]);
     // Before and after the group, the frame has the changes of the action list only.
@@ -101,16 +101,16 @@ fn each_bucket_changes_a_frame_of_its_own() {
 }
 
 #[test]
-fn buckets_send_as_actions_do_and_their_losses_are_counted() {
+fn bucket_outputs_behave_as_actions_and_drops_are_counted() {
     let mut bench = Bench::new();
     let controller = Action::Controller { bytes_max: 64 };
     // Sending to the ingress port requires an explicit action; a bucket without output drops.
     bench.group(1, GroupKind::All, &[&[out(1)], &[Action::InPort], &[controller], &[], &[out(9)]]);
     bench.run(&[Action::Group(1)]);
     assert_eq!(bench.left(), [(1, 0)]);
-    assert_eq!(bench.told(), [PacketInReason::Group]);
+    assert_eq!(bench.packet_in_reasons(), [PacketInReason::Group]);
     bench.run(&[Action::Group(2), controller]);
-    assert_eq!(bench.told(), [PacketInReason::Action]);
+    assert_eq!(bench.packet_in_reasons(), [PacketInReason::Action]);
     bench.group(3, GroupKind::Select, &[]);
     bench.run(&[Action::Group(3)]);
     let wanted = [
@@ -124,7 +124,7 @@ fn buckets_send_as_actions_do_and_their_losses_are_counted() {
 }
 
 #[test]
-fn so_many_copies_wait_for_the_egress_tables_and_the_others_are_counted() {
+fn copies_above_the_limit_for_egress_tables_are_counted_as_drops() {
     let mut bench = Bench::new();
     bench.egress.defers = true;
     let all: &[Action] = &[Action::All];
@@ -137,7 +137,7 @@ fn so_many_copies_wait_for_the_egress_tables_and_the_others_are_counted() {
 }
 
 #[test]
-fn groups_that_send_to_groups_multiply_up_to_the_limit() {
+fn nested_groups_copy_a_frame_up_to_the_limit() {
     let mut bench = Bench::new();
     bench.group(1, GroupKind::All, &[&[out(2)], &[out(3)]]);
     bench.group(2, GroupKind::All, &[&[Action::Group(1), to_dst(5)], &[Action::Group(1)]]);
@@ -157,7 +157,7 @@ fn groups_that_send_to_groups_multiply_up_to_the_limit() {
 }
 
 #[test]
-fn what_a_port_is_decides_who_goes_first() {
+fn the_port_state_selects_the_fast_failover_bucket() {
     let mut bench = Bench::new();
     let bucket =
         |port| BucketSpec { watch_port: Some(port), ..BucketSpec::new(port, 0, &[out(port)]) };
@@ -179,7 +179,7 @@ fn what_a_port_is_decides_who_goes_first() {
 }
 
 #[test]
-fn a_meter_ends_the_list_of_what_it_drops_and_marks_the_rest() {
+fn a_meter_drops_or_remarks_frames_above_its_rate() {
     let mut bench = Bench::new();
     bench.meter(1, BandKind::Drop, 1);
     let metered = [Action::Meter(1), out(2)];
@@ -187,7 +187,7 @@ fn a_meter_ends_the_list_of_what_it_drops_and_marks_the_rest() {
     assert_eq!((bench.left(), bench.dropped()), (vec![(2, 0)], vec![(DropReason::Metered, 1)]));
 
     bench.meter(2, BandKind::DscpRemark { levels: 1 }, 1);
-    // AF21 becomes AF22; ECN is unchanged, and the checksum is right.
+    // AF21 becomes AF22; ECN is unchanged, and the checksum is correct.
     for _ in 0..2 {
         bench.run_frame(&udp(18 << 2 | 1, 64), &[Action::Meter(2), out(3)]);
     }
@@ -197,7 +197,7 @@ fn a_meter_ends_the_list_of_what_it_drops_and_marks_the_rest() {
 }
 
 #[test]
-fn the_controllers_meter_limits_what_it_is_told() {
+fn the_controller_meter_limits_packet_ins() {
     let mut bench = Bench::new();
     bench.meter(CONTROLLER, BandKind::Drop, 10);
     for millis in 0..5000 {
@@ -205,24 +205,30 @@ fn the_controllers_meter_limits_what_it_is_told() {
         bench.run(&[Action::Controller { bytes_max: 60 }, out(2)]);
     }
     // The slack permits a tenth of a second's frames to be early.
-    assert_eq!(bench.told().len(), 50);
+    assert_eq!(bench.packet_in_reasons().len(), 50);
     assert_eq!(bench.egress.drops.of(DropReason::Metered), 4950);
 }
 
 #[test]
-fn a_used_up_time_to_live_is_told_or_counted_and_ends_the_list() {
+fn an_expired_ttl_is_sent_to_the_controller_or_counted() {
     let mut bench = Bench::new();
     let last = udp(0, 1);
     let actions = [out(2), Action::DecIpTtl, out(3)];
     assert_eq!(bench.run_frame(&last, &actions), Ran::Over);
-    assert_eq!((bench.left(), bench.told()), (vec![(2, 0)], vec![PacketInReason::InvalidTtl]));
+    assert_eq!(
+        (bench.left(), bench.packet_in_reasons()),
+        (vec![(2, 0)], vec![PacketInReason::InvalidTtl])
+    );
     bench.egress.tell_invalid_ttl = false;
     assert_eq!(bench.run_frame(&last, &actions), Ran::Over);
-    assert_eq!((bench.told(), bench.dropped()), (vec![], vec![(DropReason::TtlExpired, 1)]));
+    assert_eq!(
+        (bench.packet_in_reasons(), bench.dropped()),
+        (vec![], vec![(DropReason::TtlExpired, 1)])
+    );
 }
 
 #[test]
-fn frames_go_by_the_queue_that_was_said_and_leave_in_their_time() {
+fn queued_frames_leave_at_the_rate_of_their_queue() {
     let mut bench = Bench::new();
     let queue = |number, max| QueueSpec { max, frames_max: 2, ..QueueSpec::new(number) };
     let queues = vec![queue(1, Some(1_000_000)), queue(2, None)];
@@ -255,7 +261,7 @@ fn frames_go_by_the_queue_that_was_said_and_leave_in_their_time() {
 }
 
 #[test]
-fn a_port_that_loses_its_queues_sends_at_once_again() {
+fn removing_the_queues_of_a_port_restores_immediate_output() {
     let mut bench = Bench::new();
     let queues = vec![QueueSpec { max: Some(1000), ..QueueSpec::new(0) }];
     let described = PortQueues { port: 2, rate: None, queues };

@@ -112,7 +112,7 @@ mod model {
     /// An entry changes while another thread reads it twice: before the change is published, and at
     /// any time.
     #[test]
-    fn an_entry_that_is_changed_is_all_old_or_all_new_as_its_edition_is() {
+    fn readers_see_a_changed_entry_completely_old_or_completely_new() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(2);
         model.max_permutations = Some(20_000);

@@ -169,7 +169,7 @@ mod tests {
     use crate::dice::Dice;
 
     #[test]
-    fn gaps_open_and_close_anywhere() {
+    fn gaps_can_be_inserted_and_removed_at_every_position() {
         let mut dice = Dice::new(1);
         for _ in 0..2000 {
             let count = dice.roll(255) as usize;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn it_finds_what_a_list_finds_whatever_comes_and_goes() {
+    fn bit_sets_equal_a_list_under_random_changes() {
         for seed in 0..40 {
             let mut dice = Dice::new(seed);
             let (mut bits, mut list) = (BitTable::default(), LinearTable::default());
@@ -211,7 +211,10 @@ mod tests {
                 if full || dice.roll(4) == 0 && !installed.is_empty() {
                     let at = dice.roll(installed.len() as u64) as usize;
                     let (matching, rank, entry) = installed.swap_remove(at);
-                    bits.remove(list.place_of(rank, entry).expect("it is in the list"), &matching);
+                    bits.remove(
+                        list.place_of(rank, entry).expect("the entry is in the list"),
+                        &matching,
+                    );
                     list.remove(rank, entry);
                 } else {
                     bits.insert(list.end_of_rank(rank), &matching, entry);
@@ -223,7 +226,10 @@ mod tests {
                 assert_eq!(bits.find(key, wide), list.find(key, wide), "seed {seed}");
             }
             for (matching, rank, entry) in installed {
-                bits.remove(list.place_of(rank, entry).expect("it is in the list"), &matching);
+                bits.remove(
+                    list.place_of(rank, entry).expect("the entry is in the list"),
+                    &matching,
+                );
                 list.remove(rank, entry);
             }
             assert!(bits.narrow.is_empty() && bits.wide.is_empty());

@@ -110,7 +110,7 @@ mod model {
     /// A reader comes back and reads the published value; the writer removes that value and reuses
     /// its memory as soon as permitted.
     #[test]
-    fn what_a_reader_looks_at_is_not_used_again() {
+    fn memory_in_use_by_a_reader_is_not_reused() {
         loom::model(|| {
             let epochs = Arc::new(Epochs::default());
             let shown = Arc::new(AtomicU64::new(1));
@@ -133,7 +133,7 @@ mod model {
                 cells[1].store(8, Relaxed);
             }
             thread.join().unwrap();
-            assert_eq!(epochs.settled(), epoch, "the reader is gone");
+            assert_eq!(epochs.settled(), epoch, "the reader has left");
         });
     }
 }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_epoch_is_settled_when_every_reader_turned_or_left() {
+    fn an_epoch_is_settled_when_every_reader_has_advanced_or_left() {
         let epochs = Epochs::default();
         assert_eq!(epochs.settled(), 0);
         let (one, other) = (epochs.join(), epochs.join());
@@ -155,7 +155,7 @@ mod tests {
         let next = epochs.advance();
         assert!(epochs.settled() < next);
         one.turn(&epochs);
-        assert!(epochs.settled() < next, "the other has not turned");
+        assert!(epochs.settled() < next, "the other has not advanced");
         other.leave();
         assert_eq!(epochs.settled(), next);
         let last = epochs.advance();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_used_again_while_a_reader_looks_at_it() {
+    fn concurrent_readers_never_see_reused_memory() {
         const CELLS: usize = 4;
         let turns = if cfg!(miri) { 60 } else { 2_000 };
         let epochs = Epochs::default();
@@ -187,7 +187,7 @@ mod tests {
                         reader.turn(epochs);
                         let cell = &cells[place(shown.load(Acquire))];
                         for _ in 0..3 {
-                            assert_eq!(cell.load(Relaxed), 1, "it was used again too early");
+                            assert_eq!(cell.load(Relaxed), 1, "memory was reused too early");
                         }
                         if leaves {
                             reader.leave();
@@ -210,7 +210,7 @@ mod tests {
                     });
                     std::thread::yield_now();
                 }
-                let next = free.pop().expect("it was waited for");
+                let next = free.pop().expect("a cell is free after the wait");
                 cells[next].store(1, Relaxed);
                 shown.store(std::ptr::from_ref(&cells[next]).cast_mut(), Release);
                 taken.push((epochs.advance(), now));

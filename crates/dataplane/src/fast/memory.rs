@@ -141,7 +141,7 @@ mod tests {
     unsafe impl Zero for Line {}
 
     #[test]
-    fn rows_of_any_size_are_zero_aligned_and_writable_everywhere() {
+    fn memory_of_any_size_is_zeroed_aligned_and_writable() {
         for count in [0, 1, 3, 1000, 1 << 15, (1 << 15) + 1] {
             let row: Zeroed<Line> = Zeroed::new(count);
             assert_eq!(row.len(), count);

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_holds_the_old_value_until_it_renews() {
+    fn a_reader_keeps_the_old_value_until_it_renews() {
         let published = Published::new(1);
         let mut held = published.hold();
         published.replace(2);
@@ -117,22 +117,22 @@ mod tests {
         assert_eq!((*held, *published.hold()), (1, 3));
         assert!(held.renew(&published));
         assert_eq!(*held, 3);
-        assert!(!held.renew(&published), "it has what there is");
+        assert!(!held.renew(&published), "it already has the latest value");
         published.replace(4);
-        let next = published.places[0].write().expect("nobody panicked");
-        assert!(held.renew(&published), "the next value is not in the way of this one");
+        let next = published.places[0].write().expect("no thread panicked");
+        assert!(held.renew(&published), "a lock on the next slot does not block the renewal");
         assert_eq!(*held, 4);
         drop(next);
     }
 
     #[test]
-    fn what_is_forgotten_is_freed_when_nobody_holds_it() {
+    fn a_forgotten_value_is_freed_when_no_reader_has_it() {
         let (first, second) = (Arc::new(1), Arc::new(2));
         let published = Published::new(Arc::clone(&first));
         let mut held = published.hold();
         published.replace(Arc::clone(&second));
         published.forget();
-        assert_eq!(Arc::strong_count(&first), 2, "a reader holds it");
+        assert_eq!(Arc::strong_count(&first), 2, "a reader still has it");
         held.renew(&published);
         assert_eq!(Arc::strong_count(&first), 1);
     }

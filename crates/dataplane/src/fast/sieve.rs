@@ -117,7 +117,7 @@ mod tests {
     use crate::matching::Match;
 
     #[test]
-    fn no_group_with_a_match_that_is_met_is_left_out_and_most_others_are() {
+    fn the_sieve_passes_all_groups_with_a_match_and_few_others() {
         let mut dice = Dice::new(4);
         let sieve = Sieve::new();
         let mut all: Vec<(u32, Match)> = Vec::new();

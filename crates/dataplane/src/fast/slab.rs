@@ -472,7 +472,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_cache_line_and_gives_back_what_it_was_given() {
+    fn an_entry_fills_a_cache_line_and_round_trips() {
         assert_eq!((size_of::<Line>(), align_of::<Line>()), (64, 64));
         let slab = Slab::new(CHUNK + 1);
         assert!(slab.get(0).is_none());
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_ranks_the_earlier_goes_first_even_when_numbers_wrap() {
+    fn of_equal_ranks_the_earlier_entry_wins_also_when_numbers_wrap() {
         let line = |rank, arrival| {
             let line = Line::default();
             line.rank.store(rank | WILDCARD, Relaxed);
@@ -522,15 +522,15 @@ mod tests {
     }
 
     #[test]
-    fn a_match_is_never_told_too_early() {
+    fn the_time_of_the_last_match_is_never_too_early() {
         let line = Line::default();
         // The last ones are at least 497 days after the start: 2^32 ticks.
         let (wrap, late) = (TICK.0 << 32, Nanos::from_secs(43_000_000).0);
         let early = [0, 1, TICK.0 - 1, TICK.0, TICK.0 + 1, 123_456_789_012];
         for now in early.into_iter().chain([wrap - 1, wrap, wrap + 1, late]) {
             line.count(1, 60, Nanos(now));
-            let told = line.last_match(Nanos(now)).0;
-            assert!(told >= now && told < now + TICK.0, "{now} is told as {told}");
+            let reported = line.last_match(Nanos(now)).0;
+            assert!(reported >= now && reported < now + TICK.0, "{now} is reported as {reported}");
         }
         assert_eq!((line.frames(), line.bytes()), (10, 600));
     }

@@ -79,7 +79,7 @@ mod tests {
     use crate::wheel::TICK;
 
     #[test]
-    fn it_counts_each_entry_by_itself() {
+    fn each_entry_has_its_own_counters() {
         let (tally, now) = (Tally::new(CHUNK + 5), Nanos(TICK.0 * 4));
         assert_eq!(tally.get(3, now), None);
         tally.count(3, 2, 120, Nanos(TICK.0));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn matches_after_497_days_are_not_reported_too_early_or_too_late() {
+    fn match_times_after_497_days_are_not_too_early_or_too_late() {
         let tally = Tally::new(1);
         for now in [Nanos(TICK.0 << 32), Nanos::from_secs(43_000_000)] {
             tally.count(0, 1, 60, now);

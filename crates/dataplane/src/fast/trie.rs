@@ -417,7 +417,7 @@ mod tests {
     use crate::dice::Dice;
 
     #[test]
-    fn versions_apart_keep_what_they_have_and_use_what_was_left_again() {
+    fn a_new_version_leaves_the_old_one_unchanged_and_reuses_nodes() {
         let (mut dice, mut trie) = (Dice::new(5), Trie::new());
         let probes: Vec<Address> = (0..400).map(|_| address(&mut dice)).collect();
         let all = |trie: &Trie| -> Vec<_> { probes.iter().map(|it| trie.find(*it)).collect() };
@@ -439,7 +439,7 @@ mod tests {
                 let (prefix, length, entry) = known.swap_remove(0);
                 next.remove(prefix, length, entry, None);
             }
-            assert_eq!(all(&trie), before, "turn {turn}: the version before has changed");
+            assert_eq!(all(&trie), before, "turn {turn}: the previous version has changed");
             next.join();
             trie = next;
         }
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_or_removed_apart_leaves_nothing_behind() {
+    fn discarded_and_removed_versions_free_all_nodes() {
         let mut dice = Dice::new(6);
         let trie = Trie::new();
         trie.insert(0, 0, 0, |_| false);
@@ -474,7 +474,7 @@ mod tests {
                 assert_eq!(apart.count_nodes(), 0, "no prefix needs a level");
             }
             drop(apart);
-            assert_eq!((trie.count_nodes(), used(&trie)), before, "a version is given up");
+            assert_eq!((trie.count_nodes(), used(&trie)), before, "the version is discarded");
         }
         let apart = trie.part();
         (1..).zip(&known).for_each(|(entry, it)| apart.remove_apart(*it, 128, entry, Some(0)));
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_prefix_wins_whatever_comes_and_goes() {
+    fn the_longest_prefix_wins_under_random_changes() {
         for seed in 0..8 {
             let (mut dice, trie) = (Dice::new(seed), Trie::new());
             let mut known: HashMap<(Address, u32), u32> = HashMap::new();

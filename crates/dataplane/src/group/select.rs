@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn logarithms_are_right_to_a_millionth() {
+    fn logarithms_are_correct_to_a_millionth() {
         let mut word = 1u64;
         for _ in 0..10_000 {
             word = mix(word, 5);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_as_the_weights() {
+    fn shares_are_proportional_to_the_weights() {
         const FLOWS: u64 = 200_000;
         for weights in [&[1, 1, 1][..], &[1, 2, 3, 4], &[65_535, 1, 300, 0], &[7; 20]] {
             let mut counts = vec![0u64; weights.len()];
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_chosen_where_nobody_has_weight() {
+    fn no_bucket_is_chosen_if_all_weights_are_zero() {
         assert_eq!(choose(5, [].into_iter()), None);
         assert_eq!(choose(5, [(0, 3, 0), (1, 4, 0)].into_iter()), None);
     }

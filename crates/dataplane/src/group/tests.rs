@@ -80,7 +80,7 @@ fn choices(groups: &mut GroupTable, flows: u64) -> Vec<BucketNo> {
 }
 
 #[test]
-fn flows_spread_over_a_select_group_as_its_weights_say() {
+fn a_select_group_distributes_flows_by_weight() {
     let mut groups = table();
     let buckets = [to_port(0, 1, 1), to_port(1, 2, 2), to_port(2, 5, 3), to_port(3, 0, 4)];
     groups.add(group(1, GroupKind::Select, &buckets), AT).unwrap();
@@ -96,7 +96,7 @@ fn flows_spread_over_a_select_group_as_its_weights_say() {
 }
 
 #[test]
-fn when_a_bucket_leaves_or_a_port_dies_only_its_flows_move() {
+fn removing_a_bucket_or_port_moves_only_its_flows() {
     let mut dice = Dice::new(11);
     for _ in 0..20 {
         let mut groups = GroupTable::new(&[1, 2, 3, 4], GroupLimits::default(), dice.roll(1000));
@@ -130,7 +130,7 @@ fn when_a_bucket_leaves_or_a_port_dies_only_its_flows_move() {
 }
 
 #[test]
-fn a_flow_keeps_its_bucket_whatever_else_differs_in_its_frames() {
+fn a_flow_keeps_its_bucket_when_other_header_fields_differ() {
     let plain = frame(5);
     let word = |bytes: &[u8]| flow::word(bytes, 3);
     let with = |at: usize, byte: u8| {
@@ -174,7 +174,7 @@ fn a_flow_keeps_its_bucket_whatever_else_differs_in_its_frames() {
 }
 
 #[test]
-fn a_fast_failover_group_goes_by_its_first_live_bucket() {
+fn a_fast_failover_group_uses_its_first_live_bucket() {
     let mut groups = table();
     groups.add(group(5, GroupKind::Indirect, &[to_port(0, 0, 3)]), AT).unwrap();
     let buckets =
@@ -196,7 +196,7 @@ fn a_fast_failover_group_goes_by_its_first_live_bucket() {
 }
 
 #[test]
-fn every_kind_chooses_its_own_way_and_counts() {
+fn each_group_type_chooses_its_buckets_and_counts() {
     let mut groups = table();
     let two = [to_port(0, 0, 1), to_port(1, 0, 2)];
     groups.add(group(1, GroupKind::All, &two), AT).unwrap();
@@ -214,7 +214,7 @@ fn every_kind_chooses_its_own_way_and_counts() {
 }
 
 #[test]
-fn loops_are_refused_however_they_would_come_about() {
+fn loops_are_rejected_however_they_arise() {
     let mut groups = table();
     let own = group(1, GroupKind::All, &[to_group(0, 1)]);
     assert_eq!(groups.add(own, AT), Err(GroupError::Loop(1)));
@@ -234,7 +234,7 @@ fn loops_are_refused_however_they_would_come_about() {
 }
 
 #[test]
-fn chains_are_as_long_as_they_may_and_no_longer() {
+fn chains_are_accepted_up_to_the_maximum_length() {
     let mut groups = table();
     groups.add(group(1, GroupKind::All, &[]), AT).unwrap();
     for number in 2..=CHAIN_MAX as u32 {
@@ -249,7 +249,7 @@ fn chains_are_as_long_as_they_may_and_no_longer() {
 }
 
 #[test]
-fn what_a_group_refers_to_stays() {
+fn a_referenced_group_cannot_be_deleted_alone() {
     let mut groups = table();
     groups.add(group(1, GroupKind::All, &[]), AT).unwrap();
     groups.add(group(2, GroupKind::All, &[to_group(0, 1), to_group(1, 1)]), AT).unwrap();
@@ -268,7 +268,7 @@ fn what_a_group_refers_to_stays() {
 }
 
 #[test]
-fn buckets_come_and_go_one_by_one_and_the_others_keep_their_counters() {
+fn buckets_are_inserted_and_removed_while_others_keep_their_counters() {
     let mut groups = table();
     groups.add(group(1, GroupKind::All, &[to_port(5, 0, 1), to_port(6, 0, 2)]), AT).unwrap();
     groups.open(1, 1, 60);
@@ -300,7 +300,7 @@ fn buckets_come_and_go_one_by_one_and_the_others_keep_their_counters() {
 }
 
 #[test]
-fn when_one_of_two_that_do_the_same_leaves_only_its_flows_move() {
+fn removing_one_of_two_equal_buckets_moves_only_its_flows() {
     let mut groups = table();
     let twins = [to_port(1, 1, 2), to_port(2, 1, 2), to_port(3, 1, 3)];
     groups.add(group(1, GroupKind::Select, &twins), AT).unwrap();
@@ -314,11 +314,11 @@ fn when_one_of_two_that_do_the_same_leaves_only_its_flows_move() {
     groups.insert_buckets(1, BucketPlace::First, vec![to_port(4, 1, 2)]).unwrap();
     let again = choices(&mut groups, 500);
     assert!(again.iter().zip(&after).all(|(new, old)| [*old, 4].contains(new)));
-    assert!(again.contains(&4) && again.contains(&2), "they are told apart");
+    assert!(again.contains(&4) && again.contains(&2), "equal buckets are distinct");
 }
 
 #[test]
-fn commands_are_refused_for_their_reasons_and_change_nothing() {
+fn invalid_commands_are_rejected_without_effect() {
     let limits = GroupLimits { groups_max: 2, buckets_max: 3, group_buckets_max: 2 };
     let mut groups = GroupTable::new(&[1], limits, 0);
     let three = [to_port(0, 0, 1), to_port(1, 0, 1), to_port(2, 0, 1)];
@@ -371,7 +371,7 @@ fn layered(layers: u32, width: u32) -> GroupTable {
 }
 
 #[test]
-fn a_change_of_a_group_checks_chains_a_bounded_number_of_steps_at_a_time() {
+fn a_group_change_checks_chains_within_its_budget() {
     const STEPS: usize = 100;
     let mut groups = layered(14, 40);
     groups.add(group(700, GroupKind::All, &[]), AT).unwrap();
@@ -387,7 +387,7 @@ fn a_change_of_a_group_checks_chains_a_bounded_number_of_steps_at_a_time() {
             if !matches!(outcome, Ok(Progress::More)) {
                 return (outcome, calls);
             }
-            assert_eq!(budget, 0, "it goes on as far as it may");
+            assert_eq!(budget, 0, "each step uses its complete budget");
         }
     };
     let first = |to: u32| group(1, GroupKind::All, &[to_group(0, to)]);
@@ -408,7 +408,7 @@ fn a_change_of_a_group_checks_chains_a_bounded_number_of_steps_at_a_time() {
 }
 
 #[test]
-fn a_frame_finds_out_what_is_live_for_its_own_group_alone() {
+fn liveness_is_computed_only_for_the_group_of_the_frame() {
     let mut groups = table();
     for number in 1..=4000 {
         let buckets = [watching(Some(1), None, 1), watching(Some(2), None, 2)];
@@ -421,14 +421,14 @@ fn a_frame_finds_out_what_is_live_for_its_own_group_alone() {
 }
 
 #[test]
-fn a_table_is_cloned_and_deleted_at_the_cost_of_what_differs() {
+fn cloning_and_deleting_cost_only_the_groups_that_differ() {
     let mut groups = table();
     for number in 1..=4000 {
         groups.add(group(number, GroupKind::All, &[to_port(0, 0, 1)]), AT).unwrap();
     }
     let mut next = groups.clone();
     next.modify(group(7, GroupKind::All, &[to_port(0, 0, 2)])).unwrap();
-    assert!(next.free_some(&mut 200), "all but a few groups are the other's too");
+    assert!(next.free_some(&mut 200), "the clone shares all but a few groups");
     let mut gone = groups.delete(GROUPS_ALL).unwrap();
     assert_eq!((groups.count(), gone.count()), (0, 4000));
     assert!(gone.contains(4000) && !groups.contains(4000));

@@ -35,7 +35,7 @@ fn fields(key: &Key, wanted: &[Field]) -> Vec<u64> {
 const L4: [Field; 2] = [Field::L4Src, Field::L4Dst];
 
 #[test]
-fn every_field_keeps_to_its_own_bits() {
+fn fields_do_not_share_bits() {
     for field in Field::ALL {
         let key = Key::ZERO.with(field, u64::MAX);
         for other in Field::ALL {
@@ -47,7 +47,7 @@ fn every_field_keeps_to_its_own_bits() {
 }
 
 #[test]
-fn a_plain_udp_frame_has_all_fields() {
+fn an_untagged_udp_frame_has_all_fields() {
     let bytes = frame(&[&[8, 0], &ipv4(28, 0x4000, 17), &UDP]);
     let key = extract(7, &bytes);
     assert_eq!(Some(key), extract_plain(7, &bytes, bytes.len()));
@@ -71,7 +71,7 @@ fn a_plain_udp_frame_has_all_fields() {
 }
 
 #[test]
-fn the_outermost_tag_is_the_vlan_and_what_follows_all_tags_is_the_type() {
+fn the_outermost_tag_gives_the_vlan_and_the_innermost_the_type() {
     let tagged = frame(&[&[0x81, 0, 0xa0, 5, 8, 0], &ipv4(28, 0, 17), &UDP]);
     let key = extract(1, &tagged);
     assert_eq!(fields(&key, &[Field::Vlan, Field::VlanPriority]), [VLAN_PRESENT | 5, 5]);
@@ -93,7 +93,7 @@ fn the_outermost_tag_is_the_vlan_and_what_follows_all_tags_is_the_type() {
 }
 
 #[test]
-fn no_fragment_has_l4_fields() {
+fn fragments_have_no_l4_fields() {
     for fragment in [0x2000, 0x2001, 0x0001] {
         let bytes = frame(&[&[8, 0], &ipv4(28, fragment, 17), &UDP]);
         let key = extract(1, &bytes);
@@ -105,7 +105,7 @@ fn no_fragment_has_l4_fields() {
 }
 
 #[test]
-fn contradicting_lengths_give_no_fields() {
+fn inconsistent_lengths_give_no_fields() {
     let short_udp = extract(1, &frame(&[&[8, 0], &ipv4(27, 0, 17), &UDP]));
     assert_eq!(fields(&short_udp, &L4), [0, 0]);
     assert_eq!(short_udp.get(Field::IpProto), 17);
@@ -119,7 +119,7 @@ fn contradicting_lengths_give_no_fields() {
 }
 
 #[test]
-fn arp_icmp_and_tcp_fill_the_shared_fields() {
+fn arp_icmp_and_tcp_use_the_shared_fields() {
     let arp =
         [0, 1, 8, 0, 6, 4, 1, 2, 2, 0, 0, 0, 0, 1, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 9];
     let key = extract(1, &frame(&[&[8, 6], &arp]));
@@ -133,7 +133,7 @@ fn arp_icmp_and_tcp_fill_the_shared_fields() {
 }
 
 #[test]
-fn length_frames_have_the_type_that_snap_names_or_none() {
+fn frames_with_a_length_have_the_snap_type_or_none() {
     let snap = frame(&[&[0, 50, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &ipv4(28, 0, 17), &UDP]);
     let key = extract(1, &snap);
     assert_eq!(fields(&key, &[Field::EthType, Field::IpProto, Field::L4Src]), [0x0800, 17, 1234]);
@@ -144,7 +144,7 @@ fn length_frames_have_the_type_that_snap_names_or_none() {
 }
 
 #[test]
-fn any_bytes_have_a_key_and_the_quick_way_agrees() {
+fn the_fast_path_agrees_with_the_general_path_for_any_bytes() {
     let seeds = [
         frame(&[&[8, 0], &ipv4(28, 0x4000, 17), &UDP]),
         frame(&[&[8, 0], &ipv4(46, 0, 6), &[1; 26]]),
@@ -166,7 +166,7 @@ fn any_bytes_have_a_key_and_the_quick_way_agrees() {
             }
         }
     }
-    assert!(quick > 10_000, "the quick way was hardly taken: {quick}");
+    assert!(quick > 10_000, "the fast path was hardly used: {quick}");
 }
 
 /// Builds the key with the packet crate's parser, which is validated against third-party captures.
@@ -211,7 +211,7 @@ fn from_layers(port: PortNo, bytes: &[u8]) -> Key {
 }
 
 #[test]
-fn keys_agree_with_the_parser_on_any_frame_of_at_most_one_tag() {
+fn keys_agree_with_the_packet_parser() {
     let seeds = [
         frame(&[&[8, 0], &ipv4(28, 0x4000, 17), &UDP]),
         frame(&[&[8, 0], &ipv4(46, 0, 6), &[0x50; 26]]),
@@ -264,7 +264,7 @@ fn solicitation() -> Vec<u8> {
 }
 
 #[test]
-fn wide_fields_are_found_where_they_are_wanted_and_nowhere_else() {
+fn wide_fields_are_extracted_only_if_required() {
     use packet::field::Field as F;
     let bytes = solicitation();
     let (key, mut wide) = (extract(1, &bytes), Wide::ZERO);
@@ -293,7 +293,7 @@ fn wide_fields_are_found_where_they_are_wanted_and_nowhere_else() {
 }
 
 #[test]
-fn mpls_pbb_arp_and_tcp_flags_have_their_words() {
+fn mpls_pbb_arp_and_tcp_flags_are_extracted() {
     use packet::field::Field as F;
     let of = |bytes: &[u8], field, family| {
         let (key, mut wide) = (extract(1, bytes), Wide::ZERO);

@@ -19,7 +19,7 @@ fn v6() -> ipv6::Header {
 }
 
 #[test]
-fn the_short_way_finds_what_the_long_way_finds() {
+fn the_fast_path_agrees_with_the_general_path() {
     let frames = [
         builder().ipv4(v4()).udp(1, 2).payload(&[3; 30]).bytes(),
         builder().ipv4(v4()).tcp(tcp::Header::new(1, 2, tcp::SYN)).bytes(),
@@ -40,7 +40,7 @@ fn the_short_way_finds_what_the_long_way_finds() {
 }
 
 #[test]
-fn tags_are_followed_to_the_type_behind_all_of_them() {
+fn the_ethernet_type_follows_all_tags() {
     let mut frame = builder().tag(0x88a8, 0x6007);
     for id in 0..20 {
         frame = frame.vlan(id);
@@ -55,7 +55,7 @@ fn tags_are_followed_to_the_type_behind_all_of_them() {
 }
 
 #[test]
-fn a_neighbour_message_has_its_target_and_its_option() {
+fn a_neighbor_message_has_its_target_and_option() {
     let mut message = "fe80::7".parse::<std::net::Ipv6Addr>().unwrap().octets().to_vec();
     message.extend_from_slice(&[14, 1, 0, 0, 0, 0, 0, 0, 1, 1, 2, 0, 0, 0, 0, 9]);
     let solicitation = icmpv6::Header::new(icmpv6::NEIGHBOUR_SOLICITATION, 0, 0);
@@ -86,7 +86,7 @@ fn exthdr(kinds: &[u8]) -> u16 {
 }
 
 #[test]
-fn the_bits_of_extension_headers() {
+fn extension_header_bits_follow_the_order_of_the_headers() {
     let (hop, dest, router, frag, auth) = (0, 60, 43, 44, 51);
     let (repeated, disordered) = (1 << 7, 1 << 8);
     let (h, d, r, f, a) = (1 << 6, 1 << 3, 1 << 5, 1 << 4, 1 << 2);
@@ -113,7 +113,7 @@ fn the_bits_of_extension_headers() {
 }
 
 #[test]
-fn the_end_of_a_chain_counts_only_where_it_is_reached() {
+fn the_end_of_an_extension_chain_counts_only_if_it_is_reached() {
     let bits = |next, fragment: Option<u16>| {
         let mut frame = builder().ipv6(ipv6::Header { next_header: next, ..v6() });
         if let Some(word) = fragment {
@@ -207,7 +207,7 @@ fn check_any(bytes: &[u8]) {
 }
 
 #[test]
-fn frames_cut_at_every_length_and_with_any_byte_changed_are_read_within_their_bytes() {
+fn truncated_and_changed_frames_are_read_within_their_bytes() {
     for frame in frames() {
         for length in 0..=frame.len() {
             check_any(&frame[..length]);
@@ -223,7 +223,7 @@ fn frames_cut_at_every_length_and_with_any_byte_changed_are_read_within_their_by
 }
 
 #[test]
-fn a_truncated_frame_has_no_more_fields_than_the_whole_one() {
+fn a_truncated_frame_has_no_additional_fields() {
     for frame in frames() {
         let whole = Headers::of(&frame);
         for length in 14..frame.len() {
@@ -240,7 +240,7 @@ fn a_truncated_frame_has_no_more_fields_than_the_whole_one() {
 }
 
 #[test]
-fn a_stack_hides_what_is_behind_it() {
+fn a_label_stack_hides_the_headers_after_it() {
     let entry = |label| mpls::Header { label, class: 5, bottom: false, ttl: 1 };
     let frame = builder().vlan(9).mpls(entry(1)).mpls(entry(2)).ipv4(v4()).udp(1, 2).bytes();
     let headers = Headers::of(&frame);

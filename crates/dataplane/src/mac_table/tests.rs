@@ -18,13 +18,13 @@ fn key(number: u64) -> MacKey {
 const SECOND: Nanos = Nanos::from_secs(1);
 
 #[test]
-fn a_key_is_read_back() {
+fn keys_round_trip() {
     let key = MacKey::new([2, 1, 0x80, 0xff, 0, 9], 4094);
     assert_eq!((key.mac(), key.vid()), ([2, 1, 0x80, 0xff, 0, 9], 4094));
 }
 
 #[test]
-fn an_address_is_forgotten_after_it_was_silent_for_the_ageing_time() {
+fn an_address_ages_out_after_the_ageing_time() {
     let mut table = MacTable::new(100, Some(Nanos::from_secs(10)), 1);
     assert_eq!(table.learn(key(5), 3, SECOND), Learned::New);
     let nearly = Nanos::from_secs(11) - Nanos::from_millis(1);
@@ -50,7 +50,7 @@ fn ageing_can_be_switched_off_and_changed() {
 }
 
 #[test]
-fn what_is_set_is_neither_learned_over_nor_forgotten_nor_flushed() {
+fn static_addresses_are_not_relearned_aged_or_flushed() {
     let mut table = MacTable::new(100, Some(SECOND), 1);
     assert!(table.set_static(key(5), 3));
     assert_eq!(table.learn(key(5), 4, SECOND), Learned::Static);
@@ -68,7 +68,7 @@ fn what_is_set_is_neither_learned_over_nor_forgotten_nor_flushed() {
 }
 
 #[test]
-fn a_flush_acts_at_once_and_gives_room_back_in_steps() {
+fn a_flush_takes_effect_immediately_and_frees_space_in_steps() {
     let mut table = MacTable::new(1000, Some(Nanos::from_secs(10)), 1);
     (1..=600).for_each(|number| _ = table.learn(key(number), 1, SECOND));
     table.set_static(key(601), 2);
@@ -96,7 +96,7 @@ fn a_flush_acts_at_once_and_gives_room_back_in_steps() {
 }
 
 #[test]
-fn a_full_table_has_room_after_a_flush_before_it_is_swept() {
+fn a_full_table_learns_after_a_flush_before_the_sweep() {
     let mut table = MacTable::new(1000, None, 1);
     (1..=1000).for_each(|number| _ = table.learn(key(number), 1, SECOND));
     assert_eq!(table.flush(SECOND), 1000);
@@ -106,7 +106,7 @@ fn a_full_table_has_room_after_a_flush_before_it_is_swept() {
 }
 
 #[test]
-fn another_ageing_time_acts_at_once_and_is_scheduled_in_steps() {
+fn a_new_ageing_time_applies_immediately_and_reschedules_in_steps() {
     let mut table = MacTable::new(1000, Some(Nanos::from_secs(3600)), 1);
     (1..=1000).for_each(|number| _ = table.learn(key(number), 1, SECOND));
     table.age(SECOND, 10_000);
@@ -127,7 +127,7 @@ fn another_ageing_time_acts_at_once_and_is_scheduled_in_steps() {
 }
 
 #[test]
-fn a_full_table_learns_nothing_new_and_counts_it() {
+fn a_full_table_learns_nothing_and_counts_it() {
     let mut table = MacTable::new(131_072, None, 7);
     for number in 1..=131_072 {
         assert_eq!(table.learn(key(number), 1, SECOND), Learned::New, "{number}");
@@ -141,7 +141,7 @@ fn a_full_table_learns_nothing_new_and_counts_it() {
 }
 
 #[test]
-fn whoever_makes_up_addresses_gets_no_more_memory() {
+fn forged_addresses_do_not_increase_memory() {
     let ageing = Some(Nanos::from_secs(10));
     let mut table = MacTable::new(1000, ageing, 3);
     let mut now = SECOND;
@@ -157,11 +157,11 @@ fn whoever_makes_up_addresses_gets_no_more_memory() {
 }
 
 #[test]
-fn what_is_due_is_found_in_steps_and_said() {
+fn ageing_finds_expired_addresses_in_steps_and_returns_the_next_time() {
     let mut table = MacTable::new(1000, Some(Nanos::from_secs(10)), 1);
     (1..=1000).for_each(|address| _ = table.learn(key(address), 1, SECOND));
     let early = Nanos::from_secs(10);
-    let next = table.age(early, 10_000).expect("they are due some day");
+    let next = table.age(early, 10_000).expect("addresses expire later");
     assert!(next > early && table.len() == 1000, "{next:?}");
     // Half of the addresses are refreshed.
     (1..=500).for_each(|address| _ = table.learn(key(address), 1, early));
@@ -223,7 +223,7 @@ impl World {
     /// Removes all expired addresses.
     fn forget(&mut self) {
         self.table.age(self.now, usize::MAX);
-        assert_eq!(self.table.len(), self.count_fresh(), "nothing old stays");
+        assert_eq!(self.table.len(), self.count_fresh(), "no expired entry remains");
         let mut known = std::mem::take(&mut self.known);
         known.retain(|_, known| self.is_fresh(known.1));
         self.known = known;
@@ -278,7 +278,7 @@ impl World {
 
 proptest! {
     #[test]
-    fn the_table_knows_what_a_map_knows(
+    fn random_operations_agree_with_a_map(
         steps in proptest::collection::vec(step(), 0..400),
         seed in any::<u64>(),
     ) {

@@ -43,7 +43,7 @@ fn gap_for(rate: u64, unit: Unit, lengths: &[usize], percent: u64) -> Nanos {
 }
 
 #[test]
-fn over_five_seconds_a_band_lets_its_rate_pass_and_no_more() {
+fn a_band_passes_at_most_its_rate_over_five_seconds() {
     let mixes: [&[usize]; 4] = [&[60], &[1514], &[60, 590, 1514, 60, 60], &[9000, 64]];
     for lengths in mixes {
         for (rate, percent) in [(100, 150), (1_000, 101), (20_000, 133), (20_000, 400)] {
@@ -65,7 +65,7 @@ fn over_five_seconds_a_band_lets_its_rate_pass_and_no_more() {
 }
 
 #[test]
-fn under_steady_overload_the_count_is_exact() {
+fn under_constant_overload_the_number_of_passed_frames_is_exact() {
     // The meter passes one frame per millisecond, and two are offered: the bucket is never full.
     let gap = Nanos::from_micros(500);
     assert_eq!(passed(drop_at(1000), Unit::Packets, false, &[60], gap), 5000);
@@ -81,7 +81,7 @@ fn under_steady_overload_the_count_is_exact() {
 }
 
 #[test]
-fn the_exceeded_band_with_the_highest_rate_is_applied_and_counted() {
+fn the_exceeded_band_with_the_highest_rate_applies_and_counts() {
     let mut meters = MeterTable::default();
     let bands = [drop_at(300), remark_at(100), remark_at(200)];
     meters.add(spec(1, Unit::Packets, &bands), Nanos::ZERO).unwrap();
@@ -102,7 +102,7 @@ fn the_exceeded_band_with_the_highest_rate_is_applied_and_counted() {
 }
 
 #[test]
-fn commands_are_refused_for_their_reasons() {
+fn invalid_commands_are_rejected() {
     let limits = MeterLimits { meters_max: 2, bands_max: 1 };
     let mut meters = MeterTable::new(limits);
     let at = Nanos::ZERO;
@@ -134,7 +134,7 @@ fn commands_are_refused_for_their_reasons() {
 }
 
 #[test]
-fn a_changed_meter_keeps_its_count_and_its_bands_begin_anew() {
+fn a_modified_meter_keeps_its_counters_and_resets_its_bands() {
     let mut meters = MeterTable::default();
     meters.add(spec(1, Unit::Packets, &[drop_at(1)]), Nanos::ZERO).unwrap();
     let mut outcomes = || [(); 2].map(|()| meters.measure(1, 60, Nanos::ZERO));
@@ -146,7 +146,7 @@ fn a_changed_meter_keeps_its_count_and_its_bands_begin_anew() {
 }
 
 #[test]
-fn the_highest_rates_bursts_and_spans_do_not_overflow() {
+fn extreme_rates_bursts_and_durations_do_not_overflow() {
     let most = Band { burst: u32::MAX, ..drop_at(u32::MAX) };
     for unit in [Unit::Kilobits, Unit::Packets] {
         let mut meters = MeterTable::default();

@@ -36,7 +36,7 @@ fn run(table: &mut NeighborTable, from: Nanos, until: Nanos) -> Vec<(Nanos, Due)
 }
 
 #[test]
-fn frames_wait_in_order_until_the_answer_comes() {
+fn frames_wait_in_order_until_the_reply_arrives() {
     let mut table = table();
     assert!(matches!(table.wait(place(1), waiting(1), SECOND), Wait::Ask));
     assert!(matches!(table.wait(place(1), waiting(2), SECOND), Wait::Queued));
@@ -64,7 +64,7 @@ fn the_queue_keeps_the_newest_frames() {
 }
 
 #[test]
-fn who_does_not_answer_is_asked_three_times_and_given_up() {
+fn an_unanswered_request_is_sent_three_times() {
     let mut table = table();
     table.wait(place(1), waiting(7), SECOND);
     let all = run(&mut table, SECOND, Nanos::from_secs(20));
@@ -78,7 +78,7 @@ fn who_does_not_answer_is_asked_three_times_and_given_up() {
 }
 
 #[test]
-fn an_answer_that_nobody_uses_is_forgotten_silently() {
+fn an_unused_neighbor_expires_without_a_request() {
     let mut table = table();
     table.learn(place(1), MAC, true, SECOND);
     assert!(run(&mut table, SECOND, Nanos::from_secs(60)).is_empty());
@@ -88,24 +88,24 @@ fn an_answer_that_nobody_uses_is_forgotten_silently() {
 }
 
 #[test]
-fn an_answer_in_use_is_asked_for_again_and_stays_if_confirmed() {
+fn a_neighbor_in_use_is_probed_and_stays_if_it_replies() {
     let mut table = table();
     table.learn(place(1), MAC, true, SECOND);
     let id = table.find(place(1)).unwrap();
     table.mac_at(id, place(1));
-    let asked = run(&mut table, SECOND, Nanos::from_secs(61));
-    assert!(matches!(asked[..], [(_, Due::Ask(_))]), "{asked:?}");
-    assert_eq!(table.mac_at(id, place(1)), Some(MAC), "used while it is asked");
+    let requested = run(&mut table, SECOND, Nanos::from_secs(61));
+    assert!(matches!(requested[..], [(_, Due::Ask(_))]), "{requested:?}");
+    assert_eq!(table.mac_at(id, place(1)), Some(MAC), "it remains usable during the request");
     table.learn(place(1), MAC, false, Nanos::from_secs(61));
     table.mac_at(id, place(1));
     assert!(run(&mut table, Nanos::from_secs(61), Nanos::from_secs(120)).is_empty());
-    let asked = run(&mut table, Nanos::from_secs(121), Nanos::from_secs(130));
-    assert_eq!(asked.len(), 3, "three questions, then forgotten");
+    let requested = run(&mut table, Nanos::from_secs(121), Nanos::from_secs(130));
+    assert_eq!(requested.len(), 3, "three requests, then it expires");
     assert_eq!(table.mac_at(id, place(1)), None);
 }
 
 #[test]
-fn what_is_set_stays_and_is_not_learned_over() {
+fn static_neighbors_stay_and_are_not_overwritten() {
     let mut table = table();
     table.wait(place(1), waiting(5), SECOND);
     assert_eq!(table.set(place(1), MAC).map(|frames| tags(&frames)), Some(vec![5]));
@@ -117,7 +117,7 @@ fn what_is_set_stays_and_is_not_learned_over() {
 }
 
 #[test]
-fn only_who_is_known_or_asked_is_merged() {
+fn only_known_or_requested_neighbors_are_updated() {
     let mut table = table();
     table.learn(place(1), MAC, false, SECOND);
     assert!(table.is_empty());
@@ -129,7 +129,7 @@ fn only_who_is_known_or_asked_is_merged() {
 }
 
 #[test]
-fn full_tables_refuse_and_numbers_are_used_again() {
+fn full_tables_reject_entries_and_identifiers_are_reused() {
     let mut table = NeighborTable::new(2, Timing::default(), 1);
     table.set(place(1), MAC);
     table.wait(place(2), waiting(1), SECOND);
@@ -139,7 +139,7 @@ fn full_tables_refuse_and_numbers_are_used_again() {
     table.remove(place(1));
     table.set(place(3), MAC);
     assert_eq!(table.find(place(3)), Some(old));
-    assert_eq!(table.mac_at(old, place(1)), None, "it is another's now");
+    assert_eq!(table.mac_at(old, place(1)), None, "the identifier has a new owner");
 
     let mut table = NeighborTable::new(10_000, Timing::default(), 1);
     for number in 0..ASKED_MAX as u32 {

@@ -106,7 +106,7 @@ fn state(pipeline: &Pipeline, out: &Outputs) -> String {
 }
 
 #[test]
-fn a_batch_does_what_its_frames_do_one_by_one() {
+fn a_batch_has_the_same_effect_as_its_frames_one_by_one() {
     for seed in 0..150 {
         let mut dice = Dice::new(seed);
         let (mut at_once, mut one_by_one) = (pipeline(), pipeline());
@@ -155,7 +155,7 @@ fn every_frame_of_single_destination_entries_is_accounted_for() {
 }
 
 #[test]
-fn full_queues_are_drops_and_what_fits_stays_in_order() {
+fn full_queues_drop_frames_and_keep_the_order() {
     let mut pipeline = pipeline();
     let to_two = FlowSpec::new(Match::ANY, 0, &[Action::Output { port: 2 }]);
     pipeline.add(&to_two, Nanos::ZERO, &mut Outputs::new(&[])).unwrap();
@@ -172,7 +172,7 @@ fn full_queues_are_drops_and_what_fits_stays_in_order() {
 }
 
 #[test]
-fn packet_ins_are_bounded_and_lost_ones_counted() {
+fn packet_ins_are_limited_and_lost_ones_counted() {
     let mut pipeline = pipeline();
     pipeline.set_on_miss(OnMiss::Controller);
     let mut out = Outputs::new(&PORTS);

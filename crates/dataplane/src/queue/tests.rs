@@ -46,7 +46,7 @@ impl Bench {
     /// Advances to `until`, with a stop whenever a frame is due.
     fn run(&mut self, until: Nanos) {
         while let Some(due) = self.queues.due().filter(|due| *due <= until) {
-            assert!(due > self.now || self.now == Nanos::ZERO, "time stands still at {due}");
+            assert!(due > self.now || self.now == Nanos::ZERO, "time does not advance at {due}");
             self.now = due;
             self.queues.release(due, &mut self.out);
             self.collect();
@@ -72,7 +72,7 @@ impl Bench {
 }
 
 #[test]
-fn the_maximum_rate_is_kept_to_within_a_frame_at_any_length_and_rate() {
+fn the_maximum_rate_is_enforced_to_one_frame() {
     for (rate, length) in [(64_000, 60), (1_000_000, 1514), (999_999_999, 61), (10_000_000, 9000)] {
         let mut bench = Bench::new(None, &[queue(7, None, Some(rate))]);
         let until = Nanos(5_000_000_000.min(200_000 * length as u64 * 8_000_000_000 / rate / 100));
@@ -91,7 +91,7 @@ fn the_maximum_rate_is_kept_to_within_a_frame_at_any_length_and_rate() {
 }
 
 #[test]
-fn a_late_caller_finds_the_same_order_and_the_same_rate() {
+fn a_late_caller_gets_the_same_order_and_rate() {
     let specs = [queue(1, Some(3_000_000), None), queue(2, None, Some(4_000_000))];
     let fill = |bench: &mut Bench| {
         for frame in 0..100 {
@@ -115,7 +115,7 @@ fn a_late_caller_finds_the_same_order_and_the_same_rate() {
 }
 
 #[test]
-fn when_a_port_is_limited_minimums_come_first_and_the_rest_is_shared_evenly() {
+fn on_a_limited_port_minimum_rates_come_first_and_the_rest_is_shared() {
     let specs = [
         queue(1, Some(5_000_000), None),
         queue(2, Some(1_000_000), None),
@@ -136,7 +136,7 @@ fn when_a_port_is_limited_minimums_come_first_and_the_rest_is_shared_evenly() {
 }
 
 #[test]
-fn idle_time_is_not_saved_up() {
+fn idle_time_gives_no_credit() {
     let mut bench = Bench::new(None, &[queue(1, None, Some(1_000_000))]);
     bench.run(Nanos::from_secs(100));
     for _ in 0..3 {
@@ -148,7 +148,7 @@ fn idle_time_is_not_saved_up() {
 }
 
 #[test]
-fn a_full_queue_takes_no_more_and_says_so() {
+fn a_full_queue_rejects_frames_and_reports_it() {
     let short = QueueSpec { frames_max: 2, ..queue(1, None, Some(1_000_000)) };
     let mut bench = Bench::new(None, &[short]);
     let queued: Vec<Queued> = (0..4).map(|_| bench.send(Some(1), 1, 125)).collect();
@@ -161,7 +161,7 @@ fn a_full_queue_takes_no_more_and_says_so() {
 }
 
 #[test]
-fn frames_that_name_no_queue_of_the_port_go_to_its_default() {
+fn frames_without_a_valid_queue_use_the_default_queue() {
     let mut bench = Bench::new(Some(1_000_000), &[queue(0, None, None), queue(5, None, None)]);
     for named in [None, Some(0), Some(9), Some(5)] {
         assert_eq!(bench.send(named, 1, 60), Queued::Yes);
@@ -180,7 +180,7 @@ fn frames_that_name_no_queue_of_the_port_go_to_its_default() {
 }
 
 #[test]
-fn frames_wait_on_while_the_output_has_no_room() {
+fn frames_wait_while_the_output_is_full() {
     let mut bench = Bench::new(None, &[queue(1, None, None)]);
     let full = crate::forwarder::OUTPUT_FRAMES_MAX;
     for _ in 0..full {
@@ -195,7 +195,7 @@ fn frames_wait_on_while_the_output_has_no_room() {
 }
 
 #[test]
-fn queues_that_make_no_sense_are_refused_and_others_replaced() {
+fn invalid_queues_are_rejected_and_valid_ones_replaced() {
     let mut queues = Queues::default();
     let refused = |rate, list: &[QueueSpec]| {
         let described = PortQueues { port: PORT, rate, queues: list.to_vec() };

@@ -99,7 +99,7 @@ fn random_change(dice: &mut Dice) -> (Action, fn(&mut Key, u64), u64) {
 }
 
 #[test]
-fn any_mix_of_changes_changes_those_fields_and_leaves_all_checksums_right() {
+fn random_changes_affect_only_their_fields_and_keep_checksums_correct() {
     for seed in 0..3000 {
         let mut dice = Dice::new(seed);
         let mut frame = random_frame(&mut dice);
@@ -150,7 +150,7 @@ fn a_udp_checksum_of_zero_stays_and_a_wrong_one_stays_wrong() {
 }
 
 #[test]
-fn changes_of_fields_that_a_frame_does_not_have_change_nothing() {
+fn setting_an_absent_field_changes_nothing() {
     let ip_changes = [
         Action::set(field::Field::Ipv4Src, 0x0101_0101),
         Action::set(field::Field::Ipv4Dst, 0x0101_0101),
@@ -181,7 +181,7 @@ fn changes_of_fields_that_a_frame_does_not_have_change_nothing() {
 }
 
 #[test]
-fn of_a_datagram_only_the_first_fragment_has_an_l4_header_to_change() {
+fn only_the_first_fragment_has_an_l4_header_to_change() {
     let whole = builder().ipv4(ip()).udp(1, 2).payload(&[5; 40]).frame();
     let fragment = |offset: u16| {
         let mut frame = whole.clone();
@@ -208,7 +208,7 @@ fn of_a_datagram_only_the_first_fragment_has_an_l4_header_to_change() {
 }
 
 #[test]
-fn the_lower_bits_of_the_type_of_service_stay() {
+fn setting_dscp_keeps_the_lower_bits() {
     let header = ipv4::Header { tos: 0x03, ..ip() };
     let mut frame = builder().ipv4(header).udp(1, 2).frame();
     apply(&Action::set(field::Field::IpDscp, 0x2e), &mut frame);
@@ -216,7 +216,7 @@ fn the_lower_bits_of_the_type_of_service_stay() {
 }
 
 #[test]
-fn a_frame_at_the_size_limit_gets_no_tag() {
+fn a_frame_of_the_maximum_length_gets_no_tag() {
     let mut frame = Frame::from_bytes(&vec![0; packet::frame::FRAME_BYTES_MAX]);
     let before = frame.bytes().to_vec();
     apply(&Action::SetVlan(5), &mut frame);

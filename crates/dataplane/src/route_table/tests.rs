@@ -18,7 +18,7 @@ fn find(table: &RouteTable, address: &str) -> Option<NextHop> {
 }
 
 #[test]
-fn prefixes_know_their_ends() {
+fn a_prefix_clears_host_bits_and_has_a_last_address() {
     let net: Prefix = Prefix::new([10, 1, 2, 3].into(), 22).unwrap();
     assert_eq!((net.to_string(), net.last()), ("10.1.0.0/22".into(), [10, 1, 3, 255].into()));
     assert!(net.holds([10, 1, 3, 9].into()) && !net.holds([10, 1, 4, 0].into()));
@@ -59,7 +59,7 @@ fn the_longest_prefix_wins_at_every_level() {
 }
 
 #[test]
-fn a_full_table_refuses_new_routes_and_still_replaces() {
+fn a_full_table_rejects_new_routes_and_still_replaces() {
     let mut table = RouteTable::new(2);
     table.insert(prefix("10.0.0.0/8"), link(1)).unwrap();
     table.insert(prefix("11.0.0.0/8"), link(1)).unwrap();
@@ -70,7 +70,7 @@ fn a_full_table_refuses_new_routes_and_still_replaces() {
 }
 
 #[test]
-fn many_routes_take_modest_memory_which_comes_back() {
+fn many_routes_take_moderate_memory_and_free_it() {
     let mut table: RouteTable = RouteTable::new(1 << 18);
     let nets = || (0..1u32 << 17).map(|net| Prefix::new((net << 8 | 10 << 25).into(), 24).unwrap());
     for (number, net) in nets().enumerate() {
@@ -90,7 +90,7 @@ fn many_routes_take_modest_memory_which_comes_back() {
 }
 
 #[test]
-fn each_removal_gives_its_levels_back() {
+fn removing_routes_frees_their_levels() {
     let mut table = RouteTable::new(10_000);
     table.insert(prefix("0.0.0.0/0"), link(1)).unwrap();
     let host = |number: u32| Prefix::new((number << 16 | 7).into(), 32).unwrap();
@@ -109,7 +109,7 @@ fn each_removal_gives_its_levels_back() {
 }
 
 #[test]
-fn a_flush_acts_at_once_and_frees_in_steps() {
+fn a_flush_takes_effect_immediately_and_frees_memory_in_steps() {
     let mut table = RouteTable::new(10_000);
     let own = (prefix("10.0.0.0/8"), link(1));
     table.insert(own.0, own.1).unwrap();
@@ -140,13 +140,13 @@ fn a_flush_acts_at_once_and_frees_in_steps() {
 }
 
 #[test]
-fn routes_that_come_and_go_leave_no_levels_behind() {
+fn adding_and_removing_routes_leaks_no_levels() {
     let mut table = RouteTable::new(100);
     table.insert(prefix("0.0.0.0/0"), link(1)).unwrap();
     // One host in each of more networks than there are levels for.
     for number in 0..300_000u32 {
         let host = Prefix::new((number << 12 | 7).into(), 32).unwrap();
-        table.insert(host, link(2)).expect("what was removed made room");
+        table.insert(host, link(2)).expect("removed routes free their levels");
         assert_eq!(find(&table, &host.address().to_string()), Some(link(2)));
         assert_eq!(table.remove(host), Some(link(2)));
         assert_eq!(find(&table, &host.address().to_string()), Some(link(1)));
@@ -239,7 +239,7 @@ fn check_versions<A: Net + fmt::Debug>(steps: &[Vec<(Step, bool)>], ends: &[u8])
     };
     for (steps, end) in steps.iter().zip(ends) {
         let (before, known_before) = (found(&table), known.clone());
-        let mut apart = table.part().expect("there is no other version");
+        let mut apart = table.part().expect("no other version exists");
         assert!(table.part().is_none(), "two versions cannot both be changed");
         for ((wide, length, port), removes) in steps {
             let prefix = Prefix::within(A::of_wide(*wide), length % (A::BITS + 1));
@@ -252,9 +252,9 @@ fn check_versions<A: Net + fmt::Debug>(steps: &[Vec<(Step, bool)>], ends: &[u8])
             }
         }
         let fresh = make(&known);
-        assert_eq!(found(&apart), found(&fresh), "the version apart");
+        assert_eq!(found(&apart), found(&fresh), "the staged version");
         assert!(apart.iter().eq(fresh.iter()), "its list");
-        assert_eq!(found(&table), before, "the version before");
+        assert_eq!(found(&table), before, "the previous version");
         if *end == 0 {
             // The staged copy is discarded.
             known = known_before;
@@ -269,7 +269,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn versions_are_what_tables_made_from_nothing_are(
+    fn staged_versions_equal_newly_built_tables(
         steps in proptest::collection::vec(
             proptest::collection::vec(
                 ((any_wide(), any::<u8>(), 0u16..4), any::<bool>()), 0..20),

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_fit_and_make_the_whole_again() {
+    fn fragments_reassemble_to_the_whole_packet() {
         for (payload, mtu, pieces) in
             [(1480, 1500, 1), (1481, 1500, 2), (3000, 576, 6), (60, 68, 2)]
         {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_can_be_cut_again() {
+    fn a_fragment_can_be_fragmented_again() {
         let header = ipv4::Header { more_fragments: true, fragment_offset: 1480, ..plain() };
         let bytes = packet(header, 1480);
         let (payload, more) = whole(&cut(&bytes, 600).unwrap(), 600, 1480);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn only_options_with_the_copy_bit_are_in_all_pieces() {
+    fn only_options_with_the_copy_bit_are_in_all_fragments() {
         let options = Options::from_bytes(&[7, 3, 4, 1, 148, 4, 0, 0]).unwrap();
         let pieces = cut(&packet(ipv4::Header { options, ..plain() }, 200), 100).unwrap();
         let parse = |frame: &Frame| ipv4::Header::parse(&frame.bytes()[14..]).unwrap().0;

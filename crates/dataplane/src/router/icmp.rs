@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bucket_gives_a_burst_and_then_the_rate() {
+    fn the_token_bucket_permits_a_burst_and_then_the_rate() {
         let mut limiter = Limiter::new(IcmpLimit { errors_per_s: 10, burst: 3 });
         let allowed =
             |limiter: &mut Limiter, now| (0..100).take_while(|_| limiter.allows(now)).count();

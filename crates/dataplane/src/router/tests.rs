@@ -91,7 +91,8 @@ impl Bench {
     fn pass(&mut self, span: Nanos) -> Vec<(PortNo, Vec<u8>)> {
         let end = self.now + span;
         while self.now < end {
-            let next = self.router.tick(self.now, &mut self.out).expect("it always comes back");
+            let next =
+                self.router.tick(self.now, &mut self.out).expect("a router always has a next time");
             self.now = next.max(self.now + Nanos::from_millis(1)).min(end);
         }
         self.sent()
@@ -135,7 +136,7 @@ fn to_text(sent: &[(PortNo, Vec<u8>)]) -> Vec<String> {
 }
 
 #[test]
-fn a_packet_goes_to_its_neighbour_one_hop_older_and_otherwise_the_same() {
+fn forwarding_changes_only_addresses_ttl_and_checksum() {
     let mut bench = Bench::usual();
     let sent = bench.send(1, &from_alice(BOB.1).bytes());
     let older = ipv4::Header { ttl: 63, ..header(ALICE.1, BOB.1) };
@@ -146,7 +147,7 @@ fn a_packet_goes_to_its_neighbour_one_hop_older_and_otherwise_the_same() {
 }
 
 #[test]
-fn the_longest_prefix_chooses_the_gateway() {
+fn the_longest_prefix_selects_the_gateway() {
     let mut bench = Bench::usual();
     let far = Ipv4Addr::new(192, 168, 7, 7);
     let place = |bench: &mut Bench| {
@@ -163,11 +164,11 @@ fn the_longest_prefix_chooses_the_gateway() {
     assert_eq!(bench.router.flush_routes(), 1);
     bench.send(1, &from_alice(far).bytes());
     assert_eq!(bench.router.drops.of(DropReason::NoRoute), 1);
-    assert_eq!(bench.send(1, &from_alice(BOB.1).bytes()).len(), 1, "its own networks stay");
+    assert_eq!(bench.send(1, &from_alice(BOB.1).bytes()).len(), 1, "connected networks stay");
 }
 
 #[test]
-fn padding_is_kept_short_and_trailing_bytes_are_cut() {
+fn trailing_bytes_beyond_the_minimum_length_are_removed() {
     let mut bench = Bench::usual();
     let mut long = from_alice(BOB.1).bytes();
     long.resize(200, 0xee);
@@ -177,7 +178,7 @@ fn padding_is_kept_short_and_trailing_bytes_are_cut() {
 }
 
 #[test]
-fn frames_for_others_or_of_other_kinds_are_not_routed() {
+fn other_destinations_and_protocols_are_not_routed() {
     let mut bench = Bench::usual();
     let others = Builder::new(mac(2), ALICE.0).ipv4(header(ALICE.1, BOB.1)).udp(1, 2).bytes();
     bench.lost(1, &others, DropReason::NotForUs);
@@ -194,7 +195,7 @@ fn frames_for_others_or_of_other_kinds_are_not_routed() {
 }
 
 #[test]
-fn headers_that_contradict_themselves_are_dropped_silently() {
+fn invalid_headers_are_dropped_without_an_icmp_error() {
     let mut bench = Bench::usual();
     let with = |at: usize, value: u8, mend: bool| {
         let mut bytes = from_alice(BOB.1).bytes();
@@ -214,7 +215,7 @@ fn headers_that_contradict_themselves_are_dropped_silently() {
 }
 
 #[test]
-fn addresses_that_no_packet_can_have_are_dropped_silently() {
+fn invalid_addresses_are_dropped_without_an_icmp_error() {
     let mut bench = Bench::usual();
     for source in ["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.5", "240.0.0.1", "255.255.255.255"] {
         let header = header(source.parse().unwrap(), BOB.1);
@@ -226,7 +227,7 @@ fn addresses_that_no_packet_can_have_are_dropped_silently() {
 }
 
 #[test]
-fn broadcasts_and_groups_are_not_routed() {
+fn broadcasts_and_multicasts_are_not_routed() {
     let mut bench = Bench::usual();
     for destination in ["255.255.255.255", "224.0.0.9", "10.0.2.255", "10.0.2.0", "10.0.1.255"] {
         bench.lost(1, &from_alice(destination.parse().unwrap()).bytes(), DropReason::NotUnicast);
@@ -237,7 +238,7 @@ fn broadcasts_and_groups_are_not_routed() {
 }
 
 #[test]
-fn source_routes_are_refused_and_other_options_pass() {
+fn source_routes_are_rejected_and_other_options_pass() {
     let mut bench = Bench::usual();
     let with = |options: &[u8]| {
         let options = Options::from_bytes(options).unwrap();
@@ -254,7 +255,7 @@ fn source_routes_are_refused_and_other_options_pass() {
 }
 
 #[test]
-fn the_last_hop_is_told_to_the_sender() {
+fn an_expired_ttl_is_reported_to_the_sender() {
     let mut bench = Bench::usual();
     for ttl in [0, 1] {
         let bytes = from_alice_with(ipv4::Header { ttl, ..header(ALICE.1, BOB.1) }).bytes();
@@ -273,7 +274,7 @@ fn the_last_hop_is_told_to_the_sender() {
 }
 
 #[test]
-fn a_destination_without_route_is_told_to_the_sender() {
+fn a_missing_route_is_reported_to_the_sender() {
     let mut bench = Bench::usual();
     let bytes = from_alice([172, 16, 0, 1].into()).payload(&[7; 1400]).bytes();
     let sent = bench.send(1, &bytes);
@@ -284,7 +285,7 @@ fn a_destination_without_route_is_told_to_the_sender() {
 }
 
 #[test]
-fn nobody_is_told_about_errors_pieces_or_from_afar_without_route() {
+fn no_icmp_error_for_errors_fragments_and_distant_sources() {
     let mut bench = Bench::usual();
     let nowhere = Ipv4Addr::new(172, 16, 0, 1);
     let error = Builder::new(mac(1), ALICE.0)
@@ -307,7 +308,7 @@ fn nobody_is_told_about_errors_pieces_or_from_afar_without_route() {
 }
 
 #[test]
-fn errors_are_limited() {
+fn icmp_errors_are_rate_limited() {
     let icmp_limit = IcmpLimit { errors_per_s: 10, burst: 2 };
     let mut bench = Bench::new(&Settings { icmp_limit, ..settings() });
     let bytes = from_alice([172, 16, 0, 1].into()).bytes();
@@ -319,7 +320,7 @@ fn errors_are_limited() {
 }
 
 #[test]
-fn a_packet_too_long_is_cut_or_refused_as_it_asks() {
+fn an_oversized_packet_is_fragmented_unless_df_is_set() {
     let mut bench = Bench::usual();
     let far = Ipv4Addr::new(192, 168, 1, 1);
     let stays = ipv4::Header { dont_fragment: true, ..header(ALICE.1, far) };
@@ -358,11 +359,11 @@ fn a_full_output_queue_is_counted() {
 }
 
 #[test]
-fn the_cache_answers_and_follows_changes() {
+fn the_cache_follows_route_changes() {
     let mut bench = Bench::new(&Settings { cache_entries: 64, ..settings() });
     let bytes = from_alice([192, 168, 3, 3].into()).bytes();
     assert_eq!((bench.send(1, &bytes)[0].0, bench.send(1, &bytes)[0].0), (3, 3));
-    let cache = bench.router.cache().expect("it was asked for");
+    let cache = bench.router.cache().expect("the neighbor was requested");
     assert_eq!((cache.hits, cache.misses), (1, 1));
     bench.router.add_route(net("192.168.3.0/24"), Some(BOB.1), None).unwrap();
     assert_eq!(bench.send(1, &bytes)[0].0, 2);
@@ -372,7 +373,7 @@ fn the_cache_answers_and_follows_changes() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused() {
+fn invalid_settings_are_rejected() {
     let refuse = |change: &dyn Fn(&mut Settings)| {
         let mut settings = settings();
         change(&mut settings);
@@ -390,7 +391,7 @@ fn settings_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn routes_that_lead_nowhere_are_refused() {
+fn invalid_routes_are_rejected() {
     let mut router = Bench::usual().router;
     let mut add =
         |net, via: Option<[u8; 4]>, port| router.add_route(net, via.map(Ipv4Addr::from), port);

@@ -73,11 +73,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn things_come_back_in_order_when_their_epoch_is_seen() {
+    fn items_are_returned_in_order_when_their_epoch_is_settled() {
         let mut leaving = Leaving::default();
         leaving.add(Thing::Place(1));
         leaving.add(Thing::Program(1));
-        assert_eq!(leaving.pop(9), None, "readers have not been told");
+        assert_eq!(leaving.pop(9), None, "readers have not been notified");
         leaving.set_out(3);
         leaving.add(Thing::Place(2));
         leaving.add(Thing::Place(3));

@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_a_set_holds(
+        fn places_have_the_contents_of_a_set(
             changes in prop::collection::vec((any::<bool>(), 0u32..400), 0..200), from in 0usize..420,
         ) {
             let (mut places, mut set) = (Places::default(), BTreeSet::new());

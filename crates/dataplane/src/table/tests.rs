@@ -84,7 +84,7 @@ fn removals(out: &mut Outputs) -> Vec<(FlowRecord, FlowRemovedReason)> {
 }
 
 #[test]
-fn an_exact_match_goes_before_every_priority() {
+fn an_exact_match_wins_over_every_priority() {
     let mut table = table();
     add(&mut table, &FlowSpec::new(Match::ANY, 65_535, &output(1)), Nanos::ZERO).unwrap();
     add(&mut table, &FlowSpec::new(exact(7), 0, &output(2)), Nanos::ZERO).unwrap();
@@ -95,7 +95,7 @@ fn an_exact_match_goes_before_every_priority() {
 }
 
 #[test]
-fn without_a_table_of_their_own_exact_matches_are_still_first() {
+fn exact_matches_win_also_without_an_exact_table() {
     let mut table = Tables::new(&[TableSettings::of(0, 4)], 1);
     add(&mut table, &FlowSpec::new(Match::ANY, 65_535, &output(1)), Nanos::ZERO).unwrap();
     add(&mut table, &FlowSpec::new(exact(7), 0, &output(2)), Nanos::ZERO).unwrap();
@@ -105,7 +105,7 @@ fn without_a_table_of_their_own_exact_matches_are_still_first() {
 }
 
 #[test]
-fn adding_the_same_match_and_priority_replaces_and_starts_anew() {
+fn adding_the_same_match_and_priority_replaces_and_resets_the_entry() {
     let mut table = table();
     add(&mut table, &FlowSpec::new(from_port(1), 5, &output(2)), Nanos::ZERO).unwrap();
     hit(&mut table, Key::ZERO.with(Field::InPort, 1), seconds(1));
@@ -117,7 +117,7 @@ fn adding_the_same_match_and_priority_replaces_and_starts_anew() {
 }
 
 #[test]
-fn a_full_table_refuses_new_entries_but_not_replacements() {
+fn a_full_table_rejects_new_entries_and_accepts_replacements() {
     let mut table = table();
     for number in 0..4 {
         add(&mut table, &FlowSpec::new(exact(number), 0, &output(1)), Nanos::ZERO).unwrap();
@@ -133,7 +133,7 @@ fn a_full_table_refuses_new_entries_but_not_replacements() {
 }
 
 #[test]
-fn an_exact_match_covers_those_that_ask_for_more_than_the_key() {
+fn an_exact_match_covers_matches_with_additional_fields() {
     use packet::field::Field::{EthDst, EthSrc, EthType, InPort, IpProto, VlanVid};
     let mut table = table();
     let asked = [(InPort, 1), (EthDst, 2), (EthSrc, 3), (EthType, 0x86dd), (VlanVid, 0)];
@@ -148,7 +148,7 @@ fn an_exact_match_covers_those_that_ask_for_more_than_the_key() {
 }
 
 #[test]
-fn overlap_is_refused_where_that_was_asked() {
+fn overlap_is_rejected_if_requested() {
     let mut table = table();
     let to = Match::of(&[(Field::EthDst, 9)]);
     add(&mut table, &FlowSpec::new(from_port(1), 5, &output(1)), Nanos::ZERO).unwrap();
@@ -171,7 +171,7 @@ fn overlap_is_refused_where_that_was_asked() {
 }
 
 #[test]
-fn modifying_changes_actions_and_keeps_counters() {
+fn modify_changes_actions_and_keeps_counters() {
     let mut table = table();
     add(&mut table, &FlowSpec::new(from_port(1), 5, &output(1)), Nanos::ZERO).unwrap();
     add(&mut table, &FlowSpec::new(from_port(1), 6, &output(1)), Nanos::ZERO).unwrap();
@@ -194,11 +194,11 @@ fn modifying_changes_actions_and_keeps_counters() {
     assert_eq!(table.instruction_lists(), 1);
 
     modify(&mut table, &FlowSpec::new(from_port(3), 1, &output(3)), true, seconds(5)).unwrap();
-    assert_eq!(changed(&table, 3), 4, "what is not there is added");
+    assert_eq!(changed(&table, 3), 4, "a missing entry is added");
 }
 
 #[test]
-fn deleting_covers_strictly_or_not_and_may_ask_for_the_destination() {
+fn delete_is_strict_or_not_and_filters_by_destination() {
     let ten = |bits: u32| {
         let mask = u64::from(u32::MAX << (32 - bits));
         let value = Key::ZERO.with(Field::EthType, 0x0800).with(Field::IpDst, 0x0a00_0000);
@@ -225,7 +225,7 @@ fn deleting_covers_strictly_or_not_and_may_ask_for_the_destination() {
 }
 
 #[test]
-fn time_outs_remove_and_tell_with_the_last_counters() {
+fn timeouts_remove_entries_and_report_the_last_counters() {
     let (mut table, mut out) = (table(), outputs());
     let idle = FlowSpec {
         idle_timeout: seconds(2),
@@ -259,22 +259,22 @@ fn time_outs_remove_and_tell_with_the_last_counters() {
 }
 
 #[test]
-fn a_place_that_is_used_again_does_not_inherit_a_time_out() {
+fn a_reused_slot_does_not_inherit_a_timeout() {
     let (mut table, mut out) = (table(), outputs());
     let spec = FlowSpec { hard_timeout: seconds(1), ..FlowSpec::new(exact(1), 0, &output(1)) };
     add(&mut table, &spec, Nanos::ZERO).unwrap();
     delete(&mut table, &FlowFilter::ALL, Nanos::ZERO, &mut out);
-    assert_eq!(table.expire(Nanos::ZERO, &mut out), None, "what is gone is not waited for");
+    assert_eq!(table.expire(Nanos::ZERO, &mut out), None, "a deleted entry has no timeout");
     add(&mut table, &spec, Nanos::ZERO).unwrap();
     delete(&mut table, &FlowFilter::ALL, Nanos::ZERO, &mut out);
     add(&mut table, &FlowSpec::new(exact(2), 0, &output(1)), Nanos::ZERO).unwrap();
     assert_eq!(table.expire(seconds(5), &mut out), None);
     assert_eq!(all(&table, seconds(5)).len(), 1);
-    assert!(out.events.is_empty(), "nobody asked to be told");
+    assert!(out.events.is_empty(), "no notification was requested");
 }
 
 #[test]
-fn no_removal_is_lost_when_more_go_than_events_may_wait() {
+fn all_removals_are_reported_if_more_than_the_event_limit_expire() {
     let count = 10_000;
     let mut table = Tables::new(&[TableSettings::of(count, 0)], 1);
     let mut out = outputs();
@@ -286,14 +286,14 @@ fn no_removal_is_lost_when_more_go_than_events_may_wait() {
         }
     };
     let drain = |table: &mut Tables, out: &mut Outputs| {
-        let (mut told, mut turns) = (removals(out).len(), 0);
+        let (mut reported, mut turns) = (removals(out).len(), 0);
         while let Some(next) = table.expire(seconds(1), out) {
-            assert_eq!(next, seconds(1), "there is more to do at once");
-            told += removals(out).len();
+            assert_eq!(next, seconds(1), "more entries expire now");
+            reported += removals(out).len();
             turns += 1;
             assert!(turns < 100);
         }
-        told + removals(out).len()
+        reported + removals(out).len()
     };
     add_all(&mut table, Nanos::ZERO);
     assert_eq!(delete(&mut table, &FlowFilter::ALL, Nanos::ZERO, &mut out), count);
@@ -304,7 +304,7 @@ fn no_removal_is_lost_when_more_go_than_events_may_wait() {
 }
 
 #[test]
-fn removals_that_nobody_fetches_are_bounded_and_counted() {
+fn undelivered_removals_are_limited_and_counted() {
     let (mut table, mut out) = (table(), outputs());
     let waiting = crate::forwarder::EVENTS_MAX + 8 * NEWS_OF_AN_ENTRY + 1;
     for number in 0..waiting as u64 + 5 {
@@ -316,7 +316,7 @@ fn removals_that_nobody_fetches_are_bounded_and_counted() {
 }
 
 #[test]
-fn a_dump_goes_on_where_it_stopped() {
+fn a_dump_continues_where_it_stopped() {
     let mut table = Tables::new(&[TableSettings::of(100, 10)], 1);
     for number in 0..50 {
         add(&mut table, &FlowSpec::new(exact(number), 0, &output(1)), Nanos::ZERO).unwrap();
@@ -403,7 +403,7 @@ fn random_key(dice: &mut Dice) -> Key {
 }
 
 #[test]
-fn lookups_agree_with_a_plain_list_under_random_commands() {
+fn lookups_agree_with_a_list_under_random_commands() {
     for seed in 0..40 {
         let mut dice = Dice::new(seed);
         let exact_max = dice.pick(&[0, 64]);
@@ -449,7 +449,7 @@ impl Tables {
 }
 
 #[test]
-fn an_entry_takes_less_than_192_bytes_in_all() {
+fn an_entry_takes_less_than_192_bytes() {
     let bucket_share = 64usize.div_ceil(6);
     let link = 24;
     let bytes =

@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_often_is_written_down_once() {
+    fn repeated_changes_of_an_entry_are_recorded_once() {
         let mut tables = Tables::new(&[TableSettings::holding(8)], 1);
         let (mut out, now) = (Outputs::new(&[]), Nanos(50));
         for port in 1..=3 {
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_changed_replaced_and_deleted_is_as_before() {
+    fn rolling_back_restores_all_changed_entries() {
         let settings = TableSettings { wildcard_entries_max: 4, ..TableSettings::default() };
         let mut tables = Tables::new(&[settings], 1);
         let (mut out, now) = (Outputs::new(&[]), Nanos(50));
@@ -463,23 +463,23 @@ mod tests {
         for port in 4..=7 {
             tables.add(&spec(port, 6), now, &mut out).unwrap();
         }
-        assert!(tables.add(&spec(8, 6), now, &mut out).is_err(), "it is full");
+        assert!(tables.add(&spec(8, 6), now, &mut out).is_err(), "the table is full");
         tables.take_back();
         assert_eq!(told(&tables, Nanos(99)), before);
         assert_eq!((tables.instruction_lists(), out.events.len()), (lists, 0));
         tables.take_back();
         let mut found = [0; crate::classifier::exact::BATCH_MAX];
         tables.look().lookup(0, &[matched], &[crate::key::wide::Wide::ZERO], &mut found);
-        assert_eq!(found[0], place, "it is found again");
+        assert_eq!(found[0], place, "the entry is found again");
         let due = tables.expire(Nanos::from_millis(1900), &mut out);
-        assert_eq!((out.events.len(), due.is_some()), (1, true), "the first one is over");
+        assert_eq!((out.events.len(), due.is_some()), (1, true), "the first entry timed out");
         tables.add(&spec(4, 6), now, &mut out).unwrap();
         tables.delete(&FlowFilter::ALL, FlowRemovedReason::Deleted, now, &mut out);
-        assert_eq!(out.events.len(), 1 + 3, "and news are told again");
+        assert_eq!(out.events.len(), 1 + 3, "events are reported again");
     }
 
     #[test]
-    fn what_is_kept_stays_and_is_told_then() {
+    fn committed_changes_stay_and_are_then_reported() {
         let settings = TableSettings { wildcard_entries_max: 4, ..TableSettings::default() };
         let mut tables = Tables::new(&[settings], 1);
         let (mut out, now) = (Outputs::new(&[]), Nanos(50));
@@ -487,12 +487,12 @@ mod tests {
         tables.begin();
         tables.delete(&FlowFilter::ALL, FlowRemovedReason::Deleted, now, &mut out);
         tables.add(&spec(2, 9), now, &mut out).unwrap();
-        assert!(out.events.is_empty(), "nobody hears before all is done");
+        assert!(out.events.is_empty(), "no event before the commit");
         tables.keep(&mut out);
         assert_eq!((out.events.len(), told(&tables, now).len()), (1, 1));
         tables.take_back();
-        assert_eq!(told(&tables, now).len(), 1, "there is nothing to take back");
+        assert_eq!(told(&tables, now).len(), 1, "there is nothing to roll back");
         tables.delete(&FlowFilter::ALL, FlowRemovedReason::Deleted, now, &mut out);
-        assert_eq!(out.events.len(), 2, "news are told at once again");
+        assert_eq!(out.events.len(), 2, "events are reported immediately again");
     }
 }

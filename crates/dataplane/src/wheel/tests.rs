@@ -13,7 +13,7 @@ fn pop_all(wheel: &mut Wheel, now: Nanos) -> Vec<u32> {
 }
 
 #[test]
-fn entries_come_out_in_their_tick_and_never_early() {
+fn entries_expire_in_their_tick_and_never_early() {
     let mut wheel = Wheel::default();
     wheel.schedule(7, Nanos::from_secs(1));
     assert_eq!(pop_all(&mut wheel, Nanos(999_999_999)), []);
@@ -24,7 +24,7 @@ fn entries_come_out_in_their_tick_and_never_early() {
 }
 
 #[test]
-fn steps_bound_the_work_and_the_rest_follows() {
+fn each_step_is_bounded_and_the_rest_follows() {
     let mut wheel = Wheel::default();
     for entry in 0..100 {
         wheel.schedule(entry, Nanos::from_secs(1));
@@ -42,7 +42,7 @@ fn steps_bound_the_work_and_the_rest_follows() {
 }
 
 #[test]
-fn the_end_of_time_is_a_time_like_any_other() {
+fn the_latest_time_is_handled_like_any_other() {
     let mut wheel = Wheel::default();
     wheel.schedule(1, Nanos::MAX);
     assert_eq!(pop_all(&mut wheel, Nanos::from_secs(1 << 30)), []);
@@ -51,7 +51,7 @@ fn the_end_of_time_is_a_time_like_any_other() {
 }
 
 #[test]
-fn it_agrees_with_a_sorted_list_under_random_use() {
+fn the_wheel_agrees_with_a_sorted_list() {
     for seed in 1..20 {
         let mut dice = Dice::new(seed);
         let mut wheel = Wheel::default();

@@ -174,7 +174,7 @@ impl<'a> Line<'a> {
                 "controller" => TableMiss::Controller,
                 "continue" => TableMiss::Continue,
                 "drop" => TableMiss::Drop,
-                other => panic!("{}: no way to miss {other}", self.place),
+                other => panic!("{}: unknown miss behavior {other}", self.place),
             },
             eviction: self.has("eviction"),
             vacancy: self
@@ -330,7 +330,7 @@ fn prefix(bits: u64) -> u64 {
 }
 
 fn pair(text: &str) -> (&str, &str) {
-    text.split_once('>').unwrap_or_else(|| panic!("{text} is no pair"))
+    text.split_once('>').unwrap_or_else(|| panic!("{text} is not a pair"))
 }
 
 fn number(text: &str) -> u64 {
@@ -338,7 +338,7 @@ fn number(text: &str) -> u64 {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
     };
-    parsed.unwrap_or_else(|_| panic!("{text} is no number"))
+    parsed.unwrap_or_else(|_| panic!("{text} is not a number"))
 }
 
 fn mac(text: &str) -> [u8; 6] {
@@ -360,7 +360,7 @@ fn field_value(field: Field, text: &str) -> u64 {
 }
 
 fn address(text: &str) -> Ipv4Addr {
-    text.parse().unwrap_or_else(|_| panic!("{text} is no address"))
+    text.parse().unwrap_or_else(|_| panic!("{text} is not an address"))
 }
 
 fn action(word: &str) -> Action {
@@ -409,14 +409,14 @@ fn action(word: &str) -> Action {
         "set_ip_tos" => Action::set(field::Field::IpDscp, u128::from(number(value) >> 2)),
         "set_l4_src" => Action::SetL4Src(number(value) as u16),
         "set_l4_dst" => Action::SetL4Dst(number(value) as u16),
-        other => panic!("no action {other}"),
+        other => panic!("unknown action {other}"),
     }
 }
 
 /// Parses a field with its value and an optional mask: `eth_type:0x800`, `eth_dst:1/1`.
 fn asked(text: &str) -> Asked {
-    let (name, value) = text.split_once(':').unwrap_or_else(|| panic!("{text} names no value"));
-    let field = field::Field::from_name(name).unwrap_or_else(|| panic!("no field {name}"));
+    let (name, value) = text.split_once(':').unwrap_or_else(|| panic!("{text} has no value"));
+    let field = field::Field::from_name(name).unwrap_or_else(|| panic!("unknown field {name}"));
     let (value, mask) = value.split_once('/').unwrap_or((value, ""));
     let mask = if mask.is_empty() { field.ones() } else { wide_number(mask) };
     (field, wide_number(value) & mask, mask)
@@ -432,7 +432,7 @@ fn wide_number(text: &str) -> u128 {
 /// Parses a copy of bits from one field to another: `copy:ip_ecn:0:eth_dst:0:2`.
 fn copy(text: &str) -> Action {
     let parts: Vec<&str> = text.split(':').collect();
-    let [from, from_bit, to, to_bit, bits] = parts[..] else { panic!("{text} copies nothing") };
+    let [from, from_bit, to, to_bit, bits] = parts[..] else { panic!("{text} is not a copy") };
     let field = |name| field::Field::from_name(name).unwrap();
     let bit = |text| number(text) as u8;
     Action::CopyField {

@@ -3,11 +3,7 @@
 //!
 //! `SEEDS=FROM..TO` selects other seeds.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test may fail where it stands"
-)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic at any place")]
 
 #[path = "../rewrite/change.rs"]
 mod change;
@@ -32,7 +28,7 @@ mod traffic;
 use pair::Pair;
 
 #[test]
-fn the_pipeline_does_what_the_naive_switch_does() {
+fn the_pipeline_agrees_with_the_reference_switch() {
     let (mut frames, mut later, mut left) = (0, 0, 0);
     let (mut learned, mut stayed, mut timed_out, mut metered) = (0, 0, 0, 0);
     let (mut bundled, mut taken_back) = (0, 0);
@@ -66,13 +62,13 @@ fn the_pipeline_does_what_the_naive_switch_does() {
          done in bundles, {taken_back} taken back"
     );
     if seeds == USUAL {
-        assert!(frames > 100_000 && later > 10_000, "hardly a frame came to the second table");
+        assert!(frames > 100_000 && later > 10_000, "hardly a frame reached the second table");
         assert!(
             left > 2_000 && metered > 1_000 && timed_out > 1_000,
             "some part saw hardly a frame"
         );
-        assert!(bundled > 2_000 && taken_back > 1_000, "hardly a command was in a bundle");
-        assert!(learned > 5_000 && stayed > 1_000, "select groups hardly chose");
+        assert!(bundled > 2_000 && taken_back > 1_000, "hardly any command was in a bundle");
+        assert!(learned > 5_000 && stayed > 1_000, "select groups made hardly any choice");
     }
 }
 

@@ -137,7 +137,7 @@ impl Pair {
         (0..count).for_each(|_| self.change_entries());
         let kept = self.dice.roll(3) > 0;
         self.bundled[usize::from(!kept)] += count;
-        assert!(self.out.events.is_empty(), "nobody hears of it before it is done");
+        assert!(self.out.events.is_empty(), "no event before the commit");
         let mut wanted = self.bundle.take().unwrap();
         if kept {
             self.pipeline.keep(&mut self.out);
@@ -152,7 +152,7 @@ impl Pair {
     pub fn pass(&mut self, place: &str) {
         self.now += Nanos::from_millis(10 * self.dice.roll(60));
         self.pipeline.tick(self.now, &mut self.out);
-        let mut told: Vec<_> = self.out.events.drain(..).map(timed_out).collect();
+        let mut reported: Vec<_> = self.out.events.drain(..).map(timed_out).collect();
         let (over, entries): (Vec<Entry>, Vec<Entry>) = std::mem::take(&mut self.naive.entries)
             .into_iter()
             .partition(|it| is_over(it, self.now));
@@ -162,14 +162,15 @@ impl Pair {
         // Entries may have equal reports: those with a single possible reason come first.
         over.sort_by_key(|(reasons, _)| reasons.len());
         for (reasons, entry) in over.iter().filter(|(_, entry)| entry.spec.flags.notify_removed) {
-            let at = told.iter().position(|(why, cookie, frames, bytes)| {
+            let at = reported.iter().position(|(why, cookie, frames, bytes)| {
                 reasons.contains(why)
                     && (*cookie, *frames, *bytes) == (entry.spec.cookie, entry.frames, entry.bytes)
             });
-            let at = at.unwrap_or_else(|| panic!("{place}: {reasons:?} of {entry:?}: {told:?}"));
-            told.swap_remove(at);
+            let at =
+                at.unwrap_or_else(|| panic!("{place}: {reasons:?} of {entry:?}: {reported:?}"));
+            reported.swap_remove(at);
         }
-        assert!(told.is_empty(), "{place}: told besides {told:?}");
+        assert!(reported.is_empty(), "{place}: additional reports {reported:?}");
         self.compare(&format!("{place}, after a while"));
     }
 
@@ -272,10 +273,10 @@ impl Pair {
 
     /// Compares the reported removals.
     fn compare_removals(&mut self, mut wanted: Vec<(u64, u64, u64)>) {
-        let mut told: Vec<_> = self.out.events.drain(..).map(removal).collect();
-        told.sort_unstable();
+        let mut reported: Vec<_> = self.out.events.drain(..).map(removal).collect();
+        reported.sort_unstable();
         wanted.sort_unstable();
-        assert_eq!(told, wanted);
+        assert_eq!(reported, wanted);
     }
 
     fn modify(&mut self) {
@@ -331,7 +332,7 @@ fn is_over(entry: &Entry, now: Nanos) -> bool {
 fn timed_out(event: Event) -> (FlowRemovedReason, u64, u64, u64) {
     match event {
         Event::FlowRemoved { flow, why } => (why, flow.cookie, flow.frames, flow.bytes),
-        other => panic!("no removal: {other:?}"),
+        other => panic!("not a removal: {other:?}"),
     }
 }
 
@@ -340,7 +341,7 @@ fn removal(event: Event) -> (u64, u64, u64) {
         Event::FlowRemoved { flow, why: FlowRemovedReason::Deleted } => {
             (flow.cookie, flow.frames, flow.bytes)
         }
-        other => panic!("no removal: {other:?}"),
+        other => panic!("not a removal: {other:?}"),
     }
 }
 
@@ -348,6 +349,6 @@ fn removal(event: Event) -> (u64, u64, u64) {
 pub type Row = (u8, u32, u64, u64, u64, Vec<Asked>);
 
 pub fn row(flow: FlowRecord) -> Row {
-    let said = flow.matching.asked(flow.matching.fields_asked());
-    (flow.table, flow.rank, flow.cookie, flow.frames, flow.bytes, said)
+    let matching = flow.matching.asked(flow.matching.fields_asked());
+    (flow.table, flow.rank, flow.cookie, flow.frames, flow.bytes, matching)
 }

@@ -300,7 +300,7 @@ impl Run<'_> {
 
     fn meter(&mut self, number: u32, visit: &mut Visit) -> Result<(), Stop> {
         let bytes = visit.model.bytes().len() as u64;
-        let meter = self.effects.meters.get_mut(&number).expect("entries name meters that exist");
+        let meter = self.effects.meters.get_mut(&number).expect("entries refer to existing meters");
         match meter.measure(bytes, self.now) {
             Verdict::Pass => {}
             Verdict::Drop => return Err(Stop::Over),

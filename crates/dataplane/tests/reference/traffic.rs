@@ -77,11 +77,14 @@ impl Pair {
     fn alone(&mut self, port: PortNo, model: &Model, place: &str) {
         let mut ways = Vec::new();
         self.ways(port, model, &self.choices, &mut ways);
-        let seen = self.see(port, &[model.bytes()]);
+        let observed = self.see(port, &[model.bytes()]);
         let (count, first) = (ways.len(), ways[0].1.seen.clone());
         let (choices, mut effects): (Vec<Choices>, Vec<Effects>) =
-            ways.into_iter().filter(|(_, effects)| effects.seen == seen).unzip();
-        assert!(!effects.is_empty(), "{place}: no way of {count}, such as {first:?}, is {seen:?}");
+            ways.into_iter().filter(|(_, effects)| effects.seen == observed).unzip();
+        assert!(
+            !effects.is_empty(),
+            "{place}: none of {count} results, such as {first:?}, equals {observed:?}"
+        );
         self.learned += self.choices.learn(&choices);
         self.naive.commit(effects.swap_remove(0), self.now);
     }
@@ -94,7 +97,7 @@ impl Pair {
         choices: &Choices,
         found: &mut Vec<(Choices, Effects)>,
     ) {
-        assert!(found.len() < WAYS_MAX, "too many ways");
+        assert!(found.len() < WAYS_MAX, "too many alternatives");
         match self.naive.decide(port, model, choices, self.now) {
             Ok(effects) => found.push((choices.clone(), effects)),
             Err(unknown) => {
@@ -151,9 +154,9 @@ impl Pair {
             self.pipeline.tables().records(&FlowFilter::ALL, 0, self.now).map(row).collect();
         let entries = self.naive.entries.iter().map(|entry| {
             let named = entry.asked.iter().map(|asked| asked.0).collect();
-            let said = Match::asking(&entry.asked).asked(named);
+            let matching = Match::asking(&entry.asked).asked(named);
             let spec = &entry.spec;
-            (spec.table, spec.rank, spec.cookie, entry.frames, entry.bytes, said)
+            (spec.table, spec.rank, spec.cookie, entry.frames, entry.bytes, matching)
         });
         let mut wanted: Vec<Row> = entries.collect();
         got.sort_unstable();
@@ -165,7 +168,7 @@ impl Pair {
         }
         for (number, meter) in &self.naive.meters {
             let records = self.pipeline.meters().records(*number, self.now);
-            let [record] = &records[..] else { panic!("{place}: meter {number} is gone") };
+            let [record] = &records[..] else { panic!("{place}: meter {number} is missing") };
             let bands = record.bands.iter().map(|band| (band.frames, band.bytes));
             let got = ((record.traffic.frames, record.traffic.bytes), bands.collect::<Vec<_>>());
             assert_eq!(got, (meter.traffic, meter.done.clone()), "{place}, meter {number}");
@@ -207,6 +210,6 @@ fn packet_in(event: Event) -> Told {
             tunnel_id: context.fields.tunnel_id,
             bytes: frame.bytes().to_vec(),
         },
-        other => panic!("no packet-in: {other:?}"),
+        other => panic!("not a packet-in: {other:?}"),
     }
 }

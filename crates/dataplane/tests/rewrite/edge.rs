@@ -37,7 +37,7 @@ fn apart(have: u16, right: u16) -> u32 {
 }
 
 #[test]
-fn a_wrong_checksum_stays_as_wrong_as_it_was() {
+fn a_wrong_checksum_keeps_its_error() {
     every_kind(4, |mut model, dice| {
         let right = model.bytes();
         let headers = Headers::of(&right);
@@ -76,7 +76,7 @@ fn a_wrong_checksum_stays_as_wrong_as_it_was() {
 }
 
 #[test]
-fn all_twelve_flags_of_tcp_can_be_set() {
+fn all_twelve_tcp_flags_can_be_set() {
     let mut frame = builder().ipv4(v4()).tcp(tcp::Header::new(1, 2, tcp::SYN)).frame();
     set(&mut frame, Field::TcpFlags, 0xfff);
     assert_eq!(frame.bytes()[46..48], [0x5f, 0xff]);
@@ -87,7 +87,7 @@ fn all_twelve_flags_of_tcp_can_be_set() {
 }
 
 #[test]
-fn a_field_that_says_what_follows_is_set_as_it_stands() {
+fn setting_the_protocol_updates_only_the_checksum() {
     let before = builder().vlan(3).ipv4(v4()).tcp(tcp::Header::new(1, 2, 0)).bytes();
     let mut frame = Frame::from_bytes(&before);
     set(&mut frame, Field::IpProto, 17);
@@ -113,7 +113,7 @@ fn a_field_that_says_what_follows_is_set_as_it_stands() {
 }
 
 #[test]
-fn what_nobody_can_set_stays() {
+fn read_only_fields_do_not_change() {
     let before = builder().ipv6(v6()).extension(60, &[0; 7]).udp(1, 2).bytes();
     let mut frame = Frame::from_bytes(&before);
     let mut context = Context { in_port: 4, in_phy_port: 5, metadata: 6, tunnel_id: 7 };
@@ -127,7 +127,7 @@ fn what_nobody_can_set_stays() {
 }
 
 #[test]
-fn the_port_and_the_extension_headers_can_be_copied_from() {
+fn the_ingress_port_and_extension_header_bits_can_be_copied() {
     let mut frame = builder().ipv6(v6()).extension(60, &[0; 7]).udp(1, 2).frame();
     let mut context = Context { in_port: 0x1234, ..Context::default() };
     let mut copy = |from, to, to_bit, bits| {
@@ -150,7 +150,7 @@ pub fn routed(kind: u8, left: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_checksum_made_for_another_destination_does_not_follow_this_one() {
+fn a_checksum_for_another_destination_is_not_updated() {
     for (kind, left) in [(0, 0), (0, 1), (4, 0), (4, 1)] {
         let before = routed(kind, left);
         let mut frame = Frame::from_bytes(&before);
@@ -164,7 +164,7 @@ fn a_checksum_made_for_another_destination_does_not_follow_this_one() {
 }
 
 #[test]
-fn the_time_to_live_is_copied_between_ip_in_ip() {
+fn the_ttl_is_copied_between_ip_in_ip_headers() {
     let inner = builder().ipv4(ipv4::Header { ttl: 9, ..v4() }).udp(1, 2).bytes_unpadded();
     let outer = ipv4::Header { ttl: 70, protocol: 4, ..v4() };
     let both = |outer: u8, inner: u8, frame: &Frame| {
@@ -189,15 +189,15 @@ fn the_time_to_live_is_copied_between_ip_in_ip() {
 }
 
 #[test]
-fn a_time_to_live_is_not_taken_below_one() {
-    for (ttl, told) in [(0, Err(InvalidTtl)), (1, Err(InvalidTtl)), (2, Ok(()))] {
+fn the_ttl_is_not_decremented_below_one() {
+    for (ttl, reported) in [(0, Err(InvalidTtl)), (1, Err(InvalidTtl)), (2, Ok(()))] {
         let mut frame = builder().ipv4(ipv4::Header { ttl, ..v4() }).udp(1, 2).frame();
-        assert_eq!(done(&mut frame, &Action::DecIpTtl), told);
-        assert_eq!(frame.bytes()[22], if told.is_ok() { 1 } else { ttl });
+        assert_eq!(done(&mut frame, &Action::DecIpTtl), reported);
+        assert_eq!(frame.bytes()[22], if reported.is_ok() { 1 } else { ttl });
         let mut frame = builder().ipv4(v4()).udp(1, 2).frame();
         done(&mut frame, &Action::PushMpls(0x8847)).unwrap();
         done(&mut frame, &Action::SetMplsTtl(ttl)).unwrap();
-        assert_eq!(done(&mut frame, &Action::DecMplsTtl), told);
+        assert_eq!(done(&mut frame, &Action::DecMplsTtl), reported);
         // MPLS hides the IP TTL.
         assert_eq!(done(&mut frame, &Action::DecIpTtl), Ok(()));
         assert_eq!((frame.bytes()[17], frame.bytes()[26]), (if ttl == 2 { 1 } else { ttl }, 64));
@@ -205,7 +205,7 @@ fn a_time_to_live_is_not_taken_below_one() {
 }
 
 #[test]
-fn of_a_fragmented_datagram_the_sum_covers_what_is_not_there() {
+fn the_checksum_of_a_fragmented_datagram_covers_all_fragments() {
     let whole = builder().ipv4(v4()).udp(1, 2).payload(&[5; 40]).frame();
     let fragment = |offset: u16| {
         let mut bytes = whole.bytes().to_vec();
@@ -243,7 +243,7 @@ fn a_udp_checksum_of_zero_stays() {
 }
 
 #[test]
-fn a_pop_says_what_it_is_told_to() {
+fn a_pop_sets_the_requested_ethernet_type() {
     let mut frame = builder().ipv4(v4()).icmp(icmp::Header::echo_request(1, 2)).frame();
     let before = frame.bytes().to_vec();
     done(&mut frame, &Action::PushMpls(0x8847)).unwrap();
@@ -256,7 +256,7 @@ fn a_pop_says_what_it_is_told_to() {
 }
 
 #[test]
-fn a_frame_at_its_size_limit_gets_nothing_more() {
+fn a_frame_of_the_maximum_length_does_not_grow() {
     let full = builder().vlan(3).ipv4(v4()).udp(1, 2).frame_bytes(FRAME_BYTES_MAX).bytes();
     let snap = builder().snap().ipv4(v4()).udp(1, 2).frame_bytes(1514).bytes();
     // 1500 is a length and 1536 is a type: eight entries fit.
@@ -303,7 +303,7 @@ fn every_action() -> Vec<Action> {
 }
 
 #[test]
-fn any_action_on_any_cut_frame_stays_within_it() {
+fn any_action_on_a_truncated_frame_stays_within_it() {
     let actions = every_action();
     every_kind(1, |model, dice| {
         let bytes = model.bytes();
@@ -322,14 +322,14 @@ fn any_action_on_any_cut_frame_stays_within_it() {
 }
 
 #[test]
-fn right_checksums_of_odd_frames_stay_right() {
+fn correct_checksums_of_unusual_frames_stay_correct() {
     let actions = every_action();
     let mut looked_at = 0;
     every_kind(6, |model, dice| {
         let mut bytes = model.bytes();
         let at = 12 + dice.roll(bytes.len() as u64 - 12) as usize;
         bytes[at] ^= 1 << dice.roll(8);
-        // The odd frame gets a right checksum.
+        // The odd frame gets a correct checksum.
         packet::parse::set_transport_checksum(&mut bytes);
         for _ in 0..60 {
             let mut frame = Frame::from_bytes(&bytes);

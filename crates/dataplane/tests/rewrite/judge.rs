@@ -31,7 +31,7 @@ const ASKED: [&str; 17] = [
 const STATES: usize = 6;
 
 #[test]
-fn tshark_finds_every_checksum_right_and_every_header_where_it_is() {
+fn tshark_finds_correct_checksums_and_headers() {
     let models = changed_models(600);
     let Some(lines) = read(&models.iter().map(|(_, bytes)| bytes.clone()).collect::<Vec<_>>())
     else {
@@ -51,11 +51,11 @@ fn tshark_finds_every_checksum_right_and_every_header_where_it_is() {
             assert_eq!(number(seen[at]), wanted, "{} of {} {model:?}", ASKED[at], hex(bytes));
         }
     }
-    assert!(good.iter().all(|&count| count >= 20), "each kind of checksum was looked at: {good:?}");
+    assert!(good.iter().all(|&count| count >= 20), "each kind of checksum was checked: {good:?}");
 }
 
 #[test]
-fn tshark_finds_the_checksum_of_a_routed_packet_right_after_its_destination_changed() {
+fn tshark_accepts_the_checksum_of_a_routed_packet_after_a_new_destination() {
     let change = |bytes: Vec<u8>| {
         let mut frame = Frame::from_bytes(&bytes);
         let action = Action::set(Field::Ipv6Dst, 0xfd << 120 | 99);
@@ -94,8 +94,8 @@ fn changed_models(count: usize) -> Vec<(Model, Vec<u8>)> {
             let field =
                 if let Action::SetField { field, .. } = action { field } else { Field::EthDst };
             if !matches!(field, Field::Icmpv4Type | Field::Icmpv6Type) {
-                let told = rewrite::apply(&action, &mut frame, &mut context_of(&model));
-                assert_eq!(told, change(&action, &mut model));
+                let reported = rewrite::apply(&action, &mut frame, &mut context_of(&model));
+                assert_eq!(reported, change(&action, &mut model));
             }
         }
         if readable(&model) {
@@ -187,7 +187,7 @@ fn read(frames: &[Vec<u8>]) -> Option<Vec<String>> {
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
-    let mut stdin = child.stdin.take().expect("it is piped");
+    let mut stdin = child.stdin.take().expect("its standard input is piped");
     let capture = capture(frames);
     let writer = std::thread::spawn(move || stdin.write_all(&capture));
     let output = child.wait_with_output().expect("tshark runs");

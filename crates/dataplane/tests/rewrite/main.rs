@@ -77,7 +77,7 @@ fn every_kind(rounds: u64, mut check: impl FnMut(Model, &mut Dice)) {
 }
 
 #[test]
-fn every_field_of_every_frame_is_read_as_it_is() {
+fn every_field_of_every_frame_is_read_correctly() {
     every_kind(8, |model, _| {
         let bytes = model.bytes();
         let headers = Headers::of(&bytes);
@@ -90,7 +90,7 @@ fn every_field_of_every_frame_is_read_as_it_is() {
 }
 
 #[test]
-fn every_field_of_every_frame_can_be_set_in_part_and_whole() {
+fn every_field_can_be_set_with_and_without_mask() {
     every_kind(8, |model, dice| {
         for field in fields() {
             let (value, mask) = (random_value(field, dice), random_mask(field, dice));
@@ -100,7 +100,7 @@ fn every_field_of_every_frame_can_be_set_in_part_and_whole() {
 }
 
 #[test]
-fn any_bits_of_any_field_are_copied_into_any_other() {
+fn any_bits_of_any_field_can_be_copied_to_any_other() {
     let fields: Vec<Field> = fields().collect();
     every_kind(8, |model, dice| {
         for _ in 0..60 {
@@ -130,7 +130,7 @@ fn random_copy(model: &Model, fields: &[Field], dice: &mut Dice) -> Option<Actio
 }
 
 #[test]
-fn any_mix_of_changes_gives_the_frame_that_is_built_anew() {
+fn random_changes_give_the_rebuilt_frame() {
     every_kind(40, |mut model, dice| {
         for _ in 0..=dice.roll(12) {
             if let Some(action) = random_action(&model, dice) {
@@ -176,9 +176,9 @@ fn check(action: &Action, model: &mut Model) {
     let before = model.clone();
     let mut frame = Frame::from_bytes(&model.bytes());
     let mut context = context_of(model);
-    let told = rewrite::apply(action, &mut frame, &mut context);
+    let reported = rewrite::apply(action, &mut frame, &mut context);
     let expected = change(action, model);
-    assert_eq!(told, expected, "{action:?} of {before:?}");
+    assert_eq!(reported, expected, "{action:?} of {before:?}");
     assert_eq!(context, context_of(model), "{action:?} of {before:?}");
     let wanted = model.bytes();
     if frame.bytes() != wanted {

@@ -431,7 +431,7 @@ impl Model {
             (Some(Link::Mpls(_, entry)), _) => entry.ttl,
             (_, Network::Ipv4(header)) => header.ttl,
             (_, Network::Ipv6(header, _)) => header.hop_limit,
-            _ => unreachable!("only places that `ttls` tells"),
+            _ => unreachable!("only positions that `ttls` returns"),
         }
     }
 
@@ -441,7 +441,7 @@ impl Model {
             (Some(Link::Mpls(_, entry)), _) => entry.ttl = ttl,
             (_, Network::Ipv4(header)) => header.ttl = ttl,
             (_, Network::Ipv6(header, _)) => header.hop_limit = ttl,
-            _ => unreachable!("only places that `ttls` tells"),
+            _ => unreachable!("only positions that `ttls` returns"),
         }
     }
 }

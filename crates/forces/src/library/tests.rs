@@ -13,12 +13,12 @@ fn document(sections: &str) -> String {
 /// Checks the faults of a document, one line each.
 fn check(xml: &str, expected: &[&str]) {
     let faults = read(xml).err().unwrap_or_default();
-    let told: Vec<_> = faults.iter().map(DocumentFault::to_string).collect();
-    assert_eq!(told, expected, "{xml}");
+    let reported: Vec<_> = faults.iter().map(DocumentFault::to_string).collect();
+    assert_eq!(reported, expected, "{xml}");
 }
 
 #[test]
-fn shipped_libraries_are_read_and_written() {
+fn shipped_libraries_round_trip() {
     for library in shipped() {
         let written = write(&library);
         assert_eq!(read(&written).as_ref(), Ok(&library), "{}", library.provides);
@@ -73,7 +73,7 @@ fn shipped_classes_are_those_of_the_rfcs() {
 }
 
 #[test]
-fn every_fault_of_a_document_is_told() {
+fn every_fault_of_a_document_is_reported() {
     check(
         &document(
             "<frameDefs><frameDef><synopsis>s</synopsis><name>a</name></frameDef>\n\
@@ -100,7 +100,7 @@ fn every_fault_of_a_document_is_told() {
 }
 
 #[test]
-fn other_documents_are_refused() {
+fn other_xml_documents_are_rejected() {
     check("", &["1:1: invalid or unsupported XML: the document does not have a root node"]);
     check("<fe/>", &["1:1: the root element is fe instead of LFBLibrary"]);
     check(
@@ -130,7 +130,7 @@ fn check_hostile(xml: &str, expected: &str) {
 }
 
 #[test]
-fn hostile_documents_are_refused() {
+fn hostile_documents_are_rejected() {
     let laughs = "<!DOCTYPE x [<!ENTITY a \"ha\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">]>";
     check_hostile(&format!("{laughs}{}", document("<description>&b;</description>")), "DTD");
     check_hostile(&document("<description>&b;</description>"), "unknown entity");
@@ -147,7 +147,7 @@ fn hostile_documents_are_refused() {
 }
 
 #[test]
-fn damaged_documents_are_read_or_refused() {
+fn damaged_documents_never_panic() {
     // Truncates and modifies every document in many places; reading may fail but must not panic.
     for xml in [CORE, BASE] {
         for at in (0..xml.len()).step_by(499).filter(|at| xml.is_char_boundary(*at)) {

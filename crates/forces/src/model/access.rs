@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_modes_and_back() {
+    fn access_modes_round_trip_as_text() {
         for (mode, name) in Access::NAMES {
             assert_eq!(Access::parse(name), Ok(mode));
             assert_eq!(mode.to_string(), name);

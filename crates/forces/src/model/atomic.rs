@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_base_types_and_back() {
+    fn base_type_names_round_trip() {
         let names = ["char", "uint64", "boolean", "string", "string[40]", "byte[6]", "float32"];
         for name in names.into_iter().chain(["octetstring[128]", "int16", "float64"]) {
             assert_eq!(Base::parse(name).map(|base| base.to_string()).as_deref(), Some(name));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_as_wide_as_their_range() {
+    fn a_range_determines_the_width_of_a_number() {
         for (_, base) in Base::PLAIN {
             let (Some(range), Some(width)) = (base.whole(), base.width()) else { continue };
             assert_eq!(range.end() - range.start(), (1i128 << (8 * width)) - 1, "{base}");

@@ -26,7 +26,7 @@ fn check(name: &str, text: &str, expected: &str) {
 }
 
 #[test]
-fn texts_become_values() {
+fn atomic_values_are_parsed() {
     check("uint16", " 0x0800 ", "2048");
     check("uint16", "65536", "! 65536 is out of range (allowed: 0 to 65535)");
     check("uint16", "-1", "! -1 is out of range (allowed: 0 to 65535)");
@@ -66,7 +66,7 @@ fn texts_become_values() {
 }
 
 #[test]
-fn compound_texts_become_values() {
+fn compound_values_are_parsed() {
     let row = "{LogicalPortID=1001, EtherType=2048, Reserved=0, LFBOutputSelectIndex=3}";
     check("EtherDispatchEntryType", row, row);
     check("EtherDispatchEntryType", "{1=1001,2=0x800 , Reserved = 0, 4=3,}", row);
@@ -98,7 +98,7 @@ fn compound_texts_become_values() {
 }
 
 #[test]
-fn parts_are_put_and_taken() {
+fn parts_of_a_value_are_set_and_read() {
     let data_type = catalog().data_type("MetadataDispatchTableType").unwrap();
     let mut value = data_type.parse("[4={1=5, 2=0}]").unwrap();
     assert_eq!(value.at(&[4, 1]), Some(&Value::Unsigned(5)));
@@ -118,7 +118,7 @@ fn parts_are_put_and_taken() {
 }
 
 #[test]
-fn long_and_deep_texts_are_refused() {
+fn long_and_deep_texts_are_rejected() {
     let data_type = catalog().data_type("EtherDispatchTableType").unwrap();
     for text in ["[".repeat(100_000), "{".repeat(100_000), "[".repeat(TEXT_OCTETS_MAX + 1)] {
         assert!(data_type.parse(&text).is_err());
@@ -127,20 +127,20 @@ fn long_and_deep_texts_are_refused() {
 
 proptest! {
     #[test]
-    fn a_shown_value_reads_back((data_type, value) in typed_value()) {
+    fn formatted_values_parse_to_the_same_value((data_type, value) in typed_value()) {
         prop_assert_eq!(data_type.check(&value), Ok(()));
         let shown = data_type.show(&value).to_string();
         prop_assert_eq!(data_type.parse(&shown), Ok(value), "{}", shown);
     }
 
     #[test]
-    fn a_default_is_a_value(data_type in data_type()) {
+    fn default_values_match_their_type(data_type in data_type()) {
         let value = data_type.default_value();
         prop_assert_eq!(data_type.check(&value), Ok(()));
     }
 
     #[test]
-    fn any_text_is_read_or_refused(data_type in data_type(), text in "[ -~\n]{0,40}") {
+    fn any_text_is_parsed_or_rejected(data_type in data_type(), text in "[ -~\n]{0,40}") {
         if let Ok(value) = data_type.parse(&text) {
             prop_assert_eq!(data_type.check(&value), Ok(()));
         }

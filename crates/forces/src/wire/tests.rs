@@ -124,7 +124,7 @@ fn rows_of_the_base_library() {
 }
 
 #[test]
-fn flags_are_bits() {
+fn a_flags_value_is_a_bit_mask() {
     let flags = Flags {
         ack: Ack::Always,
         priority: 5,
@@ -140,7 +140,7 @@ fn flags_are_bits() {
 
 proptest! {
     #[test]
-    fn a_written_value_reads_back((data_type, value) in typed_value()) {
+    fn encoded_values_decode_to_the_same_value((data_type, value) in typed_value()) {
         let data = write(&data_type, &value).unwrap();
         let (back, whole) = read(&data_type, &data).unwrap().unwrap();
         prop_assert_eq!(&back, &value);
@@ -151,14 +151,14 @@ proptest! {
     }
 
     #[test]
-    fn a_widths_value_is_that_wide((data_type, value) in typed_value()) {
+    fn an_encoded_value_has_the_width_of_its_type((data_type, value) in typed_value()) {
         if let (Some(width), Data::Full(bytes)) = (data_type.width(), write(&data_type, &value).unwrap()) {
             prop_assert_eq!(bytes.len(), width);
         }
     }
 
     #[test]
-    fn any_octets_are_read_or_refused(
+    fn any_octets_are_decoded_or_rejected(
         data_type in data_type(),
         bytes in proptest::collection::vec(prop_oneof![Just(0u8), Just(1), any::<u8>()], 0..80),
     ) {
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_octets_are_read_or_refused(
+    fn modified_octets_are_decoded_or_rejected(
         (data_type, value) in typed_value(),
         place in any::<prop::sample::Index>(),
         byte in any::<u8>(),

@@ -7,14 +7,14 @@ use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
 /// Returns whether `program` can run; panics if it is required.
-#[allow(dead_code, reason = "not every test asks for one")]
+#[allow(dead_code, reason = "not every test needs a program")]
 pub fn is_there(program: &str) -> bool {
     let mut command = Command::new(program);
     command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
     let found = command.status().is_ok_and(|status| status.success());
     let root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     let needed = std::env::var_os("CI").is_some() && root;
-    assert!(found || !needed, "{program} is needed here, and is not installed");
+    assert!(found || !needed, "{program} is required but not installed");
     if !found {
         println!("skipped: {program} is not installed");
     }

@@ -78,7 +78,7 @@ fn finish(capture: Capture<Vec<u8>>) -> (Frozen, Vec<u8>) {
 }
 
 #[test]
-fn frames_are_counted_before_the_filter_and_behind_it_and_the_file_says_both() {
+fn frames_are_counted_before_and_after_the_filter_and_in_the_file() {
     let (mut capture, [mut one, mut two]) = capture(settings());
     send(&mut one, &[frame(1, 60)]);
     assert_eq!(capture.step(ports::clock::now()).unwrap(), 1);
@@ -105,17 +105,17 @@ fn frames_are_counted_before_the_filter_and_behind_it_and_the_file_says_both() {
     assert_eq!(frames[&0], [(60, 60, None), (64, 100, cut(3, 100))]);
     let two = [(64, 64, None), (64, 1_000, cut(5, 1_000)), (64, 65, cut(6, 65))];
     assert_eq!(frames[&1], two);
-    let said: Vec<_> = statistics
+    let counts: Vec<_> = statistics
         .iter()
         .map(|it| (it.interface, it.received, it.accepted, it.delivered, it.dropped_by_system))
         .collect();
     let row = |port, received, kept| (port, Some(received), Some(kept), Some(kept), Some(0));
-    assert_eq!(said, [row(0, 3, 2), row(1, 3, 3)]);
+    assert_eq!(counts, [row(0, 3, 2), row(1, 3, 3)]);
     assert!(statistics.iter().all(|it| it.started_at <= it.ended_at && it.ended_at.is_some()));
 }
 
 #[test]
-fn a_full_file_takes_no_more_and_what_comes_then_is_counted() {
+fn frames_after_the_file_limit_are_counted_but_not_written() {
     for limit in ["frames", "bytes"] {
         let mut settings = settings();
         match limit {
@@ -135,7 +135,7 @@ fn a_full_file_takes_no_more_and_what_comes_then_is_counted() {
 }
 
 #[test]
-fn a_port_that_fails_is_told_and_the_others_go_on() {
+fn a_failed_port_is_reported_and_the_others_continue() {
     let (mut capture, [one, mut two]) = capture(settings());
     load(&mut capture, &["any"]);
     drop(one);
@@ -194,7 +194,7 @@ fn onto_disk(room: usize) -> (Frozen, bool, Vec<u8>) {
 }
 
 #[test]
-fn frames_that_a_full_disk_did_not_take_are_not_counted_as_written() {
+fn frames_that_do_not_fit_on_the_disk_do_not_count_as_written() {
     let (frozen, is_whole, file) = onto_disk(1 << 20);
     assert!(is_whole && frozen.frames_written == 100);
     // Full within the first buffer, in the middle of the file, within its last frame, and at its

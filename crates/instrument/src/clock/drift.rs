@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_found_within_their_stated_errors() {
+    fn rates_are_within_their_stated_errors() {
         for (ppb, count) in [(0, 3), (35_000, 5), (-500_000, 40), (12, 4_000)] {
             let went = of(readings(ppb, count)).went().unwrap();
             assert!((went.ppb - ppb as f64).abs() <= went.ppb_error, "{ppb}: {went:?}");
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_steered_in_between_is_found_out() {
+    fn an_adjustment_of_the_clock_is_detected() {
         let steered = readings(0, 41).enumerate().map(|(place, reading)| {
             let pushed = if place < 20 { place } else { 40 - place } as u64 * 1_000;
             Reading { monotonic: reading.monotonic + Nanos(pushed), ..reading }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_a_moment_and_memory_is_bounded() {
+    fn a_single_reading_gives_no_rate_and_memory_is_bounded() {
         assert_eq!(Drift::new().went(), None);
         assert_eq!(of(readings(5, 1)).went(), None);
         let long = of(readings(100, 100_000));

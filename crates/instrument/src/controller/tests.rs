@@ -24,7 +24,7 @@ impl<F: FnMut(Nanos)> Meanwhile for World<F> {
 
     fn rest(&mut self, _: Option<RawFd>, _: bool, deadline: Nanos) {
         self.rests += 1;
-        assert!(self.rests < 1_000_000, "the controller rests without end");
+        assert!(self.rests < 1_000_000, "the controller waits without end");
         (self.peer)(self.now);
         self.now = deadline.min(self.now + Nanos::from_micros(100)).max(self.now);
     }
@@ -59,47 +59,51 @@ fn answer_to(bytes: &[u8]) -> Option<ControlError> {
 const HELLO: [u8; 8] = [1, 0, 0, 8, 0, 0, 0, 1];
 
 #[test]
-fn bad_peers_end_in_one_line_that_says_what_they_did() {
-    let said = |bytes: &[u8]| {
+fn invalid_peers_end_with_a_one_line_error() {
+    let error_for = |bytes: &[u8]| {
         let error = answer_to(bytes).expect("no switch").to_string();
         assert!(!error.contains('\n'), "{error}");
         error
     };
-    let told = said(&[]);
-    assert!(told.contains("no hello in time"), "{told}");
-    let told = said(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-    assert!(told.contains("0x48 0x54 instead of a hello"), "{told}");
-    let told = said(&[0, 0, 0, 8, 0, 0, 0, 1]);
-    assert!(told.contains("no version in common"), "{told}");
+    let message = error_for(&[]);
+    assert!(message.contains("no hello in time"), "{message}");
+    let message = error_for(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+    assert!(message.contains("0x48 0x54 instead of a hello"), "{message}");
+    let message = error_for(&[0, 0, 0, 8, 0, 0, 0, 1]);
+    assert!(message.contains("no version in common"), "{message}");
     // A switch that supports only 1.3: one that rejects the hello, and one that ignores it.
     let hello4 = [4, 0, 0, 8, 0, 0, 0, 1];
-    let told = said(&[&hello4[..], &[4, 1, 0, 14, 0, 0, 0, 1, 0, 0, 0, 0, b'n', b'o']].concat());
-    assert!(told.contains("the peer rejected the session") && told.contains("no"), "{told}");
-    let told = said(&[hello4, [4, 2, 0, 8, 0, 0, 0, 1]].concat());
-    assert!(told.contains("invalid message"), "{told}");
-    let told = said(&[HELLO, [1, 6, 0, 32, 0, 0, 0, 2]].concat());
-    assert!(told.contains("no reply to a features_request"), "{told}");
-    let told = said(&[HELLO, [1, 2, 0, 4, 0, 0, 0, 9]].concat());
-    assert!(told.contains("invalid message length"), "{told}");
-    let told = said(&[HELLO, [1, 99, 0, 8, 0, 0, 0, 9]].concat());
-    assert!(told.contains("invalid message"), "{told}");
-    let told = said(&[HELLO, [1, 6, 0, 8, 0, 0, 0, 2]].concat());
-    assert!(told.contains("invalid message"), "{told}");
-    let told = said(&[&HELLO[..], &[1, 1, 0, 12, 0, 0, 0, 2, 0, 1, 0, 5]].concat());
-    assert!(told.contains("the switch rejected a features_request"), "{told}");
+    let message =
+        error_for(&[&hello4[..], &[4, 1, 0, 14, 0, 0, 0, 1, 0, 0, 0, 0, b'n', b'o']].concat());
+    assert!(
+        message.contains("the peer rejected the session") && message.contains("no"),
+        "{message}"
+    );
+    let message = error_for(&[hello4, [4, 2, 0, 8, 0, 0, 0, 1]].concat());
+    assert!(message.contains("invalid message"), "{message}");
+    let message = error_for(&[HELLO, [1, 6, 0, 32, 0, 0, 0, 2]].concat());
+    assert!(message.contains("no reply to a features_request"), "{message}");
+    let message = error_for(&[HELLO, [1, 2, 0, 4, 0, 0, 0, 9]].concat());
+    assert!(message.contains("invalid message length"), "{message}");
+    let message = error_for(&[HELLO, [1, 99, 0, 8, 0, 0, 0, 9]].concat());
+    assert!(message.contains("invalid message"), "{message}");
+    let message = error_for(&[HELLO, [1, 6, 0, 8, 0, 0, 0, 2]].concat());
+    assert!(message.contains("invalid message"), "{message}");
+    let message = error_for(&[&HELLO[..], &[1, 1, 0, 12, 0, 0, 0, 2, 0, 1, 0, 5]].concat());
+    assert!(message.contains("the switch rejected a features_request"), "{message}");
 }
 
 #[test]
-fn a_peer_that_goes_away_is_named() {
+fn a_peer_that_closes_the_connection_is_named() {
     let (near, far) = channel();
     let mut far = Some(far);
     let mut world = world(|_| drop(far.take()));
-    let error = Controller::start(near, Settings::new(), &mut world).err().expect("nobody there");
+    let error = Controller::start(near, Settings::new(), &mut world).err().expect("no peer sends");
     assert_eq!(error.to_string(), "switch.1 closed the connection");
 }
 
 #[test]
-fn random_bytes_never_panic_and_always_come_to_an_end() {
+fn random_bytes_never_panic_and_always_end() {
     let mut refused = 0;
     for seed in 0..300u64 {
         let mut bytes = HELLO.to_vec();
@@ -229,7 +233,7 @@ fn flow(cookie: u64) -> FlowMod {
 }
 
 #[test]
-fn flows_are_installed_ahead_of_barriers_and_refusals_are_matched() {
+fn flows_are_installed_with_barriers_and_errors_are_assigned() {
     let (near, far) = channel();
     let mut switch = ToySwitch::new(Box::new(far));
     let mut settings = Settings::new();
@@ -255,7 +259,7 @@ fn flows_are_installed_ahead_of_barriers_and_refusals_are_matched() {
 }
 
 #[test]
-fn a_switch_that_falls_silent_is_given_up_in_time() {
+fn a_silent_switch_times_out() {
     let (near, far) = channel();
     let mut switch = ToySwitch::new(Box::new(far));
     let mut world = world(|now| {
@@ -271,7 +275,7 @@ fn a_switch_that_falls_silent_is_given_up_in_time() {
 }
 
 #[test]
-fn a_statistics_reply_without_end_is_cut_off() {
+fn an_endless_statistics_reply_is_aborted() {
     let (near, far) = channel();
     let mut switch = ToySwitch::new(Box::new(far));
     switch.is_endless = true;
@@ -286,7 +290,7 @@ fn a_statistics_reply_without_end_is_cut_off() {
 }
 
 #[test]
-fn over_a_socket_and_in_real_time_both_ends_may_connect() {
+fn over_a_socket_either_end_can_connect() {
     let url: Url = "ptcp:0:127.0.0.1".parse().unwrap();
     for switch_connects in [false, true] {
         let mut listener = Listener::open(&url).unwrap();
@@ -327,11 +331,11 @@ fn over_a_socket_and_in_real_time_both_ends_may_connect() {
 }
 
 #[test]
-fn where_nobody_listens_or_connects_that_is_said() {
+fn errors_name_the_address_without_a_peer() {
     let url: Url = "ptcp:0:127.0.0.1".parse().unwrap();
     let mut listener = Listener::open(&url).unwrap();
     let settings = Settings { connect_timeout: Nanos::from_millis(5), ..Settings::new() };
-    let error = Controller::accept(&mut listener, settings).err().expect("nobody connects");
+    let error = Controller::accept(&mut listener, settings).err().expect("no peer connects");
     assert!(error.to_string().starts_with("no switch connected to ptcp:"), "{error}");
     let there = listener.address_to_connect();
     drop(listener);

@@ -73,7 +73,7 @@ mod tests {
     use crate::mix::{below, mix};
 
     #[test]
-    fn the_earliest_is_always_first_and_of_equals_the_lower_place() {
+    fn the_earliest_item_is_first_and_ties_go_to_the_lower_index() {
         for seed in 0..50 {
             let streams = 1 + seed as usize % 9;
             let mut agenda = Agenda::default();

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_frame_is_due_in_the_last_nanosecond_that_its_number_allows() {
+    fn every_frame_is_due_in_the_last_nanosecond_for_its_number() {
         for (from, to, over) in [
             (1000.0, 50_000.0, 1_000_000_000),
             (50_000.0, 0.001, 2_000_000_000),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ramp_sends_the_mean_of_both_rates_and_goes_on_at_the_second() {
+    fn a_ramp_sends_the_mean_of_both_rates_and_continues_at_the_second() {
         let ramp = Ramp::new(1000.0, 3000.0, 10_000_000_000);
         assert_eq!(ramp.frames_within(10_000_000_000), 20_000);
         assert_eq!(ramp.frames_within(11_000_000_000), 23_000);

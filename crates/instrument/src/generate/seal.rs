@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn checksums_of_all_kinds_stay_right_and_headers_as_they_were() {
+    fn marking_keeps_checksums_correct_and_headers_unchanged() {
         let v6 = ipv6::Header::new("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
         let text: Vec<u8> = (0..77).map(|at| at * 3).collect();
         for frame in [
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_without_room_are_left_as_they_are() {
+    fn frames_without_space_are_not_marked() {
         let request = arp::Header {
             operation: arp::REQUEST,
             sender_mac: [2, 0, 0, 0, 0, 1],
@@ -116,7 +116,10 @@ mod tests {
         let mut trailed = ethernet().ipv4(v4()).udp(1, 2).payload(&[1; 30]).bytes();
         trailed.extend_from_slice(&[0; 25]);
         assert!(seal(0).write(0, Sent::new(Nanos(4)), &mut trailed));
-        assert!(!seal(10).write(0, Sent::new(Nanos(4)), &mut trailed), "across the border");
+        assert!(
+            !seal(10).write(0, Sent::new(Nanos(4)), &mut trailed),
+            "across the end of the packet"
+        );
         assert_eq!(Packet::of(&trailed).verify_checksums(), Ok(()));
     }
 }

@@ -441,7 +441,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timers_come_in_order_and_can_be_taken_back() {
+    fn timers_are_returned_in_order_and_can_be_cancelled() {
         let mut desk = Desk::new(Nanos(100));
         let late = desk.timer_in(Nanos(50));
         let first = desk.timer_at(Nanos(120));
@@ -449,13 +449,13 @@ mod tests {
         let gone = desk.timer_at(Nanos(10));
         assert!(desk.cancel(gone) && !desk.cancel(gone));
         assert_eq!((desk.take_due(Nanos(119)), desk.next_due()), (None, Some(Nanos(120))));
-        let told: Vec<_> = std::iter::from_fn(|| desk.take_due(Nanos(150))).collect();
-        assert_eq!(told, [first, second, late]);
+        let reported: Vec<_> = std::iter::from_fn(|| desk.take_due(Nanos(150))).collect();
+        assert_eq!(reported, [first, second, late]);
         assert!(!desk.cancel(first));
     }
 
     #[test]
-    fn numbers_follow_one_another_and_are_known_before_anything_is_sent() {
+    fn transaction_ids_are_consecutive_and_known_before_sending() {
         let mut desk = Desk::new(Nanos(0));
         let one = desk.send(0, Message::BarrierRequest);
         let many = desk.send_all(1, vec![Message::FeaturesRequest; 3]);
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_module_leaves_on_its_desk_is_bounded() {
+    fn queued_commands_and_timers_are_limited() {
         let mut desk = Desk::new(Nanos(0));
         (0..COMMANDS_MAX + 3).for_each(|_| desk.counters());
         for at in 0..TIMERS_MAX + 2 {

@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_found_is_bounded_and_what_is_beyond_is_counted() {
+    fn findings_are_limited_and_the_excess_is_counted() {
         let mut findings = Findings::default();
         let entry = LogEntry { at: Nanos(1), name: "x".into(), values: Vec::new() };
         (0..LOG_ENTRIES_MAX + 2).for_each(|_| findings.log(entry.clone()));
@@ -256,8 +256,8 @@ mod tests {
         findings.series(row(5));
         let reached = [("LOG_ENTRIES_MAX", 2), ("SERIES_POINTS_MAX", 4)];
         assert_eq!(findings.limits(), reached);
-        let told: Vec<_> = std::iter::from_fn(|| findings.take_untold()).collect();
-        assert_eq!(told, ["LOG_ENTRIES_MAX", "SERIES_POINTS_MAX"]);
+        let reported: Vec<_> = std::iter::from_fn(|| findings.take_untold()).collect();
+        assert_eq!(reported, ["LOG_ENTRIES_MAX", "SERIES_POINTS_MAX"]);
         let (log, _, series, _) = findings.take();
         assert_eq!((log.len(), series[1].points.len()), (LOG_ENTRIES_MAX, 1));
     }

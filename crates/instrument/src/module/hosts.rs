@@ -225,7 +225,7 @@ mod tests {
     use crate::stream::{Headers, Rate};
 
     #[test]
-    fn hosts_have_the_headers_of_the_frames_that_they_send() {
+    fn hosts_have_the_addresses_of_their_frames() {
         let ip = ([10, 0, 1, 2].into(), [10, 0, 2, 2].into());
         let there = Headers::udp(([2; 6], [4; 6]), ip, (1024, 5201));
         let back = Headers::udp(([4; 6], [2; 6]), (ip.1, ip.0), (5201, 1024));

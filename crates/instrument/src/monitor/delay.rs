@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_noted_together_come_to_what_they_would_one_by_one() {
+    fn recording_frames_together_equals_recording_them_one_by_one() {
         for seed in 0..200 {
             let mut together = Delay::new().varying(true);
             let mut apart = Delay::new().varying(true);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_grows_is_a_stretch_and_a_straggler_is_none() {
+    fn a_growing_queue_has_a_stretch_and_single_late_frames_have_none() {
         assert_eq!(stretch(std::iter::empty()), Nanos::ZERO);
         assert_eq!(stretch(std::iter::repeat_n(50_000, 1_000)), Nanos::ZERO);
         let grows = (0..1_000).map(|place| 5_000 + place * 100);

@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_judged_by_the_ports_that_saw_it() {
+    fn a_frame_is_classified_by_the_ports_that_received_it() {
         let mut seen = Seen::new(3, 1, 1);
         assert_eq!(seen.mark(70, 1), Arrived::First);
         assert_eq!(seen.mark(70, 1), Arrived::Again);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_slides_keeps_the_counts_and_bounds_memory() {
+    fn the_window_slides_with_correct_counts_and_bounded_memory() {
         let mut seen = Seen::new(2, 1, 1);
         let step = 1000;
         let count = 3 * WINDOW_FRAMES / step;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_the_last_missed_are_told_wherever_they_lie() {
+    fn the_first_and_the_last_missing_frame_are_reported() {
         let marked = |count: u64, lost: &[u64]| {
             let mut seen = Seen::new(2, 1, 1);
             for number in (0..count).filter(|number| !lost.contains(number)) {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leap_over_the_whole_window_is_quick_and_loses_nothing() {
+    fn a_jump_over_the_whole_window_is_fast_and_keeps_the_counts() {
         let mut seen = Seen::new(1, 0, 1);
         seen.mark(3, 0);
         assert_eq!(seen.mark(crate::signature::NUMBER_MAX, 0), Arrived::First);

@@ -92,7 +92,7 @@ fn every_mutation_is_counted_exactly_once() {
 }
 
 #[test]
-fn a_number_that_was_never_scheduled_or_an_unknown_stream_is_not_counted_as_received() {
+fn frames_of_unscheduled_numbers_and_unknown_streams_are_not_received() {
     let streams = [stream(64)];
     let mut monitor = monitor(&streams);
     // 1,000 frames are scheduled.
@@ -106,7 +106,7 @@ fn a_number_that_was_never_scheduled_or_an_unknown_stream_is_not_counted_as_rece
 }
 
 #[test]
-fn arrivals_before_sending_are_counted_and_do_not_spoil_the_histogram() {
+fn arrivals_before_their_send_time_are_counted_and_not_in_the_histogram() {
     let streams = [stream(64)];
     let mut monitor = monitor(&streams);
     monitor.observe(1, &frame(&streams[0], 500), Nanos(400));

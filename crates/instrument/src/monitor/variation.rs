@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_are_kept_and_the_frame_after_a_lost_one_has_none_before_it() {
+    fn variation_is_signed_and_skips_frames_after_a_lost_one() {
         assert_eq!(of(&[(0, 500)]), None);
         assert_eq!(of(&[(0, 500), (2, 900), (4, 100)]), None, "never two in a row");
         let found = of(&[(0, 500), (1, 510), (2, 480), (4, 900), (5, 895), (6, 995)]).unwrap();

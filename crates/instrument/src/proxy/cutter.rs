@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_found_wherever_the_bytes_break() {
+    fn messages_are_found_for_any_segmentation() {
         let bytes = messages(&[8, 9, 16, 17, 65_535, 8, 40]);
         let all = cut(&bytes, bytes.len());
         assert_eq!(all.0.iter().map(|it| it.2).collect::<Vec<_>>(), [0, 1, 8, 8, 8, 0, 8]);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_beginning_is_counted() {
+    fn bytes_without_a_message_header_are_counted() {
         let mut bytes = messages(&[8, 20]);
         bytes.extend([4, 0, 0, 3, 0, 0, 0, 0]);
         bytes.extend(messages(&[8]));

@@ -96,7 +96,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_comes_out_is_what_went_in_whatever_it_is_and_wherever_it_breaks(
+    fn bytes_pass_unchanged_for_any_content_and_segmentation(
         up in pieces(), down in pieces(), steps in (1usize..3000, 1usize..3000),
         early in any::<bool>(),
     ) {
@@ -125,7 +125,7 @@ proptest! {
 }
 
 #[test]
-fn requests_answers_errors_and_barriers_are_told_and_what_was_never_answered() {
+fn messages_and_unanswered_requests_are_reported() {
     let running = Running::begin();
     let (mut switch, mut controller) = running.pair();
     let flow_mods = [message(4, 14, 5, &[0; 48]), message(4, 14, 6, &[0; 48])].concat();
@@ -179,7 +179,7 @@ fn requests_answers_errors_and_barriers_are_told_and_what_was_never_answered() {
 }
 
 #[test]
-fn a_reset_is_passed_on_as_one_and_an_end_as_an_end() {
+fn a_reset_and_an_end_are_passed_on() {
     let running = Running::begin();
     let (switch, mut controller) = running.pair();
     // Unread bytes make the system reset a connection on close.
@@ -200,7 +200,7 @@ fn a_reset_is_passed_on_as_one_and_an_end_as_an_end() {
 }
 
 #[test]
-fn whoever_does_not_read_stops_whoever_sends_and_little_is_held() {
+fn a_slow_reader_stops_the_sender_and_little_is_buffered() {
     let running = Running::begin();
     let (mut switch, mut controller) = running.pair();
     switch.set_nonblocking(true).unwrap();
@@ -227,7 +227,7 @@ fn whoever_does_not_read_stops_whoever_sends_and_little_is_held() {
 }
 
 #[test]
-fn a_switch_is_let_go_when_the_controller_is_not_there() {
+fn a_switch_is_disconnected_if_the_controller_is_unreachable() {
     let running = Running::begin();
     let Running { controller, at, stop, thread } = running;
     drop(controller);
@@ -246,7 +246,7 @@ fn a_switch_is_let_go_when_the_controller_is_not_there() {
 }
 
 #[test]
-fn both_sides_may_come_and_several_switches_at_once() {
+fn both_sides_can_connect_with_several_switches_in_parallel() {
     let any: Url = "ptcp:0:127.0.0.1".parse().unwrap();
     let open = || Door::open(&any, None).unwrap();
     let proxy = Proxy::new(open(), open(), None);
@@ -266,8 +266,8 @@ fn both_sides_may_come_and_several_switches_at_once() {
         }
         for controller in &mut controllers {
             controller.set_read_timeout(Some(PATIENCE_STD)).unwrap();
-            let said = read(controller, 8);
-            assert!(said.iter().all(|byte| *byte == said[0]));
+            let reply = read(controller, 8);
+            assert!(reply.iter().all(|byte| *byte == reply[0]));
         }
     }
     stop.store(true, Ordering::Relaxed);
@@ -276,7 +276,7 @@ fn both_sides_may_come_and_several_switches_at_once() {
 }
 
 #[test]
-fn one_source_has_only_its_share_of_connections() {
+fn connections_per_source_are_limited() {
     let any: Url = "ptcp:0".parse().unwrap();
     let open = || Door::open(&any, None).unwrap();
     let mut proxy = Proxy::new(open(), open(), None);
@@ -303,7 +303,7 @@ fn one_source_has_only_its_share_of_connections() {
 }
 
 #[test]
-fn what_it_adds_is_measured() {
+fn the_delay_of_the_proxy_is_measured() {
     let added = added::measure().unwrap();
     assert_eq!((added.straight.count(), added.through.count()), (300, 300));
     assert!(added.ns().is_some());
@@ -344,7 +344,7 @@ impl Channel for Scripted {
 }
 
 #[test]
-fn an_end_that_is_read_is_told_in_the_same_turn_however_often_was_read_before() {
+fn an_end_of_stream_is_reported_in_the_same_turn() {
     for left in 0..100 {
         let told = [Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false))];
         let [from_controller, from_switch] = told.clone().map(|told| Scripted { left, told });

@@ -279,25 +279,25 @@ mod tests {
     }
 
     #[test]
-    fn who_watches_sees_the_bracket_close() {
+    fn progress_reports_show_the_closing_bracket() {
         let mut search = BinarySearch::new(GOAL);
-        let mut seen = Vec::new();
+        let mut observed = Vec::new();
         while let Ask::Search { rate_pps } | Ask::Confirm { rate_pps } = search.next() {
             let bracket = search.bracket(Sought::load("throughput", 0.0)).unwrap();
             assert_eq!((bracket.tried, bracket.most), (rate_pps, 1e6));
-            seen.push(bracket);
+            observed.push(bracket);
             search.record(forwards(123_456.0, rate_pps));
         }
         let width = |at: &Bracket| at.missed.unwrap_or(at.most) - at.met.unwrap_or(0.0);
-        assert!(seen.windows(2).all(|pair| width(&pair[1]) <= width(&pair[0])), "{seen:?}");
-        let last = seen.last().unwrap();
+        assert!(observed.windows(2).all(|pair| width(&pair[1]) <= width(&pair[0])), "{observed:?}");
+        let last = observed.last().unwrap();
         assert!(last.met.unwrap() <= 123_456.0 && last.missed.unwrap() > 123_456.0, "{last:?}");
         assert!(width(last) <= last.width.unwrap(), "{last:?}");
         assert_eq!(search.bracket(Sought::default()), None, "it is over");
     }
 
     #[test]
-    fn a_loss_goal_finds_the_load_at_which_that_share_is_lost() {
+    fn a_loss_goal_finds_the_load_with_that_loss() {
         let goal = Goal { loss_ratio: 0.1, ..GOAL };
         let (found, _) = run(goal, |rate, _| forwards(90_000.0, rate));
         assert!((found.rate_pps - 100_000.0).abs() <= 1_000.0, "{found:?}");
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tester_that_falls_short_or_extra_frames_never_meet_the_goal() {
+    fn tester_limits_and_extra_frames_never_meet_the_goal() {
         let (found, _) = run(GOAL, |rate, _| {
             let mut measured = forwards(2e6, rate);
             if rate > 300_000.0 {
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disturbed_trial_that_counts_is_told_where_it_bounds_the_result() {
+    fn a_disturbed_trial_is_reported_if_it_bounds_the_result() {
         let (found, _) = run(GOAL, |rate, _| Measured {
             is_disturbed: rate > 400_000.0,
             ..forwards(300_000.0, rate)
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_does_not_come_back_is_forgiven_and_one_that_does_is_not() {
+    fn a_loss_counts_only_if_it_repeats() {
         // Every third trial loses a frame, at any load.
         let disturbed = |verifications| {
             let mut count = 0;

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_to_hold_of_a_loss_is_said_in_percent() {
+    fn the_loss_condition_is_printed_in_percent() {
         let goals = [0.0, 0.005, 0.001, 1e-7].map(|ratio| Sought::load("throughput", ratio).goal);
         let wanted =
             ["nothing lost", "at most 0.5 % lost", "at most 0.1 % lost", "at most 0.00001 % lost"];

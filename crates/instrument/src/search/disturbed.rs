@@ -124,16 +124,20 @@ mod tests {
     }
 
     #[test]
-    fn only_a_loss_that_the_tester_can_be_owed_is_tried_again() {
+    fn only_a_loss_that_a_tester_stall_explains_is_retried() {
         // Two milliseconds are 2,000 late frames and 2,000 frames not received.
         assert_eq!(judged(2 * MS, 4_000, &[0.0]), Verdict::Again);
         assert_eq!(judged(2 * MS, 4_001, &[0.0]), Verdict::Counts);
         assert_eq!(judged(2 * MS, 0, &[0.0]), Verdict::Counts, "nothing was lost");
-        assert_eq!(judged(0, 1, &[0.0]), Verdict::Counts, "the tester was there");
+        assert_eq!(judged(0, 1, &[0.0]), Verdict::Counts, "the tester did not stall");
         assert_eq!(judged(2 * MS, 400, &[0.005]), Verdict::Counts, "the goal allows it");
         assert_eq!(judged(2 * MS, 4_400, &[0.005]), Verdict::Again);
-        assert_eq!(judged(2 * MS, 400, &[0.005, 0.0]), Verdict::Again, "one goal does not");
-        assert_eq!(judged(2 * MS, 400, &[]), Verdict::Counts, "nothing is searched for");
+        assert_eq!(
+            judged(2 * MS, 400, &[0.005, 0.0]),
+            Verdict::Again,
+            "one goal does not allow it"
+        );
+        assert_eq!(judged(2 * MS, 400, &[]), Verdict::Counts, "there is no search");
         let (trial, mut report) = trial(0, 10);
         report.flags.push(Flag::TesterDrops(10));
         assert_eq!(Patience::default().judge(&trial, &report, &[0.0]), Verdict::Again);
@@ -142,20 +146,20 @@ mod tests {
     }
 
     #[test]
-    fn what_never_gets_better_counts_and_is_tried_less_often() {
+    fn repeated_disturbances_count_and_are_retried_less_often() {
         let mut patience = Patience::default();
         let (mut same, report) = trial(2 * MS, 1);
-        let mut said = Vec::new();
+        let mut is_retried = Vec::new();
         for _ in 0..12 {
             let verdict = patience.judge(&same, &report, &[0.0]);
-            said.push(verdict == Verdict::Again);
+            is_retried.push(verdict == Verdict::Again);
             if verdict == Verdict::Exhausted {
                 same.duration.0 += 1;
             }
         }
         let wanted =
             [true, true, true, false, true, false, false, false, false, false, false, false];
-        assert_eq!(said, wanted);
+        assert_eq!(is_retried, wanted);
         patience.note(&same, Verdict::Counts);
         assert_eq!(patience.judge(&same, &report, &[0.0]), Verdict::Again);
     }

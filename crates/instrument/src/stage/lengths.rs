@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_s_end_is_its_own_greatest_length() {
+    fn the_end_of_a_bucket_is_its_greatest_length() {
         for place_ in 0..BUCKETS - (1 << STEPS_BITS) {
             let last = end(place_);
             assert_eq!((place(last), place(last + 1)), (place_, place_ + 1), "{last}");
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_counted_by_time_and_what_was_away_is_left_out() {
+    fn turns_are_weighted_by_length_and_stalls_are_excluded() {
         let mut lengths = Lengths::new();
         assert_eq!(lengths.quantile(0.5), Nanos::ZERO);
         let mut now = 0;

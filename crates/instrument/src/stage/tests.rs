@@ -38,7 +38,7 @@ impl Module for Thinker {
             }
             What::Frame(arrival) => {
                 self.seen += 1;
-                let probe = arrival.probe.expect("nobody else sends");
+                let probe = arrival.probe.expect("only probes arrive");
                 if !probe.is_delay_known {
                     self.unknown.push(probe.number);
                 }
@@ -82,14 +82,14 @@ fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
         stage.turn(&mut world);
     }
     let report = stage.finish(&mut module, &mut ports);
-    let shown = gauge.read().expect("it was shown in the end");
+    let shown = gauge.read().expect("the final values are in the gauge");
     let [sent, came] = [report.streams[0].sent, report.ports[1].received];
     assert_eq!((shown.sent, shown.received), (vec![sent, 0], vec![0, came]));
     (module, report)
 }
 
 #[test]
-fn time_in_the_modules_hands_is_measured() {
+fn the_time_spent_in_the_module_is_measured() {
     let (module, report) = carry_out(Nanos::from_micros(100));
     assert_eq!(report.ended, Ended::Limit(crate::module::TIME_LIMIT));
     assert!(module.unknown.is_empty() && module.seen > 90, "{:?}", module.unknown);
@@ -100,7 +100,7 @@ fn time_in_the_modules_hands_is_measured() {
 }
 
 #[test]
-fn a_module_that_thinks_longer_than_a_stall_makes_delays_unknown() {
+fn delays_are_unknown_if_the_module_takes_longer_than_a_stall() {
     let (module, report) = carry_out(Nanos::from_millis(2));
     assert_eq!((report.stalls.count, report.costs.react_ns_longest), (1, 2_001_000));
     // Frames due during the stall were sent late with their actual send times: their delays are
@@ -135,7 +135,7 @@ impl Module for Hasty {
 }
 
 #[test]
-fn frames_that_are_under_way_when_a_module_ends_are_waited_for() {
+fn frames_in_transit_at_the_end_of_a_module_are_awaited() {
     let (near, far) = pair(64, "cable");
     // Longer than the drain and shorter than the time to send all frames.
     let fixed = Nanos::from_millis(90);
@@ -175,7 +175,7 @@ struct Slow {
 
 impl Hosts for Slow {
     fn begin(&mut self, errand: Errand) {
-        let Errand::Talk(talk) = errand else { panic!("a talk was asked for") };
+        let Errand::Talk(talk) = errand else { panic!("expected a talk") };
         self.done = Some(Done::Talked(Talked { sent: talk.packets, ..Talked::default() }));
     }
 
@@ -265,15 +265,21 @@ fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<
 }
 
 #[test]
-fn hosts_are_sent_and_what_came_of_it_is_told() {
+fn hosts_run_their_tasks_and_results_are_reported() {
     let talked = Done::Talked(Talked { sent: 7, ..Talked::default() });
-    let told = [Done::Loading, Done::Loading, talked.clone()];
-    assert_eq!(sent_on_errands(1, 3, Some(3)), (told.into(), 0));
+    let reported = [Done::Loading, Done::Loading, talked.clone()];
+    assert_eq!(sent_on_errands(1, 3, Some(3)), (reported.into(), 0));
     // A second task at the same time fails. A task still running at the module's end is stopped.
-    let (told, stopped) = sent_on_errands(2, 1, Some(3));
-    assert!(matches!(&told[..], [Done::Failed(why)] if why.contains("another task")), "{told:?}");
+    let (reported, stopped) = sent_on_errands(2, 1, Some(3));
+    assert!(
+        matches!(&reported[..], [Done::Failed(why)] if why.contains("another task")),
+        "{reported:?}"
+    );
     assert_eq!(stopped, 1);
-    let (told, stopped) = sent_on_errands(1, 1, None);
-    assert!(matches!(&told[..], [Done::Failed(why)] if why.contains("no hosts")), "{told:?}");
+    let (reported, stopped) = sent_on_errands(1, 1, None);
+    assert!(
+        matches!(&reported[..], [Done::Failed(why)] if why.contains("no hosts")),
+        "{reported:?}"
+    );
     assert_eq!(stopped, 0);
 }

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_runs_and_sizes_of_ones_own_become_a_sequence() {
+    fn letters_runs_and_custom_sizes_become_a_sequence() {
         assert_eq!(sizes("aaafg"), [64, 64, 64, 1280, 1518]);
         assert_eq!(sizes("abcdefghij z").len(), 11);
         assert_eq!(sizes("2a 3A z"), [64, 64, 570, 570, 570, 1500]);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_genome_is_refused_with_its_place() {
+    fn an_invalid_genome_is_rejected_with_its_position() {
         let error = |text| Genome::read(text, &[]).unwrap_err();
         assert_eq!(error("aaz"), GenomeError::Letter('z'));
         assert_eq!(error("a-b"), GenomeError::Syntax(1));

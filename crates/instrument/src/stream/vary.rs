@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zipf_draws_small_indices_as_often_as_its_law_says() {
+    fn zipf_draws_small_indices_with_the_expected_frequency() {
         for count in [1u64, 2, 1000, 131_072] {
             let order = Order::Zipf { seed: 3 };
             let drawn = |frame| order.index_at(frame, count);
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn each_index_is_drawn_as_often_as_its_weight_says() {
+    fn indices_are_drawn_in_proportion_to_their_weights() {
         let given = [5.0, 0.0, 1.0, 0.25, 3.75];
         let weights = Weights::new(&given).unwrap();
         assert_eq!((weights.count(), weights.given()), (5, &given[..]));
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odometer_meets_every_pair_once_before_it_begins_again() {
+    fn an_odometer_visits_every_pair_once_per_cycle() {
         let wheels = [Order::Sequential, Order::Slow { frames: 5 }];
         let pair = |frame| (wheels[0].index_at(frame, 5), wheels[1].index_at(frame, 3));
         let met: std::collections::HashSet<_> = (0..15).map(pair).collect();

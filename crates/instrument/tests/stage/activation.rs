@@ -135,7 +135,7 @@ impl Module for Activation {
 }
 
 #[test]
-fn what_a_switch_does_and_when_is_found_within_the_resolution_of_the_probes() {
+fn activation_times_are_within_the_resolution_of_the_probes() {
     const RULES: u32 = 40;
     let mut rig = rig(Vice::None);
     (rig.device.delay, rig.device.lag) = (Nanos::from_micros(250), Nanos::from_micros(300));
@@ -168,7 +168,7 @@ fn what_a_switch_does_and_when_is_found_within_the_resolution_of_the_probes() {
 }
 
 #[test]
-fn the_same_module_twice_gives_the_same_report() {
+fn the_same_module_gives_the_same_report() {
     let run = || {
         let mut rig = rig(Vice::None);
         rig.device.lag = Nanos::from_micros(7);
@@ -179,7 +179,7 @@ fn the_same_module_twice_gives_the_same_report() {
 }
 
 #[test]
-fn a_tester_that_stood_still_does_not_know_when_frames_came() {
+fn arrival_times_during_a_tester_stall_are_unknown() {
     struct Watching(u64, u64);
     impl Module for Watching {
         fn needs(&self) -> Needs {

@@ -98,7 +98,7 @@ fn carry_out(rig: &mut SimRig<Host>, agents: &[usize]) -> (Asks, StageReport) {
 }
 
 #[test]
-fn an_agent_is_asked_and_its_answer_says_when() {
+fn agent_replies_have_their_times() {
     let (mut rig, begun) = host("public");
     let (module, report) = carry_out(&mut rig, &[0, 0, 7]);
     assert_eq!(report.ended, Ended::Said, "{report:?}");
@@ -118,7 +118,7 @@ fn an_agent_is_asked_and_its_answer_says_when() {
 }
 
 #[test]
-fn a_silent_agent_is_given_up_by_a_limit_and_what_it_says_later_is_nobodys() {
+fn a_silent_agent_times_out_and_late_replies_are_ignored() {
     let (mut rig, begun) = host("another");
     let (module, report) = carry_out(&mut rig, &[0]);
     assert_eq!(report.ended, Ended::Said, "{report:?}");

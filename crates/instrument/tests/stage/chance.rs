@@ -115,7 +115,7 @@ impl Module for Whim {
 }
 
 #[test]
-fn whatever_a_module_does_with_whatever_switch_there_is_an_end_and_the_accounts_agree() {
+fn random_modules_and_switches_always_end_with_consistent_accounts() {
     let vices = [
         Vice::None,
         Vice::SilentAfter(9),
@@ -185,7 +185,7 @@ impl Device for Babbler {
 }
 
 #[test]
-fn whatever_bytes_a_switch_says_there_is_an_end() {
+fn random_switch_bytes_always_end() {
     let (mut refused, mut whole) = (0, 0);
     for seed in 0..100 {
         let (near, far) = pair_stamped(16, "link", Clock::Virtual);

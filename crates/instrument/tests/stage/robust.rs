@@ -20,7 +20,7 @@ fn meet(vice: Vice) -> (Activation, StageReport) {
     let mut module = Activation::new(RULES, Nanos::from_millis(100));
     let report = stage(&mut rig, &mut module);
     assert_eq!(module.finished.as_ref(), Some(&report.ended), "{vice:?}");
-    assert_eq!(report.log.len(), 1, "{vice:?}: the last words are heard");
+    assert_eq!(report.log.len(), 1, "{vice:?}: events before the end are delivered");
     (module, report)
 }
 
@@ -29,7 +29,7 @@ fn seen(module: &Activation) -> usize {
 }
 
 #[test]
-fn a_switch_that_does_not_come_up_is_given_up_by_a_limit_with_a_name() {
+fn a_switch_without_handshake_ends_by_a_named_limit() {
     for (vice, name, limit) in [
         (Vice::NoHello, "HELLO_NS_MAX", HELLO_NS_MAX),
         (Vice::NoFeatures, "FEATURES_NS_MAX", FEATURES_NS_MAX),
@@ -43,14 +43,14 @@ fn a_switch_that_does_not_come_up_is_given_up_by_a_limit_with_a_name() {
     let mut rig = rig(Vice::None);
     let mut module = Activation::new(RULES, Nanos::from_millis(100));
     let report = rig.stage(&mut module, &Default::default(), &mut |_, _, _| {
-        Err(ports::channel::ChannelError::Closed("nobody".into()))
+        Err(ports::channel::ChannelError::Closed("no peer".into()))
     });
     assert!(matches!(report.ended, Ended::NotReady { .. }), "{}", report.ended);
     assert!(CONNECT_NS_MAX > Nanos::ZERO);
 }
 
 #[test]
-fn virtual_time_ends_after_so_many_moments_and_when_it_is_told_to_stop() {
+fn virtual_time_ends_by_its_limit_or_on_request() {
     let mut rig = rig(Vice::SilentAfter(11));
     rig.moments_max = 1000;
     let report = stage(&mut rig, &mut Activation::new(RULES, Nanos::from_secs(3600)));
@@ -62,7 +62,7 @@ fn virtual_time_ends_after_so_many_moments_and_when_it_is_told_to_stop() {
 }
 
 #[test]
-fn a_switch_that_falls_silent_ends_by_the_modules_own_limit() {
+fn a_silent_switch_ends_by_the_limit_of_the_module() {
     let (module, report) = meet(Vice::SilentAfter(11));
     assert_eq!(report.ended, Ended::Limit(TIME_LIMIT));
     assert_eq!(report.ended_at.since(report.started_at), Nanos::from_millis(100));
@@ -72,7 +72,7 @@ fn a_switch_that_falls_silent_ends_by_the_modules_own_limit() {
 }
 
 #[test]
-fn a_switch_that_closes_or_loses_itself_is_told_as_lost() {
+fn a_closed_or_invalid_connection_is_reported_as_lost() {
     for vice in [Vice::ClosesAfter(11), Vice::LosesItself(11)] {
         let (module, report) = meet(vice);
         let Ended::Lost { connection: 0, why } = &report.ended else { panic!("{report:?}") };
@@ -84,7 +84,7 @@ fn a_switch_that_closes_or_loses_itself_is_told_as_lost() {
 }
 
 #[test]
-fn wrong_numbers_are_told_as_they_are() {
+fn wrong_transaction_ids_are_reported_unchanged() {
     let (module, report) = meet(Vice::WrongXids);
     // The session's own echo reply keeps its transaction id. The barrier reply's id matches no
     // request.
@@ -93,7 +93,7 @@ fn wrong_numbers_are_told_as_they_are() {
 }
 
 #[test]
-fn repeated_answers_are_told_twice_and_garbage_beside_the_others() {
+fn repeated_replies_and_invalid_messages_are_reported() {
     let (module, report) = meet(Vice::Repeats);
     assert!(report.is_whole() && module.barrier.is_some());
     let barriers = report.connections[0].received.iter().map(|(_, count)| count).sum::<u64>();
@@ -104,7 +104,7 @@ fn repeated_answers_are_told_twice_and_garbage_beside_the_others() {
 }
 
 #[test]
-fn answers_in_another_order_keep_their_numbers() {
+fn reordered_replies_keep_their_transaction_ids() {
     struct Two(Vec<u32>, Vec<u32>);
     impl Module for Two {
         fn needs(&self) -> Needs {
@@ -136,7 +136,7 @@ fn answers_in_another_order_keep_their_numbers() {
 }
 
 #[test]
-fn errors_for_half_the_rules_leave_the_others() {
+fn errors_for_half_of_the_rules_do_not_affect_the_others() {
     let (module, report) = meet(Vice::RefusesHalf);
     assert_eq!((module.errors, seen(&module)), (RULES / 2, RULES as usize / 2));
     assert!(module.barrier.is_some());
@@ -144,14 +144,14 @@ fn errors_for_half_the_rules_leave_the_others() {
 }
 
 #[test]
-fn a_flood_of_packet_ins_keeps_nobody_from_the_rest() {
+fn a_flood_of_packet_ins_does_not_delay_other_events() {
     let (module, report) = meet(Vice::Floods);
     assert!(report.is_whole(), "{:?}", report.ended);
     assert!(seen(&module) == RULES as usize && module.packet_ins > 200, "{}", module.packet_ins);
 }
 
 #[test]
-fn a_module_that_never_rests_or_asks_for_nonsense_is_ended() {
+fn an_endless_or_invalid_module_is_ended() {
     /// Runs a function at each event.
     struct Does(fn(&mut Desk));
     impl Module for Does {
@@ -188,11 +188,11 @@ fn a_module_that_never_rests_or_asks_for_nonsense_is_ended() {
         }
 
         fn finish(&mut self, _: &Ended, desk: &mut Desk) {
-            desk.fail("nothing was seen");
+            desk.fail("no frame arrived");
         }
     }
     let report = stage(&mut rig(Vice::None), &mut Fails);
-    assert_eq!(report.ended, Ended::Failed("nothing was seen".into()));
+    assert_eq!(report.ended, Ended::Failed("no frame arrived".into()));
     let report = run(|desk| desk.counters());
     assert!(matches!(report.ended, Ended::Restless(_)), "{}", report.ended);
     let report = run(|desk| {
@@ -208,7 +208,7 @@ fn a_module_that_never_rests_or_asks_for_nonsense_is_ended() {
 }
 
 #[test]
-fn what_waits_for_a_switch_that_does_not_read_is_bounded() {
+fn messages_for_a_switch_that_does_not_read_are_limited() {
     /// Sends large messages and counts those that are not sent.
     struct Much(u32);
     impl Module for Much {

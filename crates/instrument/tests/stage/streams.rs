@@ -32,7 +32,7 @@ fn open_path(desk: &mut Desk) {
 }
 
 #[test]
-fn a_stream_changes_its_rate_stops_and_goes_on_without_a_number_twice() {
+fn a_stream_changes_its_rate_stops_and_resumes_without_repeated_numbers() {
     let mut numbers: Vec<(u64, Nanos)> = Vec::new();
     let mut timers = Vec::new();
     let mut over = 0;
@@ -81,8 +81,8 @@ fn a_stream_changes_its_rate_stops_and_goes_on_without_a_number_twice() {
 }
 
 #[test]
-fn frames_that_nobody_watches_are_counted_and_packet_ins_tell_which_frame_they_carry() {
-    let mut told = Vec::new();
+fn unwatched_frames_are_counted_and_packet_ins_identify_their_frame() {
+    let mut reported = Vec::new();
     let mut frames = 0;
     let react = |event: &Event<'_>, desk: &mut Desk| match event.what {
         What::Start(_) => {
@@ -93,7 +93,7 @@ fn frames_that_nobody_watches_are_counted_and_packet_ins_tell_which_frame_they_c
         What::Message { message: Message::PacketIn(_), probe, .. } => {
             let probe = probe.unwrap();
             assert!(probe.is_intact && probe.stream == 1);
-            told.push(probe.place);
+            reported.push(probe.place);
         }
         _ => {}
     };
@@ -103,14 +103,14 @@ fn frames_that_nobody_watches_are_counted_and_packet_ins_tell_which_frame_they_c
     let report = stage(&mut rig, &mut module);
     drop(module);
     let account = report.streams[0];
-    assert_eq!((frames, account.sent, account.told), (0, 400, told.len() as u64));
+    assert_eq!((frames, account.sent, account.told), (0, 400, reported.len() as u64));
     assert_eq!((account.arrived + account.told, account.only_told), (400, account.told));
     // Only the first address matches a rule.
-    assert!([1, 2, 3].iter().all(|place| told.iter().filter(|it| *it == place).count() == 100));
+    assert!([1, 2, 3].iter().all(|place| reported.iter().filter(|it| *it == place).count() == 100));
 }
 
 #[test]
-fn connections_are_made_by_number_ended_and_made_again() {
+fn connections_are_opened_by_number_closed_and_reopened() {
     let mut ups = Vec::new();
     let mut needs = Needs::new(Nanos::from_millis(10));
     needs.connections = vec![Connection::new(0), Connection { opens: false, ..Connection::new(0) }];
@@ -147,7 +147,7 @@ fn connections_are_made_by_number_ended_and_made_again() {
 }
 
 #[test]
-fn frames_made_by_hand_are_known_like_those_that_a_stream_sends() {
+fn frames_built_by_a_module_are_identified() {
     let mut made = Vec::new();
     let react = |event: &Event<'_>, _: &mut Desk| {
         if let What::Start(facts) = event.what {

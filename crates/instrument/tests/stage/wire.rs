@@ -43,7 +43,7 @@ impl Module for Asks {
 }
 
 #[test]
-fn what_came_while_the_tester_was_away_has_its_true_moment() {
+fn wire_timestamps_are_exact_during_a_tester_stall() {
     let mut rig = rig(Vice::None);
     let away = Nanos::from_millis(3);
     rig.stand_still(Nanos(5_650_000), away);
@@ -66,7 +66,7 @@ fn what_came_while_the_tester_was_away_has_its_true_moment() {
             assert!(at.since(inn.at) > Nanos::from_millis(1), "{at} {inn:?}");
         }
     }
-    assert_eq!(late, 1, "one reply came while nobody looked");
+    assert_eq!(late, 1, "one reply arrived during the stall");
     let wire = report.connections[0].wire.as_ref().unwrap();
     assert_eq!((wire.stamps, wire.unknown), (Some(Clock::Virtual), 0));
     assert_eq!((wire.received.count(), wire.sent.count()), (ROUNDS as u64, ROUNDS as u64));

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_it_says_is_read_in_both_shapes() {
+    fn both_formats_of_the_output_are_parsed() {
         let old = r#"{"start":{"version":"iperf 3.12"},"end":{"sum":{"seconds":2.0,"bytes":2940,"packets":2,
             "lost_packets":1}}}"#;
         let new = r#"{"start":{"version":"iperf 3.18"},"end":{"sum":{"packets":9,"lost_packets":7},
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_say_is_an_error_with_its_words() {
+    fn missing_output_is_an_error_with_its_text() {
         let refused = br#"{"start":{},"end":{},"error":"unable to connect to server"}"#;
         assert_eq!(parse(refused), Err("unable to connect to server".into()));
         for text in [&b"iperf3: interrupt"[..], b"{}", b"", br#"{"end":{"sum":{"packets":-1}}}"#] {

@@ -228,12 +228,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_of_both_ends_are_joined_by_number() {
+    fn times_of_both_ends_are_joined_by_number() {
         let at = Duration::from_micros;
-        let said = [(0, at(0), at(9)), (2, at(20), at(29)), (3, at(30), at(39))];
+        let requests = [(0, at(0), at(9)), (2, at(20), at(29)), (3, at(30), at(39))];
         let answered =
             [(0, at(3), at(4)), (1, at(13), at(14)), (2, at(23), at(24)), (2, at(25), at(26))];
-        let found = joined(&said, &answered);
+        let found = joined(&requests, &answered);
         let rows: Vec<_> = found.iter().map(|it| (it.number, it.came_at, it.back_at)).collect();
         // A datagram that the server did not record has no times there.
         assert_eq!(rows, [(0, at(3), at(9)), (2, at(23), at(29))]);

@@ -399,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_the_kernel_would_refuse() {
+    fn names_that_the_kernel_rejects_are_rejected() {
         for name in ["", ".", "..", "a/b", "a b", "sixteen-bytes-xx", "tab\t", "a:1", "ü"] {
             assert!(checked_name(name).is_err(), "{name:?}");
         }
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn bridge_times_are_hundredths() {
+    fn bridge_times_are_in_hundredths_of_a_second() {
         assert_eq!(user_ticks(Duration::from_secs(300)), 30_000);
         assert_eq!(user_ticks(Duration::MAX), u32::MAX);
     }

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_gives_by_itself_is_no_use() {
+    fn addresses_that_the_kernel_assigns_do_not_count_as_use() {
         for (text, automatic) in
             [("fe80::1", true), ("ff00::", true), ("2001:db8::1", false), ("192.0.2.1", false)]
         {

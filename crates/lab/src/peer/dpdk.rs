@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_as_dpdk_reads_them() {
+    fn devices_have_the_syntax_of_dpdk() {
         let check = |device: Device, wanted: &str| assert_eq!(device.text(3).unwrap(), wanted);
         check(
             Device::MemifServer("/r/p1".into()),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_would_be_read_as_settings_is_refused() {
+    fn a_path_with_separators_is_rejected() {
         for path in ["/a,b", "/a=b", "/a b", "/a\"b", "/[a"] {
             let error = Device::MemifServer(path.into()).text(0).unwrap_err();
             assert!(matches!(error, LabError::Argument { .. }), "{path}");
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_that_is_not_there_is_a_need_with_its_package() {
+    fn a_missing_driver_is_a_need_with_its_package() {
         let need = driver("net_nobody_wrote", "librte-net-nobody-wrote23").unwrap_err();
         assert!(need.to_string().contains("apt-get install librte-net-nobody-wrote23"));
     }

@@ -455,7 +455,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_routers_file_has_one_interface_per_port() {
+    fn a_router_file_has_one_interface_per_port() {
         let own = |port, address: &str| PortAddress {
             port,
             address: address.parse().unwrap(),

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_tuned_is_said_and_nothing_else() {
+    fn only_changed_settings_are_configured() {
         assert!(Tuning::default().words().is_empty());
         let words = Tuning::for_many_flows(false, true).words();
         let expected = [

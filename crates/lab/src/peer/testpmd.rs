@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn last_words_by_port() {
+    fn final_statistics_are_parsed_by_port() {
         let text = "
 Port statistics ====================================
   ---------------------- Forward statistics for port 0  ----------------------
@@ -294,14 +294,14 @@ Port statistics ====================================
     }
 
     #[test]
-    fn the_version_it_says() {
+    fn the_version_is_parsed() {
         let text = "EAL: Detected CPU lcores: 2\nEAL: RTE Version: 'DPDK 22.11.11'\nEAL: x\n";
         assert_eq!(parse_version(text), "DPDK 22.11.11");
         assert_eq!(parse_version(""), "DPDK of unknown version");
     }
 
     #[test]
-    fn broken_last_words_are_nothing() {
+    fn damaged_statistics_give_no_counters() {
         let beyond = " statistics for port 4294967295 \n RX-packets: 1";
         for text in ["", "RX-packets: 5", " statistics for port x\nRX-packets: 5", beyond] {
             assert_eq!(parse_last(text), BTreeMap::new(), "{text:?}");

@@ -39,7 +39,7 @@ fn dead() -> Owner {
 }
 
 #[test]
-fn owner_text_there_and_back() {
+fn owner_records_round_trip() {
     let owner = Owner::own();
     assert_eq!(Owner::parse(&owner.text()), Some(owner.clone()));
     assert_eq!(owner.fate(), Fate::Alive);
@@ -49,8 +49,8 @@ fn owner_text_there_and_back() {
 }
 
 #[test]
-fn a_living_run_is_left_alone() {
-    let root = Root::new("living");
+fn a_running_owner_is_not_swept() {
+    let root = Root::new("running");
     let folder = RunFolder::create(&root.0).unwrap();
     let swept = sweep(&root.0).unwrap();
     assert_eq!(swept.kept, vec![folder.path().to_owned()]);
@@ -63,7 +63,7 @@ fn a_living_run_is_left_alone() {
 }
 
 #[test]
-fn a_dead_run_goes_with_its_children_and_no_others() {
+fn a_dead_run_is_swept_with_its_children_only() {
     let root = Root::new("dead");
     let mut child = Command::new("sleep").arg("100").spawn().unwrap();
     let mut stranger = Command::new("sleep").arg("100").spawn().unwrap();
@@ -90,7 +90,7 @@ fn a_dead_run_goes_with_its_children_and_no_others() {
 
 /// A descendant of a child is recorded only by its environment.
 #[test]
-fn a_dead_run_goes_with_processes_that_name_its_folder() {
+fn a_dead_run_is_swept_with_processes_that_name_its_folder() {
     let root = Root::new("marked");
     let path = root.put("run-1-0", &dead().text(), "");
     let start = |folder: &Path| {
@@ -107,7 +107,7 @@ fn a_dead_run_goes_with_processes_that_name_its_folder() {
 }
 
 #[test]
-fn the_name_of_a_folder_says_whose_it_is() {
+fn the_name_of_a_folder_identifies_its_owner() {
     let cases =
         [("/a/run-12-3", Some(12)), ("/a/new-12-3", None), ("/a/run-x-3", None), ("", None)];
     for (path, pid) in cases {
@@ -116,8 +116,8 @@ fn the_name_of_a_folder_says_whose_it_is() {
 }
 
 #[test]
-fn another_boot_or_process_namespace() {
-    let root = Root::new("elsewhere");
+fn children_of_another_boot_or_pid_namespace_are_not_killed() {
+    let root = Root::new("other-root");
     let other_boot = Owner { boot: "another".into(), ..Owner::own() };
     let elsewhere = Owner { namespace: "pid:[1]".into(), ..dead() };
     let own = Identity::own();
@@ -130,7 +130,7 @@ fn another_boot_or_process_namespace() {
 }
 
 #[test]
-fn drafts_and_strangers() {
+fn drafts_are_swept_and_unrelated_files_are_not() {
     let root = Root::new("drafts");
     let (own, gone) = (Identity::own(), dead().identity);
     let living = root.put(&format!("new-{}-{}-7", own.pid, own.start_ticks), "", "");
@@ -143,7 +143,7 @@ fn drafts_and_strangers() {
 }
 
 #[test]
-fn a_root_that_others_can_write_to_is_refused() {
+fn a_root_writable_by_others_is_rejected() {
     use std::os::unix::fs::PermissionsExt;
     let root = Root::new("shared");
     fs::set_permissions(&root.0, fs::Permissions::from_mode(0o777)).unwrap();
@@ -155,13 +155,13 @@ fn a_root_that_others_can_write_to_is_refused() {
 }
 
 #[test]
-fn long_socket_paths_are_refused_before_the_kernel_cuts_them() {
+fn long_socket_paths_are_rejected() {
     assert!(checked_socket_path(Path::new(&"x".repeat(107))).is_ok());
     assert!(checked_socket_path(Path::new(&"x".repeat(108))).is_err());
 }
 
 #[test]
-fn huge_pages_not_given_back_are_what_is_left_of_the_record() {
+fn unreleased_huge_pages_stay_in_the_record() {
     let check = |text: &str, wanted| assert_eq!(parse_pages(text), wanted, "{text:?}");
     check("128\n32\n-32\n", 128);
     check("128\n-128\n", 0);

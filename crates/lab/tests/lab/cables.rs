@@ -15,7 +15,7 @@ fn names(namespace: &Namespace) -> Vec<String> {
     names
 }
 
-pub fn a_site_appears_and_vanishes() {
+pub fn a_site_is_created_and_removed() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.site("here", &wiring()).unwrap();
@@ -38,7 +38,7 @@ pub fn a_site_appears_and_vanishes() {
     assert!(!folder.exists());
 }
 
-pub fn a_cable_goes_with_a_namespace() {
+pub fn a_cable_is_removed_with_its_namespace() {
     let (one, other) = (Namespace::create().unwrap(), Namespace::create().unwrap());
     assert_ne!(one.label(), other.label());
     let end = |namespace: &Namespace, name: &str, last| VethEnd {
@@ -69,11 +69,11 @@ pub fn offloads_are_off() {
         ] {
             assert!(!is_on(offload), "{offload:?} of {}", interface.name);
         }
-        assert!(is_on(Offload::Gro), "{}: threads need it", interface.name);
+        assert!(is_on(Offload::Gro), "{}: threads require it", interface.name);
     }
 }
 
-pub fn kernel_work_is_on_its_core() {
+pub fn kernel_threads_run_on_their_core() {
     let root = Root::new();
     let lab = root.lab();
     let wiring = wiring();
@@ -99,7 +99,7 @@ pub fn kernel_work_is_on_its_core() {
     (0..1000).for_each(|_| drop(raw.send(&frame([0xff; 6], site.instrument[0].mac, 1))));
     assert!(in_time(|| lab::proc::cpu_time(thread).unwrap() > before));
     drop(site);
-    assert!(in_time(|| lab::proc::cpu_time(thread).is_none()), "the thread goes with its cable");
+    assert!(in_time(|| lab::proc::cpu_time(thread).is_none()), "the thread ends with its cable");
     let without = Wiring { target_threaded: false, instrument_threaded: false, ..wiring };
     let site = lab.site("plain", &without).unwrap();
     assert!(site.target_threads().is_empty());
@@ -107,7 +107,7 @@ pub fn kernel_work_is_on_its_core() {
     assert!(!ethtool::offload(&first.namespace, &first.name, Offload::Gro).unwrap());
 }
 
-pub fn nobody_chatters() {
+pub fn idle_interfaces_send_nothing() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.site("quiet", &wiring()).unwrap();
@@ -121,7 +121,7 @@ pub fn nobody_chatters() {
     assert_eq!(disabled, "1");
 }
 
-pub fn the_direct_site_is_a_cable() {
+pub fn a_direct_site_has_one_cable() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.direct("direct", &wiring()).unwrap();
@@ -187,7 +187,7 @@ pub fn frames_are_not_merged() {
     }
 }
 
-pub fn bad_names_are_refused() {
+pub fn invalid_names_are_rejected() {
     let root = Root::new();
     let lab = root.lab();
     for name in ["", "thirteen-long", "a/b", "ü"] {

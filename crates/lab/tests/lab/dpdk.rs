@@ -133,7 +133,7 @@ fn ovs_forwards(ports: Ports, end: fn(std::path::PathBuf) -> Device, queues: u32
 }
 
 /// Both kinds of vhost-user and both settings start, and a peer can be restarted at its site.
-pub fn ovs_in_every_shape() {
+pub fn ovs_runs_in_every_configuration() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.memory("ovs", &wiring()).unwrap();
@@ -160,7 +160,7 @@ pub fn ovs_in_every_shape() {
 }
 
 /// Reservations change the machine's number of pages, and two add up.
-pub fn pages_are_given_back() {
+pub fn huge_pages_are_released() {
     let root = Root::new();
     let lab = root.lab();
     let pages = reserved();
@@ -177,7 +177,7 @@ pub fn pages_are_given_back() {
     let error = HugePages::reserve(1 << 40, &lab.folder).unwrap_err();
     assert!(matches!(error, LabError::Need(_)), "{error}");
     assert!(error.to_string().contains("huge pages"), "{error}");
-    assert_eq!(reserved(), pages, "what cannot be had is not tried");
+    assert_eq!(reserved(), pages, "unavailable pages are not requested");
 }
 
 /// Runs Open vSwitch on DPDK, reports this, and waits to be killed.
@@ -190,12 +190,12 @@ pub fn child(root: &Path) {
     std::thread::sleep(PATIENCE);
 }
 
-pub fn pages_of_a_killed_run_are_given_back() {
+pub fn huge_pages_of_a_killed_run_are_released() {
     let root = Root::new();
     crate::leftovers::killed("killed-dpdk", &root.0);
     let pages = reserved();
     let lab = root.lab();
-    assert!(lab.swept.pages > 0, "a killed run cannot give anything back");
+    assert!(lab.swept.pages > 0, "a killed run cannot release anything");
     assert_eq!(reserved() + lab.swept.pages, pages);
 }
 

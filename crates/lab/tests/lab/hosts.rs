@@ -17,7 +17,7 @@ use std::time::Duration;
 const CLIENT: (Ipv4Addr, Mac) = (Ipv4Addr::new(10, 0, 1, 2), [2, 0x53, 0, 0, 0, 1]);
 const SERVER: (Ipv4Addr, Mac) = (Ipv4Addr::new(10, 0, 2, 2), [2, 0x53, 0, 0, 0, 2]);
 
-/// An address behind the router's second port that is in none of its own networks.
+/// An address behind the router's second port outside the router's own networks.
 const FAR: Ipv4Addr = Ipv4Addr::new(16, 0, 0, 1);
 
 fn apart(lab: &Lab, name: &str) -> Site {
@@ -56,7 +56,7 @@ fn assert_whole(talked: &Talked, packets: u64) {
     }
 }
 
-pub fn hosts_talk_through_a_bridge() {
+pub fn hosts_exchange_packets_through_a_bridge() {
     let root = Root::new();
     let lab = root.lab();
     let site = apart(&lab, "talk");
@@ -91,7 +91,7 @@ fn seen(end: &lab::veth::Interface) -> (Mac, Vec<String>) {
     (link.mac, texts.into())
 }
 
-pub fn hosts_talk_through_a_router() {
+pub fn hosts_exchange_packets_through_a_router() {
     let root = Root::new();
     let lab = root.lab();
     let site = apart(&lab, "routed");
@@ -115,7 +115,7 @@ pub fn hosts_talk_through_a_router() {
     router.stop().unwrap();
 }
 
-pub fn what_is_lost_is_counted() {
+pub fn lost_packets_are_counted() {
     let root = Root::new();
     let lab = root.lab();
     let site = apart(&lab, "lost");
@@ -128,7 +128,7 @@ pub fn what_is_lost_is_counted() {
     assert_eq!(told_to_stop, Talked::default());
 }
 
-pub fn iperf_sends_and_ends() {
+pub fn iperf_transfers_data_and_ends() {
     let root = Root::new();
     let lab = root.lab();
     let site = apart(&lab, "iperf");
@@ -174,7 +174,7 @@ pub fn iperf_sends_and_ends() {
     assert!(why.unwrap().to_string().contains("unable to connect"));
 }
 
-pub fn a_connection_has_the_window_that_was_asked_for() {
+pub fn a_connection_has_the_requested_window() {
     const SETTING: &str = "net/ipv4/tcp_rmem";
     let root = Root::new();
     let lab = root.lab();

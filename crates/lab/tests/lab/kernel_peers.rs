@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const A: [u8; 6] = [2, 0xaa, 0, 0, 0, 1];
 const B: [u8; 6] = [2, 0xbb, 0, 0, 0, 2];
 
-pub fn bridge_learns() {
+pub fn a_bridge_learns_addresses() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.site("bridge", &Wiring { ports: 3, ..wiring() }).unwrap();
@@ -46,7 +46,7 @@ pub fn bridge_learns() {
     assert!(site.namespace.netlink().unwrap().link("br0").is_err());
 }
 
-pub fn bridge_static() {
+pub fn a_bridge_uses_static_addresses() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.site("static", &Wiring { ports: 3, ..wiring() }).unwrap();
@@ -76,7 +76,7 @@ fn routed(site: &lab::Site) -> (LinuxRouter, Plan) {
     (router, plan)
 }
 
-pub fn router_forwards() {
+pub fn a_router_forwards_packets() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.site("router", &wiring()).unwrap();
@@ -123,7 +123,7 @@ pub fn router_forwards() {
     next.stop().unwrap();
 }
 
-pub fn a_full_table_of_routes() {
+pub fn a_large_routing_table_is_installed() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.site("routes", &wiring()).unwrap();

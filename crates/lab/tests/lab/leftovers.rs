@@ -44,7 +44,7 @@ fn start(name: &str, root: &Path) -> Child {
         .unwrap()
 }
 
-pub fn a_killed_run_is_swept() {
+pub fn a_killed_run_is_cleaned_up() {
     let root = Root::new();
     let mut child = start("killed", &root.0);
     let mut line = String::new();
@@ -63,14 +63,14 @@ pub fn a_killed_run_is_swept() {
     assert!(in_time(|| lab::proc::cpu_time(thread).is_none()), "and the namespaces");
     let lab = root.lab();
     assert_eq!(lab.swept.removed.len(), 1);
-    assert_eq!(lab.swept.killed, Vec::<u32>::new(), "none was left to kill");
+    assert_eq!(lab.swept.killed, Vec::<u32>::new(), "no process was left to kill");
     drop(lab);
     assert_eq!(std::fs::read_dir(&root.0).unwrap().count(), 0);
 }
 
 /// As root on a development machine everything but the module is available; the checks leave
 /// nothing behind.
-pub fn a_survey_leaves_nothing() {
+pub fn checking_requirements_leaves_nothing_behind() {
     let own = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = own();
     let findings = need::survey();
@@ -83,7 +83,7 @@ pub fn a_survey_leaves_nothing() {
     }
     assert!(findings.iter().any(|finding| finding.name == "privilege" && finding.result.is_ok()));
     assert!(in_time(|| processes_with("napi/try").is_empty()));
-    assert_eq!(own(), before, "a descriptor is left");
+    assert_eq!(own(), before, "a descriptor leaked");
     let links = Netlink::open().unwrap().links().unwrap();
     assert!(links.iter().all(|link| !link.name.starts_with("try")));
 }

@@ -66,7 +66,7 @@ pub fn connect(access: Access) -> UnixStream {
     stream
 }
 
-pub fn forwards_by_openflow() {
+pub fn open_vswitch_forwards_by_openflow() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.site("ovs", &wiring()).unwrap();
@@ -102,7 +102,7 @@ pub fn forwards_by_openflow() {
     ovs.stop().unwrap();
 }
 
-pub fn leaves_nothing() {
+pub fn open_vswitch_leaves_nothing_behind() {
     let system = ["/var/run/openvswitch", "/var/log/openvswitch", "/etc/openvswitch"];
     let there: Vec<bool> = system.iter().map(|path| Path::new(path).exists()).collect();
     let root = Root::new();

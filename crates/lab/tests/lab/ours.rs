@@ -60,7 +60,7 @@ fn seen(path: &Path) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-pub fn a_router_is_told_everything() {
+pub fn a_router_receives_its_complete_configuration() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.site("router", &wiring()).unwrap();
@@ -115,7 +115,7 @@ pub fn a_router_is_told_everything() {
     assert_eq!(processes_with(&path.to_string()), Vec::<u32>::new());
 }
 
-pub fn a_bridge_and_a_switch() {
+pub fn a_bridge_and_a_switch_are_configured() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.site("bridge", &wiring()).unwrap();
@@ -143,7 +143,7 @@ pub fn a_bridge_and_a_switch() {
     assert!(matches!(switch.stop(), Err(LabError::Exited { .. })));
 }
 
-pub fn one_that_cannot_start() {
+pub fn a_start_failure_is_reported() {
     let root = Root::new();
     let lab = root.lab();
     let site = lab.site("broken", &wiring()).unwrap();

@@ -17,7 +17,7 @@ fn shell(folder: &RunFolder, script: &str) -> Launch {
     }
 }
 
-pub fn last_words() {
+pub fn an_exited_process_reports_its_last_output() {
     let root = Root::new();
     let folder = RunFolder::create(&root.0).unwrap();
     let script = "for i in 1 2 3 4 5 6 7; do echo line $i; done; exit 3";
@@ -35,7 +35,7 @@ pub fn last_words() {
     assert!(error.to_string().contains("/no/such/program"), "{error}");
 }
 
-pub fn place_and_end() {
+pub fn a_process_runs_in_its_namespace_and_on_its_core() {
     let root = Root::new();
     let folder = RunFolder::create(&root.0).unwrap();
     let namespace = Namespace::create().unwrap();
@@ -85,7 +85,7 @@ pub fn descendants_end_with_the_folder() {
     assert_eq!(processes_with(&name), Vec::<u32>::new());
 }
 
-pub fn one_that_does_not_listen() {
+pub fn a_process_that_ignores_sigterm_is_killed() {
     let root = Root::new();
     let folder = RunFolder::create(&root.0).unwrap();
     let script = "trap '' TERM; echo deaf; while :; do sleep 0.01; done";
@@ -100,7 +100,7 @@ pub fn one_that_does_not_listen() {
 
 /// A suspended program uses no CPU time, continues when resumed, and ends on request while
 /// suspended.
-pub fn held_and_released() {
+pub fn a_process_is_suspended_and_resumed() {
     let root = Root::new();
     let folder = RunFolder::create(&root.0).unwrap();
     let mut process = Process::start(shell(&folder, "while :; do :; done"), &folder).unwrap();

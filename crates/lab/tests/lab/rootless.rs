@@ -50,11 +50,11 @@ pub fn child_with_ovs(root: &Path) {
     ovs.stop().unwrap();
 }
 
-pub fn a_lab_without_root() {
+pub fn a_lab_works_without_root() {
     run("rootless");
 }
 
-pub fn ovs_without_root() {
+pub fn open_vswitch_works_without_root() {
     run("rootless-ovs");
 }
 

@@ -101,7 +101,7 @@ mod tests {
     use crate::version::MessageKind;
 
     #[test]
-    fn six_sets_in_1_3_are_properties_later() {
+    fn the_six_masks_of_1_3_are_properties_later() {
         let mut config = AsyncConfig::default();
         for (place, kind) in KINDS_1_3.into_iter().enumerate() {
             config.set(kind, false, place as u32 + 1);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_properties_have_their_errors() {
+    fn invalid_properties_have_specific_errors() {
         let refused = |hex: &str| refused(Version::V1_4, MessageKind::SetAsync, hex);
         assert_eq!(refused("000e0008 00000001"), ErrorCode::PropertyBadType);
         assert_eq!(refused("00000007 00000001"), ErrorCode::PropertyBadLength);

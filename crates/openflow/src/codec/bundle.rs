@@ -332,7 +332,7 @@ mod tests {
     use crate::model::table::TableMod;
 
     #[test]
-    fn a_bundle_is_controlled_by_numbers() {
+    fn bundle_control_has_an_id_a_type_and_flags() {
         let mut control = BundleControl {
             id: 0x11,
             command: BundleCommand::Commit,
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn in_1_3_an_experimenter_message_carries_bundles() {
+    fn an_experimenter_message_carries_bundles_in_1_3() {
         let control = Message::BundleControl(BundleControl {
             id: 0x11,
             command: BundleCommand::Open,
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_bundles_in_1_3_name_the_experimenter() {
+    fn bundle_errors_in_1_3_name_the_experimenter() {
         let error = |code, data: &[u8]| Message::error(code, data);
         check(Version::V1_3, &error(ErrorCode::BundleBadId, &[1, 2]), "ffff 08fe 4f4e4600 0102");
         check(Version::V1_4, &error(ErrorCode::BundleBadId, &[1, 2]), "0011 0002 0102");
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_stands_inside_a_message() {
+    fn a_bundle_add_contains_a_message() {
         let inner = Message::TableMod(TableMod { table: 3, ..TableMod::default() });
         let mut add = BundleAddMessage {
             id: 1,
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_inside_has_its_error() {
+    fn an_invalid_contained_message_has_its_own_error() {
         let refused = |hex: &str| refused(Version::V1_4, MessageKind::BundleAddMessage, hex);
         let prefix = "00000001 0000 0000";
         for (inner, answer) in [

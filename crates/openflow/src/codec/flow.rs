@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn every_table_is_none_in_1_0_and_a_number_later() {
+    fn the_table_id_is_absent_in_1_0_and_present_later() {
         let all = |version| FlowMod::delete_all(version, Match::ANY);
         assert_eq!(told(Version::V1_0, all(Version::V1_0), 8 + 40 + 8), [0, 3]);
         assert_eq!(told(Version::V1_3, all(Version::V1_3), 8 + 16), [TABLE_ALL, 3]);

@@ -408,7 +408,7 @@ mod tests {
     use crate::version::MessageKind;
 
     #[test]
-    fn a_bucket_has_fixed_places_and_later_properties() {
+    fn a_bucket_has_fixed_fields_and_properties_from_1_5_on() {
         let bucket = Bucket { weight: 5, watch_port: 3, ..Bucket::default() };
         let mut change = GroupMod {
             kind: GroupKind::Select,
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_error() {
+    fn invalid_groups_have_specific_errors() {
         let refused = |version, hex: &str| refused(version, MessageKind::GroupMod, hex);
         let v3 = Version::V1_3;
         assert_eq!(refused(v3, "0003 00 00 00000001"), ErrorCode::GroupModBadCommand);

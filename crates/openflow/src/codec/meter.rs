@@ -227,7 +227,7 @@ mod tests {
     use crate::version::MessageKind;
 
     #[test]
-    fn bands_follow_a_meter() {
+    fn a_meter_is_followed_by_its_bands() {
         let bands = vec![
             MeterBand { rate: 1000, burst: 10, kind: MeterBandKind::Drop },
             MeterBand { rate: 7, burst: 0, kind: MeterBandKind::DscpRemark { levels: 1 } },
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_error() {
+    fn invalid_meters_have_specific_errors() {
         let refused = |hex: &str| refused(Version::V1_3, MessageKind::MeterMod, hex);
         assert_eq!(refused("0003 0000 00000001"), ErrorCode::MeterModBadCommand);
         assert_eq!(refused("0000 0010 00000001"), ErrorCode::MeterModBadFlags);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_have_their_length_behind_the_number() {
+    fn statistics_have_a_length_after_the_meter_id() {
         let stats = MeterStats {
             meter: 1,
             references: 2,

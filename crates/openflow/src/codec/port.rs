@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn the_link_of_a_port_is_a_property_from_1_4_on() {
+    fn ethernet_features_are_a_property_from_1_4_on() {
         let port = PortDescription {
             number: 0x1_0002,
             mac: [2, 0, 0, 0, 0, 1],
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn light_and_pipelines_are_properties() {
+    fn optical_and_pipeline_features_are_properties() {
         let properties = vec![
             PortProperty::Optical(OpticalPort { tx_power_max: 3, ..OpticalPort::default() }),
             PortProperty::Recirculate(vec![1]),
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_bits_that_do_not_exist_is_refused() {
+    fn changing_undefined_bits_is_rejected() {
         let refused = |version, hex: &str| refused(version, MessageKind::PortMod, hex);
         let head = "00000001 00000000 020000000001 0000";
         let config = format!("{head} 00000002 00000000 00000000 00000000");

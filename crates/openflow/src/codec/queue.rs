@@ -318,7 +318,7 @@ mod tests {
     use packet::time::Nanos;
 
     #[test]
-    fn promises_grow_and_become_statistics() {
+    fn queue_properties_and_statistics_differ_between_versions() {
         let properties = vec![QueueProperty::MinRate(100)];
         let mut config =
             QueueConfig { port: 1, queues: vec![PacketQueue { port: 1, id: 2, properties }] };
@@ -339,7 +339,7 @@ mod tests {
     const RATE: u16 = 1000;
 
     #[test]
-    fn ages_are_told_from_1_3_on() {
+    fn durations_are_reported_from_1_3_on() {
         let stats = QueueStats { port: 1, queue: 2, tx_bytes: 3, ..QueueStats::default() };
         let reply = |stats: &QueueStats| {
             Message::MultipartReply(MultipartReplyBody::Queue(vec![stats.clone()]).into())

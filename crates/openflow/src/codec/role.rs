@@ -183,7 +183,7 @@ mod tests {
     use crate::version::MessageKind;
 
     #[test]
-    fn a_role_has_a_generation_and_in_1_5_a_number() {
+    fn a_role_request_has_a_generation_and_a_short_id_in_1_5() {
         let mut request = RoleRequest { role: Role::Master, short_id: 0, generation: 0x1234 };
         let hex = "00000002 00000000 0000000000001234";
         check(Version::V1_2, &Message::RoleRequest(request), hex);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controllers_status_says_where_it_is() {
+    fn a_controller_status_has_its_channel_state() {
         let status = ControllerStatus {
             short_id: 3,
             role: Role::Slave,
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_status_says_why() {
+    fn a_role_status_has_its_reason() {
         let status = RoleStatus {
             role: Role::Slave,
             reason: RoleStatusReason::MasterRequest,

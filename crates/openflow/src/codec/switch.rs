@@ -124,7 +124,7 @@ mod tests {
     use crate::version::MessageKind;
 
     #[test]
-    fn flags_that_do_not_exist_are_refused_from_1_1_on() {
+    fn undefined_flags_are_rejected_from_1_1_on() {
         let config = SwitchConfig { invalid_ttl_to_controller: true, ..SwitchConfig::default() };
         check(Version::V1_2, &Message::SetConfig(config), "0004 0080");
         assert!(body_of(Version::V1_3, &Message::SetConfig(config)).is_err());
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_told_before_1_3_and_the_connection_later() {
+    fn features_list_ports_before_1_3_and_the_auxiliary_id_later() {
         let features = Features { datapath_id: 1, auxiliary: 2, ..Features::default() };
         let hex = "0000000000000001 00000000 00 02 0000 00000000 00000000";
         check(Version::V1_3, &Message::FeaturesReply(features.clone()), hex);

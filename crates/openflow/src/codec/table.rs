@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn statistics_shrank_in_1_3() {
+    fn table_statistics_are_shorter_from_1_3_on() {
         let bytes = |version| {
             let mut out = Vec::new();
             TableStats::default().put(version, &mut out).unwrap();

@@ -45,7 +45,7 @@ fn flow_for(matching: Match) -> Message {
 }
 
 #[test]
-fn wrong_actions_are_answered_with_the_bad_action_family() {
+fn invalid_actions_have_bad_action_errors() {
     let flow = flow_with(vec![Action::output(1), Action::set_mac(Field::EthSrc, [2; 6])]);
     let set = |at: usize, value: u8| move |bytes: &mut Vec<u8>| bytes[at] = value;
     assert_eq!(refused(&flow, set(73, 12)), (72, ErrorCode::ActionBadType));
@@ -70,7 +70,7 @@ fn wrong_actions_are_answered_with_the_bad_action_family() {
 }
 
 #[test]
-fn wrong_requests_are_answered_with_what_fits() {
+fn invalid_requests_have_matching_errors() {
     let change = flow_with(vec![]);
     assert_eq!(refused(&change, |bytes| bytes[0] = 7), (0, ErrorCode::RequestBadVersion));
     assert_eq!(refused(&change, |bytes| bytes[1] = 22), (1, ErrorCode::RequestBadType));
@@ -93,13 +93,13 @@ fn wrong_requests_are_answered_with_what_fits() {
 }
 
 #[test]
-fn nobody_answers_an_error() {
+fn error_messages_cause_no_error_reply() {
     let error = decode(&[1, 1, 0, 9, 0, 0, 0, 0, 0]).unwrap_err();
     assert_eq!((error.answer, error.answer()), (None, None));
 }
 
 #[test]
-fn an_answer_carries_64_bytes_of_the_offending_message() {
+fn an_error_quotes_64_bytes_of_the_rejected_message() {
     let mut bytes = bytes_of(&flow_with(vec![Action::output(1); 20]));
     bytes[57] = 9;
     let Some(Message::Error(answer)) = decode(&bytes).unwrap_err().answer() else { panic!() };
@@ -110,7 +110,7 @@ fn an_answer_carries_64_bytes_of_the_offending_message() {
 }
 
 #[test]
-fn padding_is_passed_over_and_written_as_zero() {
+fn padding_is_ignored_and_written_as_zero() {
     let flow = flow_with(vec![Action::PopVlan, Action::SetVlanPcp(3)]);
     let clean = bytes_of(&flow);
     let mut dirty = clean.clone();
@@ -122,7 +122,7 @@ fn padding_is_passed_over_and_written_as_zero() {
 }
 
 #[test]
-fn more_than_32_wildcard_bits_are_as_good_as_32() {
+fn wildcard_counts_above_32_equal_32() {
     let mut bytes = bytes_of(&flow_for(Match::ANY));
     for bits in 32..64u32 {
         let wildcards = 0x30_00ff | bits << 8 | bits << 14;
@@ -132,7 +132,7 @@ fn more_than_32_wildcard_bits_are_as_good_as_32() {
 }
 
 #[test]
-fn what_1_0_cannot_say_is_named() {
+fn parts_that_1_0_cannot_express_are_named() {
     let matching = Match::ANY.with_masked(Field::EthSrc, 2u8, 0xffu8);
     assert_eq!(not_expressible(flow_for(matching)), What::Mask(Field::EthSrc));
     let ipv4 = Match::ANY.with(Field::EthType, 0x0800u16);
@@ -172,7 +172,7 @@ fn what_1_0_cannot_say_is_named() {
 }
 
 #[test]
-fn hello_and_error_are_read_in_versions_that_are_not_known() {
+fn hello_and_error_are_decoded_in_unknown_versions() {
     let hello = decode(&[9, 0, 0, 8, 0, 0, 0, 1]).unwrap();
     assert!(matches!(hello.1, Message::Hello(_)));
     let error = decode(&[9, 1, 0, 12, 0, 0, 0, 1, 0, 0, 0, 0]).unwrap();
@@ -182,7 +182,7 @@ fn hello_and_error_are_read_in_versions_that_are_not_known() {
 }
 
 #[test]
-fn ports_keep_their_meaning_in_16_bits() {
+fn reserved_ports_keep_their_meaning_in_16_bits() {
     for (port, wire) in [(1, [0, 1]), (0xfeff, [0xfe, 0xff]), (reserved::LOCAL, [0xff, 0xfe])] {
         let message = Message::QueueGetConfigRequest(port);
         let bytes = bytes_of(&message);
@@ -194,7 +194,7 @@ fn ports_keep_their_meaning_in_16_bits() {
 }
 
 #[test]
-fn long_replies_are_cut_into_full_messages() {
+fn long_replies_are_split_into_full_messages() {
     let rows: Vec<FlowStats> = (0..2000)
         .map(|n| FlowStats {
             cookie: n,
@@ -217,7 +217,7 @@ fn long_replies_are_cut_into_full_messages() {
 }
 
 #[test]
-fn a_short_or_single_reply_is_one_part() {
+fn a_short_or_single_reply_has_one_part() {
     let empty = split(Version::V1_0, MultipartReplyBody::Port(Vec::new())).unwrap();
     assert_eq!((empty.len(), empty[0].more), (1, false));
     let body = MultipartReplyBody::Desc(SwitchDescription::default());

@@ -138,7 +138,7 @@ mod tests {
     use crate::version::Version;
 
     #[test]
-    fn a_bit_moves_between_versions() {
+    fn a_bit_is_translated_between_versions() {
         let features = PortFeatures::COPPER | PortFeatures::SPEED_1G_FULL;
         assert_eq!(features.to_wire(Version::V1_0), Ok(1 << 7 | 1 << 5));
         assert_eq!(features.to_wire(Version::V1_3), Ok(1 << 11 | 1 << 5));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_print_their_names() {
+    fn sets_print_the_names_of_their_bits() {
         let set = Capabilities::FLOW_STATS | Capabilities::STP;
         assert_eq!(set.to_string(), "flow_stats|stp");
         assert!(set.contains(Capabilities::STP) && !set.contains(Capabilities::ALL));

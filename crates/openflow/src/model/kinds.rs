@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_is_the_bits_of_its_codes() {
+    fn a_set_is_the_bit_mask_of_its_codes() {
         let all = ActionKinds::of(Version::V1_0);
         assert_eq!(all.to_wire(Version::V1_0), Ok(0xfff));
         assert_eq!(ActionKinds::from_wire(Version::V1_0, 0xffff_ffff), all);

@@ -417,7 +417,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_sorted_and_hold_nothing_outside_their_mask() {
+    fn fields_are_sorted_and_values_are_masked() {
         let matching = Match::ANY
             .with(Field::Ipv4Dst, 0x0a01_0203u32)
             .with_ipv4(Field::Ipv4Src, Ipv4Addr::new(10, 1, 2, 3), 15)
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_needs_another_names_it() {
+    fn a_missing_prerequisite_is_named() {
         let tcp = Match::ANY.with(Field::TcpDst, 80u8);
         assert_eq!(tcp.unmet(), Some(Field::TcpDst));
         let tcp = tcp.with(Field::IpProto, 6u8);

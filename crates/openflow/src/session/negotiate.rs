@@ -26,7 +26,7 @@ mod tests {
     use Version::{V1_0, V1_1, V1_3};
 
     #[test]
-    fn the_smaller_version_is_spoken_if_we_speak_it() {
+    fn the_smaller_version_is_used_if_both_support_it() {
         assert_eq!(agree(&[V1_0], 1, None), Some(V1_0));
         assert_eq!(agree(&[V1_0], 4, None), Some(V1_0));
         assert_eq!(agree(&[V1_0], 0x99, None), Some(V1_0));
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn bitmaps_count_only_if_both_ends_send_one() {
+    fn bitmaps_are_used_only_if_both_ends_send_one() {
         let bits = |versions: &[u8]| Some(versions.iter().fold(0, |bits, n| bits | 1u32 << n));
         assert_eq!(agree(&[V1_0, V1_3], 6, bits(&[1, 6])), Some(V1_0));
         assert_eq!(agree(&[V1_0, V1_3], 6, bits(&[1, 4, 6])), Some(V1_3));

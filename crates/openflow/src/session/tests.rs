@@ -78,7 +78,7 @@ fn greeted_by(end: End, bytes: &[u8]) -> (Session, Vec<Event>) {
 }
 
 #[test]
-fn a_hello_of_a_later_version_with_a_bitmap_brings_1_0() {
+fn a_hello_of_a_later_version_with_a_bitmap_negotiates_1_0() {
     let hello = [4, 0, 0, 16, 0, 0, 0, 9, 0, 1, 0, 8, 0, 0, 0, 0x12];
     let (session, events) = greeted_by(End::Switch, &hello);
     assert_eq!(events, [Event::Up { version: Version::V1_0 }]);
@@ -86,31 +86,31 @@ fn a_hello_of_a_later_version_with_a_bitmap_brings_1_0() {
 }
 
 #[test]
-fn a_hello_of_a_version_that_does_not_exist_yet_brings_1_0() {
+fn a_hello_of_a_future_version_negotiates_1_0() {
     let (session, events) = greeted_by(End::Switch, &[0x80, 0, 0, 8, 0, 0, 0, 9]);
     assert_eq!(events, [Event::Up { version: Version::V1_0 }]);
     assert_eq!(session.version(), Some(Version::V1_0));
 }
 
 #[test]
-fn a_peer_without_a_common_version_is_told_so() {
+fn a_peer_without_a_common_version_receives_an_error() {
     let (mut session, events) = greeted_by(End::Controller, &[0, 0, 0, 8, 0, 0, 0, 9]);
     let why = DownReason::NoCommonVersion { theirs: 0 };
     assert_eq!(events, [Event::Down { why }]);
-    let answers = sent(&mut session);
-    let Message::Error(error) = &answers[0].1 else { panic!("{answers:?}") };
+    let replies = sent(&mut session);
+    let Message::Error(error) = &replies[0].1 else { panic!("{replies:?}") };
     assert_eq!(error.code, ErrorCode::HelloIncompatible);
     assert_eq!(error.data, b"supported: OpenFlow 1.0");
 }
 
 #[test]
-fn what_is_no_hello_ends_the_session_at_once() {
+fn another_first_message_ends_the_session() {
     for bytes in [&b"GET / HTTP/1.1\r\n"[..], &[1, 14, 0xff, 0xff], &[0, 2]] {
         let (mut session, events) = greeted_by(End::Switch, bytes);
         let why = DownReason::NoHello { version: bytes[0], kind: bytes[1] };
         assert_eq!(events, [Event::Down { why }]);
-        let answers = sent(&mut session);
-        let Message::Error(error) = &answers[0].1 else { panic!("{answers:?}") };
+        let replies = sent(&mut session);
+        let Message::Error(error) = &replies[0].1 else { panic!("{replies:?}") };
         assert_eq!(error.code, ErrorCode::HelloIncompatible);
         assert!(!error.data.is_empty());
         assert_eq!(session.receive(&[7; 100_000], seconds(2)), 100_000);
@@ -119,7 +119,7 @@ fn what_is_no_hello_ends_the_session_at_once() {
 }
 
 #[test]
-fn a_peer_that_refuses_us_ends_the_session() {
+fn an_error_from_the_peer_ends_the_negotiation() {
     let error = ErrorMessage { code: ErrorCode::HelloIncompatible, data: b"only 1.5".to_vec() };
     let bytes = encoded(Version::V1_5, 1, &Message::Error(error.clone()));
     let (_, events) = greeted_by(End::Switch, &bytes);
@@ -127,7 +127,7 @@ fn a_peer_that_refuses_us_ends_the_session() {
 }
 
 #[test]
-fn a_peer_may_refuse_after_we_think_it_up() {
+fn a_peer_may_reject_the_version_after_negotiation() {
     let (_, mut switch) = pair();
     let error = ErrorMessage { code: ErrorCode::HelloIncompatible, data: b"only 1.3".to_vec() };
     let bytes = encoded(Version::V1_3, 1, &Message::Error(error.clone()));
@@ -136,7 +136,7 @@ fn a_peer_may_refuse_after_we_think_it_up() {
 }
 
 #[test]
-fn half_a_hello_runs_into_the_time_out() {
+fn an_incomplete_hello_times_out() {
     let (mut session, events_before) = greeted_by(End::Switch, &[1, 0, 0, 8, 0]);
     assert_eq!((events_before, session.next_timeout()), (vec![], Some(seconds(10))));
     session.tick(seconds(9));
@@ -147,7 +147,7 @@ fn half_a_hello_runs_into_the_time_out() {
 }
 
 #[test]
-fn replies_find_their_requests_even_out_of_order() {
+fn replies_are_assigned_to_requests_in_any_order() {
     let (mut controller, mut switch) = pair();
     let barrier = controller.send(&Message::BarrierRequest, seconds(1)).unwrap();
     let features = controller.send(&Message::FeaturesRequest, seconds(2)).unwrap();
@@ -179,7 +179,7 @@ fn replies_find_their_requests_even_out_of_order() {
 }
 
 #[test]
-fn a_reply_in_parts_answers_until_the_last_one() {
+fn a_multipart_reply_completes_with_its_last_part() {
     let (mut controller, mut switch) = pair();
     let request = Message::ask(MultipartRequestBody::Table);
     let xid = controller.send(&request, seconds(1)).unwrap();
@@ -194,7 +194,7 @@ fn a_reply_in_parts_answers_until_the_last_one() {
 }
 
 #[test]
-fn an_error_ends_the_request_that_it_is_about() {
+fn an_error_completes_the_request_that_it_refers_to() {
     let (mut controller, mut switch) = pair();
     let xid = controller.send(&Message::BarrierRequest, seconds(1)).unwrap();
     switch.answer(xid, &Message::error(ErrorCode::RequestBadType, b"")).unwrap();
@@ -204,7 +204,7 @@ fn an_error_ends_the_request_that_it_is_about() {
 }
 
 #[test]
-fn silence_is_asked_about_and_then_ends_the_session() {
+fn an_idle_session_sends_an_echo_request_and_then_times_out() {
     let (mut controller, mut switch) = pair();
     assert_eq!(controller.next_timeout(), Some(seconds(5)));
     controller.tick(seconds(5));
@@ -220,7 +220,7 @@ fn silence_is_asked_about_and_then_ends_the_session() {
 }
 
 #[test]
-fn echo_requests_are_answered_with_their_bytes() {
+fn echo_replies_return_the_bytes_of_the_request() {
     let (_, mut switch) = pair();
     let bytes = encoded(Version::V1_0, 77, &Message::EchoRequest(vec![1, 2, 3]));
     assert_eq!(switch.receive(&bytes, seconds(1)), bytes.len());
@@ -230,7 +230,7 @@ fn echo_requests_are_answered_with_their_bytes() {
 }
 
 #[test]
-fn a_callers_own_echo_is_passed_on_with_its_time() {
+fn an_echo_of_the_caller_is_passed_on_with_its_round_trip_time() {
     let (mut controller, mut switch) = pair();
     let xid = controller.send(&Message::EchoRequest(vec![9]), seconds(1)).unwrap();
     let (at_controller, _) = exchange(&mut controller, &mut switch, seconds(2));
@@ -241,7 +241,7 @@ fn a_callers_own_echo_is_passed_on_with_its_time() {
 }
 
 #[test]
-fn a_switch_answers_what_it_does_not_understand_and_goes_on() {
+fn a_switch_rejects_undecodable_messages_and_continues() {
     let (_, mut switch) = pair();
     let unknown_type = [1, 99, 0, 8, 0, 0, 0, 5];
     let other_version = [4, 14, 0, 8, 0, 0, 0, 6];
@@ -270,7 +270,7 @@ fn a_switch_answers_what_it_does_not_understand_and_goes_on() {
 }
 
 #[test]
-fn a_controller_reports_what_it_does_not_understand_and_says_nothing() {
+fn a_controller_reports_undecodable_messages_and_sends_nothing() {
     let (mut controller, _) = pair();
     assert_eq!(controller.receive(&[1, 99, 0, 8, 0, 0, 0, 5], seconds(1)), 8);
     assert!(matches!(events(&mut controller)[..], [Event::Refused(_)]));
@@ -278,19 +278,19 @@ fn a_controller_reports_what_it_does_not_understand_and_says_nothing() {
 }
 
 #[test]
-fn a_lost_message_border_ends_the_session_with_an_error() {
+fn an_invalid_length_ends_the_session_with_an_error() {
     let (_, mut switch) = pair();
     assert_eq!(switch.receive(&[1, 2, 0, 3, 0, 0, 0, 0, 0], seconds(1)), 9);
     let why = DownReason::Malformed(Malformed { at: 2, why: Why::BadLength(3) });
     assert_eq!(events(&mut switch), [Event::Down { why }]);
-    let answers = sent(&mut switch);
-    let Message::Error(error) = &answers[0].1 else { panic!("{answers:?}") };
+    let replies = sent(&mut switch);
+    let Message::Error(error) = &replies[0].1 else { panic!("{replies:?}") };
     assert_eq!(error.code, ErrorCode::RequestBadLength);
     assert_eq!(error.data, [1, 2, 0, 3, 0, 0, 0, 0, 0]);
 }
 
 #[test]
-fn a_peer_that_never_reads_is_not_read_for_ever() {
+fn a_peer_that_never_reads_is_eventually_not_read() {
     let (_, mut switch) = pair();
     let echo = encoded(Version::V1_0, 1, &Message::EchoRequest(vec![0; 60_000]));
     let (mut now, mut taken) = (seconds(1), 0);
@@ -310,7 +310,7 @@ fn a_peer_that_never_reads_is_not_read_for_ever() {
 }
 
 #[test]
-fn pending_requests_have_a_limit() {
+fn pending_requests_are_limited() {
     let mut settings = settings(End::Controller);
     settings.pending_max = 2;
     let mut controller = Session::new(settings, Nanos::ZERO);
@@ -327,7 +327,7 @@ fn pending_requests_have_a_limit() {
 }
 
 #[test]
-fn what_cannot_be_said_leaves_nothing_behind() {
+fn unencodable_messages_leave_no_bytes_behind() {
     let (mut controller, _) = pair();
     let change = FlowMod { out_port: 70_000, ..FlowMod::default() };
     let refused = controller.send(&Message::FlowMod(change), seconds(1));
@@ -338,7 +338,7 @@ fn what_cannot_be_said_leaves_nothing_behind() {
 }
 
 #[test]
-fn bytes_may_break_anywhere() {
+fn the_result_does_not_depend_on_segmentation() {
     let (mut controller, mut switch) = pair();
     for _ in 0..50 {
         controller.send(&Message::FlowMod(FlowMod::default()), seconds(1)).unwrap();
@@ -353,7 +353,7 @@ fn bytes_may_break_anywhere() {
 }
 
 #[test]
-fn the_highest_version_of_both_bitmaps_is_spoken() {
+fn the_highest_version_in_both_bitmaps_is_used() {
     for (controllers, agreed) in [
         (&Version::ALL[..], Some(Version::V1_5)),
         (&[Version::V1_0, Version::V1_3], Some(Version::V1_3)),
@@ -376,7 +376,7 @@ fn the_highest_version_of_both_bitmaps_is_spoken() {
 }
 
 #[test]
-fn another_versions_message_is_refused_before_it_is_read() {
+fn a_message_of_another_version_is_rejected_before_decoding() {
     let ours = Settings { versions: vec![Version::V1_3], ..Settings::new(End::Switch) };
     let mut switch = Session::new(ours, Nanos::ZERO);
     sent(&mut switch);
@@ -388,8 +388,8 @@ fn another_versions_message_is_refused_before_it_is_read() {
     let events = events(&mut switch);
     assert!(matches!(&events[0], Event::Refused(error) if error.malformed.at == 0));
     assert!(matches!(&events[1], Event::Message { message: Message::Error(_), .. }));
-    let answers = sent(&mut switch);
-    let Message::Error(error) = &answers[0].1 else { panic!("{answers:?}") };
-    assert_eq!((answers[0].0.xid, error.code), (9, ErrorCode::RequestBadVersion));
-    assert_eq!(answers[0].0.version, 4);
+    let replies = sent(&mut switch);
+    let Message::Error(error) = &replies[0].1 else { panic!("{replies:?}") };
+    assert_eq!((replies[0].0.xid, error.code), (9, ErrorCode::RequestBadVersion));
+    assert_eq!(replies[0].0.version, 4);
 }

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_means_its_field_again() {
+    fn every_field_number_round_trips() {
         for version in Version::ALL {
             for field in Field::ALL {
                 if let Some(number) = oxm_number(version, field) {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_the_bytes_of_the_specification() {
+    fn values_have_the_lengths_of_the_specification() {
         for (field, bytes) in [
             (Field::VlanVid, 2),
             (Field::PbbIsid, 3),

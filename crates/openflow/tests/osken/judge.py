@@ -1,4 +1,4 @@
-"""Reads OpenFlow messages, one behind the other, with os-ken's parsers.
+"""Decodes consecutive OpenFlow messages with os-ken.
 
     python judge.py FILE
 
@@ -16,7 +16,7 @@ from os_ken.ofproto.ofproto_protocol import ProtocolDesc
 
 
 def encodes(message):
-    """Whether its class says how it is encoded; that of most replies does not."""
+    """Whether its class has an encoder. Most replies have none."""
     return type(message)._serialize_body is not ofproto_parser.MsgBase._serialize_body
 
 

@@ -7,7 +7,7 @@ const A: ethernet::Mac = [2, 0, 0, 0, 0, 0x0a];
 const B: ethernet::Mac = [2, 0, 0, 0, 0, 0x0b];
 
 #[test]
-fn the_bytes_of_a_foreign_tagged_datagram() {
+fn a_tagged_datagram_equals_the_one_of_scapy() {
     // `tests/bytes/vlan-udp.txt`, made by scapy.
     let header = ipv4::Header {
         identification: 7,
@@ -22,7 +22,7 @@ fn the_bytes_of_a_foreign_tagged_datagram() {
 }
 
 #[test]
-fn frames_are_padded_or_made_as_long_as_asked() {
+fn frames_are_padded_to_the_minimum_or_requested_length() {
     let header = ipv4::Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
     let builder = Builder::new(B, A).ipv4(header).udp(1, 2);
     assert_eq!((builder.bytes_unpadded().len(), builder.bytes().len()), (42, 60));
@@ -35,17 +35,17 @@ fn frames_are_padded_or_made_as_long_as_asked() {
 }
 
 #[test]
-fn a_computed_zero_checksum_of_udp_becomes_ones() {
+fn a_computed_zero_udp_checksum_is_sent_as_ones() {
     let header = ipv4::Header::new([0, 0, 0, 0].into(), [0, 0, 0, 0].into());
     let zero = (0..=u16::MAX).map(|word| {
         Builder::new(B, A).ipv4(header).udp(0, 0).payload(&word.to_be_bytes()).bytes_unpadded()
     });
     let ones = zero.filter(|bytes| bytes[40..42] == [0xff, 0xff]).count();
-    assert_eq!(ones, 1, "exactly one payload makes the sum all ones");
+    assert_eq!(ones, 1, "exactly one payload makes the checksum all ones");
 }
 
 #[test]
-fn every_layer_says_what_follows_it() {
+fn every_layer_names_the_next_protocol() {
     let source = "fd00::1".parse().expect("an address");
     let destination = "fd00::2".parse().expect("an address");
     let header = ipv6::Header::new(source, destination);
@@ -66,7 +66,7 @@ fn every_layer_says_what_follows_it() {
 }
 
 #[test]
-fn a_frame_without_layers_carries_its_length() {
+fn a_frame_without_layers_has_a_length_field() {
     let bytes = Builder::new(B, A).payload(&[0x42, 0x42, 3]).bytes();
     assert_eq!((bytes.len(), &bytes[12..17]), (60, &[0, 3, 0x42, 0x42, 3][..]));
     let typed = Builder::new(B, A).ether_type(0x88b5).payload(&[1]).bytes();
@@ -74,7 +74,7 @@ fn a_frame_without_layers_carries_its_length() {
 }
 
 #[test]
-fn a_backbone_frame_with_a_label_stack_in_it() {
+fn a_backbone_frame_with_an_inner_label_stack_parses() {
     let customer = pbb::Header {
         priority: 6,
         drop_eligible: false,

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_read_as_it_is_shown() {
+    fn a_cut_description_round_trips_as_text() {
         let cut = Cut::of(b"123456789");
         assert_eq!(cut.to_string(), "cut 9 bytes, crc32c e3069283");
         assert_eq!(Cut::parse(&cut.to_string()), Some(cut));

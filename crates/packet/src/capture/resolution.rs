@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_becomes_units_and_the_same_moment_where_they_are_fine_enough() {
+    fn moments_round_trip_at_fine_resolutions() {
         let at = Nanos(1_700_000_000_123_456_789);
         for (unit, want) in [
             (0, 1_700_000_000_000_000_000),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_is_none_and_never_wraps() {
+    fn moments_outside_the_range_convert_to_none() {
         for unit in 0..=255 {
             for units in [0, 1, u64::MAX] {
                 for offset in [0, i64::MIN, i64::MAX] {

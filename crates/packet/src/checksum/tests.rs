@@ -23,13 +23,14 @@ fn the_example_of_rfc_1071() {
 
 #[test]
 fn the_example_of_rfc_1624() {
-    // RFC 1624 section 4: header checksum 0xdd2f, a word changes from 0x5555 to 0x3285, new checksum zero.
+    // RFC 1624 section 4: header checksum 0xdd2f, a word changes from 0x5555 to 0x3285, new
+    // checksum zero.
     assert_eq!(update_u16(0xdd2f, 0x5555, 0x3285), 0x0000);
     assert_eq!(update_udp_u16(0xdd2f, 0x5555, 0x3285), 0xffff);
 }
 
 #[test]
-fn no_udp_checksum_stays_none() {
+fn an_absent_udp_checksum_stays_absent() {
     assert_eq!(update_udp_u16(0, 1, 2), 0);
     assert_eq!(update_udp_u32(0, 1, 2), 0);
 }
@@ -51,14 +52,14 @@ fn a_long_run_of_ones_does_not_overflow() {
 }
 
 #[test]
-fn the_powers_of_x_repeat() {
+fn the_crc32c_powers_repeat() {
     let last = CRC32C_POWERS[30];
     assert_eq!(crc32c_multiply(last, last), CRC32C_POWERS[0]);
 }
 
 proptest! {
     #[test]
-    fn a_crc_follows_its_change(
+    fn crc32c_is_updated_incrementally(
         bytes in proptest::collection::vec(any::<u8>(), 1..3000),
         change in proptest::collection::vec(any::<u8>(), 1..16),
         at in any::<prop::sample::Index>(),
@@ -76,12 +77,12 @@ proptest! {
     }
 
     #[test]
-    fn sum_equals_the_naive_sum(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn the_sum_equals_that_of_the_naive_implementation(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert_eq!(sum(&bytes), naive(&bytes));
     }
 
     #[test]
-    fn incremental_equals_full(
+    fn incremental_updates_equal_a_full_computation(
         mut bytes in proptest::collection::vec(prop_oneof![Just(0u8), Just(0xff), any::<u8>()], 20..64),
         word in 0usize..9,
         new in prop_oneof![Just(0u32), Just(u32::MAX), any::<u32>()],
@@ -108,7 +109,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn words_of_any_width_and_sums_of_sums_come_to_the_same(
+    fn words_of_any_width_and_partial_sums_give_the_same_sum(
         words in proptest::collection::vec(any::<u64>(), 0..20), split in 0usize..20
     ) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_field_that_others_need_is_noted() {
+    fn every_prerequisite_can_be_recorded() {
         let needs = Field::ALL.into_iter().flat_map(Field::needs);
         for &(needed, values) in needs {
             let mut ground = Ground::default();
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_needs_both_its_protocol_and_the_type_before_it() {
+    fn a_port_field_requires_the_ip_protocol_and_the_ethernet_type() {
         let mut ground = Ground::default();
         assert!(ground.bears(Field::EthDst) && !ground.bears(Field::UdpSrc));
         ground.note(Field::IpProto, 17, 0xff);

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_another_hides_is_found() {
+    fn hidden_entries_are_detected() {
         for (wide, narrow) in [
             ("any", "any"),
             ("any", "drop,src=10.0.0.1"),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_whose_order_decides_are_found() {
+    fn entries_that_depend_on_order_are_detected() {
         let two = ["src=10.0.0.0/8", "drop,dport=53"];
         assert_eq!(found(&two), [(0, 1, Kind::Crosses)]);
         for apart in [
@@ -150,7 +150,7 @@ mod tests {
             assert_eq!(found(&apart), [], "{apart:?}");
         }
         let entries = two.map(|text| entry(text).unwrap());
-        let said = find(&entries)[0].describe(&entries);
-        assert!(said.contains("1 (capture,src=10.0.0.0/8) and 2 (drop,dport=53)"), "{said}");
+        let message = find(&entries)[0].describe(&entries);
+        assert!(message.contains("1 (capture,src=10.0.0.0/8) and 2 (drop,dport=53)"), "{message}");
     }
 }

@@ -28,7 +28,7 @@ fn udp6(port: u16) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_is_kept_until_entries_are_loaded() {
+fn an_empty_filter_captures_nothing() {
     let mut filter = Filter::closed();
     assert!(!filter.keeps(&udp([10, 0, 0, 1], 53, false)));
     assert!(!filter.keeps(&[]));
@@ -43,7 +43,7 @@ fn nothing_is_kept_until_entries_are_loaded() {
 }
 
 #[test]
-fn the_first_entry_that_matches_decides_and_counts() {
+fn the_first_matching_entry_decides_and_counts() {
     let mut filter = filter(&["drop,dport=53", "src=10.0.0.0/8,proto=udp", "dport=53/0xffff,drop"]);
     for is_tagged in [false, true] {
         assert!(!filter.keeps(&udp([10, 0, 0, 1], 53, is_tagged)));
@@ -56,7 +56,7 @@ fn the_first_entry_that_matches_decides_and_counts() {
 }
 
 #[test]
-fn each_field_counts_under_its_mask() {
+fn each_field_matches_under_its_mask() {
     let four = udp([10, 0, 0, 1], 0x1234, false);
     let six = udp6(0x1234);
     for (text, has_four, has_six) in [
@@ -81,7 +81,7 @@ fn each_field_counts_under_its_mask() {
 }
 
 #[test]
-fn what_a_frame_does_not_have_matches_nothing_that_asks_for_it() {
+fn an_absent_field_does_not_match() {
     let bare = ethernet().ether_type(0x88b5).payload(&[0; 46]).bytes();
     let mut later = udp([10, 0, 0, 1], 53, false);
     later[14 + 7] = 1;
@@ -95,7 +95,7 @@ fn what_a_frame_does_not_have_matches_nothing_that_asks_for_it() {
 }
 
 #[test]
-fn more_entries_than_there_may_be_are_refused_and_change_nothing() {
+fn too_many_entries_are_rejected_without_effect() {
     let mut filter = filter(&["any"]);
     let many = vec![Entry::any(Verdict::Drop); ENTRIES_MAX + 1];
     assert_eq!(filter.load(many), Err(TooMany(ENTRIES_MAX + 1)));

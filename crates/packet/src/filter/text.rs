@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_read_as_it_is_shown() {
+    fn entries_round_trip_as_text() {
         for (text, shown) in [
             ("any", "capture,any"),
             (" drop , any ", "drop,any"),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_place_and_what_to_write() {
+    fn errors_name_the_position_and_a_remedy() {
         for (text, column, words) in [
             ("", 1, "unknown word"),
             ("drop", 1, "write any"),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_remarks_and_names_lines() {
+    fn a_file_has_comments_and_errors_name_the_line() {
         let entries = file("# all of it\n\n drop,dport=53 # names\nany\n").unwrap();
         assert_eq!(entries.len(), 2);
         let error = file("any\n  any,sport=x\n").unwrap_err();

@@ -144,7 +144,7 @@ mod tests {
         [0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 10, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 10, 0, 0, 2];
 
     #[test]
-    fn a_request_reads_shows_and_writes_back() {
+    fn a_request_is_parsed_formatted_and_written() {
         let (header, length) = Header::parse(&REQUEST_BYTES).unwrap();
         assert_eq!((header.operation, length), (REQUEST, 28));
         let mut out = Vec::new();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn other_hardware_is_refused_at_its_byte() {
+    fn another_hardware_type_is_rejected_with_its_offset() {
         for at in 0..6 {
             let mut bytes = REQUEST_BYTES;
             bytes[at] ^= 0x40;

@@ -191,7 +191,7 @@ mod tests {
     const FOREIGN: [u8; 14] = [0x33, 0x33, 0, 0, 0, 2, 2, 0, 0, 0, 0, 0x0a, 0x86, 0xdd];
 
     #[test]
-    fn a_foreign_header_reads_and_writes_back() {
+    fn a_header_of_linux_round_trips() {
         let (header, length) = Header::parse(&FOREIGN).unwrap();
         assert_eq!(length, 14);
         assert_eq!(header.type_or_length, TYPE_IPV6);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn short_bytes_group_sources_and_long_lengths_are_refused() {
+    fn short_bytes_group_sources_and_long_lengths_are_rejected() {
         assert_eq!(Header::parse(&FOREIGN[..13]), Err(Malformed::truncated(0, 14, 13)));
         let mut bytes = FOREIGN;
         bytes[6] = 1;
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn only_snap_with_organisation_zero_gives_a_type() {
+    fn only_snap_with_oui_zero_has_an_ethernet_type() {
         assert_eq!(llc_type(&[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]), Some((TYPE_IPV4, 8)));
         assert_eq!(llc_type(&[0xaa, 0xaa, 3, 0, 0, 1, 8, 0]), Some((TYPE_NONE, 3)));
         assert_eq!(llc_type(&[0xaa, 0xaa, 3, 0, 0, 0, 0, 9]), Some((TYPE_NONE, 3)));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_read_as_people_write_them() {
+    fn mac_addresses_are_parsed_in_the_usual_notations() {
         assert_eq!(mac_from_text("02:00:00:00:00:0a"), Some([2, 0, 0, 0, 0, 10]));
         assert_eq!(mac_from_text("02-00-00-00-00-0A"), Some([2, 0, 0, 0, 0, 10]));
         for bad in

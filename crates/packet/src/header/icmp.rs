@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_reads_shows_and_writes_back() {
+    fn a_message_is_parsed_formatted_and_written() {
         let bytes = [8, 0, 0xf7, 0xfb, 0, 1, 0, 2, 0, 1];
         let (header, length) = Header::parse(&bytes).unwrap();
         assert_eq!((header.word, length), (0x0001_0002, 8));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_from_questions() {
+    fn error_messages_are_distinguished_from_queries() {
         assert!(is_error(UNREACHABLE) && is_error(TIME_EXCEEDED));
         assert!(!is_error(ECHO_REQUEST) && !is_error(ECHO_REPLY));
     }

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_found_behind_others_and_only_whole() {
+    fn complete_options_are_found_after_others() {
         let options = [5, 1, 0, 0, 0, 0, 5, 0xdc, 2, 1, 2, 0, 0, 0, 0, 9];
         assert_eq!(option_at(&options, OPTION_TARGET_LINK), Some(8));
         assert_eq!(option_at(&options, OPTION_SOURCE_LINK), None);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_solicitation_reads_shows_and_writes_back() {
+    fn a_solicitation_is_parsed_formatted_and_written() {
         let mut bytes = vec![135, 0, 0x12, 0x34, 0, 0, 0, 0];
         bytes.extend_from_slice(&"fe80::7".parse::<Ipv6Addr>().unwrap().octets());
         let (header, length) = Header::parse(&bytes).unwrap();

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_writes_and_reads_back() {
+    fn a_header_round_trips() {
         let header = Header {
             traffic_class: 0xb8,
             flow_label: 0xabcde,
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chain_is_followed_to_the_payload() {
+    fn extension_headers_are_followed_to_the_payload() {
         let hop_by_hop = [44, 0, 5, 2, 0, 0, 1, 0];
         let fragment = [17, 0, 0, 1, 0xde, 0xad, 0xbe, 0xef];
         let bytes = with_extensions(&[hop_by_hop, fragment].concat(), 0);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_destination_is_in_the_routing_header_while_others_are_before_it() {
+    fn a_routing_header_with_segments_left_has_the_final_destination() {
         let addresses = [[0xfd; 16], [0xfe; 16]].concat();
         let bytes = |kind, left| {
             let routing = [&[59, 4, kind, left, 0, 0, 0, 0], &addresses[..]].concat();
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_that_are_cut_or_endless_are_refused() {
+    fn truncated_and_endless_chains_are_rejected() {
         let cut = with_extensions(&[17, 1, 0, 0, 0, 0, 0, 0], 60);
         assert_eq!(Header::parse(&cut).unwrap_err(), Malformed::truncated(40, 16, 8));
         let endless = with_extensions(&[60, 0, 1, 4, 0, 0, 0, 0].repeat(17), 60);

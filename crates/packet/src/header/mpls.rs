@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_writes_shows_and_reads_back() {
+    fn a_label_stack_entry_is_written_formatted_and_parsed() {
         let header = Header { label: 0x1_2345, class: 5, bottom: true, ttl: 63 };
         let mut bytes = Vec::new();
         header.emit(&mut bytes);

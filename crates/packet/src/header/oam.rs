@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loopback_message_is_as_the_standard_draws_it() {
+    fn a_loopback_message_has_the_layout_of_the_standard() {
         // Level 5, LBM, no flags, TLVs after the transaction identifier; DATA of 5 bytes; END.
         let wanted = [0xa0, 3, 0, 4, 0, 0, 0, 0, 3, 0, 5, 0, 0, 0, 0, 0, 0];
         assert_eq!(loopback(5, op::LBM, 17), wanted);

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_padded_to_words_and_bounded() {
+    fn options_are_padded_to_words_and_limited() {
         assert_eq!(Options::from_bytes(&[1, 2, 3]).unwrap().bytes(), [1, 2, 3, 0]);
         assert_eq!(Options::from_bytes(&[7; 40]).unwrap().bytes(), [7; 40]);
         assert_eq!(Options::from_bytes(&[7; 41]), None);

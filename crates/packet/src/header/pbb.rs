@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_writes_shows_and_reads_back() {
+    fn a_tag_is_written_formatted_and_parsed() {
         let header = Header {
             priority: 3,
             drop_eligible: true,

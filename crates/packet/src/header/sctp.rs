@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_writes_shows_and_reads_back() {
+    fn a_header_is_written_formatted_and_parsed() {
         let header = Header {
             source_port: 2905,
             destination_port: 2906,

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_with_options_writes_shows_and_reads_back() {
+    fn a_header_with_options_is_written_formatted_and_parsed() {
         let header = Header {
             sequence: 7,
             acknowledgement: 9,
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_do_not_fit_are_refused() {
+    fn invalid_lengths_are_rejected() {
         let mut bytes = [0; 20];
         for words in [0u8, 4, 6, 15] {
             bytes[12] = words << 4;

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_reads_shows_and_writes_back() {
+    fn a_header_is_parsed_formatted_and_written() {
         let bytes = [0xd4, 0x31, 0, 53, 0, 10, 0x12, 0x34, 1, 2];
         let (header, length) = Header::parse(&bytes).unwrap();
         assert_eq!((header.payload_bytes, header.checksum, length), (2, 0x1234, 8));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_do_not_fit_are_refused() {
+    fn invalid_lengths_are_rejected() {
         for length in [0, 7, 11] {
             let bytes = [0, 1, 0, 2, 0, length, 0, 0, 1, 2];
             let why = Why::BadLength(length.into());

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_foreign_tag_reads_and_writes_back() {
+    fn a_tag_of_scapy_round_trips() {
         // From `tests/bytes/vlan-udp.txt`, made by scapy.
         let foreign = [0xa0, 0x64, 0x08, 0x00];
         let (header, length) = Header::parse(&foreign).unwrap();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn short_tags_and_the_reserved_identifier_are_refused() {
+    fn short_tags_and_the_reserved_identifier_are_rejected() {
         assert_eq!(Header::parse(&[0, 1, 8]), Err(Malformed::truncated(0, 4, 3)));
         assert!(Header::parse(&[0x0f, 0xff, 8, 0]).is_err());
         assert_eq!(View::new(&[0x1f, 0xff, 8, 0]).unwrap().to_string(), "vlan 4095 p 0 dei");

@@ -18,7 +18,7 @@ fn udp_frame() -> Vec<u8> {
 }
 
 #[test]
-fn a_plain_datagram_is_found_and_its_padding_left_out() {
+fn a_datagram_is_parsed_without_its_padding() {
     let bytes = udp_frame();
     let packet = Packet::parse(&bytes).unwrap();
     assert_eq!(packet.ports(), Some((4000, 9)));
@@ -27,7 +27,7 @@ fn a_plain_datagram_is_found_and_its_padding_left_out() {
 }
 
 #[test]
-fn tags_are_followed_up_to_the_limit() {
+fn tags_are_parsed_up_to_the_limit() {
     for depth in 0..=vlan::VLAN_DEPTH_MAX + 1 {
         let mut builder = Builder::new(B, A);
         for vid in 0..depth {
@@ -49,7 +49,7 @@ fn tags_are_followed_up_to_the_limit() {
 }
 
 #[test]
-fn a_cut_frame_stops_where_it_is_cut() {
+fn parsing_a_truncated_frame_stops_at_its_end() {
     let tagged = Builder::new(B, A).vlan(5).ipv4(ip()).udp(4000, 9).bytes_unpadded();
     let cut = |length: usize| Layers::of(&tagged[..length]);
     assert_eq!(cut(13).fault, Some(Malformed::truncated(0, 14, 13)));
@@ -62,7 +62,7 @@ fn a_cut_frame_stops_where_it_is_cut() {
 }
 
 #[test]
-fn a_bad_network_header_leaves_only_the_type() {
+fn an_invalid_network_header_leaves_only_the_ethernet_type() {
     for (at, value) in [(14, 0x44), (14, 0x55), (14, 0x4f), (16, 0xff), (17, 10)] {
         let mut bytes = udp_frame();
         bytes[at] = value;
@@ -74,7 +74,7 @@ fn a_bad_network_header_leaves_only_the_type() {
 }
 
 #[test]
-fn a_udp_length_that_contradicts_the_packet_is_a_fault_but_the_ports_count() {
+fn an_invalid_udp_length_is_a_fault_but_the_ports_are_parsed() {
     for length in [0, 7, 14] {
         let mut bytes = udp_frame();
         bytes[39] = length;
@@ -104,7 +104,7 @@ fn only_the_first_fragment_has_ports() {
 }
 
 #[test]
-fn a_first_fragment_may_announce_a_longer_datagram() {
+fn the_udp_length_of_a_first_fragment_may_exceed_it() {
     let header = ipv4::Header { more_fragments: true, ..ip() };
     let mut bytes = Builder::new(B, A).ipv4(header).udp(7, 8).payload(&[9; 16]).bytes();
     bytes[38..40].copy_from_slice(&3000u16.to_be_bytes());
@@ -113,7 +113,7 @@ fn a_first_fragment_may_announce_a_longer_datagram() {
 }
 
 #[test]
-fn options_move_the_ports() {
+fn ip_options_shift_the_ports() {
     let options = Options::from_bytes(&[1; 12]).unwrap();
     let header = ipv4::Header { options, ..ip() };
     let bytes = Builder::new(B, A).ipv4(header).udp(7, 8).bytes();
@@ -122,7 +122,7 @@ fn options_move_the_ports() {
 }
 
 #[test]
-fn ieee_802_3_frames_have_no_type_unless_snap_gives_one() {
+fn only_snap_gives_802_3_frames_an_ethernet_type() {
     let plain = Builder::new(B, A).payload(&[0x42, 0x42, 3, 0, 0]).bytes();
     let layers = Layers::of(&plain);
     assert_eq!((layers.ether_type, layers.fault), (ethernet::TYPE_NONE, None));
@@ -141,7 +141,7 @@ fn ieee_802_3_frames_have_no_type_unless_snap_gives_one() {
 }
 
 #[test]
-fn a_tcp_header_that_reaches_past_the_packet_is_a_fault() {
+fn a_tcp_header_beyond_the_packet_is_a_fault() {
     let header = tcp::Header::new(5, 6, tcp::SYN);
     let mut bytes = Builder::new(B, A).ipv4(ip()).tcp(header).payload(&[1, 2]).bytes();
     bytes[46] = 0x60;
@@ -152,7 +152,7 @@ fn a_tcp_header_that_reaches_past_the_packet_is_a_fault() {
 }
 
 #[test]
-fn strict_parsing_refuses_what_tolerant_parsing_lets_pass() {
+fn strict_parsing_rejects_what_tolerant_parsing_accepts() {
     let mut group = udp_frame();
     group[6] |= 1;
     assert_eq!(Packet::of(&group).layers.fault, None);
@@ -165,7 +165,7 @@ fn strict_parsing_refuses_what_tolerant_parsing_lets_pass() {
 }
 
 #[test]
-fn udp_without_checksum_is_right_in_ipv4_and_wrong_in_ipv6() {
+fn an_absent_udp_checksum_is_valid_in_ipv4_and_invalid_in_ipv6() {
     let mut four = udp_frame();
     four[40..42].fill(0);
     assert_eq!(Packet::of(&four).verify_checksums(), Ok(()));
@@ -179,7 +179,7 @@ fn udp_without_checksum_is_right_in_ipv4_and_wrong_in_ipv6() {
 }
 
 #[test]
-fn the_checksum_of_nothing_but_zeros_is_all_ones() {
+fn the_checksum_of_zeros_is_all_ones() {
     // An echo reply whose identifier, sequence number and data are zero, without a pseudo-header.
     let header = ipv4::Header { protocol: ipv4::PROTOCOL_ICMP, ..ip() };
     let mut bytes = Builder::new(B, A).ipv4(header).payload(&[0; 18]).bytes();
@@ -193,7 +193,7 @@ fn the_checksum_of_nothing_but_zeros_is_all_ones() {
 }
 
 #[test]
-fn a_computed_zero_is_sent_as_ones_and_zero_in_its_place_is_wrong() {
+fn a_computed_zero_is_sent_as_ones_and_an_absent_one_is_invalid() {
     let header = ipv6::Header::new("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap());
     let with = |payload: &[u8]| Builder::new(B, A).ipv6(header).udp(1, 2).payload(payload).bytes();
     // Storing the checksum over a zero word in that word makes the sum all ones.
@@ -206,7 +206,7 @@ fn a_computed_zero_is_sent_as_ones_and_zero_in_its_place_is_wrong() {
 }
 
 #[test]
-fn bytes_longer_than_any_packet_are_cut_not_refused() {
+fn bytes_beyond_the_maximum_packet_are_cut() {
     let mut bytes = udp_frame();
     bytes.resize(200_000, 0);
     assert_eq!(Packet::parse(&bytes).unwrap().payload(), b"hello");
@@ -217,7 +217,7 @@ proptest! {
 
     /// Common and nearly common frames: the fast path and the general parser agree.
     #[test]
-    fn the_straight_way_agrees_with_the_long_one(
+    fn the_fast_path_agrees_with_the_general_parser(
         tcp in any::<bool>(),
         payload in 0usize..40,
         changes in proptest::collection::vec((12usize..54, any::<u8>()), 0..3),

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn halves_and_edges_lie_where_they_should() {
+    fn halves_and_limits_are_converted_exactly() {
         assert_eq!(Fixed::from_nanos(Nanos(1_500_000_000)), Fixed(0x1_8000_0000));
         assert_eq!(Fixed::from_nanos(Nanos(999_999_999)), Fixed(0xffff_fffc));
         assert_eq!(Fixed(0xffff_ffff).nanos(), Nanos::from_secs(1), "the last part rounds up");
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_in_a_frame_has_its_seconds_first() {
+    fn a_time_stamp_in_a_frame_begins_with_its_seconds() {
         let stamp = Fixed(0x0102_0304_0506_0708);
         assert_eq!(stamp.to_bytes(), [1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!(Fixed::read(&[1, 2, 3, 4, 5, 6, 7, 8, 9]), Some(stamp));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_right_across_the_wrap_and_may_be_negative() {
+    fn differences_are_correct_across_the_wrap_and_may_be_negative() {
         let (before, after) = (Fixed(u64::MAX - (1 << 31) + 1), Fixed(1 << 32));
         assert_eq!(after.since(before), 1_500_000_000);
         assert_eq!(before.since(after), -1_500_000_000);
@@ -100,12 +100,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_nanosecond_survives_the_way_there_and_back(ns in 0u64..(1u64 << 32) * SECOND_NS) {
+        fn nanoseconds_round_trip(ns in 0u64..(1u64 << 32) * SECOND_NS) {
             prop_assert_eq!(Fixed::from_nanos(Nanos(ns)).nanos(), Nanos(ns));
         }
 
         #[test]
-        fn spans_agree_with_those_of_nanoseconds(start in 0u64..1 << 62, span in 0u64..1 << 60) {
+        fn differences_agree_with_those_of_nanoseconds(start in 0u64..1 << 62, span in 0u64..1 << 60) {
             let (from, to) = (Nanos(start), Nanos(start + span));
             let have = Fixed::from_nanos(to).since(Fixed::from_nanos(from));
             prop_assert!(have.abs_diff(span as i64) <= 1, "{} and {}", have, span);

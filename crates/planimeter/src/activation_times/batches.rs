@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_closer_than_probes_can_show_are_unresolved() {
+    fn batches_closer_than_the_probe_interval_are_unresolved() {
         let ends = batched(20, 48, 80.0, 12_000.0);
         assert_eq!(times(&ends, 500.0).batches().unwrap().size(), (48.0, 0.0));
         assert_eq!(times(&ends, 10_000.0).grouping(), Grouping::Unresolved);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_within_batches_is_over_pairs_of_one_batch() {
+    fn the_order_within_batches_uses_pairs_of_one_batch() {
         let ends = [10.0, 20.0, 30.0, 1010.0, 1020.0, 1030.0, 2010.0, 2020.0, 2030.0];
         let order = |ends: &[f64]| {
             let times = times(ends, 2.0);

@@ -137,7 +137,7 @@ mod tests {
         let nearest = |ends: &[f64], width| -> Vec<usize> {
             times(ends, width).ranks().iter().map(|(_, rank)| rank.nearest()).collect()
         };
-        // One round of probes: the order of the probes says nothing about the switch.
+        // One round of probes: the order of the probes does not depend on the switch.
         assert_eq!(nearest(&[13.0, 11.0, 14.0, 12.0], 10.0), [0, 1, 2, 3]);
         assert_eq!(nearest(&[40.0, 30.0, 20.0, 10.0], 2.0), [3, 2, 1, 0]);
         assert_eq!(nearest(&[20.0, 10.0, 40.0, 30.0], 2.0), [1, 0, 3, 2]);

@@ -460,7 +460,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_every_n_all_but_one_are_left_out() {
+    fn an_event_filter_passes_one_of_n() {
         let count = |every| {
             let filters = Filters { every, interval: None, threshold: None, hysteresis: None };
             filters.properties().into_iter().find(|(id, _)| *id == COUNT).unwrap().1

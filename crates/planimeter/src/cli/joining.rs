@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_equals_sign_divides_target_and_link() {
+    fn the_last_equals_sign_separates_target_and_link() {
         let model: TargetKind = "ours:model=hp-2920".parse().unwrap();
         let asked = read(&["veth", "ours:model=hp-2920=memif"]).unwrap();
         assert_eq!(asked, Asked { all: Some(Link::Veth), own: vec![(model, Link::Memif)] });
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_needs_its_target_and_a_target_a_link_that_carries_it() {
+    fn a_link_needs_its_target_and_a_target_needs_a_suitable_link() {
         let (ours, ovs) = (TargetKind::Ours, TargetKind::Ovs);
         let line = |words: &[&str], kinds: &[TargetKind]| {
             read(words).unwrap().links(kinds, false).unwrap_err().line
@@ -151,7 +151,7 @@ mod tests {
         assert!(refused.contains("ovs does not support link memif"), "{refused}");
         let links = read(&["memif", "ovs=veth"]).unwrap().links(&[ours, ovs], false).unwrap();
         assert_eq!((links.of(ours), links.of(ovs)), (Link::Memif, Link::Veth));
-        let told = told(&[ours, ovs], &links).unwrap();
-        assert_eq!(told, "links: ours over memif; ovs over veth:afpacket");
+        let sentence = told(&[ours, ovs], &links).unwrap();
+        assert_eq!(sentence, "links: ours over memif; ovs over veth:afpacket");
     }
 }

@@ -119,7 +119,7 @@ mod tests {
         Check { cores: &[0, 1], trial_s: 0.2, all_s: 60.0, is_strict: false };
 
     #[test]
-    fn a_noisy_machine_is_warned_of_with_the_expected_effect() {
+    fn a_noisy_machine_causes_a_warning_with_the_expected_effect() {
         let warning = CHECK.run(noisy).unwrap().unwrap();
         for wanted in
             ["core 1", "2.0 % of 2.0 s", "4.0 ms at the longest", "63 % of trials of 0.2 s"]
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strict_run_on_a_noisy_machine_is_refused() {
+    fn a_strict_run_on_a_noisy_machine_is_rejected() {
         let strict = Check { is_strict: true, ..CHECK };
         let refused = strict.run(noisy).unwrap_err();
         assert_eq!(refused.kind, FailureKind::Need);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_run_is_not_kept_waiting() {
+    fn a_short_run_has_a_short_noise_check() {
         fn short(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
             assert_eq!(span, SPAN_MIN);
             quiet(cores, span)

@@ -191,12 +191,12 @@ mod tests {
     fn a_run_that_panics() {
         let screen = Screen::open(Look { plain: true }, picture()).expect("there is a terminal");
         screen.tell(Event::Said { line: "all is well".into() });
-        panic!("a fault that nobody foresaw");
+        panic!("an unexpected fault");
     }
 
     #[test]
     #[allow(clippy::disallowed_methods, clippy::print_stdout)]
-    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+    fn a_panic_restores_the_terminal_before_it_is_printed() {
         if Command::new("script").arg("--version").output().is_err() {
             println!("skipped: script (bsdutils) is not installed");
             return;
@@ -210,19 +210,23 @@ mod tests {
         let mut command = Command::new("script");
         command.args(["-qec", &shell, "/dev/null"]).env("TERM", "xterm");
         let output = command.stdin(Stdio::null()).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        let place = |mark: &str| said.find(mark).unwrap_or_else(|| panic!("no {mark:?}: {said:?}"));
-        let (up, down, told) =
-            (place("\x1b[?1049h"), place("\x1b[?1049l"), place("a fault that nobody foresaw"));
-        assert!(up < down && down < told, "{said:?}");
-        assert!(place("\x1b[?25h") < told, "the cursor is shown again: {said:?}");
+        let screen = String::from_utf8_lossy(&output.stdout);
+        let place =
+            |mark: &str| screen.find(mark).unwrap_or_else(|| panic!("no {mark:?}: {screen:?}"));
+        let (up, down, printed) =
+            (place("\x1b[?1049h"), place("\x1b[?1049l"), place("an unexpected fault"));
+        assert!(up < down && down < printed, "{screen:?}");
+        assert!(place("\x1b[?25h") < printed, "the cursor is visible again: {screen:?}");
         // The terminal library shows the cursor once more on drop, which draws nothing.
-        let after = said[told..].replace("\x1b[?25h", "");
+        let after = screen[printed..].replace("\x1b[?25h", "");
         assert!(
             !after.contains("trials,") && !after.contains("\x1b["),
-            "nothing is drawn: {said:?}"
+            "nothing is drawn: {screen:?}"
         );
-        assert!(after.contains("code 101"), "{said:?}");
-        assert!(after.contains("echo") && !after.contains("-echo"), "keys are seen: {said:?}");
+        assert!(after.contains("code 101"), "{screen:?}");
+        assert!(
+            after.contains("echo") && !after.contains("-echo"),
+            "typed keys are echoed: {screen:?}"
+        );
     }
 }

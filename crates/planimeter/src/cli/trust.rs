@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_of_somebody_else_uses_only_what_it_brings_and_nothing_of_this_host() {
+    fn a_foreign_plan_uses_only_its_own_files_and_nothing_of_this_host() {
         let name = format!("planimeter-trust-{}", std::process::id());
         let folder = Folder(std::env::temp_dir().join(name));
         fs::create_dir_all(folder.0.join("inner")).unwrap();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_name_a_program_is_code_of_others() {
+    fn every_way_to_name_a_program_counts_as_foreign_code() {
         let folder =
             Folder(std::env::temp_dir().join(format!("planimeter-ways-{}", std::process::id())));
         fs::create_dir_all(&folder.0).unwrap();

@@ -39,14 +39,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_quoted_is_read_back() {
+    fn quoted_words_round_trip() {
         let words = ["run", "load=1, 2", "", "it's", "a\\b", "stream=my file.toml", "$x", "''"];
         let line = words.map(quoted).join(" ");
         assert_eq!(split(&line), words);
     }
 
     #[test]
-    fn plain_words_stay_readable() {
+    fn plain_words_are_not_quoted() {
         let plain = "planimeter run bianco2010/fig3 --on router:cache=on --set load=1,2";
         let words: Vec<String> = split(plain).iter().map(|word| quoted(word)).collect();
         assert_eq!(words.join(" "), plain);

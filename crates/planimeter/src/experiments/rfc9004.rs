@@ -209,7 +209,8 @@ mod tests {
         }
     }
 
-    /// Returns the results for a simulated target with this buffer in frames and a known forwarding rate.
+    /// Returns the results for a simulated target with this buffer in frames and a known forwarding
+    /// rate.
     fn found(buffer: f64, set: &[&str]) -> Vec<Finding> {
         let context = context(&[&["frame=64", "repeats=1"], set].concat());
         let line_pps = line_rate_pps(context.capacity_bps, 64);

@@ -151,7 +151,7 @@ mod tests {
     use packet::time::Nanos;
 
     #[test]
-    fn repeats_are_the_outer_loop_and_every_other_one_runs_backwards() {
+    fn repeats_are_the_outer_loop_and_every_second_one_is_reversed() {
         let point = |entries: u32, x| SweepPoint {
             x,
             curve: None,

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_found_and_known_as_well_as_what_lies_on_it() {
+    fn a_line_is_found_with_the_accuracy_of_its_points() {
         let exact = line(&dots(&[(0.0, 3.0), (1.0, 5.0), (4.0, 11.0)], 0.0)).unwrap();
         let off = [exact.at_zero.0 - 3.0, exact.slope.0 - 2.0];
         assert!(off.iter().all(|off| off.abs() < 1e-9), "{exact:?}");
@@ -91,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_line_through_one_place() {
+    fn points_at_one_position_have_no_line() {
         assert_eq!(line(&dots(&[(2.0, 1.0), (2.0, 5.0)], 0.1)), None);
         assert_eq!(line(&[]), None);
     }
 
     #[test]
-    fn what_is_known_better_counts_for_more() {
+    fn more_accurate_points_have_more_weight() {
         let dots = [Dot { x: 0.0, y: 10.0, half: 0.1 }, Dot { x: 0.0, y: 20.0, half: 10.0 }];
         let (value, half) = mean(&dots).unwrap();
         assert!((10.0..10.1).contains(&value) && half >= 0.09, "{value} {half}");

@@ -51,7 +51,7 @@ fn batched(sizes: &[usize]) -> Vec<f64> {
 }
 
 #[test]
-fn batches_are_told_by_the_pauses_between_them() {
+fn batches_are_recognized_by_their_pauses() {
     let run = run();
     let times = batched(&[20, 40, 40, 10]);
     let places: Vec<usize> = (0..times.len()).collect();
@@ -70,7 +70,7 @@ fn batches_are_told_by_the_pauses_between_them() {
 }
 
 #[test]
-fn rules_that_take_more_and_more_are_no_batches() {
+fn increasing_times_are_not_batches() {
     let run = run();
     let mut at = 0.0;
     let times: Vec<f64> = (0..1000)
@@ -87,7 +87,7 @@ fn rules_that_take_more_and_more_are_no_batches() {
 }
 
 #[test]
-fn a_barrier_that_is_early_for_one_operation_is_not_honest_because_another_one_s_is() {
+fn a_barrier_that_is_early_for_one_operation_is_not_correct() {
     let run = run();
     let times: Vec<f64> = (1..100).map(|rule| f64::from(rule) * 400e3).collect();
     let places: Vec<usize> = (0..times.len()).collect();
@@ -99,22 +99,22 @@ fn a_barrier_that_is_early_for_one_operation_is_not_honest_because_another_one_s
     };
     let answers = |updates: &[Update<'_>]| {
         let mut sheet = Sheet::new(Model::default());
-        let told = writing::answers(updates, None, &mut sheet).unwrap();
-        (told, sheet.finish().model.sources["barrier.answers"].clone())
+        let reported = writing::answers(updates, None, &mut sheet).unwrap();
+        (reported, sheet.finish().model.sources["barrier.answers"].clone())
     };
     let [added, modified] = [of("add", 0.0, 2e6), of("modify", 37e6, 2e6)];
-    let (told, source) = answers(&[added.clone(), modified.clone()]);
-    assert_eq!(told, Answers::Taken);
+    let (reported, source) = answers(&[added.clone(), modified.clone()]);
+    assert_eq!(reported, Answers::Taken);
     assert!(source.starts_with("measured: "), "{source}");
     // Barriers wait for additions but not for modifications: no model does both.
-    let (told, source) = answers(&[of("add", 0.0, 40e6), modified]);
-    assert_eq!(told, Answers::Taken);
+    let (reported, source) = answers(&[of("add", 0.0, 40e6), modified]);
+    assert_eq!(reported, Answers::Taken);
     assert!(source.starts_with("assumed: barriers wait for add, but not for modify"), "{source}");
     assert_eq!(answers(&[added, of("delete", 0.0, 2e6)]).0, Answers::Acting);
 }
 
 #[test]
-fn a_model_of_which_nothing_is_known_says_so_of_every_key() {
+fn an_unknown_model_states_that_for_every_key() {
     let fitted = fit(&[], "ours", "nothing");
     assert!(fitted.found.is_empty());
     assert_eq!(fitted.assumed.len(), KEYS.len());
@@ -125,7 +125,7 @@ fn a_model_of_which_nothing_is_known_says_so_of_every_key() {
 }
 
 #[test]
-fn a_name_is_made_of_what_a_model_s_name_may_have() {
+fn a_model_name_has_only_permitted_characters() {
     assert_eq!(name_of("ours:model=hp-5406zl"), "fitted-hp-5406zl");
     assert_eq!(name_of("ours:model=/x/My Switch.toml"), "fitted-my-switch");
     assert_eq!(name_of("ovs"), "fitted-ovs");

@@ -420,12 +420,12 @@ pub(crate) mod tests {
     /// Returns the state from these events.
     pub(crate) fn picture() -> Picture {
         let mut picture = Picture::default();
-        events().into_iter().for_each(|told| picture.tell(told));
+        events().into_iter().for_each(|reported| picture.tell(reported));
         picture
     }
 
     #[test]
-    fn events_come_to_a_picture() {
+    fn events_update_the_state() {
         let picture = picture();
         assert_eq!((picture.done, picture.planned.unwrap().trials), (2, 24));
         let steps = |at: usize| picture.searches[at].steps.len();
@@ -448,7 +448,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_picture_stands_for_all_before_it_and_survives_being_written() {
+    fn a_state_event_replaces_all_earlier_events_and_round_trips() {
         let text =
             serde_json::to_string(&told(7_000, Event::Picture { picture: Box::new(picture()) }))
                 .unwrap();
@@ -459,7 +459,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn whatever_is_told_a_picture_stays_small() {
+    fn the_state_is_limited_for_any_events() {
         let mut picture = Picture::default();
         for at in 0..2_000 {
             picture.tell(told(at, Event::Said { line: format!("{at}") }));
@@ -481,7 +481,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn several_goals_of_a_trial_and_steps_within_one_are_searches_of_their_own() {
+    fn several_goals_and_steps_within_a_trial_are_separate_searches() {
         let mut picture = picture();
         let goal = |what: &'static str, ratio| Bracket {
             sought: Sought::load(what, ratio),
@@ -505,7 +505,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn another_point_has_latencies_of_its_own_and_another_experiment_searches() {
+    fn a_new_point_resets_latencies_and_a_new_experiment_resets_searches() {
         let mut picture = picture();
         let Event::Trial(mut next) = trial(4, "ours", 1.0, None) else { unreachable!() };
         next.point = "frame_bytes=128".into();

@@ -70,14 +70,14 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_of_the_time_between_two_looks() {
+    fn rates_cover_the_time_between_two_readings() {
         let found = rates(&reading(1, 0, 2, 100), &reading(1, 0, 4, 300)).unwrap();
         assert_eq!(found.ports, [[1000, 0], [0, 500]]);
         assert_eq!(found.latencies, [(1, 3)]);
     }
 
     #[test]
-    fn another_trial_counts_from_its_beginning() {
+    fn a_new_trial_counts_from_its_beginning() {
         let found = rates(&reading(1, 0, 2, 900), &reading(2, 10, 12, 300)).unwrap();
         assert_eq!(found.ports, [[1500, 0], [0, 750]]);
         assert_eq!(rates(&reading(1, 0, 2, 9), &reading(1, 0, 2, 9)), None, "nothing is new");

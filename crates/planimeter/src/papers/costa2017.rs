@@ -119,7 +119,7 @@ mod tests {
     fn every_switch_of_table_one_is_parsed() {
         let found = published("table1");
         let of = |metric: &str| found.iter().filter(|it| it.metric == metric).collect::<Vec<_>>();
-        // One of the nine switches has no ports of its own.
+        // One of the nine switches has no own ports.
         assert_eq!((of("processor_bytes").len(), of("ports_count").len()), (9, 8));
         let versions = of("versions_count");
         assert_eq!((versions[4].value, versions[4].text.as_deref()), (2.0, Some("1.0, 1.4")));

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_read_and_what_is_wrong_changes_nothing() {
+    fn every_key_is_parsed_and_invalid_values_change_nothing() {
         let mut device = Device::default();
         let right = [
             ("device_flows", "overwrite"),

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_read_and_what_is_wrong_changes_nothing() {
+    fn every_key_is_parsed_and_invalid_values_change_nothing() {
         let mut goals = Goals::at(Effort::Standard);
         let right = [
             ("goals", "tst009,quick,ndr"),
@@ -238,19 +238,19 @@ mod tests {
     }
 
     #[test]
-    fn presets_are_what_their_standards_say_and_what_is_open_follows_what_was_said() {
+    fn presets_follow_their_standards_and_open_values_follow_the_parameters() {
         let mut goals = Goals::at(Effort::Standard);
         goals.assign("goals", "rfc2544,tst009,ndr,pdr").unwrap();
         let whole = |goal: Goal| {
             [goal.duration_final, goal.duration_sum].map(|time| time.0 / 1_000_000_000)
         };
-        let said: Vec<([u64; 2], f64, f64)> = goals
+        let values: Vec<([u64; 2], f64, f64)> = goals
             .wanted(0.005)
             .into_iter()
             .map(|(_, goal)| (whole(goal), goal.loss_ratio, goal.exceed_ratio))
             .collect();
         assert_eq!(
-            said,
+            values,
             [
                 ([60, 60], 0.0, 0.0),
                 ([60, 120], 0.0, 0.5),
@@ -263,13 +263,13 @@ mod tests {
             assert_eq!(goal.check(), Ok(()), "{}", preset.name());
             assert_eq!(goal.duration_final, Nanos::from_secs(30));
         }
-        // Contradictory values are kept; `Goal::check` reports them.
+        // Contradictory values are accepted here; `Goal::check` reports them.
         goals.assign("goal_sum", "2").unwrap();
         assert!(goals.wanted(0.005).iter().all(|(_, goal)| goal.check().is_err()));
     }
 
     #[test]
-    fn every_goal_has_a_place_in_the_record() {
+    fn every_goal_has_a_position_in_the_record() {
         for preset in Preset::ALL {
             assert!(results::record::metric_of_goal(preset.name()).is_some(), "{preset:?}");
         }

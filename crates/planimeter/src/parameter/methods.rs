@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_read_and_what_is_wrong_changes_nothing() {
+    fn every_key_is_parsed_and_invalid_values_change_nothing() {
         let mut methods = Methods::at(Effort::Quick);
         let right = [
             ("burst_seconds", "1.5"),

@@ -248,7 +248,7 @@ mod tests {
     };
 
     #[test]
-    fn a_value_is_what_was_set_or_the_default() {
+    fn a_value_is_the_assigned_one_or_the_default() {
         let mut own = Own::at(Effort::Quick);
         let all = |own: &Own| own.integers(&RULES).into_iter().collect::<Vec<_>>();
         assert_eq!(all(&own), [10, 20]);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_parameter_does_not_take_changes_nothing() {
+    fn invalid_values_change_nothing() {
         let mut own = Own::at(Effort::Quick);
         for wrong in ["", "0", "101", "1,", "1,x", "-1", "1.5", "nan"] {
             assert_eq!(own.set(&RULES, wrong), None, "{wrong}");
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_for_a_single_value_is_told_from_a_wrong_value() {
+    fn a_list_for_a_single_value_is_distinguished_from_an_invalid_value() {
         let one = Takes::Integer(64, 1518);
         assert!(one.admits_each("64,512") && !one.admits_each("64,x") && !one.admits_each("64"));
         assert!(!Takes::Integers(64, 1518).admits_each("64,512"));
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "is an axis")]
-    fn one_value_of_an_axis_cannot_be_read() {
+    fn reading_one_value_of_an_axis_panics() {
         Own::at(Effort::Quick).integer(&RULES);
     }
 }

@@ -213,15 +213,15 @@ mod tests {
     }
 
     #[test]
-    fn credentials_are_read_and_what_is_wrong_with_them_shows_no_secret() {
+    fn credentials_are_parsed_and_errors_contain_no_secret() {
         let v2 = credentials("community = \"s3cret-word\"").unwrap();
         assert_eq!(v2, Credentials::Community(Secret::new("s3cret-word")));
         let text = "user = \"watcher\"\nauth = \"sha512\"\nauth_password = \"s3cret-word\"\n\
                     privacy_password = \"s3cret-text\"\n";
         let v3 = credentials(text).unwrap();
         assert_eq!(v3.level(), "v3 authPriv");
-        let shown = format!("{v2:?} {v3:?}");
-        assert!(!shown.contains("s3cret"), "{shown}");
+        let printed = format!("{v2:?} {v3:?}");
+        assert!(!printed.contains("s3cret"), "{printed}");
         for (wrong, word) in [
             ("", "either"),
             ("community = \"s3cret\"\nuser = \"watcher\"", "either"),

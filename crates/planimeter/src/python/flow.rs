@@ -394,12 +394,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_of_a_match_can_be_said_again() {
-        let said = json!({
+    fn a_decoded_match_can_be_encoded_again() {
+        let written = json!({
             "in_port": 1, "eth_dst": "02:00:00:00:00:05", "vlan_vid": 7, "eth_type": "0x0800",
             "ipv4_src": "10.0.0.0/8", "ipv4_dst": "10.0.0.1", "ip_proto": 17, "udp_dst": "0x10/0xf0",
         });
-        let once = matching(&said).unwrap();
+        let once = matching(&written).unwrap();
         assert_eq!(matching(&matching_told(&once)).unwrap(), once);
         let untagged = Match::ANY.untagged();
         assert_eq!(matching(&json!({"vlan_vid": "none"})).unwrap(), untagged);
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_do_not_fit_are_refused() {
+    fn invalid_values_are_rejected() {
         for (name, value) in [
             ("ipv4_dst", json!("10.0.0.1/33")),
             ("ipv4_dst", json!("10.0.0")),

@@ -131,15 +131,15 @@ mod tests {
     use super::*;
 
     fn check(value: Value, wanted: &str) {
-        let said = match read(&value, &Names::default(), Nanos(0)) {
+        let result = match read(&value, &Names::default(), Nanos(0)) {
             Ok(message) => message.to_string(),
             Err(why) => format!("error: {why}"),
         };
-        assert_eq!(said, wanted, "{value}");
+        assert_eq!(result, wanted, "{value}");
     }
 
     #[test]
-    fn what_scripts_say_is_a_message_or_an_error_that_says_why() {
+    fn script_messages_are_decoded_or_give_an_error_with_a_reason() {
         check(json!({"type": "barrier_request"}), "barrier_request");
         check(json!({"type": "echo_request", "data": "00ff"}), "echo_request data=2:00ff");
         check(
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn every_message_of_the_codec_that_a_controller_sends_has_a_form() {
+    fn every_controller_message_of_the_codec_has_a_script_form() {
         for kind in MessageKind::ALL {
             let is_from_switch = kind.sender() == Some(End::Switch);
             match forms::message(*kind) {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_action_and_instruction_of_the_codec_has_a_form_and_comes_back() {
+    fn every_action_and_instruction_of_the_codec_has_a_form_and_round_trips() {
         for kind in ActionKind::ALL {
             let text = forms::action(*kind);
             let change = flow_mod("actions", text);
@@ -217,20 +217,24 @@ mod tests {
             // OpenFlow 1.0 and 1.1 have an action for each field in place of set-field.
             let sets_field = action.kind() == ActionKind::SetField;
             assert!(action.kind() == *kind || sets_field, "{text}: {action}");
-            let told = flow::actions_told(std::slice::from_ref(action));
-            assert_eq!(flow::actions(&told).unwrap(), std::slice::from_ref(action), "{told}");
+            let reported = flow::actions_told(std::slice::from_ref(action));
+            assert_eq!(
+                flow::actions(&reported).unwrap(),
+                std::slice::from_ref(action),
+                "{reported}"
+            );
         }
         for kind in InstructionKind::ALL {
             let text = forms::instruction(*kind);
             let change = flow_mod("instructions", text);
             assert_eq!(change.instructions[0].kind(), *kind, "{text}");
-            let told = flow::instructions_told(&change.instructions);
-            assert_eq!(flow::instructions(&told).unwrap(), change.instructions, "{told}");
+            let reported = flow::instructions_told(&change.instructions);
+            assert_eq!(flow::instructions(&reported).unwrap(), change.instructions, "{reported}");
         }
     }
 
     #[test]
-    fn forms_that_switches_forward_come_back_as_they_are_sent() {
+    fn forms_of_forwarding_switches_round_trip() {
         for kind in [
             MessageKind::SetConfig,
             MessageKind::GroupMod,
@@ -248,7 +252,7 @@ mod tests {
 
     /// Checks that at least one protocol version can encode each example.
     #[test]
-    fn every_form_is_encoded_by_a_version_that_has_its_kind() {
+    fn every_form_is_encoded_by_a_version_that_supports_it() {
         let encodes = |message: &Message| {
             Version::SPOKEN.iter().any(|version| {
                 openflow::codec::encode(*version, 1, message, &mut Vec::new()).is_ok()

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_and_its_error_are_in_the_facts() {
+    fn a_reference_clock_and_its_error_are_in_the_facts() {
         let mut watch = ClockWatch::beside(Some(Box::new(Ahead(1_000_000_250))));
         for _ in 0..40 {
             clock::sleep_until(clock::now() + Nanos::from_millis(3));
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_reference_says_so() {
+    fn a_machine_without_a_reference_clock_reports_that() {
         let facts = ClockWatch::beside(None).facts();
         assert!(facts.reference.is_none() && facts.drift_ppb.is_none());
         assert!(facts.words().contains("no PPS or PTP device"));

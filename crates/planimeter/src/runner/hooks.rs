@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_told_what_it_is_for_and_its_end_is_told() {
+    fn a_command_receives_its_occasion_and_its_end_is_reported() {
         let folder = std::env::temp_dir().join(format!("planimeter-hooks-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let says =
@@ -249,12 +249,15 @@ mod tests {
         assert!(run(When::Before).unwrap());
         let printed = std::fs::read_to_string(output_of(&folder, occasion(When::Before))).unwrap();
         assert_eq!(printed, "before ours bianco2010/fig2 frame_bytes=64\n");
-        let told = run(When::Between).unwrap_err();
-        assert!(matches!(told.fault, Fault::Ended(_)), "{told}");
-        let told = told.to_string();
-        assert!(told.contains("--between on ours failed: exit status: 3"), "{told}");
-        let told = run(When::After).unwrap_err().to_string();
-        assert!(told.contains("timeout after 0.2 s") && told.contains("hook_limit"), "{told}");
+        let message = run(When::Between).unwrap_err();
+        assert!(matches!(message.fault, Fault::Ended(_)), "{message}");
+        let message = message.to_string();
+        assert!(message.contains("--between on ours failed: exit status: 3"), "{message}");
+        let message = run(When::After).unwrap_err().to_string();
+        assert!(
+            message.contains("timeout after 0.2 s") && message.contains("hook_limit"),
+            "{message}"
+        );
         assert!(
             !Hooks::default().run(occasion(When::Before), &folder, &processes, 1.0, &stop).unwrap()
         );

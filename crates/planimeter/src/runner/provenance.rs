@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_or_a_description_declares_hardware_and_a_name_does_not() {
+    fn hardware_is_declared_by_the_user_or_a_description_and_not_by_name() {
         let device = "openflow:tcp:192.0.2.7:6653,ports=1@eth1+2@eth2";
         let pica8 = [("manufacturer", "Pica8, Inc."), ("software", "Open vSwitch 2.3")];
         let ovs = [("manufacturer", "Nicira, Inc."), ("hardware", "Open vSwitch")];

@@ -189,7 +189,7 @@ mod tests {
     const HOST: (&str, &str) = ("host", "127.0.0.1:7700");
 
     #[test]
-    fn the_token_opens_by_address_by_cookie_and_as_a_bearer() {
+    fn the_token_is_accepted_in_url_cookie_and_header() {
         let good = "0123456789abcdef";
         assert_eq!(judged(&[HOST], Some(good), false), Verdict::FirstVisit);
         let cookie = ("cookie", "other=1; planimeter-7700=0123456789abcdef");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_opens() {
+    fn requests_without_the_token_are_rejected() {
         for wrong in ["", "0123456789abcdee", "0123456789abcdef0", "0123456789abcde"] {
             assert_eq!(judged(&[HOST], Some(wrong), false), Verdict::Unknown, "{wrong}");
             let bearer = format!("Bearer {wrong}");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_page_of_this_server_changes_anything() {
+    fn only_pages_of_this_server_can_change_anything() {
         let bearer = ("authorization", "Bearer 0123456789abcdef");
         let with = |more: (&str, &str)| judged(&[HOST, bearer, more], None, true);
         assert_eq!(with(("origin", "http://127.0.0.1:7700")), Verdict::Welcome);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_differ_and_files_are_looked_at() {
+    fn tokens_are_random_and_token_files_are_checked() {
         let [one, other] = [(); 2].map(|()| Token::random().unwrap());
         assert_ne!(one.text(), other.text());
         assert_eq!(one.text().len(), 2 * TOKEN_BYTES);

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_of_runs_are_found() {
+    fn only_files_of_runs_are_served() {
         let base = std::env::temp_dir().join(format!("planimeter-files-{}", std::process::id()));
         let runs = base.join("runs");
         fs::create_dir_all(runs.join("one/figures")).unwrap();

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_chosen_becomes_a_command_line() {
+    fn the_form_gives_a_command_line() {
         let all = filled(&[
             ("experiment", "throughput"),
             ("target", "ours"),
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parameters_of_the_chosen_experiment_are_shown() {
+    fn the_parameters_of_the_selected_experiment_are_listed() {
         let of = |id: &str| parameters(&filled(&[("experiment", id)])).into_string();
         assert!(of("latency").contains("<code>load_of</code>"));
         assert!(!of("throughput").contains("<code>load</code>"));

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_stay_within_their_quotes() {
+    fn names_are_escaped_in_quotes() {
         let evil = "a\"} 1\nb\\";
         assert_eq!(labels(&[("run", evil)]), "{run=\"a\\\"} 1\\nb\\\\\"}");
     }

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_would_be_markup_is_text() {
+    fn a_name_with_markup_is_escaped() {
         let mut picture = crate::live::picture::tests::picture();
         picture.begun.targets[0].name = "<script>x</script>".into();
         let network = Joined {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_targets_and_a_network_without_switches_are_drawn_too() {
+    fn a_run_without_targets_and_a_network_without_switches_are_drawn() {
         let mut picture = Picture::default();
         assert!(svg(&picture).into_string().contains("tester"));
         let network = Some(Joined { instrument: vec![(0, 1)], ..Joined::default() });

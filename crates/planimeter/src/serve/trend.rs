@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_of_records_are_seconds_and_dates() {
+    fn dates_of_records_are_parsed_and_printed() {
         assert_eq!(seconds("1970-01-01T00:00:00Z"), Some(0.0));
         let leap = seconds("2024-02-29T12:30:00Z").unwrap();
         assert_eq!((leap, date(leap, false)), (1_709_209_800.0, "2024-02-29".into()));
@@ -244,13 +244,16 @@ mod tests {
     }
 
     #[test]
-    fn a_trend_lies_along_time_and_marks_its_change() {
+    fn a_trend_is_drawn_over_time_with_its_change_points() {
         let value = |day: usize| if day > 8 { 90.0 } else { 100.0 } + (day % 3) as f64 / 10.0;
         let mut rows: Vec<TrendRow> =
             (1..=16).map(|day| row(&format!("2026-01-{day:02}T00:00:00Z"), value(day))).collect();
         rows.push(row("2026-03-31T00:00:00Z", 90.0));
         let axis = TimeAxis::of(&rows);
-        assert!(axis.share(8) < 0.12 && axis.share(16) == 1.0, "runs lie where their time is");
+        assert!(
+            axis.share(8) < 0.12 && axis.share(16) == 1.0,
+            "runs are at the position of their time"
+        );
         let dates: Vec<String> = axis.dates().into_iter().map(|(_, date)| date).collect();
         assert_eq!((dates[0].as_str(), dates[4].as_str()), ("2026-01-01", "2026-03-31"));
         let page = trends("throughput_pps", &rows, &Here::new()).into_string();
@@ -259,7 +262,7 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("veth:afpacket, version 3.1, quick, a processor"), "{page}");
-        // Values that are not used make no change.
+        // Unused values cause no change point.
         let mut unused = rows.clone();
         unused[9..].iter_mut().for_each(|row| row.reason = Some("a value is a bound".into()));
         let page_of_unused = trends("throughput_pps", &unused, &Here::new()).into_string();

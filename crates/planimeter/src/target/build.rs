@@ -171,7 +171,7 @@ mod tests {
     use crate::target::name::{Link, Technology};
 
     #[test]
-    fn a_build_is_what_it_is_a_build_of() {
+    fn a_build_has_the_kind_of_its_base_target() {
         let text = "bridge@/proc/self/exe";
         let kind: TargetKind = text.parse().unwrap();
         assert_eq!((kind.name(), kind.technology()), (text, Technology::Bridging));
@@ -180,12 +180,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_build_is_told() {
-        let said = |text: &str| text.parse::<TargetKind>().unwrap_err().to_string();
-        assert!(said("ours@/no/where").contains("/no/where"), "{}", said("ours@/no/where"));
-        assert!(said("ours@/").contains("not a file"));
-        assert!(said("testpmd@/bin/true").contains("\"testpmd\" does not support"));
-        let no_prefix = said("ovs@/sys");
+    fn an_invalid_build_is_reported() {
+        let error_for = |text: &str| text.parse::<TargetKind>().unwrap_err().to_string();
+        assert!(
+            error_for("ours@/no/where").contains("/no/where"),
+            "{}",
+            error_for("ours@/no/where")
+        );
+        assert!(error_for("ours@/").contains("not a file"));
+        assert!(error_for("testpmd@/bin/true").contains("\"testpmd\" does not support"));
+        let no_prefix = error_for("ovs@/sys");
         assert!(no_prefix.contains("/sys/sbin/ovs-vswitchd is missing"), "{no_prefix}");
     }
 }

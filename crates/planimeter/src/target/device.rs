@@ -306,14 +306,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_how_a_device_is_reached_and_cabled() {
+    fn a_name_specifies_the_channel_and_the_ports_of_a_device() {
         let text = "openflow:tcp:192.0.2.7:6653,ports=1@eth1+2@eth2";
         let device = parse(text).unwrap();
         assert_eq!((device.name(), device.is_openflow()), (text, true));
         assert_eq!(parse(text), Ok(device));
-        let said = device.said();
-        assert_eq!(said.url, Some("tcp:192.0.2.7:6653".parse().unwrap()));
-        assert_eq!(said.ports, [(1, "eth1".to_owned()), (2, "eth2".to_owned())]);
+        let parsed = device.said();
+        assert_eq!(parsed.url, Some("tcp:192.0.2.7:6653".parse().unwrap()));
+        assert_eq!(parsed.ports, [(1, "eth1".to_owned()), (2, "eth2".to_owned())]);
         let calls = parse("openflow:ptcp:6653:[::1],ports=17@a+3@b+4@c,snmp=192.0.2.7").unwrap();
         assert_eq!(calls.said().ports[0], (17, "a".to_owned()));
         assert_eq!(calls.said().snmp.as_deref(), Some("192.0.2.7"));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_name_is_told_with_its_remedy() {
+    fn invalid_names_are_reported_with_a_hint() {
         for (text, words) in [
             ("openflow:", "use openflow:tcp:IP:PORT"),
             ("openflow:tcp:switch:6653,ports=1@a+2@b", "names are not resolved"),
@@ -356,8 +356,8 @@ mod tests {
             ("openflow:tcp:192.0.2.7,router,ports=1@a+2@b", "of a device"),
             ("device:ports=1@a+2@b+3@c+4@d+5@e+6@f+7@g+8@h+9@i", "9 given"),
         ] {
-            let told = parse(text).unwrap_err().to_string();
-            assert!(told.contains(words), "{text}: {told}");
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.contains(words), "{text}: {message}");
         }
     }
 }

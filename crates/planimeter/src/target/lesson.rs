@@ -66,7 +66,7 @@ mod tests {
 
     const KIND: TargetKind = TargetKind::Bridge;
 
-    fn passes(table: Table, told: &[Option<u64>]) -> (usize, bool) {
+    fn passes(table: Table, reported: &[Option<u64>]) -> (usize, bool) {
         let setup = Setup { table, entries: 1000, ..Setup::single(1) };
         let mut passes = 0;
         let outcome = teach(KIND, &setup, &ADDRESSES, |trial| {
@@ -76,13 +76,13 @@ mod tests {
             assert_eq!(stations.collect::<std::collections::HashSet<_>>().len(), 1000);
             assert_eq!((stream.from, stream.to), (1, 0));
             passes += 1;
-            Ok(told[(passes - 1).min(told.len() - 1)])
+            Ok(reported[(passes - 1).min(reported.len() - 1)])
         });
         (passes, outcome.is_ok())
     }
 
     #[test]
-    fn it_goes_on_until_all_are_known_or_hope_is_lost() {
+    fn learning_repeats_until_all_addresses_are_known_or_fails() {
         assert_eq!(passes(Table::Mac, &[None]), (0, true));
         assert_eq!(passes(Table::Learned, &[None]), (1, true));
         assert_eq!(passes(Table::Learned, &[Some(3), Some(900), Some(1001)]), (3, true));

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_carries_all_is_preferred_to_any_other() {
+    fn a_link_that_suits_all_targets_is_preferred() {
         for (kinds, link) in [
             (&[Ours, Ovs, model()][..], "veth:afpacket"),
             (&[Ours, OvsDpdk], "veth:xdp"),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn without_one_most_stand_on_one_and_the_others_on_what_is_most_like_it() {
+    fn without_a_common_link_most_targets_share_one_and_others_use_the_most_similar() {
         let all = [Ours, Ovs, OvsDpdk, model()];
         assert_eq!(chosen(&all, &[]), "veth:afpacket ovs-dpdk=veth:xdp");
         assert_eq!(chosen(&[Ovs, Testpmd], &[]), "veth:afpacket testpmd=memif");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_named_for_a_target_stays_and_counts() {
+    fn a_link_chosen_for_a_target_is_used_and_preferred() {
         assert_eq!(chosen(&[Ours, OvsDpdk], &[(OvsDpdk, Link::Memif)]), "memif");
         let own = [(OvsDpdk, Link::Memif)];
         assert_eq!(chosen(&[Ours, Ovs, OvsDpdk], &own), "veth:afpacket ovs-dpdk=memif");
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_does_not_allow_is_asked_for_only_where_nothing_else_will_do() {
+    fn unavailable_links_are_used_only_without_an_alternative() {
         assert_eq!(Links::chosen(&[Ours], &[], &[Link::Memory]), Links::all_by(Link::Memory));
         let links = Links::chosen(&[Ours, Ovs], &[], &[Link::Memory]);
         assert_eq!((links.of(Ours), links.of(Ovs)), (Link::Memory, Link::Veth));

@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_tells_its_losses_in_its_own_words() {
+    fn each_kind_of_target_reports_its_losses() {
         let one = |at: &str, why: &str, n| vec![(at.to_string(), why.to_string(), n)];
         let testpmd = [("port.1.received", 10), ("port.2.sent", 7), ("port.1.sent", 0)];
         assert_eq!(counted(TargetKind::Testpmd, &testpmd), one("port.2", RING_TO_TESTER_FULL, 3));
@@ -577,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn cycles_are_told_with_the_frames_that_they_were_spent_on() {
+    fn cycles_are_reported_with_their_frames() {
         let read = |kind, counters: &[(&str, u64)]| {
             let counters = counters.iter().map(|(name, n)| ((*name).to_string(), *n)).collect();
             told(kind, counters).work

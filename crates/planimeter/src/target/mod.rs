@@ -476,7 +476,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn losses_are_told_apart_from_counters_by_their_names() {
+    fn losses_are_distinguished_from_other_counters_by_name() {
         let mut snapshot = Snapshot::default();
         let counters =
             [("drops.no_match", 3), ("ports.1.drops.too_long", 2), ("ports.1.rx_frames", 9)];
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_open_vswitch_that_are_lost_frames_are_losses() {
+    fn lost_frames_in_open_vswitch_events_are_losses() {
         let mut snapshot = Snapshot::default();
         let handed_over = "datapath_drop_userspace_action_error";
         let events = ["rconn_overflow", "datapath_drop_upcall_error", "rconn_sent", handed_over];

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_and_its_mode_are_one_small_value() {
+    fn a_model_name_and_mode_are_one_small_value() {
         let plain = ModelTarget::parse("ours:model=honest").unwrap();
         assert_eq!(ModelTarget::parse("ours:model=honest,mode=openflow"), Ok(plain));
         assert_eq!((plain.name(), plain.source()), ("ours:model=honest", "honest"));
@@ -232,16 +232,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_name_or_a_file_is_told_with_its_remedy() {
-        let told = |text: &str| ModelTarget::parse(text).unwrap_err().to_string();
-        assert!(told("ours:model=hones").contains("use one of honest, "));
-        assert!(told("ours:model=honest,mode=x").contains("use mode=openflow or mode=legacy"));
-        assert!(told("ours:model=./no-such.toml").starts_with("cannot read model ./no-such.toml"));
+    fn invalid_names_and_files_are_reported_with_a_hint() {
+        let error_for = |text: &str| ModelTarget::parse(text).unwrap_err().to_string();
+        assert!(error_for("ours:model=hones").contains("use one of honest, "));
+        assert!(error_for("ours:model=honest,mode=x").contains("use mode=openflow or mode=legacy"));
+        assert!(
+            error_for("ours:model=./no-such.toml").starts_with("cannot read model ./no-such.toml")
+        );
         let path =
             std::env::temp_dir().join(format!("planimeter-model-{}.toml", std::process::id()));
         std::fs::write(&path, "name = \"x\"\nabout = \"y\"\n[agent]\nflow_mod_ns = 1\nspeed = 2\n")
             .unwrap();
-        let faults = told(&format!("ours:model={}", path.display()));
+        let faults = error_for(&format!("ours:model={}", path.display()));
         assert!(
             faults.contains(".toml: line 4: agent.flow_mod_ns: value without source"),
             "{faults}"

@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_told_apart_from_one_of_a_later_version() {
+    fn an_invalid_name_is_distinguished_from_one_of_a_later_version() {
         assert!(matches!("ovs-kernel".parse::<TargetKind>(), Err(NameError::NotYet { .. })));
         assert!(matches!("ofs".parse::<TargetKind>(), Err(NameError::Unknown { .. })));
         assert!(matches!("vhost".parse::<Link>(), Err(NameError::NotYet { .. })));

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_is_led_by_the_ports_of_its_switch() {
+    fn a_rule_uses_the_ports_of_its_switch() {
         let actions = vec![Action::output(PORT_OUT.into())];
         let made = FlowMod::add(Match::ANY.with(Field::InPort, PORT_IN), 1, actions);
         assert_eq!(Hop::ALONE.led(made.clone()), made);

@@ -102,14 +102,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_is_waited_for_again_when_that_helped() {
+    fn the_drain_is_extended_again_if_that_helped() {
         let mut overdue = Overdue::default();
         let mut judged = |missing| {
             overdue.judge(missing);
             overdue.longest() == Some(DRAIN_MAX)
         };
         assert!(judged([5, 5]) && judged([5, 4]) && judged([9, 9]), "one in three helped");
-        assert!(!judged([1, 1]), "twice in vain: one step only");
+        assert!(!judged([1, 1]), "two fruitless extensions: one step only");
         assert!(judged([3, 1]), "that step helped");
     }
 }

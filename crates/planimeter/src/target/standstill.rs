@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn about_every_other_trial_is_disturbed_within_its_length() {
+    fn about_every_second_trial_is_disturbed() {
         let (mut some, length) = (Standstill::new(Nanos(10)), Nanos(1000));
         let drawn: Vec<(Nanos, Nanos)> = (0..1000).filter_map(|_| some.next(length)).collect();
         assert!((400..600).contains(&drawn.len()), "{}", drawn.len());

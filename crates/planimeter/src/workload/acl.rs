@@ -213,10 +213,10 @@ mod tests {
             let mut hits = vec![0u32; rules.len()];
             for header in &headers {
                 let first = rules.iter().position(|rule| rule.meets(header));
-                hits[first.expect("it is made for a rule")] += 1;
+                hits[first.expect("each header is made for a rule")] += 1;
             }
             let met = hits.iter().filter(|&&hits| hits > 0).count();
-            assert!(met > 250, "{style:?}: only {met} of 300 rules are met");
+            assert!(met > 250, "{style:?}: only {met} of 300 rules are matched");
             assert!(hits.iter().all(|&hits| hits < 60), "{style:?}: {hits:?}");
         }
     }

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_streams_of_a_chain_hit_one_table_each() {
+    fn the_streams_of_a_chain_match_one_table_each() {
         let (table, traffic) = (Table::Chain, Traffic::Random);
         let setup = Setup { table, traffic, entries: 1100, ..Setup::single(3) };
         let streams = setup.chain_streams(&ADDRESSES, 96, RATES);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn two_flows_share_a_table_and_no_entry() {
+    fn two_flows_share_a_table_but_no_entry() {
         let traffic = Traffic::Random;
         let setup = Setup { table: Table::Exact, traffic, entries: 1000, ..Setup::single(3) };
         for (technology, inputs) in [

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prefixes_differ_and_have_the_lengths_of_a_routing_table() {
+    fn prefixes_are_distinct_and_have_the_lengths_of_a_routing_table() {
         assert_eq!(PER_MILLE.iter().map(|(_, share)| share).sum::<u64>(), 1000);
         let found = prefixes(50_000);
         let distinct: HashSet<_> = found.iter().collect();

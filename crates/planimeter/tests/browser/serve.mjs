@@ -1,7 +1,8 @@
-// `planimeter serve` in a real Chromium: a run is begun, watched to its end and opened; stored runs are compared.
+// Tests of `planimeter serve` in a real Chromium: a run is started, followed to its end and opened;
+// stored runs are compared.
 //
-// Told: the address that was printed, and the folder with the packages. With SCREENSHOTS, pictures are left in that folder. No check passes or fails
-// by the clock.
+// Arguments: the printed address, and the folder with the packages. With SCREENSHOTS, images are
+// written to that folder. No check depends on time.
 import path from "node:path";
 import { begin } from "../../../results/tests/browser/harness.mjs";
 
@@ -20,7 +21,7 @@ const narrow = async (page, name) => {
   check(`${name}: a phone scrolls up and down only`, widths[0] <= widths[1], String(widths));
 };
 
-// The run from its beginning to its report.
+// The run from its start to its report.
 async function asItGoes(page) {
   const seen = (is) => page.waitForFunction(is);
   await seen(() => document.querySelectorAll("#ports .port").length >= 2 && /[1-9]/.test(document.querySelector("#ports .port").textContent.split("out")[1]));
@@ -45,18 +46,18 @@ async function asItGoes(page) {
   clean(page, "live page");
   await shoot(page, "done");
 
-  // ---- Its report, in a place of its own.
+  // ---- Its report, in an isolated origin.
   await arrive(page, () => page.click("#report"));
   await page.waitForSelector("figure.chart");
   await page.$eval("figure.chart", (it) => it.scrollIntoView());
   await page.waitForSelector("figure.chart .live .main-svg");
-  check("the report opens and its figures wake", true);
+  check("the report opens and its figures become active", true);
   const origins = await page.evaluate(() => window.origin);
-  check("a report is nobody in particular", origins === "null", origins);
+  check("a report has an opaque origin", origins === "null", origins);
   clean(page, "report");
 }
 
-// The same run on a phone in the dark.
+// The same run on a phone with the dark theme.
 async function onAPhone() {
   const phone = await open(origin, { width: 390, dark: true });
   await phone.waitForSelector("#ports .port");
@@ -67,7 +68,7 @@ async function onAPhone() {
   await phone.close();
 }
 
-// Stored runs: filtered, compared, over time.
+// Stored runs: filtered, compared, and as a trend.
 async function stored() {
   const page = await open(`${origin}/runs`);
   await judged(page, "accessible, runs");
@@ -98,17 +99,17 @@ async function stored() {
 
 try {
   const stranger = await open(origin);
-  check("without the token there is one line", /token/.test(await text(stranger, "body")) && !(await stranger.$("nav")));
+  check("a request without the token gets one line", /token/.test(await text(stranger, "body")) && !(await stranger.$("nav")));
   await stranger.close();
 
-  // ---- The first visit leaves a cookie and no token in the address.
+  // ---- The first visit sets a cookie and removes the token from the address.
   const page = await open(address);
   await page.waitForSelector("#live");
-  check("the token is not in the address any more", page.url() === `${origin}/`, page.url());
+  check("the address contains no token", page.url() === `${origin}/`, page.url());
   await page.waitForFunction(() => document.getElementById("title").textContent === "No active run");
   await judged(page, "accessible, nothing under way");
 
-  // ---- The form: what is wrong is told, what is right is shown as a command line.
+  // ---- The form: invalid input is reported, valid input gives a command line.
   await arrive(page, () => page.goto(`${origin}/new`));
   await judged(page, "accessible, form");
   await shoot(page, "form");
@@ -118,25 +119,25 @@ try {
   await page.select('select[name="link"]', "memory");
   await page.type('textarea[name="set"]', "fram=64");
   await arrive(page, () => page.click('button[value="check"]'));
-  check("what is wrong is told", /fram/.test(await text(page, "#wrong")), await text(page, "main"));
-  check("what was filled in is still there", await page.$eval('select[name="experiment"]', (it) => it.value) === "throughput" && await page.$eval('input[value="bridge"]', (it) => it.checked));
-  page.errors.length = 0; // Chromium tells of each answer that is no success.
+  check("invalid input is reported", /fram/.test(await text(page, "#wrong")), await text(page, "main"));
+  check("the form keeps its values", await page.$eval('select[name="experiment"]', (it) => it.value) === "throughput" && await page.$eval('input[value="bridge"]', (it) => it.checked));
+  page.errors.length = 0; // Chromium logs each error response.
   await page.$eval('textarea[name="set"]', (it) => { it.value = "frame=64,256\nresolution=0.2\nseconds=0.4\nrepeats=1"; });
   await arrive(page, () => page.click('button[value="check"]'));
   const equal = await text(page, "#equal");
-  check("the equal command line", equal.startsWith("planimeter run throughput --on=ours --on=bridge --link=memory --effort=quick") && equal.includes("--set=seconds=0.4"), equal);
-  check("what it would do", /trials on ours, bridge/.test(await text(page, "#would")), await text(page, "#would"));
+  check("the equivalent command line", equal.startsWith("planimeter run throughput --on=ours --on=bridge --link=memory --effort=quick") && equal.includes("--set=seconds=0.4"), equal);
+  check("the dry run", /trials on ours, bridge/.test(await text(page, "#would")), await text(page, "#would"));
   await judged(page, "accessible, form with a command");
   await shoot(page, "form-checked");
 
-  // ---- The run as it goes, and stored runs while it goes on.
+  // ---- The run in progress, and stored runs in parallel.
   await arrive(page, () => page.click('button[value="start"]'));
   await Promise.all([asItGoes(page), stored()]);
   await page.goto(`${origin}/runs`);
   const rows = await page.$$eval("table.runs tbody tr", (all) => all.length);
   check("all runs are listed", rows === 3, `${rows}`);
 } catch (error) {
-  check("the whole way", false, error.stack.replaceAll("\n", " | "));
+  check("the script ends without an exception", false, error.stack.replaceAll("\n", " | "));
 } finally {
   await end();
 }

@@ -27,8 +27,8 @@ fn measured(folder: &Folder) -> PathBuf {
     fs::copy(program, folder.0.join("programs/bridge.fe.xml")).unwrap();
     fs::copy(root().join("crates/switch/models/honest.toml"), folder.0.join("slow.toml")).unwrap();
     fs::write(folder.0.join("pair.toml"), PAIR).unwrap();
-    let said = planimeter(&folder.0, &RUN.split_whitespace().collect::<Vec<_>>());
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &RUN.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     only_run(&folder.0.join("runs"))
 }
 
@@ -58,14 +58,14 @@ fn unpacked(file: &Path, into: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn another_person_repeats_a_run_by_one_command() {
+fn a_bundled_run_is_repeated_by_one_command() {
     let (mine, theirs) = (Folder::new(), Folder::new());
     let run = measured(&mine);
     let file = theirs.0.join("a.tar.gz");
-    let said =
+    let result =
         planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert_eq!(said.errors, "", "nothing is left out and nothing has changed");
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    assert_eq!(result.errors, "", "the bundle has no omissions and no changes");
     let again =
         planimeter(&mine.0, &["bundle", run.to_str().unwrap(), "--out", file.to_str().unwrap()]);
     assert!(
@@ -79,17 +79,18 @@ fn another_person_repeats_a_run_by_one_command() {
     let dry = planimeter(&theirs.0, &["run", "a.tar.gz", "--dry-run"]);
     assert_eq!(dry.code, Some(0), "{}", dry.errors);
     assert!(dry.output.contains("progfe:programs/bridge.fe.xml"), "{}", dry.output);
-    assert_eq!(contents(&theirs.0), ["a.tar.gz"], "a dry run leaves nothing");
-    let said = planimeter(&theirs.0, &["run", "a.tar.gz", "--out", "here"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(contents(&theirs.0), ["a.tar.gz"], "a dry run leaves no files");
+    let result = planimeter(&theirs.0, &["run", "a.tar.gz", "--out", "here"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let campaign = only_run(&theirs.0.join("here"));
     let repeated = record(&campaign.join("1-run"));
     for part in ["command_line", "cells", "ratios", "outcomes"] {
         assert_eq!(original[part], repeated[part], "{part}");
     }
     // A repeated run can be bundled again.
-    let said = planimeter(&theirs.0, &["bundle", campaign.to_str().unwrap(), "--out", "b.tar.gz"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result =
+        planimeter(&theirs.0, &["bundle", campaign.to_str().unwrap(), "--out", "b.tar.gz"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let entries = unpacked(&theirs.0.join("b.tar.gz"), &theirs.0.join("b"));
     for name in [
         "bundle.json",
@@ -103,7 +104,7 @@ fn another_person_repeats_a_run_by_one_command() {
 }
 
 #[test]
-fn a_file_from_elsewhere_gets_a_name_of_its_own_and_one_that_changed_is_told() {
+fn an_external_file_gets_its_own_name_and_a_changed_one_is_reported() {
     let (mine, theirs) = (Folder::new(), Folder::new());
     let program = root().join("examples/progfe/bridge.fe.xml").canonicalize().unwrap();
     let on = format!("progfe:{}", program.display());
@@ -114,24 +115,24 @@ fn a_file_from_elsewhere_gets_a_name_of_its_own_and_one_that_changed_is_told() {
     fs::write(mine.0.join("s.toml"), stream).unwrap();
     let run = [&["run", "forwarding-rate", "--on", &on][..], &words.split(' ').collect::<Vec<_>>()]
         .concat();
-    let said = planimeter(&mine.0, &run);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&mine.0, &run);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let folder = only_run(&mine.0.join("runs"));
     let later = fs::File::options().write(true).open(mine.0.join("s.toml")).unwrap();
     later
         .set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(3600))
         .unwrap();
     let file = theirs.0.join("a.tar.gz");
-    let said =
+    let result =
         planimeter(&mine.0, &["bundle", folder.to_str().unwrap(), "--out", file.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert!(said.errors.contains("s.toml changed after the run started"), "{}", said.errors);
-    let said = planimeter(&theirs.0, &["run", "a.tar.gz"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    assert!(result.errors.contains("s.toml changed after the run started"), "{}", result.errors);
+    let result = planimeter(&theirs.0, &["run", "a.tar.gz"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(
-        said.errors.contains("s.toml in this bundle changed after its run started"),
+        result.errors.contains("s.toml in this bundle changed after its run started"),
         "{}",
-        said.errors
+        result.errors
     );
     let repeated = record(&only_run(&theirs.0.join("runs")).join("1-run"));
     assert_eq!(repeated["targets"][0]["name"], "progfe:outside/1/bridge.fe.xml");
@@ -139,39 +140,39 @@ fn a_file_from_elsewhere_gets_a_name_of_its_own_and_one_that_changed_is_told() {
 }
 
 #[test]
-fn commands_of_somebody_else_are_not_run_unless_they_are_trusted() {
+fn commands_in_a_foreign_bundle_need_trust() {
     let (mine, theirs) = (Folder::new(), Folder::new());
     let words = "run latency --on ours --link memory --effort quick --set rig=sim --set seconds=0.01 --set load=5 --set repeats=1";
     let hook = ["--before", "echo here > ../../../told"];
-    let said = planimeter(&mine.0, &[&words.split(' ').collect::<Vec<_>>()[..], &hook].concat());
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&mine.0, &[&words.split(' ').collect::<Vec<_>>()[..], &hook].concat());
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let folder = only_run(&mine.0.join("runs"));
     let file = theirs.0.join("a.tar.gz");
-    let said =
+    let result =
         planimeter(&mine.0, &["bundle", folder.to_str().unwrap(), "--out", file.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     for more in [&[][..], &["--dry-run"]] {
-        let said = planimeter(&theirs.0, &[&["run", "a.tar.gz"], more].concat());
-        assert_eq!(said.code, Some(2), "{}", said.errors);
+        let result = planimeter(&theirs.0, &[&["run", "a.tar.gz"], more].concat());
+        assert_eq!(result.code, Some(2), "{}", result.errors);
         assert!(
-            said.errors.contains("a command (before: echo here > ../../../told)"),
+            result.errors.contains("a command (before: echo here > ../../../told)"),
             "{}",
-            said.errors
+            result.errors
         );
         assert!(
-            said.errors.contains("--trust") && said.errors.lines().count() == 1,
+            result.errors.contains("--trust") && result.errors.lines().count() == 1,
             "{}",
-            said.errors
+            result.errors
         );
         assert_eq!(contents(&theirs.0), ["a.tar.gz"]);
     }
-    let said = planimeter(&theirs.0, &["run", "a.tar.gz", "--trust"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&theirs.0, &["run", "a.tar.gz", "--trust"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(contents(&theirs.0), ["a.tar.gz", "runs", "told"]);
 }
 
 #[test]
-fn what_is_no_bundle_is_told_in_one_line_and_leaves_nothing() {
+fn an_invalid_bundle_gives_a_one_line_error_and_leaves_no_files() {
     let folder = Folder::new();
     fs::write(folder.0.join("garbage.tar.gz"), "no bundle").unwrap();
     for (words, about) in [
@@ -182,9 +183,13 @@ fn what_is_no_bundle_is_told_in_one_line_and_leaves_nothing() {
         (&["bundle", "nowhere"], "nowhere"),
         (&["bundle", "nowhere", "--hide", "x"], "--mask"),
     ] {
-        let said = planimeter(&folder.0, words);
-        assert_eq!(said.code, Some(2), "{words:?}: {}", said.errors);
-        assert!(said.errors.contains(about) && said.errors.lines().count() == 1, "{}", said.errors);
+        let result = planimeter(&folder.0, words);
+        assert_eq!(result.code, Some(2), "{words:?}: {}", result.errors);
+        assert!(
+            result.errors.contains(about) && result.errors.lines().count() == 1,
+            "{}",
+            result.errors
+        );
     }
     assert_eq!(contents(&folder.0), ["garbage.tar.gz"]);
 }
@@ -213,8 +218,8 @@ fn of_somebody(folder: &Folder) -> PathBuf {
                 [[step]]\nrun = \"latency\"\n[[step]]\nrun = \"rule-activation\"\non = \"ours\"\n\
                 [[gate]]\nmetric = \"latency_ns_p50\"\nratio = 9\nbase = \"ours\"\n";
     fs::write(folder.0.join("plan.toml"), plan).unwrap();
-    let said = planimeter(&folder.0, &["run", "plan.toml"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "plan.toml"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let campaign = only_run(&folder.0.join("runs"));
     let run = campaign.join("1-latency");
     let device = "openflow:tcp:core-sw7.acme.example:6653,ports=1@enp3s0f0+2@enp3s0f1";
@@ -238,7 +243,7 @@ fn of_somebody(folder: &Folder) -> PathBuf {
 }
 
 #[test]
-fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
+fn a_masked_bundle_has_no_identifying_text_and_still_gives_a_report() {
     let folder = Folder::new();
     let campaign = of_somebody(&folder);
     let name = campaign.to_str().unwrap();
@@ -250,7 +255,7 @@ fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
         .collect();
     let holds = |all: &[u8], word: &str| all.windows(word.len()).any(|it| it == word.as_bytes());
     for secret in SECRETS {
-        assert!(holds(&all, secret), "{secret} is in no bundle, so that nothing is shown");
+        assert!(holds(&all, secret), "{secret} is in no bundle, so this test shows nothing");
     }
     let words = [
         "bundle",
@@ -265,9 +270,9 @@ fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
         "--out",
         "masked.tar.gz",
     ];
-    let said = planimeter(&folder.0, &words);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert!(said.errors.contains("left out: 1 capture"), "{}", said.errors);
+    let result = planimeter(&folder.0, &words);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    assert!(result.errors.contains("left out: 1 capture"), "{}", result.errors);
     let entries = unpacked(&folder.0.join("masked.tar.gz"), &folder.0.join("masked"));
     for (name, bytes) in &entries {
         for secret in SECRETS {
@@ -286,25 +291,25 @@ fn a_masked_bundle_holds_no_byte_of_whose_it_was_and_still_is_a_report() {
         masked["cells"].as_array().unwrap().len(),
         record(&campaign.join("1-latency"))["cells"].as_array().unwrap().len()
     );
-    let told = fs::read_to_string(run.join("hooks/before-ours-latency.log")).unwrap();
+    let text = fs::read_to_string(run.join("hooks/before-ours-latency.log")).unwrap();
     assert!(
-        told.contains("192.0.2.")
-            && told.contains("02:00:00:00:00:0")
-            && told.contains("2001:db8::"),
-        "{told}"
+        text.contains("192.0.2.")
+            && text.contains("02:00:00:00:00:0")
+            && text.contains("2001:db8::"),
+        "{text}"
     );
     let facts: Value = serde_json::from_slice(&read(&folder.0.join("masked/bundle.json"))).unwrap();
     assert_eq!(facts["masked"], true);
     // A report rebuilt from it is the same.
     let before = read(&run.join("report.html"));
-    let said = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["report", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert_eq!(read(&run.join("report.html")), before);
     assert_eq!(planimeter(&folder.0, &["report", "masked/run"]).code, Some(0));
 }
 
 #[test]
-fn a_masked_report_holds_no_byte_of_whose_it_was_and_leaves_the_runs_own_alone() {
+fn a_masked_report_has_no_identifying_text_and_leaves_the_runs_unchanged() {
     let folder = Folder::new();
     let campaign = of_somebody(&folder);
     let run = campaign.join("1-latency");
@@ -319,8 +324,8 @@ fn a_masked_report_holds_no_byte_of_whose_it_was_and_leaves_the_runs_own_alone()
         ("one", &[run.to_str().unwrap()]),
         ("twice", &[run.to_str().unwrap(), run.to_str().unwrap()]),
     ] {
-        let said = report(of, out);
-        assert_eq!(said.code, Some(0), "{}", said.errors);
+        let result = report(of, out);
+        assert_eq!(result.code, Some(0), "{}", result.errors);
         let files = bytes(&folder.0.join(out));
         for end in [".html", ".svg", ".csv", ".parquet", ".json", ".md"] {
             assert!(files.iter().any(|(name, _)| name.ends_with(end)), "{out} has no {end}");
@@ -337,18 +342,18 @@ fn a_masked_report_holds_no_byte_of_whose_it_was_and_leaves_the_runs_own_alone()
         let (_, page) = files.iter().find(|(name, _)| name == "report.html").unwrap();
         assert!(holds(page, "1@eth-1+2@eth-2") && holds(page, "ours"), "{out}");
     }
-    assert_eq!(bytes(&campaign), before, "the runs' own reports are as they were");
+    assert_eq!(bytes(&campaign), before, "the reports of the runs are unchanged");
     let inside = run.join("shared");
     for (out, words) in [
         (run.to_str().unwrap(), "use a folder outside it"),
         (inside.to_str().unwrap(), "use a folder outside it"),
     ] {
-        let said = report(&[run.to_str().unwrap()], out);
-        assert!(said.code == Some(2) && said.errors.contains(words), "{}", said.errors);
+        let result = report(&[run.to_str().unwrap()], out);
+        assert!(result.code == Some(2) && result.errors.contains(words), "{}", result.errors);
     }
     for (more, words) in [(&["--mask"][..], "--out"), (&["--hide", "Acme", "--out", "x"], "--mask")]
     {
-        let said = planimeter(&folder.0, &[&["report", run.to_str().unwrap()], more].concat());
-        assert!(said.code == Some(2) && said.errors.contains(words), "{}", said.errors);
+        let result = planimeter(&folder.0, &[&["report", run.to_str().unwrap()], more].concat());
+        assert!(result.code == Some(2) && result.errors.contains(words), "{}", result.errors);
     }
 }

@@ -1,26 +1,28 @@
-//! Tests of `compare` from a user's view: passed, failed and rejected comparisons, and their exit codes.
+//! Tests of `compare` from a user's view: passed, failed and rejected comparisons, and their exit
+//! codes.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::common::{Folder, Said, contents, planimeter, record};
+use super::common::{CommandResult, Folder, contents, planimeter, record};
 
 /// Two targets in virtual time, where the same seed gives the same numbers.
 const MEASURE: &str = "compare ours bridge --run latency --link memory --set rig=sim --set seconds=0.01 --set load=5 \
                        --effort quick";
 
-fn said(folder: &Folder, words: &str, more: &[&str]) -> Said {
+fn run_program(folder: &Folder, words: &str, more: &[&str]) -> CommandResult {
     let words: Vec<&str> = words.split_whitespace().chain(more.iter().copied()).collect();
     planimeter(&folder.0, &words)
 }
 
-/// A stored run of two targets, `runs/base`, and the same with every value of `bridge` changed, `runs/new`.
+/// A stored run of two targets, `runs/base`, and the same with every value of `bridge` changed,
+/// `runs/new`.
 fn stored(folder: &Folder, change: impl Fn(f64) -> f64) {
     let words = "run latency --on ours --on bridge --link memory --set rig=sim --set seconds=0.01 --set load=5 \
                  --effort quick";
-    assert_eq!(said(folder, words, &[]).code, Some(0));
+    assert_eq!(run_program(folder, words, &[]).code, Some(0));
     let runs = folder.0.join("runs");
     fs::rename(runs.join(&contents(&runs)[0]), runs.join("base")).unwrap();
     let mut changed = record(&runs.join("base"));
@@ -37,16 +39,16 @@ fn stored(folder: &Folder, change: impl Fn(f64) -> f64) {
 }
 
 #[test]
-fn two_targets_are_measured_by_turns_and_a_gate_fails_only_when_measured_again() {
+fn targets_take_turns_and_a_gate_fails_only_if_measured_again() {
     let folder = Folder::new();
-    let passed = said(&folder, MEASURE, &["--gate", "latency_ns_p50<=1.1", "--json"]);
+    let passed = run_program(&folder, MEASURE, &["--gate", "latency_ns_p50<=1.1", "--json"]);
     assert_eq!(passed.code, Some(0), "{}", passed.errors);
     let found: Value = serde_json::from_str(&passed.output).unwrap();
     assert_eq!(found["is_interleaved"], true);
-    assert_eq!(contents(&folder.0.join("runs")).len(), 1, "what is clear is measured once");
+    assert_eq!(contents(&folder.0.join("runs")).len(), 1, "a clear result is measured once");
 
     let forms = ["--gate", "latency_ns_p50<=0.5", "--junit", "gate.xml", "--markdown", "gate.md"];
-    let failed = said(&folder, MEASURE, &forms);
+    let failed = run_program(&folder, MEASURE, &forms);
     assert_eq!(failed.code, Some(1), "{}", failed.errors);
     assert!(failed.errors.contains("measured again with 30 repeats"), "{}", failed.errors);
     assert!(failed.output.contains("FAILED latency_ns_p50<=0.5"), "{}", failed.output);
@@ -62,12 +64,12 @@ fn two_targets_are_measured_by_turns_and_a_gate_fails_only_when_measured_again()
     assert_eq!(order, ["ours", "bridge", "bridge", "ours"]);
 }
 
-/// Tests that both targets get the same loads: 90 % of one target's maximum differs from 90 % of the other's, and
-/// latencies at different loads are not comparable.
+/// Tests that both targets get the same loads: 90 % of one target's maximum differs from 90 % of
+/// the other's, and latencies at different loads are not comparable.
 #[test]
-fn both_targets_are_offered_the_loads_of_the_baseline() {
+fn both_targets_have_the_loads_of_the_baseline() {
     let folder = Folder::new();
-    let done = said(&folder, MEASURE, &["--set", "load=50,90", "--json"]);
+    let done = run_program(&folder, MEASURE, &["--set", "load=50,90", "--json"]);
     assert!(matches!(done.code, Some(0 | 1 | 5)), "{}", done.errors);
     let run = folder.0.join("runs").join(&contents(&folder.0.join("runs"))[0]);
     let trials = record(&run)["trials"].as_array().unwrap().clone();
@@ -83,22 +85,22 @@ fn both_targets_are_offered_the_loads_of_the_baseline() {
 }
 
 #[test]
-fn a_dry_comparison_says_what_it_would_do_and_measures_nothing() {
+fn a_dry_comparison_prints_the_plan_and_measures_nothing() {
     let folder = Folder::new();
-    let told = said(&folder, MEASURE, &["--dry-run", "--gate", "latency_ns_p50<=1.1"]);
-    assert_eq!(told.code, Some(0), "{}", told.errors);
+    let result = run_program(&folder, MEASURE, &["--dry-run", "--gate", "latency_ns_p50<=1.1"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     for wanted in
         ["load_of=ours", " trials on ours, bridge", "6 times", "gates: latency_ns_p50<=1.1"]
     {
-        assert!(told.output.contains(wanted), "{wanted}: {}", told.output);
+        assert!(result.output.contains(wanted), "{wanted}: {}", result.output);
     }
     assert!(!folder.0.join("runs").exists(), "nothing is measured");
-    let wrong = said(&folder, MEASURE, &["--dry-run", "--gate", "speed<=1.1"]);
+    let wrong = run_program(&folder, MEASURE, &["--dry-run", "--gate", "speed<=1.1"]);
     assert_eq!(wrong.code, Some(2), "{}", wrong.output);
 }
 
 #[test]
-fn an_inconclusive_gate_has_an_exit_code_of_its_own() {
+fn an_inconclusive_gate_has_its_own_exit_code() {
     let folder = Folder::new();
     let turn = std::cell::Cell::new(false);
     stored(&folder, |value| {
@@ -106,28 +108,28 @@ fn an_inconclusive_gate_has_an_exit_code_of_its_own() {
         value * if turn.get() { 0.7 } else { 1.5 }
     });
     let words = "compare runs/base:bridge runs/new:bridge --gate latency_ns_p50<=1.1";
-    let found = said(&folder, words, &["--junit", "gate.xml"]);
+    let found = run_program(&folder, words, &["--junit", "gate.xml"]);
     assert_eq!(found.code, Some(5), "{}{}", found.output, found.errors);
     assert!(found.output.contains("INCONCLUSIVE latency_ns_p50<=1.1"), "{}", found.output);
     assert!(found.errors.contains("a gate is inconclusive"), "{}", found.errors);
     let xml = fs::read_to_string(folder.0.join("gate.xml")).unwrap();
     assert!(xml.contains("<skipped message=\"inconclusive: "), "{xml}");
-    assert_eq!(said(&folder, words, &["--strict"]).code, Some(1));
+    assert_eq!(run_program(&folder, words, &["--strict"]).code, Some(1));
 }
 
 #[test]
-fn stored_runs_are_compared_as_they_are() {
+fn stored_runs_are_compared() {
     let folder = Folder::new();
     stored(&folder, |value| value * 1.3);
     let gate = ["--gate", "latency_ns_p50<=1.1"];
-    let failed = said(&folder, "compare runs/base runs/new", &gate);
+    let failed = run_program(&folder, "compare runs/base runs/new", &gate);
     assert_eq!(failed.code, Some(1), "{}{}", failed.output, failed.errors);
     assert!(failed.output.contains("latency, load 5 %, bridge"), "{}", failed.output);
     let only = |target: &str| format!("compare runs/base:{target} runs/new:{target}");
-    assert_eq!(said(&folder, &only("bridge"), &gate).code, Some(1));
-    assert_eq!(said(&folder, &only("ours"), &gate).code, Some(0));
-    let back = said(&folder, "compare runs/new runs/base", &gate);
-    assert_eq!(back.code, Some(0), "what got better fails nothing: {}", back.output);
+    assert_eq!(run_program(&folder, &only("bridge"), &gate).code, Some(1));
+    assert_eq!(run_program(&folder, &only("ours"), &gate).code, Some(0));
+    let back = run_program(&folder, "compare runs/new runs/base", &gate);
+    assert_eq!(back.code, Some(0), "improvements fail no gate: {}", back.output);
     // A tester-limited result neither passes nor fails.
     let path = folder.0.join("runs/new/record.json");
     let mut doubtful: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -135,11 +137,11 @@ fn stored_runs_are_compared_as_they_are() {
         cell["warnings"] = serde_json::json!([{ "kind": "irregular", "trials": 1 }]);
     }
     fs::write(&path, doubtful.to_string()).unwrap();
-    assert_eq!(said(&folder, "compare runs/base runs/new", &gate).code, Some(3));
+    assert_eq!(run_program(&folder, "compare runs/base runs/new", &gate).code, Some(3));
 }
 
 #[test]
-fn what_cannot_be_compared_is_told_in_one_line() {
+fn an_invalid_comparison_gives_a_one_line_error() {
     let folder = Folder::new();
     stored(&folder, |value| value);
     fs::write(folder.0.join("runs/new/record.json"), "{\"schema\": 1,").unwrap();
@@ -176,32 +178,33 @@ fn what_cannot_be_compared_is_told_in_one_line() {
         ("compare runs/base:ours runs/base:bridge --junit no/where.xml", &["no/where.xml"]),
     ];
     for (words, wanted) in rows {
-        let told = said(&folder, words, &[]);
-        assert_eq!(told.code, Some(2), "{words}: {}{}", told.output, told.errors);
-        assert_eq!(told.errors.lines().count(), 1, "{words}: {}", told.errors);
+        let result = run_program(&folder, words, &[]);
+        assert_eq!(result.code, Some(2), "{words}: {}{}", result.output, result.errors);
+        assert_eq!(result.errors.lines().count(), 1, "{words}: {}", result.errors);
         for word in *wanted {
-            assert!(told.errors.contains(word), "{words}: {}", told.errors);
+            assert!(result.errors.contains(word), "{words}: {}", result.errors);
         }
     }
 }
 
 #[test]
-fn stored_runs_are_listed_and_a_metric_over_them() {
+fn stored_runs_are_listed_with_a_trend_of_a_metric() {
     let folder = Folder::new();
     stored(&folder, |value| value * 1.3);
     fs::create_dir(folder.0.join("runs/cut")).unwrap();
     fs::write(folder.0.join("runs/cut/record.json"), "{\"schema\": 1,").unwrap();
-    let all = said(&folder, "list runs", &[]);
+    let all = run_program(&folder, "list runs", &[]);
     assert_eq!(all.code, Some(0), "{}", all.errors);
     let names: Vec<&str> = all.output.lines().map(|line| line.split(' ').next().unwrap()).collect();
     assert_eq!(names, ["new", "base"], "the latest first");
     assert_eq!(all.errors.lines().count(), 1, "{}", all.errors);
     assert!(all.errors.contains("skipped cut: ") && all.errors.contains("line 1"));
-    let later = said(&folder, "list runs runs --filter since=2030-01-01 --json", &[]);
+    let later = run_program(&folder, "list runs runs --filter since=2030-01-01 --json", &[]);
     let later: Value = serde_json::from_str(&later.output).unwrap();
     assert_eq!(later["runs"][0]["folder"], "new");
     assert_eq!(later["runs"].as_array().unwrap().len(), 1);
-    let trend = said(&folder, "list runs --filter metric=latency_ns_p50 --filter target=ours", &[]);
+    let trend =
+        run_program(&folder, "list runs --filter metric=latency_ns_p50 --filter target=ours", &[]);
     assert!(
         trend.output.contains("latency, ours at load_percent=5: latency_ns_p50"),
         "{}",
@@ -212,20 +215,20 @@ fn stored_runs_are_listed_and_a_metric_over_them() {
         ("list runs --filter speed=1", "--filter speed=1"),
         ("list targets runs", "need stored runs"),
     ] {
-        let told = said(&folder, words, &[]);
+        let result = run_program(&folder, words, &[]);
         assert_eq!(
-            (told.code, told.errors.lines().count()),
+            (result.code, result.errors.lines().count()),
             (Some(2), 1),
             "{words}: {}",
-            told.errors
+            result.errors
         );
-        assert!(told.errors.contains(wanted), "{}", told.errors);
+        assert!(result.errors.contains(wanted), "{}", result.errors);
     }
 }
 
 /// Tests that the workflows for GitHub and GitLab are valid for this version.
 #[test]
-fn the_ready_workflows_say_what_the_program_takes() {
+fn the_workflow_files_have_valid_commands() {
     for forge in ["github", "gitlab"] {
         ready_workflow(forge);
     }
@@ -246,8 +249,8 @@ fn ready_workflow(forge: &str) {
     let words = words.replace(" ours ours", " ours bridge").replace("veth", "memory");
     let words = words.replace("standard", "quick");
     let shorter = "--set rig=sim --set seconds=0.01 --set load=5 --set entries=4";
-    let told = said(&folder, &format!("compare{words} {shorter}"), &[]);
-    assert_eq!(told.code, Some(0), "{}{}", told.output, told.errors);
+    let result = run_program(&folder, &format!("compare{words} {shorter}"), &[]);
+    assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
     assert!(fs::read_to_string(folder.0.join("gate.md")).unwrap().contains("passed"));
     assert!(fs::read_to_string(folder.0.join("gate.xml")).unwrap().contains("errors=\"0\""));
 }

@@ -1,8 +1,9 @@
-//! Tests of runs in which every trial failed: exit code 3, and summary and report begin with the failure.
+//! Tests of runs in which every trial failed: exit code 3, and summary and report begin with the
+//! failure.
 
 use std::fs;
 
-use super::common::{Folder, Said, only_run, planimeter};
+use super::common::{CommandResult, Folder, only_run, planimeter};
 
 /// Arguments of every run here.
 const SHORT: [&str; 10] = [
@@ -19,11 +20,11 @@ const SHORT: [&str; 10] = [
 ];
 
 /// Runs an experiment; returns the output, the summary and the report.
-fn run(folder: &Folder, experiment: &[&str], more: &[&str]) -> (Said, String, String) {
-    let said = planimeter(&folder.0, &[&["run"], experiment, &SHORT, more].concat());
+fn run(folder: &Folder, experiment: &[&str], more: &[&str]) -> (CommandResult, String, String) {
+    let result = planimeter(&folder.0, &[&["run"], experiment, &SHORT, more].concat());
     let run = only_run(&folder.0.join("runs"));
     let text = |name: &str| fs::read_to_string(run.join(name)).unwrap();
-    (said, text("summary.md"), text("report.html"))
+    (result, text("summary.md"), text("report.html"))
 }
 
 /// Returns the position of a text in another, which must contain it.
@@ -32,16 +33,16 @@ fn place(text: &str, wanted: &str) -> usize {
 }
 
 #[test]
-fn a_module_that_fails_in_every_trial_is_named_first_and_exits_3() {
+fn a_module_that_fails_in_every_trial_is_reported_first_with_exit_code_3() {
     let folder = Folder::new();
     let script = "from planimeter import *\n\n\
         class Mine(Module):\n    \"\"\"Mine.\"\"\"\n    def start(self, facts):\n        raise ValueError(\"no such thing\")\n";
     fs::write(folder.0.join("mine.py"), script).unwrap();
-    let (said, summary, page) = run(&folder, &["mine.py"], &[]);
-    assert_eq!(said.code, Some(3), "{}", said.errors);
+    let (result, summary, page) = run(&folder, &["mine.py"], &[]);
+    assert_eq!(result.code, Some(3), "{}", result.errors);
     let why = "Every trial failed (2 of 2). mine.py on ours: mine.py:6: ValueError: no such thing (2 trials).";
-    assert!(said.errors.lines().last().unwrap().contains(why), "{}", said.errors);
-    for text in [&said.output, &summary, &page] {
+    assert!(result.errors.lines().last().unwrap().contains(why), "{}", result.errors);
+    for text in [&result.output, &summary, &page] {
         assert!(place(text, why) < place(text, " measured on "), "{text}");
         assert!(!text.contains("every one is accounted for"), "{text}");
         place(text, "No frames were offered.");
@@ -50,20 +51,20 @@ fn a_module_that_fails_in_every_trial_is_named_first_and_exits_3() {
 }
 
 #[test]
-fn a_command_that_fails_before_the_first_trial_is_named_first_and_exits_3() {
+fn a_command_that_fails_before_the_first_trial_is_reported_first_with_exit_code_3() {
     let folder = Folder::new();
-    let (said, summary, page) =
+    let (result, summary, page) =
         run(&folder, &["rule-activation"], &["--set", "rules_count=10", "--before", "exit 7"]);
-    assert_eq!(said.code, Some(3), "{}", said.errors);
+    assert_eq!(result.code, Some(3), "{}", result.errors);
     let why = "--before on ours failed: exit status: 7";
-    assert!(said.errors.lines().last().unwrap().contains(why), "{}", said.errors);
+    assert!(result.errors.lines().last().unwrap().contains(why), "{}", result.errors);
     for text in [&summary, &page] {
         assert!(place(text, &format!("The run failed: {why}")) < place(text, " measured on "));
     }
 }
 
 #[test]
-fn a_target_that_fails_in_every_trial_is_named_first_and_exits_3() {
+fn a_target_that_fails_in_every_trial_is_reported_first_with_exit_code_3() {
     let folder = Folder::new();
     // A switch that closes its connections when its table is full, which the first entry causes.
     let value =
@@ -80,10 +81,10 @@ fn a_target_that_fails_in_every_trial_is_named_first_and_exits_3() {
     let own =
         ["--set", "rules_count=10", "--set", "probes=before", "--on", "ours:model=./one.toml"];
     let words = [&["run", "rule-activation"][..], &SHORT[2..], &own].concat();
-    let said = planimeter(&folder.0, &words);
+    let result = planimeter(&folder.0, &words);
     let run = only_run(&folder.0.join("runs"));
     let summary = fs::read_to_string(run.join("summary.md")).unwrap();
-    assert_eq!(said.code, Some(3), "{}{}", said.errors, summary);
+    assert_eq!(result.code, Some(3), "{}{}", result.errors, summary);
     assert!(
         place(&summary, "Every trial failed (") < place(&summary, " measured on "),
         "{summary}"

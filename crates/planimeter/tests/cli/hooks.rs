@@ -1,4 +1,5 @@
-//! Tests of user commands around a run: each receives its context, and a command that fails ends the run.
+//! Tests of user commands around a run: each receives its context, and a command that fails ends
+//! the run.
 
 use std::fs;
 
@@ -22,17 +23,17 @@ const RUN: [&str; 12] = [
 const TELLS: &str = "echo $PLANIMETER_HOOK $PLANIMETER_TARGET $PLANIMETER_EXPERIMENT >> told";
 
 #[test]
-fn commands_are_run_around_targets_and_between_their_experiments() {
+fn commands_run_around_targets_and_between_experiments() {
     let folder = Folder::new();
     let hooks = ["seconds=0.01", "--before", TELLS, "--between", TELLS, "--after", TELLS];
-    let said = planimeter(&folder.0, &[&RUN[..], &hooks, &["--dry-run"]].concat());
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    assert!(said.output.contains("  between: echo $PLANIMETER_HOOK"), "{}", said.output);
+    let result = planimeter(&folder.0, &[&RUN[..], &hooks, &["--dry-run"]].concat());
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    assert!(result.output.contains("  between: echo $PLANIMETER_HOOK"), "{}", result.output);
     assert_eq!(contents(&folder.0), Vec::<String>::new());
-    let said = planimeter(&folder.0, &[&RUN[..], &hooks].concat());
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    let told = fs::read_to_string(folder.0.join("told")).unwrap();
-    assert_eq!(told, "before ours forwarding-rate\nbetween ours latency\nafter ours latency\n");
+    let result = planimeter(&folder.0, &[&RUN[..], &hooks].concat());
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let text = fs::read_to_string(folder.0.join("told")).unwrap();
+    assert_eq!(text, "before ours forwarding-rate\nbetween ours latency\nafter ours latency\n");
     let run = only_run(&folder.0.join("runs"));
     assert_eq!(contents(&run.join("hooks")).len(), 3);
     let repeated = record(&run)["command_line"].as_str().unwrap().to_owned();
@@ -40,13 +41,13 @@ fn commands_are_run_around_targets_and_between_their_experiments() {
 }
 
 #[test]
-fn a_command_that_fails_ends_the_run_and_what_was_measured_is_kept() {
+fn a_failed_command_ends_the_run_and_earlier_results_are_stored() {
     let folder = Folder::new();
     let hooks =
         ["seconds=0.01", "--between", "echo it is dark; exit 7", "--after", "echo after > after"];
-    let said = planimeter(&folder.0, &[&RUN[..], &hooks].concat());
-    assert_eq!(said.code, Some(4), "{}", said.errors);
-    let line = said.errors.lines().last().unwrap();
+    let result = planimeter(&folder.0, &[&RUN[..], &hooks].concat());
+    assert_eq!(result.code, Some(4), "{}", result.errors);
+    let line = result.errors.lines().last().unwrap();
     assert!(line.contains("--between on ours failed: exit status: 7"), "{line}");
     assert!(line.contains("partial results are kept"), "{line}");
     let run = only_run(&folder.0.join("runs"));
@@ -56,5 +57,5 @@ fn a_command_that_fails_ends_the_run_and_what_was_measured_is_kept() {
     let trials = record["trials"].as_array().unwrap();
     assert!(!trials.is_empty() && trials.iter().all(|it| it["experiment"] == "forwarding-rate"));
     assert_eq!(record["partial"], true);
-    assert!(folder.0.join("after").exists(), "the device was not put back");
+    assert!(folder.0.join("after").exists(), "the device was not restored");
 }

@@ -17,10 +17,10 @@ fn commands() -> Vec<String> {
 }
 
 #[test]
-fn every_command_has_its_page() {
+fn every_command_has_a_manual_page() {
     let folder = Folder::new();
-    let said = planimeter(&folder.0, &["man", "pages"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
+    let result = planimeter(&folder.0, &["man", "pages"]);
+    assert_eq!(result.code, Some(0), "{result:?}");
     let commands = commands();
     assert!(commands.iter().any(|name| name == "progfe"), "{commands:?}");
     for name in commands {
@@ -30,25 +30,25 @@ fn every_command_has_its_page() {
     let page = fs::read_to_string(folder.0.join("pages/planimeter-run.1")).unwrap();
     assert!(page.contains("effort"), "{page}");
     fs::write(folder.0.join("taken"), "").unwrap();
-    let said = planimeter(&folder.0, &["man", "taken"]);
-    assert_eq!(said.code, Some(2), "{said:?}");
-    assert!(said.errors.contains("taken"), "{said:?}");
+    let result = planimeter(&folder.0, &["man", "taken"]);
+    assert_eq!(result.code, Some(2), "{result:?}");
+    assert!(result.errors.contains("taken"), "{result:?}");
 }
 
 #[test]
-fn shells_can_complete_every_command() {
+fn shells_complete_every_command() {
     for shell in ["bash", "zsh", "fish"] {
-        let said = planimeter(&std::env::temp_dir(), &["completions", shell]);
-        assert_eq!(said.code, Some(0), "{said:?}");
+        let result = planimeter(&std::env::temp_dir(), &["completions", shell]);
+        assert_eq!(result.code, Some(0), "{result:?}");
         for name in commands() {
-            assert!(said.output.contains(&name), "{shell}: {name}");
+            assert!(result.output.contains(&name), "{shell}: {name}");
         }
     }
 }
 
 /// Tests the program as the Debian package installs it: file capabilities apply to every user.
 #[test]
-fn rights_of_the_file_serve_whoever_is_not_root() {
+fn file_capabilities_apply_to_ordinary_users() {
     // A file in a memory file system may hold no capabilities.
     let folder = std::env::temp_dir().join(format!("planimeter-rights-{}", std::process::id()));
     fs::create_dir(&folder).unwrap();
@@ -72,8 +72,8 @@ fn rights_of_the_file_serve_whoever_is_not_root() {
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&as_nobody.stdout);
-        let said: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{as_nobody:?}"));
-        let needs = said["needs"].as_array().unwrap();
+        let report: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{as_nobody:?}"));
+        let needs = report["needs"].as_array().unwrap();
         for name in ["privilege", "veth interfaces", "packet sockets"] {
             let need = needs.iter().find(|need| need["name"] == name).unwrap();
             assert_eq!(need["ok"], true, "{need}");

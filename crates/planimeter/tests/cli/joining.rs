@@ -1,20 +1,20 @@
-//! Tests of targets with different links in one run: each value names its link, and an interrupted run resumes with
-//! the same links.
+//! Tests of targets with different links in one run: each value names its link, and an interrupted
+//! run resumes with the same links.
 
 use std::fs;
 
 use serde_json::Value;
 
-use super::common::{Folder, Said, only_run, planimeter, record};
+use super::common::{CommandResult, Folder, only_run, planimeter, record};
 
 const RUN: &str = "run forwarding-rate --on ours --on bridge --link memory --link bridge=replay \
                    --set repeats=1 --set seconds=0.02 --set warmup=0.01";
 
-fn carried_out(folder: &Folder, more: &[&str]) -> Said {
+fn carried_out(folder: &Folder, more: &[&str]) -> CommandResult {
     let words: Vec<&str> = RUN.split_whitespace().chain(more.iter().copied()).collect();
-    let said = planimeter(&folder.0, &words);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    said
+    let result = planimeter(&folder.0, &words);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    result
 }
 
 fn rows<'a>(record: &'a Value, what: &str) -> &'a Vec<Value> {
@@ -22,11 +22,19 @@ fn rows<'a>(record: &'a Value, what: &str) -> &'a Vec<Value> {
 }
 
 #[test]
-fn each_value_names_the_link_that_it_was_measured_over() {
+fn each_value_names_its_link() {
     let folder = Folder::new();
-    let said = carried_out(&folder, &[]);
-    assert!(said.errors.contains("links: ours over memory; bridge over replay"), "{}", said.errors);
-    assert!(said.output.contains("on ours over memory, and bridge over replay"), "{}", said.output);
+    let result = carried_out(&folder, &[]);
+    assert!(
+        result.errors.contains("links: ours over memory; bridge over replay"),
+        "{}",
+        result.errors
+    );
+    assert!(
+        result.output.contains("on ours over memory, and bridge over replay"),
+        "{}",
+        result.output
+    );
     let record = record(&only_run(&folder.0.join("runs")));
     assert_eq!(record["link"], "memory, replay");
     let links: Vec<&Value> = rows(&record, "targets").iter().map(|it| &it["link"]).collect();
@@ -52,7 +60,7 @@ fn each_value_names_the_link_that_it_was_measured_over() {
 }
 
 #[test]
-fn a_run_over_several_links_goes_on_where_it_was_cut_short() {
+fn an_interrupted_run_over_several_links_resumes() {
     let folder = Folder::new();
     carried_out(&folder, &[]);
     let run = only_run(&folder.0.join("runs"));
@@ -64,19 +72,23 @@ fn a_run_over_several_links_goes_on_where_it_was_cut_short() {
     crashed["partial"] = true.into();
     crashed["trials"] = Value::Array(Vec::new());
     fs::write(run.join("record.json"), crashed.to_string()).unwrap();
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let again = record(&run);
     assert_eq!(rows(&again, "trials")[0], rows(&whole, "trials")[0]);
     assert_eq!(rows(&again, "trials").len(), rows(&whole, "trials").len());
     assert_eq!(again["targets"], whole["targets"]);
-    assert_eq!(again["calibrations"], whole["calibrations"], "they were measured once");
+    assert_eq!(again["calibrations"], whole["calibrations"], "each calibration was measured once");
 }
 
 #[test]
-fn a_dry_run_says_which_target_has_which_link() {
+fn a_dry_run_lists_the_link_of_each_target() {
     let folder = Folder::new();
-    let said = carried_out(&folder, &["--dry-run"]);
-    assert!(said.output.contains("--link memory --link bridge=replay"), "{}", said.output);
-    assert!(said.output.contains("links: ours over memory; bridge over replay"), "{}", said.output);
+    let result = carried_out(&folder, &["--dry-run"]);
+    assert!(result.output.contains("--link memory --link bridge=replay"), "{}", result.output);
+    assert!(
+        result.output.contains("links: ours over memory; bridge over replay"),
+        "{}",
+        result.output
+    );
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::common::{Folder, command, interrupt};
 
-/// An element with two ports in shared memory, ended with Ctrl-C.
+/// An element with two ports in shared memory, stopped by Ctrl-C.
 struct Element {
     child: Child,
     /// Its log until it was ready.

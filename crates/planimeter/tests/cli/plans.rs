@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use super::common::{Folder, Said, command, contents, only_run, planimeter, record};
+use super::common::{CommandResult, Folder, command, contents, only_run, planimeter, record};
 
 /// Two steps in virtual time.
 const PLAN: &str = "on = [\"bridge\", \"ours\"]\nlink = \"memory\"\neffort = \"quick\"\n\
@@ -18,40 +18,40 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plans")
 }
 
-fn plan(folder: &Folder, text: &str, more: &[&str]) -> Said {
+fn plan(folder: &Folder, text: &str, more: &[&str]) -> CommandResult {
     fs::write(folder.0.join("office.toml"), text).unwrap();
     planimeter(&folder.0, &[&["run", "office.toml"], more].concat())
 }
 
 #[test]
-fn examples_say_what_they_would_do() {
+fn a_dry_run_of_each_example_prints_its_plan() {
     let folder = Folder::new();
     let files = contents(&examples());
     assert!(files.len() >= 2, "{files:?}");
     for file in files {
         let path = examples().join(&file);
-        let said = planimeter(&folder.0, &["run", path.to_str().unwrap(), "--dry-run"]);
+        let result = planimeter(&folder.0, &["run", path.to_str().unwrap(), "--dry-run"]);
         // A missing program is named.
-        let is_need = said.code == Some(4) || said.errors.contains("--link veth");
+        let is_need = result.code == Some(4) || result.errors.contains("--link veth");
         if file != "quick.toml" && is_need {
-            eprintln!("skipped: {file}: {}", said.errors);
+            eprintln!("skipped: {file}: {}", result.errors);
             continue;
         }
-        assert_eq!(said.code, Some(0), "{file}: {}", said.errors);
+        assert_eq!(result.code, Some(0), "{file}: {}", result.errors);
         for words in ["planimeter run", "step 1,", "estimate", "gates"] {
-            assert!(said.output.contains(words), "{file}: {words}: {}", said.output);
+            assert!(result.output.contains(words), "{file}: {words}: {}", result.output);
         }
     }
-    assert_eq!(contents(&folder.0), Vec::<String>::new(), "a dry run leaves nothing");
+    assert_eq!(contents(&folder.0), Vec::<String>::new(), "a dry run leaves no files");
 }
 
 #[test]
-fn the_example_is_measured_and_its_gates_hold() {
+fn the_example_is_measured_and_its_gates_pass() {
     let folder = Folder::new();
     let path = examples().join("quick.toml");
     let files = ["--junit", "gates.xml", "--markdown", "gates.md"];
-    let said = planimeter(&folder.0, &[&["run", path.to_str().unwrap()], &files[..]].concat());
-    assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);
+    let result = planimeter(&folder.0, &[&["run", path.to_str().unwrap()], &files[..]].concat());
+    assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
     let campaign = only_run(&folder.0.join("runs"));
     let inside = contents(&campaign);
     for name in ["1-small-frames", "2-latency", "plan.toml", "campaign.json", "report.html"] {
@@ -65,7 +65,7 @@ fn the_example_is_measured_and_its_gates_hold() {
         text("gates.xml")
     );
     assert!(text("gates.md").contains("latency_ns_p50<=1.5"), "{}", text("gates.md"));
-    // Each step is listed, shown and repeated like any run.
+    // Each step can be listed, reported and repeated like any run.
     let listed = planimeter(&folder.0, &["list", "runs"]);
     assert!(listed.output.contains("/1-small-frames  ") && listed.output.contains("/2-latency  "));
     fs::remove_file(campaign.join("report.html")).unwrap();
@@ -74,11 +74,11 @@ fn the_example_is_measured_and_its_gates_hold() {
 }
 
 #[test]
-fn a_step_is_the_same_run_as_its_command_line() {
+fn a_step_equals_a_run_of_its_command_line() {
     let folder = Folder::new();
-    let said = plan(&folder, PLAN, &["--seed", "9", "--out", "here", "--json"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    let all: Value = serde_json::from_str(&said.output).unwrap();
+    let result = plan(&folder, PLAN, &["--seed", "9", "--out", "here", "--json"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let all: Value = serde_json::from_str(&result.output).unwrap();
     assert_eq!(all["runs"].as_array().unwrap().len(), 2);
     let own = only_run(&folder.0.join("here")).join("2-rates");
     let line = record(&own)["command_line"].as_str().unwrap().to_string();
@@ -93,7 +93,7 @@ fn a_step_is_the_same_run_as_its_command_line() {
 }
 
 #[test]
-fn a_gate_fails_when_measured_again_and_not_before() {
+fn a_gate_fails_only_if_measured_again() {
     let folder = Folder::new();
     let gate = |ratio: &str| {
         format!(
@@ -150,9 +150,10 @@ fn a_gate_fails_when_measured_again_and_not_before() {
 }
 
 #[test]
-fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
+fn a_killed_plan_resumes_at_the_next_trial() {
     let folder = Folder::new();
-    // The first measurement of the second step never ends: its hook waits until the program is killed.
+    // The first measurement of the second step never ends: its hook waits until the program is
+    // killed.
     let text = PLAN.replace(
         "name = \"rates\"\n",
         "name = \"rates\"\nafter = \"test -e alive || { touch reached; sleep 1000; }\"\n",
@@ -163,7 +164,7 @@ fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
     let mut killed = command(&folder.0, &["run", "office.toml", "--seed", "4"]);
     let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !folder.0.join("reached").exists() {
-        assert_eq!(killed.try_wait().unwrap(), None, "it ended before the hook");
+        assert_eq!(killed.try_wait().unwrap(), None, "the program ended before the hook");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     killed.kill().unwrap();
@@ -176,8 +177,8 @@ fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
     fs::write(folder.0.join("alive"), "").unwrap();
     // The plan in the folder is authoritative.
     fs::write(folder.0.join("office.toml"), "nothing").unwrap();
-    let said = planimeter(&folder.0, &["run", "--resume", campaign.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}{}", said.output, said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", campaign.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}{}", result.output, result.errors);
     assert_eq!(lines("1-latency"), before[0]);
     assert!(lines("2-rates").starts_with(&before[1]));
     assert_eq!(record(&campaign.join("2-rates"))["partial"], false);
@@ -186,7 +187,7 @@ fn a_plan_that_was_killed_goes_on_at_the_next_trial() {
 }
 
 #[test]
-fn wrong_plans_are_told_whole_and_measure_nothing() {
+fn invalid_plans_report_all_errors_and_measure_nothing() {
     let folder = Folder::new();
     for (text, words) in [
         ("", &["office.toml:1:1: the step measures nothing"][..]),
@@ -214,9 +215,9 @@ fn wrong_plans_are_told_whole_and_measure_nothing() {
             &["office.toml:7:8: \"brigde\" is not a target of the plan, and not a stored run"],
         ),
     ] {
-        let said = plan(&folder, text, &[]);
-        assert_eq!(said.code, Some(2), "{text}: {}", said.errors);
-        words.iter().for_each(|it| assert!(said.errors.contains(it), "{it}: {}", said.errors));
+        let result = plan(&folder, text, &[]);
+        assert_eq!(result.code, Some(2), "{text}: {}", result.errors);
+        words.iter().for_each(|it| assert!(result.errors.contains(it), "{it}: {}", result.errors));
     }
     for (more, words) in [
         (&["--on", "ours"][..], "--on cannot be combined with office.toml"),
@@ -224,11 +225,15 @@ fn wrong_plans_are_told_whole_and_measure_nothing() {
         (&["latency"], "cannot be combined with other experiments"),
         (&["--junit", "nowhere/gates.xml"], "nowhere/gates.xml"),
     ] {
-        let said = plan(&folder, PLAN, more);
-        assert_eq!(said.code, Some(2), "{more:?}: {}", said.errors);
-        assert!(said.errors.contains(words) && said.errors.lines().count() == 1, "{}", said.errors);
+        let result = plan(&folder, PLAN, more);
+        assert_eq!(result.code, Some(2), "{more:?}: {}", result.errors);
+        assert!(
+            result.errors.contains(words) && result.errors.lines().count() == 1,
+            "{}",
+            result.errors
+        );
     }
-    let said = planimeter(&folder.0, &["run", "latency", "--junit", "gates.xml"]);
-    assert!(said.code == Some(2) && said.errors.contains("PLAN.toml"), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "latency", "--junit", "gates.xml"]);
+    assert!(result.code == Some(2) && result.errors.contains("PLAN.toml"), "{}", result.errors);
     assert_eq!(contents(&folder.0), ["office.toml"]);
 }

@@ -1,7 +1,7 @@
-//! Tests that all processes of a run end with it, whatever started them and however the run ends.
+//! Tests that all processes of a run end with it, for any starter and any end of the run.
 //!
-//! Each run has a command (`--before`) and a Python module that both leave a process in a session of its own, and a
-//! target. The runs differ in the privileges of the program.
+//! Each run has a command (`--before`) and a Python module that both leave a process in a separate
+//! session, and a target. The runs differ in the privileges of the program.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::common::{Folder, Said, command};
+use super::common::{CommandResult, Folder, command};
 
 /// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -84,7 +84,8 @@ impl Place {
         self.path().join("planimeter")
     }
 
-    /// Returns a shell command that leaves a process in a session of its own, with this name in its arguments.
+    /// Returns a shell command that leaves a process in a separate session, with this name in its
+    /// arguments.
     fn daemon(&self, name: &str) -> String {
         let path = self.path().display();
         format!(
@@ -181,7 +182,7 @@ fn processes_end_with_their_run_without_root() {
 }
 
 #[test]
-fn processes_end_with_their_run_with_rights_of_the_file() {
+fn processes_end_with_their_run_with_file_capabilities() {
     ends_whole(Rights::File);
 }
 
@@ -191,32 +192,33 @@ fn processes_end_with_their_run_without_a_pid_namespace() {
 }
 
 #[test]
-fn processes_die_with_a_killed_run() {
+fn processes_end_with_a_killed_run() {
     dies_whole(Rights::Inherited);
 }
 
 #[test]
-fn processes_die_with_a_killed_run_without_root() {
+fn processes_end_with_a_killed_run_without_root() {
     dies_whole(Rights::Rootless);
 }
 
 #[test]
-fn processes_die_with_a_killed_run_with_rights_of_the_file() {
+fn processes_end_with_a_killed_run_with_file_capabilities() {
     dies_whole(Rights::File);
 }
 
-/// Tests that without a PID namespace the kernel ends the run's children, and the doctor ends their children.
+/// Tests that without a PID namespace the kernel ends the run's children, and the doctor ends their
+/// children.
 #[test]
-fn the_doctor_ends_what_a_killed_run_without_a_pid_namespace_leaves() {
+fn doctor_ends_leftover_processes_of_a_killed_run_without_a_pid_namespace() {
     let Some(place) = Place::new(Rights::NoPidNamespace, false) else { return };
     killed(&place);
     let has_child = || place.has("planimeter switch") || place.has("planimeter.conversation");
     assert!(in_time(|| !has_child()), "{:?}", place.processes());
     let mut doctor = command(place.path(), &["doctor", "--clean", "--json"]);
     doctor.env("XDG_RUNTIME_DIR", place.path().join("processes"));
-    let said: Said = doctor.output().unwrap().into();
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    let swept: Value = serde_json::from_str(&said.output).unwrap();
+    let result: CommandResult = doctor.output().unwrap().into();
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let swept: Value = serde_json::from_str(&result.output).unwrap();
     assert!(swept["killed"].as_array().unwrap().len() >= 2, "{swept}");
     assert!(in_time(|| place.processes().is_empty()), "{:?}", place.processes());
 }
@@ -231,7 +233,7 @@ fn a_command_can_run_the_program() {
     let before = format!("{inner} --set repeats=1 --set seconds=0.01 --before 'kill -0 $$'");
     let set = ["--set", "repeats=1", "--set", "seconds=0.01", "--before", &before];
     let output = command(&folder.0, &[&words[..], &set].concat()).output().unwrap();
-    let said: Said = output.into();
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result: CommandResult = output.into();
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(folder.0.join("inner").is_dir());
 }

@@ -1,4 +1,5 @@
-//! Tests of resumed runs: one writer at a time, each planned trial once, and the effect of a damaged file.
+//! Tests of resumed runs: one writer per run, each planned trial once, and the effect of a damaged
+//! file.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,8 +19,8 @@ const SEARCH: &str = "run throughput --on ours --on bridge --link memory --set r
                       --set seconds=0.02 --set service_ns=20000";
 
 fn measured(folder: &Folder, line: &str) -> PathBuf {
-    let said = planimeter(&folder.0, &line.split_whitespace().collect::<Vec<_>>());
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     only_run(&folder.0.join("runs"))
 }
 
@@ -44,9 +45,9 @@ fn killed(run: &Path) {
 }
 
 fn resumed(folder: &Folder, run: &Path) -> String {
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    said.errors
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    result.errors
 }
 
 /// Returns what identifies each planned trial, and the number of results behind each cell.
@@ -73,7 +74,7 @@ fn ids(record: &Value) -> BTreeSet<u64> {
 }
 
 #[test]
-fn a_run_that_still_measures_has_one_writer_and_a_killed_one_goes_on() {
+fn a_running_run_has_one_writer_and_a_killed_one_resumes() {
     const TRIALS: u64 = 800;
     let folder = Folder::new();
     let line = format!("{TEN} --set warmup=0 --set load=1 --set repeats={TRIALS}");
@@ -87,12 +88,12 @@ fn a_run_that_still_measures_has_one_writer_and_a_killed_one_goes_on() {
     let name = run.to_str().unwrap();
     let writer = format!("process {} is writing to it", child.id());
     for words in [&["run", "--resume", name][..], &["report", name]] {
-        let said = planimeter(&folder.0, words);
-        assert_eq!(said.code, Some(2), "{words:?}: {}", said.errors);
+        let result = planimeter(&folder.0, words);
+        assert_eq!(result.code, Some(2), "{words:?}: {}", result.errors);
         assert!(
-            said.errors.lines().count() == 1 && said.errors.contains(&writer),
+            result.errors.lines().count() == 1 && result.errors.contains(&writer),
             "{}",
-            said.errors
+            result.errors
         );
     }
     // Inspection changes nothing.
@@ -111,7 +112,7 @@ fn a_run_that_still_measures_has_one_writer_and_a_killed_one_goes_on() {
 }
 
 #[test]
-fn what_two_writers_left_is_resumed_to_the_trials_that_were_planned() {
+fn a_run_of_two_writers_is_resumed_to_the_planned_trials() {
     let folder = Folder::new();
     let run = measured(&folder, TEN);
     let whole = record(&run);
@@ -121,15 +122,15 @@ fn what_two_writers_left_is_resumed_to_the_trials_that_were_planned() {
         value["id"] = id.into();
         value.to_string()
     };
-    // Both began after trial 4: one continued with 5 and 6, the other wrote 7 and 8 under these numbers, and trial 5
-    // again.
+    // Both began after trial 4: one continued with 5 and 6, the other wrote 7 and 8 under these
+    // numbers, and trial 5 again.
     let mut two = all[..5].to_vec();
     two.extend([as_id(&all[6], 5), all[5].clone(), as_id(&all[7], 6), as_id(&all[4], 7)]);
     write_lines(&run, &two);
     killed(&run);
-    let said = resumed(&folder, &run);
+    let errors = resumed(&folder, &run);
     for named in ["line 6: trial 5 is repeated", "line 8: trial 6 is repeated"] {
-        assert!(said.contains(named), "{named}: {said}");
+        assert!(errors.contains(named), "{named}: {errors}");
     }
     let again = record(&run);
     assert_eq!(planned(&again), planned(&whole));
@@ -139,7 +140,7 @@ fn what_two_writers_left_is_resumed_to_the_trials_that_were_planned() {
 }
 
 #[test]
-fn a_damaged_line_costs_its_own_trial_and_is_named() {
+fn a_damaged_line_loses_its_own_trial_and_is_reported() {
     for (experiment, line, damaged) in
         [(TEN, 3, "half"), (TEN, 1, "nul"), (TEN, 10, "letters"), (SEARCH, 4, "half")]
     {
@@ -164,8 +165,8 @@ fn a_damaged_line_costs_its_own_trial_and_is_named() {
         let report = planimeter(&folder.0, &["report", name, "--out", "so-far"]);
         assert_eq!(report.code, Some(0), "{damaged}: {}", report.errors);
         assert!(report.errors.contains(&named), "{damaged}: {}", report.errors);
-        let said = resumed(&folder, &run);
-        assert!(said.contains(&named), "{damaged}: {said}");
+        let errors = resumed(&folder, &run);
+        assert!(errors.contains(&named), "{damaged}: {errors}");
         let again = record(&run);
         assert_eq!(planned(&again), planned(&whole), "{damaged}");
         assert_eq!(
@@ -191,7 +192,7 @@ fn lossy(run: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_run_whose_record_is_damaged_is_read_and_goes_on() {
+fn a_run_with_a_damaged_record_is_read_and_resumed() {
     let folder = Folder::new();
     let run = measured(&folder, TEN);
     let (whole, all) = (record(&run), lines(&run));
@@ -223,10 +224,10 @@ fn a_report_that_could_not_be_written_is_written_later() {
     let hook = "cd runs/* && mkdir -p report.html/in-the-way";
     let mut words: Vec<&str> = TEN.split_whitespace().collect();
     words.extend(["--after", hook]);
-    let said = planimeter(&folder.0, &words);
-    assert_eq!(said.code, Some(2), "{}", said.errors);
+    let result = planimeter(&folder.0, &words);
+    assert_eq!(result.code, Some(2), "{}", result.errors);
     let run = only_run(&folder.0.join("runs"));
-    let line = said.errors.lines().last().unwrap();
+    let line = result.errors.lines().last().unwrap();
     // As the user named it: below the folder in which the run was started.
     let command =
         format!("'planimeter report runs/{}'", run.file_name().unwrap().to_str().unwrap());

@@ -139,13 +139,13 @@ impl Following {
         for line in (&mut self.0).lines() {
             let line = line.unwrap();
             if let Some(text) = line.strip_prefix("data: ") {
-                let told: Value = serde_json::from_str(text).unwrap();
-                if is(&told) {
-                    return told;
+                let reported: Value = serde_json::from_str(text).unwrap();
+                if is(&reported) {
+                    return reported;
                 }
             }
         }
-        panic!("nothing more is told");
+        panic!("the stream has ended");
     }
 
     fn status(mut self) -> u16 {
@@ -158,13 +158,13 @@ impl Following {
 /// Runs in virtual time, one for each seed.
 fn store(folder: &Path, seeds: &[&str]) {
     for seed in seeds {
-        let said = planimeter(folder, &[&SHORT[..], &["--seed", seed, "--out", "runs"]].concat());
-        assert_eq!(said.code, Some(0), "{}", said.errors);
+        let result = planimeter(folder, &[&SHORT[..], &["--seed", seed, "--out", "runs"]].concat());
+        assert_eq!(result.code, Some(0), "{}", result.errors);
     }
 }
 
 #[test]
-fn nobody_comes_in_without_the_token_and_who_has_it_gets_a_cookie() {
+fn requests_need_the_token_and_get_a_cookie() {
     let folder = Folder::new();
     let serving = Serving::begin(&folder.0);
     for path in
@@ -199,7 +199,7 @@ fn nobody_comes_in_without_the_token_and_who_has_it_gets_a_cookie() {
 }
 
 #[test]
-fn nothing_outside_the_folder_of_runs_is_shown() {
+fn files_outside_the_folder_of_runs_are_not_served() {
     let folder = Folder::new();
     store(&folder.0, &["1"]);
     let run = only_run(&folder.0.join("runs"));
@@ -226,8 +226,8 @@ fn nothing_outside_the_folder_of_runs_is_shown() {
         "/runs/%2fetc/passwd",
         "/../../etc/passwd",
     ] {
-        let answer = serving.get(path);
-        assert!(answer.status == 404 && !answer.body.contains("outside"), "{path}: {answer:?}");
+        let reply = serving.get(path);
+        assert!(reply.status == 404 && !reply.body.contains("outside"), "{path}: {reply:?}");
     }
     for path in [
         "other.json",
@@ -236,13 +236,13 @@ fn nothing_outside_the_folder_of_runs_is_shown() {
         "figures/..%2f..%2f..%2frecord.json",
         "x%00.json",
     ] {
-        let answer = serving.get(&format!("/runs/{name}/{path}"));
-        assert!(answer.status == 404 && !answer.body.contains("outside"), "{path}: {answer:?}");
+        let reply = serving.get(&format!("/runs/{name}/{path}"));
+        assert!(reply.status == 404 && !reply.body.contains("outside"), "{path}: {reply:?}");
     }
 }
 
 #[test]
-fn stored_runs_are_listed_compared_and_followed_over_time_beside_those_that_cannot_be_read() {
+fn stored_runs_are_listed_compared_and_drawn_as_a_trend_with_unreadable_ones_named() {
     let folder = Folder::new();
     store(&folder.0, &["1", "2", "3"]);
     let names = contents(&folder.0.join("runs"));
@@ -286,7 +286,7 @@ const PLAN: &str = "on = [\"bridge\", \"ours\"]\nlink = \"memory\"\neffort = \"q
                     [[step]]\nrun = \"latency\"\n[[step]]\nname = \"again\"\nrun = \"latency\"\n";
 
 #[test]
-fn a_plan_is_begun_if_it_has_no_command_and_its_steps_are_seen_opened_and_compared() {
+fn a_plan_without_commands_is_started_and_its_steps_are_shown() {
     let folder = Folder::new();
     fs::write(folder.0.join("office.toml"), PLAN).unwrap();
     let hook = format!("before = \"touch hooked\"\n{PLAN}");
@@ -312,7 +312,7 @@ fn a_plan_is_begun_if_it_has_no_command_and_its_steps_are_seen_opened_and_compar
     assert!(would.status == 200 && would.body.contains(line), "{}", would.body);
     let mut following = serving.follow();
     assert_eq!(serving.post("/new", "plan=office.toml&seed=7&do=start").status, 303);
-    following.until(|told| told["started"]["runs"] == false);
+    following.until(|reported| reported["started"]["runs"] == false);
     let campaign = only_run(&folder.0.join("runs"));
     let name = campaign.file_name().unwrap().to_str().unwrap();
     let list = serving.get("/runs").body;
@@ -342,7 +342,7 @@ fn a_plan_is_begun_if_it_has_no_command_and_its_steps_are_seen_opened_and_compar
 }
 
 #[test]
-fn who_floods_the_server_is_told_so_and_harms_nobody() {
+fn a_flood_of_connections_is_limited_and_blocks_no_other_client() {
     let folder = Folder::new();
     let serving = Serving::begin(&folder.0);
     let page = |serving: &Serving| serving.get("/metrics").status;
@@ -365,7 +365,7 @@ fn who_floods_the_server_is_told_so_and_harms_nobody() {
     assert_eq!(serving.post("/new", &format!("set={long}")).status, 413);
     let mut followers: Vec<Following> = (0..LISTENERS).map(|_| serving.follow()).collect();
     for follower in &mut followers {
-        follower.until(|told| told["view"].is_null());
+        follower.until(|reported| reported["view"].is_null());
     }
     assert_eq!(serving.follow().status(), 503);
     drop(followers);
@@ -374,12 +374,12 @@ fn who_floods_the_server_is_told_so_and_harms_nobody() {
 }
 
 #[test]
-fn one_source_has_only_its_share_of_connections() {
+fn connections_per_source_are_limited() {
     let folder = Folder::new();
     let serving = Serving::begin_with(&folder.0, &["--connections-per-source", "3"], &[]);
     let mut followers: Vec<Following> = (0..3).map(|_| serving.follow()).collect();
     for follower in &mut followers {
-        follower.until(|told| told["view"].is_null());
+        follower.until(|reported| reported["view"].is_null());
     }
     serving.get("/metrics").is_line(503, "too many connections");
     drop(followers.pop());
@@ -387,7 +387,7 @@ fn one_source_has_only_its_share_of_connections() {
 }
 
 #[test]
-fn a_name_that_was_given_is_a_host_of_the_server() {
+fn a_given_name_is_accepted_as_host() {
     let folder = Folder::new();
     let serving = Serving::begin_with(&folder.0, &["--server-name", "lab.example"], &[]);
     for (host, status) in [("lab.example:80", 200), ("evil.example", 421)] {
@@ -399,7 +399,7 @@ fn a_name_that_was_given_is_a_host_of_the_server() {
 }
 
 #[test]
-fn a_run_is_begun_watched_by_slow_and_fast_ones_and_stopped() {
+fn a_run_is_started_followed_by_slow_and_fast_clients_and_stopped() {
     let folder = Folder::new();
     let serving = Serving::begin(&folder.0);
     for (body, why) in [
@@ -428,16 +428,17 @@ fn a_run_is_begun_watched_by_slow_and_fast_ones_and_stopped() {
     let begun = serving.post("/new", &format!("{long}&do=start"));
     assert!(begun.status == 303 && begun.head.contains("location: /"), "{begun:?}");
     assert_eq!(serving.post("/new", &format!("{long}&do=start")).status, 409);
-    let rates = |told: &Value| {
-        let sent = told["view"]["picture"]["ports"][0]["sent"].as_array();
+    let rates = |reported: &Value| {
+        let sent = reported["view"]["picture"]["ports"][0]["sent"].as_array();
         sent.is_some_and(|sent| sent.iter().any(|rate| rate.as_u64() > Some(0)))
     };
-    let told =
-        following.until(|told| rates(told) && told["view"]["picture"]["done"].as_u64() > Some(0));
-    assert!(told["view"]["stoppable"].as_bool().unwrap(), "{told}");
-    assert!(!told["view"]["picture"]["latencies"].as_array().unwrap().is_empty(), "{told}");
+    let reported = following.until(|reported| {
+        rates(reported) && reported["view"]["picture"]["done"].as_u64() > Some(0)
+    });
+    assert!(reported["view"]["stoppable"].as_bool().unwrap(), "{reported}");
+    assert!(!reported["view"]["picture"]["latencies"].as_array().unwrap().is_empty(), "{reported}");
     let numbers = serving.get("/metrics").body;
-    let run = told["view"]["run"].as_str().unwrap();
+    let run = reported["view"]["run"].as_str().unwrap();
     assert!(
         numbers.contains(&format!("planimeter_port_frames_per_second{{run=\"{run}\",port=\"1\"")),
         "{numbers}"
@@ -445,8 +446,9 @@ fn a_run_is_begun_watched_by_slow_and_fast_ones_and_stopped() {
     let drawn = serving.get(&format!("/live/topology?run={run}")).body;
     assert!(drawn.contains("data-target=\"ours\""), "{drawn}");
     assert_eq!(serving.post("/stop", "").status, 303);
-    let over =
-        following.until(|told| told["started"]["runs"] == false && told["view"]["state"] == "over");
+    let over = following.until(|reported| {
+        reported["started"]["runs"] == false && reported["view"]["state"] == "over"
+    });
     assert!(over["started"]["ended"].as_str().unwrap().contains("interrupted"), "{over}");
     assert_eq!(over["view"]["picture"]["over"]["partial"], true, "{over}");
     drop(stalled);
@@ -454,27 +456,27 @@ fn a_run_is_begun_watched_by_slow_and_fast_ones_and_stopped() {
     assert_eq!(record(&run)["partial"], true);
     assert!(
         !contents(&run).contains(&"live.jsonl".to_string()),
-        "what is told is no part of a run"
+        "live events are not stored in a run"
     );
 }
 
 #[test]
-fn a_run_of_another_terminal_that_crashed_is_seen() {
+fn a_crashed_run_of_another_terminal_is_shown() {
     let folder = Folder::new();
     fs::create_dir_all(folder.0.join("runs/crashed")).unwrap();
     let lines = "{\"at_ms\":5,\"event\":\"begun\",\"command_line\":\"planimeter run <b>x</b>\",\"created\":\"\",\"experiments\":[\"x\"],\
                  \"targets\":[],\"process\":1}\nnonsense\n{\"at_ms\":6,\"event\":\"said\",\"line\":\"the last word\"}\n{\"at_ms\":7,";
     fs::write(folder.0.join("runs/crashed/live.jsonl"), lines).unwrap();
     let serving = Serving::begin(&folder.0);
-    let told = serving.follow().until(|told| !told["view"].is_null());
-    let view = &told["view"];
+    let reported = serving.follow().until(|reported| !reported["view"].is_null());
+    let view = &reported["view"];
     assert_eq!((view["state"].as_str(), view["unreadable"].as_u64()), (Some("silent"), Some(1)));
     assert_eq!(view["picture"]["log"][0]["text"], "the last word");
     assert_eq!(view["stoppable"], false);
 }
 
 #[test]
-fn a_screen_is_drawn_on_a_terminal_and_taken_away() {
+fn a_screen_is_drawn_on_a_terminal_and_removed() {
     let has = Command::new("script").arg("--version").output().is_ok();
     if !has {
         println!("skipped: script (bsdutils) is not installed");
@@ -503,19 +505,19 @@ fn a_screen_is_drawn_on_a_terminal_and_taken_away() {
     let place =
         |mark: &str| screen.find(mark).unwrap_or_else(|| panic!("no {mark:?} in {screen:?}"));
     assert!(place(up) < place("trials,") && place("trials,") < place(down), "{screen:?}");
-    assert!(place(down) < screen.rfind("\x1b[?25h").unwrap(), "the cursor is shown again");
-    assert_eq!(screen.matches("-echo").count(), 0, "keys are seen again: {screen:?}");
+    assert!(place(down) < screen.rfind("\x1b[?25h").unwrap(), "the cursor is visible again");
+    assert_eq!(screen.matches("-echo").count(), 0, "typed keys are echoed again: {screen:?}");
     assert!(screen.contains("\x1b[3"), "colours: {screen:?}");
     let plain = seen("xterm", "NO_COLOR");
     let colours = ["\x1b[31m", "\x1b[32m", "\x1b[34m", "\x1b[36m", "\x1b[38;5"];
     assert!(plain.contains(up) && !colours.iter().any(|it| plain.contains(it)), "{plain:?}");
     let lines = seen("dumb", "");
     assert!(!lines.contains('\x1b') && lines.contains("[4/4] bianco2010/fig3 direct"), "{lines}");
-    assert!(lines.contains(" s left)\r\n"), "the time that is left: {lines}");
+    assert!(lines.contains(" s left)\r\n"), "the remaining time: {lines}");
 }
 
 #[test]
-fn pages_in_a_browser() {
+fn the_pages_work_in_a_browser() {
     let Some(packages) = packages::found() else { return };
     let folder = Folder::new();
     store(&folder.0, &["1", "2"]);
@@ -526,8 +528,8 @@ fn pages_in_a_browser() {
     let mut run = Command::new("timeout");
     run.args(["500", "node"]).arg(script).arg(address).arg(packages);
     let run = run.output().expect("timeout is part of every system");
-    let said = String::from_utf8_lossy(&run.stdout);
-    println!("{said}");
-    assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stderr));
-    assert!(said.matches("ok ").count() > 20, "it looked at too little:\n{said}");
+    let output = String::from_utf8_lossy(&run.stdout);
+    println!("{output}");
+    assert!(run.status.success(), "{output}\n{}", String::from_utf8_lossy(&run.stderr));
+    assert!(output.matches("ok ").count() > 20, "too few checks:\n{output}");
 }

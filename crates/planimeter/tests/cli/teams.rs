@@ -1,4 +1,5 @@
-//! Tests of a team store from a user's view: a real server that stops and starts, and the messages in between.
+//! Tests of a team store from a user's view: a real server that stops and starts, and the messages
+//! in between.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,7 +13,7 @@ use serde_json::Value;
 #[path = "../../../results/tests/postgres/mod.rs"]
 mod postgres;
 
-use super::common::{Folder, Said, command, contents, interrupt};
+use super::common::{CommandResult, Folder, command, contents, interrupt};
 use super::serving::Serving;
 use postgres::{PASSWORD, Postgres};
 
@@ -50,15 +51,15 @@ fn with_password(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
-fn said(mut command: Command) -> Said {
+fn output_of(mut command: Command) -> CommandResult {
     command.output().unwrap().into()
 }
 
 fn listed(folder: &Path, words: &[&str]) -> Value {
     let all = [&["list", "runs", "--json"], words].concat();
-    let said = said(with_password(folder, &all));
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    serde_json::from_str(&said.output).unwrap()
+    let result = output_of(with_password(folder, &all));
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    serde_json::from_str(&result.output).unwrap()
 }
 
 /// Returns the lines about the store.
@@ -67,7 +68,7 @@ fn of_store(errors: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_store_for_teams() {
+fn a_team_store_collects_runs_of_several_users() {
     let Some(mut server) = Postgres::start() else { return };
     runs_of_all_are_found_and_opened(&server);
     passwords_are_nowhere(&server);
@@ -81,7 +82,7 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     let of = |folder: &Folder, who: &str, words: &[&str]| {
         let mut command = with_password(&folder.0, words);
         command.env("USER", who);
-        said(command)
+        output_of(command)
     };
     // One run was measured before the store existed; it is sent with the next one.
     assert_eq!(of(&ann, "ann", &short("1")).code, Some(0));
@@ -106,15 +107,15 @@ fn runs_of_all_are_found_and_opened(server: &Postgres) {
     let theirs: Vec<&Value> =
         rows.iter().filter(|row| row["origin"].as_str().unwrap().starts_with("ann@")).collect();
     let ids: Vec<&str> = theirs.iter().map(|row| row["id"].as_str().unwrap()).collect();
-    let told = of(&bob, "bob", &["report", ids[0], "--store", &url]);
-    assert!(told.code == Some(2) && told.errors.contains("--out DIR"), "{}", told.errors);
-    let told = of(&bob, "bob", &["report", ids[0], "--store", &url, "--out", "copy"]);
-    assert_eq!(told.code, Some(0), "{}", told.errors);
+    let result = of(&bob, "bob", &["report", ids[0], "--store", &url]);
+    assert!(result.code == Some(2) && result.errors.contains("--out DIR"), "{}", result.errors);
+    let result = of(&bob, "bob", &["report", ids[0], "--store", &url, "--out", "copy"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let name = theirs[0]["folder"].as_str().unwrap();
     for file in ["report.html", "summary.md"] {
         let both = [ann.0.join("runs").join(name), bob.0.join("copy")];
         let [here, there] = both.map(|it| fs::read_to_string(it.join(file)).unwrap());
-        assert!(here == there, "{file} is another");
+        assert!(here == there, "{file} differs");
     }
     let compared = of(&bob, "bob", &["compare", ids[0], ids[1], "--store", &url]);
     assert_eq!(compared.code, Some(0), "{}", compared.errors);
@@ -188,17 +189,17 @@ fn passwords_are_nowhere(server: &Postgres) {
     let of_tim = server.url("tim", "secrets");
     let with = of_tim.replace("tim@", &format!("tim:{secret}@"));
     let words = short("3");
-    let told = said(command(&folder.0, &[&words[..], &["--store", &with]].concat()));
-    assert_eq!(told.code, Some(2));
+    let result = output_of(command(&folder.0, &[&words[..], &["--store", &with]].concat()));
+    assert_eq!(result.code, Some(2));
     assert!(
-        told.errors.contains("PLANIMETER_STORE") && !told.errors.contains(secret),
+        result.errors.contains("PLANIMETER_STORE") && !result.errors.contains(secret),
         "{}",
-        told.errors
+        result.errors
     );
     // The password comes from the environment and is stored nowhere.
     let mut run = command(&folder.0, &words);
     run.env("PLANIMETER_STORE", &with);
-    let run = said(run);
+    let run = output_of(run);
     assert_eq!(run.code, Some(0), "{}", run.errors);
     assert_eq!(of_store(&run.errors), [format!("store {of_tim}: sent 1 run")]);
     let all = super::bytes(&folder.0);
@@ -207,7 +208,7 @@ fn passwords_are_nowhere(server: &Postgres) {
     let kept = "SELECT count(*) FROM planimeter.run WHERE run::text LIKE '%correct%'";
     assert_eq!(server.sql("secrets", kept), "0");
     // A wrong password is reported in one line, and the run succeeds.
-    let wrong = said({
+    let wrong = output_of({
         let mut run =
             command(&folder.0, &[&short("4")[..], &["--out", "other", "--store", &url]].concat());
         run.env("PGPASSWORD", "wrong-horse");
@@ -220,7 +221,8 @@ fn passwords_are_nowhere(server: &Postgres) {
             && lines[0].contains("stay in their folder")
     );
     assert!(!wrong.errors.contains("wrong-horse"));
-    let list = said(command(&folder.0, &["list", "runs", "--store", "postgres://x@127.0.0.1:1/x"]));
+    let list =
+        output_of(command(&folder.0, &["list", "runs", "--store", "postgres://x@127.0.0.1:1/x"]));
     assert_eq!(list.code, Some(4), "{}", list.errors);
     assert!(
         list.errors.contains("store postgres://x@127.0.0.1:1/x: it cannot be reached"),
@@ -230,12 +232,12 @@ fn passwords_are_nowhere(server: &Postgres) {
     for (text, want) in
         [("runs", "postgres://USER@HOST"), ("postgres://u:secret@h/d?x=1", "\"x\" is not known")]
     {
-        let told = said(command(&folder.0, &["list", "runs", "--store", text]));
-        assert!(told.code == Some(2) && told.errors.contains(want), "{}", told.errors);
+        let result = output_of(command(&folder.0, &["list", "runs", "--store", text]));
+        assert!(result.code == Some(2) && result.errors.contains(want), "{}", result.errors);
         assert!(
-            !told.errors.contains("secret") && told.errors.lines().count() == 1,
+            !result.errors.contains("secret") && result.errors.lines().count() == 1,
             "{}",
-            told.errors
+            result.errors
         );
     }
 }
@@ -244,7 +246,7 @@ fn passwords_are_nowhere(server: &Postgres) {
 struct Running {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
-    said: Vec<String>,
+    printed: Vec<String>,
 }
 
 impl Running {
@@ -252,25 +254,25 @@ impl Running {
         let mut command = with_password(folder, &[&LONG[..], &[url]].concat());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        Running { child, lines, said: Vec::new() }
+        Running { child, lines, printed: Vec::new() }
     }
 
     /// Reads lines until one contains this.
     fn until(&mut self, want: &str) {
         for line in self.lines.by_ref() {
-            self.said.push(line.unwrap());
-            if self.said.last().is_some_and(|line| line.contains(want)) {
+            self.printed.push(line.unwrap());
+            if self.printed.last().is_some_and(|line| line.contains(want)) {
                 return;
             }
         }
-        panic!("{want:?} was not said: {:#?}", self.said);
+        panic!("{want:?} was not printed: {:#?}", self.printed);
     }
 
     fn end(mut self) -> Vec<String> {
         interrupt(self.child.id());
-        self.said.extend(self.lines.by_ref().map(Result::unwrap));
-        assert_eq!(self.child.wait().unwrap().code(), Some(130), "{:#?}", self.said);
-        self.said
+        self.printed.extend(self.lines.by_ref().map(Result::unwrap));
+        assert_eq!(self.child.wait().unwrap().code(), Some(130), "{:#?}", self.printed);
+        self.printed
     }
 }
 
@@ -282,7 +284,7 @@ fn wait_until(server: &Postgres, database: &str, sql: &str) {
         }
         std::thread::sleep(Duration::from_millis(100));
     }
-    panic!("{sql}: never so");
+    panic!("{sql}: the result does not appear");
 }
 
 fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
@@ -305,18 +307,19 @@ fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
     running.until("connected again");
     let sent = server.sql("away", "SELECT max(id) FROM planimeter.trial");
     wait_until(server, "away", &format!("SELECT max(id) > {sent} FROM planimeter.trial"));
-    let told = running.end().join("\n");
-    assert_eq!(of_store(&told).len(), 3, "away, back, sent: {told}");
+    let output = running.end().join("\n");
+    assert_eq!(of_store(&output).len(), 3, "away, back, sent: {output}");
     // The other client is connected when the server stops permanently.
     other.until("connected again");
     server.stop();
-    let told = other.end().join("\n");
-    let last = *of_store(&told).last().unwrap();
-    assert!(last.contains("runs stay in their folder"), "{told}");
+    let output = other.end().join("\n");
+    let last = *of_store(&output).last().unwrap();
+    assert!(last.contains("runs stay in their folder"), "{output}");
     // A server that never existed.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = format!("postgres://ann@{free}/lab");
-    let never = said(with_password(&there.0, &[&short("5")[..], &["--store", &nobody]].concat()));
+    let never =
+        output_of(with_password(&there.0, &[&short("5")[..], &["--store", &nobody]].concat()));
     assert_eq!((never.code, of_store(&never.errors).len()), (Some(0), 1), "{}", never.errors);
     // Nothing was lost: the store has all runs in the folders.
     server.start_again();
@@ -332,7 +335,7 @@ fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
     let there = "SELECT string_agg(n::text, ' ' ORDER BY n) FROM (SELECT (SELECT count(DISTINCT trial.id) FROM planimeter.trial \
                  WHERE trial.run = run.id) AS n FROM planimeter.run WHERE digest <> '') AS all_runs";
     assert_eq!(server.sql("away", there), trials.join(" "));
-    assert_eq!(trials.len(), 3, "two that were interrupted, and one that found nobody");
+    assert_eq!(trials.len(), 3, "two interrupted runs, and one without a server");
     let runs = here.0.join("runs");
     let names = contents(&runs);
     assert!(names.iter().any(|name| runs.join(name).join("report.html").exists()), "{names:?}");
@@ -341,7 +344,8 @@ fn a_server_that_goes_away_holds_nothing_back(server: &mut Postgres) {
 fn encryption_is_what_was_asked_for(server: &mut Postgres) {
     let folder = Folder::new();
     let url = server.database("tls");
-    let list = |url: String| said(with_password(&folder.0, &["list", "runs", "--store", &url]));
+    let list =
+        |url: String| output_of(with_password(&folder.0, &["list", "runs", "--store", &url]));
     let plain = list(format!("{url}?sslmode=require"));
     assert!(plain.code == Some(4) && plain.errors.contains("TLS"), "{}", plain.errors);
     let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).unwrap();
@@ -369,9 +373,9 @@ fn encryption_is_what_was_asked_for(server: &mut Postgres) {
         (format!("{by_name}?sslmode=verify-full"), 4, "sslrootcert=FILE"),
         (format!("{url}?sslmode=verify-ca&sslrootcert=/nowhere"), 4, "/nowhere"),
     ] {
-        let told = list(url.clone());
-        assert_eq!(told.code, Some(code), "{url}: {}", told.errors);
-        assert!(told.errors.contains(want), "{url}: {}", told.errors);
+        let result = list(url.clone());
+        assert_eq!(result.code, Some(code), "{url}: {}", result.errors);
+        assert!(result.errors.contains(want), "{url}: {}", result.errors);
     }
     // If the server accepts only encrypted connections, other clients receive that error.
     let rules = server.folder().join("data/pg_hba.conf");
@@ -379,7 +383,7 @@ fn encryption_is_what_was_asked_for(server: &mut Postgres) {
     fs::write(&rules, text).unwrap();
     server.sql("tls", "SELECT pg_reload_conf()");
     for (mode, code) in [("disable", 4), ("prefer", 0), ("require", 0)] {
-        let told = list(format!("{url}?sslmode={mode}"));
-        assert_eq!(told.code, Some(code), "{mode}: {}", told.errors);
+        let result = list(format!("{url}?sslmode={mode}"));
+        assert_eq!(result.code, Some(code), "{mode}: {}", result.errors);
     }
 }

@@ -1,10 +1,11 @@
-//! Tests that external code does not run unless it is trusted: in stored runs, plans and a browser's form.
+//! Tests that external code does not run unless it is trusted: in stored runs, plans and a
+//! browser's form.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::common::{Folder, Said, command, contents, only_run, planimeter, record};
+use super::common::{CommandResult, Folder, command, contents, only_run, planimeter, record};
 use super::serving::Serving;
 
 /// Two trials in virtual time, and a command.
@@ -27,8 +28,8 @@ const HOOKED: [&str; 14] = [
 
 /// Returns a run as a crash after its first trial leaves it.
 fn stored(folder: &Folder) -> PathBuf {
-    let said = planimeter(&folder.0, &HOOKED);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &HOOKED);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let run = only_run(&folder.0.join("runs"));
     cut(&run);
     fs::remove_file(folder.0.join("hooked")).unwrap();
@@ -44,27 +45,28 @@ fn cut(run: &Path) {
     fs::write(run.join("record.json"), crashed.to_string()).unwrap();
 }
 
-/// Returns the same folder as an archive leaves it: the files are this user's, with all their permissions and times.
+/// Returns the same folder as an archive leaves it: the files are this user's, with all their
+/// permissions and times.
 fn unpacked(run: &Path, into: &Path) {
     let made = Command::new("cp").arg("-a").arg(run).arg(into).status().unwrap();
     assert!(made.success());
 }
 
-fn is_refused(said: &Said, what: &str) {
-    assert_eq!(said.code, Some(2), "{what}: {}", said.errors);
-    let line = said.errors.lines().last().unwrap();
+fn is_refused(result: &CommandResult, what: &str) {
+    assert_eq!(result.code, Some(2), "{what}: {}", result.errors);
+    let line = result.errors.lines().last().unwrap();
     assert!(line.contains(what) && line.contains("--trust"), "{what}: {line}");
 }
 
 #[test]
-fn a_run_of_this_user_goes_on_and_one_from_an_archive_needs_trust() {
+fn a_run_of_this_user_resumes_and_one_from_an_archive_needs_trust() {
     let folder = Folder::new();
     let run = stored(&folder);
     let other = folder.0.join("unpacked");
     unpacked(&run, &other);
     for more in [&[][..], &["--dry-run"]] {
-        let said = planimeter(&folder.0, &[&["run", "--resume", "unpacked"], more].concat());
-        is_refused(&said, "a command (before: touch hooked)");
+        let result = planimeter(&folder.0, &[&["run", "--resume", "unpacked"], more].concat());
+        is_refused(&result, "a command (before: touch hooked)");
     }
     assert!(!folder.0.join("hooked").exists(), "a command of a run from an archive ran");
     let elsewhere = command(&folder.0, &["run", "--resume", run.to_str().unwrap()])
@@ -73,18 +75,18 @@ fn a_run_of_this_user_goes_on_and_one_from_an_archive_needs_trust() {
     is_refused(&elsewhere.unwrap().into(), "a command (before: touch hooked)");
     assert!(!folder.0.join("hooked").exists());
     // The user's own run.
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(folder.0.join("hooked").exists());
     // The other one, once it is trusted.
     fs::remove_file(folder.0.join("hooked")).unwrap();
-    let said = planimeter(&folder.0, &["run", "--resume", "unpacked", "--trust"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", "unpacked", "--trust"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     assert!(folder.0.join("hooked").exists());
 }
 
 #[test]
-fn a_record_that_was_changed_is_not_of_this_user_any_more() {
+fn a_changed_record_is_no_longer_trusted() {
     let folder = Folder::new();
     let run = stored(&folder);
     fs::write(folder.0.join("mine.py"), "open('hooked', 'w')\n").unwrap();
@@ -117,19 +119,19 @@ fn a_record_that_was_changed_is_not_of_this_user_any_more() {
     let own = "planimeter run bianco2010/fig3 --on direct --set rig=sim --set seconds=0.01 --set load=1,2 --set repeats=1";
     changed["command_line"] = own.into();
     fs::write(run.join("record.json"), changed.to_string()).unwrap();
-    let said = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "--resume", run.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
 }
 
 #[test]
-fn a_campaign_from_an_archive_needs_trust_too() {
+fn a_campaign_from_an_archive_needs_trust() {
     let folder = Folder::new();
     let plan = "on = \"bridge\"\nlink = \"memory\"\neffort = \"quick\"\n\
                 set = { rig = \"sim\", seconds = 0.01, load = 5, repeats = 2 }\n\
                 [[step]]\nrun = \"latency\"\nbefore = \"touch hooked\"\n";
     fs::write(folder.0.join("office.toml"), plan).unwrap();
-    let said = planimeter(&folder.0, &["run", "office.toml"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["run", "office.toml"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let campaign = only_run(&folder.0.join("runs"));
     cut(&campaign.join("1-latency"));
     fs::remove_file(folder.0.join("hooked")).unwrap();
@@ -144,12 +146,12 @@ fn a_campaign_from_an_archive_needs_trust_too() {
 }
 
 #[test]
-fn no_bundle_carries_a_signature() {
+fn a_bundle_contains_no_signature() {
     let folder = Folder::new();
     let run = stored(&folder);
     assert!(run.join("signature").is_file());
-    let said = planimeter(&folder.0, &["bundle", run.to_str().unwrap(), "--out", "a.tar.gz"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = planimeter(&folder.0, &["bundle", run.to_str().unwrap(), "--out", "a.tar.gz"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     let listed = Command::new("tar").args(["tzf", "a.tar.gz"]).current_dir(&folder.0).output();
     let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
     assert!(listed.contains("run/start.json") && !listed.contains("signature"), "{listed}");
@@ -158,7 +160,7 @@ fn no_bundle_carries_a_signature() {
 }
 
 #[test]
-fn a_browser_starts_no_program_but_this_one() {
+fn a_browser_starts_only_this_program() {
     let folder = Folder::new();
     let evil = folder.0.join("evil");
     fs::write(&evil, "#!/bin/sh\ntouch \"$(dirname \"$0\")/hooked\"\n").unwrap();

@@ -33,15 +33,15 @@ impl Drop for Folder {
 
 /// Output of a command.
 #[derive(Debug)]
-pub struct Said {
+pub struct CommandResult {
     pub code: Option<i32>,
     pub output: String,
     pub errors: String,
 }
 
-impl From<Output> for Said {
-    fn from(output: Output) -> Said {
-        Said {
+impl From<Output> for CommandResult {
+    fn from(output: Output) -> CommandResult {
+        CommandResult {
             code: output.status.code(),
             output: String::from_utf8(output.stdout).unwrap(),
             errors: String::from_utf8(output.stderr).unwrap(),
@@ -59,7 +59,7 @@ pub fn command(folder: &Path, arguments: &[&str]) -> Command {
 }
 
 /// Runs the program to its end.
-pub fn planimeter(folder: &Path, arguments: &[&str]) -> Said {
+pub fn planimeter(folder: &Path, arguments: &[&str]) -> CommandResult {
     command(folder, arguments).output().unwrap().into()
 }
 

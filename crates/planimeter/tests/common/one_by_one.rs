@@ -1,4 +1,4 @@
-//! Runner of tests that need a lab: one test at a time, each of which may name a missing requirement.
+//! Runner of tests that need a lab. Tests run in sequence, and each may name a missing requirement.
 //!
 //! Invariant: if `CI` is set for root over all users, no test may be skipped.
 
@@ -11,8 +11,8 @@ use lab::need;
 /// A test's name, its requirements, and the test.
 pub type Test<E> = (&'static str, fn() -> Result<(), E>, fn());
 
-/// Runs the tests whose names contain an argument, or all. Must be called while there is one thread only: without
-/// root, this process becomes root in a namespace.
+/// Runs the tests whose names contain an argument, or all. Must be called while there is one thread
+/// only: without root, this process becomes root in a namespace.
 #[allow(dead_code, reason = "not every test that includes this file has a list")]
 pub fn run<E: Display>(tests: &[Test<E>]) -> ExitCode {
     run_where(tests, lab::namespace::enter_rootless().map(drop))

@@ -1,7 +1,8 @@
-//! One of our switches in virtual time, emulating any model, and modules of the catalog that run on it.
+//! One of our switches in virtual time, emulating any model, and modules of the catalog that run on
+//! it.
 //!
-//! The switch gets a turn whenever it requests one, so that its actions occur exactly when its model declares. The
-//! module's report is used directly, not the record made from it.
+//! The switch gets a turn whenever it requests one, so that its actions occur exactly when its
+//! model declares. The module's report is used directly, not the record made from it.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +51,8 @@ pub enum Vice {
     FallsSilent(Nanos),
     /// It closes all its connections, and accepts no others.
     Leaves(Nanos),
-    /// Its flow statistics never end: the last piece has the MORE flag and is repeated every millisecond.
+    /// Its flow statistics never end: the last piece has the MORE flag and is repeated every
+    /// millisecond.
     NeverEnds,
     /// It stalls for this time, frames and messages alike.
     StandsStill(Nanos, Nanos),
@@ -133,7 +135,7 @@ impl Filter {
     }
 }
 
-/// The last piece of flow statistics, and how often it still has to be repeated.
+/// The last piece of flow statistics, and the remaining number of repetitions.
 type Piece = Arc<Mutex<(Vec<u8>, u32)>>;
 
 /// The switch.
@@ -330,7 +332,7 @@ impl OneSwitch {
                     reports.push(report);
                 }
                 Step::Done => return reports,
-                Step::Install(_) | Step::Trial { .. } => panic!("{id} is no module"),
+                Step::Install(_) | Step::Trial { .. } => panic!("{id} is not a module"),
             }
         }
     }
@@ -405,6 +407,6 @@ fn context(entry: &'static Entry, set: &[String], seed: u64) -> Context {
 }
 
 /// Returns a module's value of this name.
-pub fn said<'a>(report: &'a StageReport, name: &str) -> Option<&'a Measured> {
+pub fn measured_metric<'a>(report: &'a StageReport, name: &str) -> Option<&'a Measured> {
     report.measured.iter().find(|measured| measured.name == name)
 }

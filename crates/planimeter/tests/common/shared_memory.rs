@@ -35,11 +35,11 @@ pub fn through_ovs(root: PathBuf) {
     let site = lab.memory("ovs", &Wiring::of_machine().unwrap()).unwrap();
     ovs.start(&site).unwrap();
     let Access::OpenFlow { channel } = ovs.ready(PATIENCE).unwrap() else {
-        panic!("it is told by OpenFlow");
+        panic!("it has an OpenFlow channel");
     };
     let flow = ["add-flow", channel.as_str(), "in_port=1,actions=output:2"];
-    let said = Command::new("ovs-ofctl").args(flow).output().unwrap();
-    assert!(said.status.success(), "{said:?}");
+    let output = Command::new("ovs-ofctl").args(flow).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
     let (_ports, greetings) = carry(&site, 2, &mut ovs);
     let account = ovs.account().unwrap();
     let lost: u64 = account.threads.iter().map(|thread| thread.upcalls_lost).sum();
@@ -59,8 +59,8 @@ pub fn through_testpmd(root: PathBuf) {
     let counters = testpmd.counters().unwrap();
     let frames = (BURSTS * BURST) as u64;
     let count = |name: &str| counters.get(name).copied().unwrap_or(0);
-    // The peer may have missed greetings sent before it began to poll, and may have dropped those that arrived before
-    // the other port's link was up.
+    // The peer may have missed greetings sent before it began to poll, and may have dropped those
+    // that arrived before the other port's link was up.
     let received = count("port.1.received");
     assert!((frames + 1..=frames + greetings).contains(&received), "{counters:?}");
     let sent = count("port.2.sent");
@@ -69,8 +69,8 @@ pub fn through_testpmd(root: PathBuf) {
 
 /// Sends bursts into port 1, and expects each out of port 2 in order before the next.
 ///
-/// Returns the ports, since their peer resets its counters when they close, and the number of greeting frames that
-/// were sent to detect whether the peer forwards.
+/// Returns the ports, since their peer resets its counters when they close, and the number of
+/// greeting frames that were sent to detect whether the peer forwards.
 fn carry(site: &Site, rings: u32, peer: &mut dyn Peer) -> ([Box<dyn Port>; 2], u64) {
     let open = |port: u32| {
         let path = site.socket(port);
@@ -118,7 +118,8 @@ fn link(one: &mut Box<dyn Port>, two: &mut Box<dyn Port>, peer: &mut dyn Peer) {
 
 /// Sends frames one by one until one comes through; returns how many were sent.
 ///
-/// The peer may detect a link later than the tester does, and loses frames that it would send there.
+/// The peer may detect a link later than the tester does, and loses frames that it would send
+/// there.
 fn greet(one: &mut Box<dyn Port>, two: &mut Box<dyn Port>, peer: &mut dyn Peer) -> u64 {
     let (mut batch, mut arrived) = (Batch::new(1), Batch::new(BURST));
     let start = clock::now();
@@ -133,7 +134,7 @@ fn greet(one: &mut Box<dyn Port>, two: &mut Box<dyn Port>, peer: &mut dyn Peer) 
             }
         }
         if clock::now().0 - start.0 > PATIENCE.as_nanos() as u64 {
-            panic!("nothing comes through: {:?}, {:?}", peer.check(), peer.counters());
+            panic!("no frame comes through: {:?}, {:?}", peer.check(), peer.counters());
         }
     }
     unreachable!("a frame comes through, or patience ends")
@@ -150,7 +151,8 @@ fn is_greeting(bytes: &[u8]) -> bool {
     bytes[13] == 0xb6
 }
 
-/// Returns a frame with its own MAC address, 60 to 1,500 bytes long, that contains its number in every part.
+/// Returns a frame with its own MAC address, 60 to 1,500 bytes long, that contains its number in
+/// every part.
 fn frame(burst: usize, number: usize) -> Vec<u8> {
     let length = 60 + (burst * BURST + number) * 7 % 1441;
     let mut frame = vec![number as u8; length];

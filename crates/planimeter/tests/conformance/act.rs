@@ -117,7 +117,7 @@ impl Player<'_> {
         let asked = BundleFeaturesRequest { flags, properties: Vec::new() };
         self.order(&request(MultipartRequestBody::BundleFeatures(asked)))?;
         let came = std::mem::take(&mut self.here().came);
-        let told = came.iter().find_map(|(_, message)| match message {
+        let reported = came.iter().find_map(|(_, message)| match message {
             Message::MultipartReply(MultipartReply {
                 body: MultipartReplyBody::BundleFeatures(features),
                 ..
@@ -127,8 +127,8 @@ impl Player<'_> {
             }),
             _ => None,
         });
-        let told = told.ok_or("it does not tell its time of day")?;
-        let nanos = i128::from(told.seconds) * 1_000_000_000 + i128::from(told.nanoseconds);
+        let reported = reported.ok_or("the switch does not report its time of day")?;
+        let nanos = i128::from(reported.seconds) * 1_000_000_000 + i128::from(reported.nanoseconds);
         let nanos = (nanos + i128::from(after_ms) * 1_000_000).max(0);
         let (seconds, nanoseconds) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
         Ok(WallTime { seconds: seconds as u64, nanoseconds: nanoseconds as u32 })

@@ -95,7 +95,7 @@ pub fn ask(words: &[&str]) -> Result<Do, String> {
                 properties,
             }))
         }
-        _ => return Err(format!("nobody can ask for {what}")),
+        _ => return Err(format!("unknown request {what}")),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Raw messages that no encoder of this project produces.
 //!
-//! Bytes behind a header of any type and version, whole messages with another length, and flow-mods whose match is
-//! any bytes.
+//! Bytes behind a header of any type and version, whole messages with another length, and flow-mods
+//! whose match is any bytes.
 
 use openflow::codec;
 use openflow::model::flow::FlowMod;
@@ -19,7 +19,8 @@ pub fn with_another_length(
     is_cut: bool,
 ) -> Vec<u8> {
     let mut bytes = Vec::new();
-    codec::encode(version, 0x7777_0003, message, &mut bytes).expect("a case's message can be said");
+    codec::encode(version, 0x7777_0003, message, &mut bytes)
+        .expect("the message of a case can be encoded");
     let length = if is_cut { bytes.len() - by } else { bytes.len() + by };
     bytes.resize(length, 0);
     bytes[2..4].copy_from_slice(&(length as u16).to_be_bytes());
@@ -82,7 +83,8 @@ pub fn hex(words: &[&str]) -> Result<Vec<u8>, String> {
 pub fn flow_mod_with(version: Version, oxm: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let change = Message::FlowMod(FlowMod::add(Match::ANY, 1, Vec::new()));
-    codec::encode(version, 0x7777_0002, &change, &mut bytes).expect("an empty flow-mod");
+    codec::encode(version, 0x7777_0002, &change, &mut bytes)
+        .expect("an empty flow-mod can be encoded");
     // Header and fixed part are 48 bytes; type and length of the match follow.
     bytes.truncate(48);
     bytes.extend(1u16.to_be_bytes());

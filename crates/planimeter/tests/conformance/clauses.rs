@@ -1,7 +1,7 @@
 //! Clauses of the specifications, and the cases that cover each.
 //!
-//! A line is `SECTION REQUIREMENT :: CASES`, where `*` matches any characters, or `:: not tested: REASON`. Every
-//! named case must exist.
+//! A line is `SECTION REQUIREMENT :: CASES`, where `*` matches any characters, or `:: not in
+//! this suite: REASON`. Every named case must exist.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn clause(text: &str, line: &str, cases: &[Case]) -> Result<Clause, String> {
         section: section.to_owned(),
         requirement: requirement.to_owned(),
         cases: Vec::new(),
-        reason: shown.strip_prefix("not tested: ").map(str::to_owned),
+        reason: shown.strip_prefix("not in this suite: ").map(str::to_owned),
     };
     if clause.reason.is_none() {
         for pattern in shown.split_whitespace() {
@@ -65,7 +65,7 @@ fn clause(text: &str, line: &str, cases: &[Case]) -> Result<Clause, String> {
     Ok(clause)
 }
 
-/// Returns whether a name matches a pattern in which `*` stands for any characters.
+/// Returns whether a name matches a pattern with `*` for any characters.
 pub fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

@@ -1,4 +1,5 @@
-//! A case's control channels: one that speaks OpenFlow, and a plain one that sends only a case's bytes.
+//! A case's control channels: one that speaks OpenFlow, and a plain one that sends only a case's
+//! bytes.
 
 use openflow::header::Xid;
 use openflow::model::Message;

@@ -1,7 +1,8 @@
 //! Cases in which Open vSwitch behaves differently, and why.
 //!
-//! A line is `VERSIONS PATTERN :: REASON`; the versions are `*` or a list such as `1.0,1.3`. A reason that begins
-//! with `no peer` means that Open vSwitch lacks the tested feature. A pattern that no case matches is an error.
+//! A line is `VERSIONS PATTERN :: REASON`; the versions are `*` or a list such as `1.0,1.3`. A
+//! reason that begins with `no peer` means that Open vSwitch lacks the tested feature. A pattern
+//! that no case matches is an error.
 
 use std::path::Path;
 

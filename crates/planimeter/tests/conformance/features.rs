@@ -1,9 +1,9 @@
 //! Table features from words: the switch's own features, with reductions.
 //!
-//! `features [modify|enable|disable] table=N CHANGE... table=M ... [rest]`. A row starts as the switch first reported
-//! that table; `rest` stands for all other tables unchanged. A change removes names from a list
-//! (`without=match:ipv4_src|ipv4_dst`, with list names as in the row's text form), gives the table-miss entry its own
-//! list (`miss_without=LIST:NAMES`), or sets a number.
+//! `features [modify|enable|disable] table=N CHANGE... table=M ... [rest]`. A row starts as the
+//! switch first reported that table; `rest` means all other tables unchanged. A change removes
+//! names from a list (`without=match:ipv4_src|ipv4_dst`, with list names as in the row's text
+//! form), gives the table-miss entry its own list (`miss_without=LIST:NAMES`), or sets a number.
 
 use openflow::model::matching::field_id::FieldId;
 use openflow::model::table::features::*;
@@ -72,11 +72,11 @@ fn one_change(word: &str) -> Result<Change, String> {
 
 impl FeaturesChange {
     /// Returns the parts of the request, from the rows that the switch reported.
-    pub fn messages(&self, told: &[TableFeatures]) -> Result<Vec<Message>, String> {
+    pub fn messages(&self, reported: &[TableFeatures]) -> Result<Vec<Message>, String> {
         let mut rows = Vec::new();
         for (table, changes) in &self.rows {
-            let row = told.iter().find(|row| row.table == *table).or(told.first());
-            let row = row.ok_or("the switch tells of no table")?;
+            let row = reported.iter().find(|row| row.table == *table).or(reported.first());
+            let row = row.ok_or("the switch reports no table")?;
             let mut row = TableFeatures { table: *table, command: self.command, ..row.clone() };
             changes.iter().try_for_each(|change| change.make(&mut row))?;
             rows.push(row);
@@ -84,7 +84,7 @@ impl FeaturesChange {
         if self.rest {
             let named =
                 |row: &&TableFeatures| self.rows.iter().any(|(table, _)| row.table == *table);
-            rows.extend(told.iter().filter(|row| !named(row)).cloned());
+            rows.extend(reported.iter().filter(|row| !named(row)).cloned());
         }
         Ok(in_parts(&rows))
     }

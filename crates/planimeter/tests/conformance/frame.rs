@@ -1,9 +1,9 @@
 //! Frames from words: `udp vlan=5/3 ipv4_dst=10.9.9.9` is a complete frame with correct checksums.
 //!
-//! The first word names the innermost packet. `vlan=`, `mpls=` and `pbb=` add headers in front of it, outermost
-//! first, in the written order. Every other word sets one field by its name in the specification. Frames of a switch
-//! are compared with frames made here, so this code shares nothing with the switch's: it builds each frame from the
-//! inside out.
+//! The first word names the innermost packet. `vlan=`, `mpls=` and `pbb=` add headers in front of
+//! it, outermost first, in the written order. Every other word sets one field by its name in the
+//! specification. Frames of a switch are compared with frames made here, so this code shares
+//! nothing with the switch's: it builds each frame from the inside out.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -290,7 +290,8 @@ fn around(ether_type: u16, packet: Vec<u8>, given: &mut Given) -> Result<Vec<u8>
                 header.extend(ether_type.to_be_bytes());
                 ether_type = get(2, 0x8100) as u16;
             }
-            // mpls=LABEL/CLASS/TTL/TYPE/BOTTOM; by default the bottom bit follows from the position.
+            // mpls=LABEL/CLASS/TTL/TYPE/BOTTOM; by default the bottom bit follows from the
+            // position.
             "mpls" => {
                 let bottom = get(4, u64::from(!below_is_mpls));
                 let entry = get(0, 0) << 12 | get(1, 0) << 9 | bottom << 8 | get(2, 64);

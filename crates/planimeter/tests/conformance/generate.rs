@@ -1,14 +1,15 @@
-//! Cases generated from the tables of fields and actions: for each field a hit, a miss, masks, prerequisites, invalid
-//! values, and the effect of set-field on a frame.
+//! Cases generated from the tables of fields and actions: for each field a hit, a miss, masks,
+//! prerequisites, invalid values, and the effect of set-field on a frame.
 //!
-//! They are text in the language of the case files, so that each can be read and played separately. Source: the table
-//! of fields in OpenFlow 1.3.5 section 7.2.3.7 and its successors.
+//! They are text in the language of the case files, so that each can be read and played separately.
+//! Source: the table of fields in OpenFlow 1.3.5 section 7.2.3.7 and its successors.
 
 use std::fmt::Write;
 
 use packet::field::Field;
 
-/// A field, a frame that has it, its value in the frame, another value, and the prerequisites of the match.
+/// A field, a frame that has it, its value in the frame, another value, and the prerequisites of
+/// the match.
 struct Row {
     field: Field,
     frame: &'static str,
@@ -130,7 +131,7 @@ pub fn text() -> String {
 fn head(out: &mut String, name: &str, clauses: &str, versions: &str, covers: &str) {
     let written =
         write!(out, "\ncase {name}\nclause {clauses}\nversions {versions}\ncovers {covers}\n");
-    written.expect("a string takes everything");
+    written.expect("writing to a string succeeds");
 }
 
 fn line(out: &mut String, text: &str) {
@@ -175,9 +176,9 @@ fn masked(row: &Row, number: usize, covers: &str, out: &mut String) {
         Some(value & crate::words::value(*field, mask).ok()?)
     };
     let (Some(hit), Some(miss)) = (masks(has), masks(other)) else {
-        panic!("{field} has a mask that cannot be read")
+        panic!("{field} has an invalid mask")
     };
-    for (name, bits, hits) in [("masked", hit, true), ("masked_apart", miss, false)] {
+    for (name, bits, hits) in [("masked", hit, true), ("masked_miss", miss, false)] {
         head(out, &format!("match_{field}_{name}_{number}"), CLAUSES, versions, covers);
         line(out, "flow add priority=0 match");
         let wanted = format!("{needs} {field}={bits:#x}/{mask}");
@@ -248,7 +249,8 @@ fn needed(row: &Row) -> String {
     row.needs
         .split_whitespace()
         .map(|word| {
-            let wanted = crate::words::field_match(word).expect("rows are readable");
+            let wanted =
+                crate::words::field_match(word).expect("the table has valid hexadecimal values");
             let mask = (!wanted.is_exact()).then_some(wanted.mask);
             oxm(wanted.field, wanted.value, mask)
         })
@@ -259,7 +261,7 @@ fn refusing(row: &Row, number: usize, out: &mut String) {
     let Row { field, has, versions, .. } = row;
     let versions = if *versions < "1.2" { "1.2+" } else { versions };
     let clauses = "1.3.5/7.2.3 1.3.5/7.4.4";
-    let Ok(value) = crate::words::value(*field, has) else { panic!("{has} is unreadable") };
+    let Ok(value) = crate::words::value(*field, has) else { panic!("{has} is invalid") };
     let needed = needed(row);
     let mut case = |name: &str, error: &str, bytes: String| {
         let covers = format!("field:{field} error:{error}");
@@ -268,19 +270,19 @@ fn refusing(row: &Row, number: usize, out: &mut String) {
         line(out, &format!("expect error {error}"));
     };
     let plain = oxm(*field, value, None);
-    case("twice", "bad_match/duplicate_field", format!("{needed}{plain}{plain}"));
+    case("duplicate", "bad_match/duplicate_field", format!("{needed}{plain}{plain}"));
     if !needed.is_empty() {
-        case("without_its_needs", "bad_match/bad_prerequisite", plain.clone());
+        case("without_prerequisite", "bad_match/bad_prerequisite", plain.clone());
     }
     if !field.maskable() && field.bits() > 1 {
         // A mask of all ones would be the same as none.
         let mask = field.ones() & !1;
         let bytes = format!("{needed}{}", oxm(*field, value & mask, Some(mask)));
-        case("masked_though_it_cannot_be", "bad_match/bad_mask", bytes);
+        case("mask_not_allowed", "bad_match/bad_mask", bytes);
     } else if field.maskable() {
         let mask = field.ones() & !1;
         let bytes = format!("{needed}{}", oxm(*field, value | 1, Some(mask)));
-        case("with_a_bit_outside_its_mask", "bad_match/bad_wildcards", bytes);
+        case("value_bit_outside_mask", "bad_match/bad_wildcards", bytes);
     }
     if field.bits() % 8 != 0 {
         let bytes = format!("{needed}{}", oxm(*field, field.ones() + 1, None));

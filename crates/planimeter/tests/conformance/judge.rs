@@ -29,7 +29,7 @@ pub fn compare(expect: &[Expect], outcome: Outcome) -> Result<(), String> {
             _ => true,
         });
     }
-    let told = |frames: &[(u32, Vec<u8>)], messages: &[Message], rest: &[String]| {
+    let reported = |frames: &[(u32, Vec<u8>)], messages: &[Message], rest: &[String]| {
         let frames = frames.iter().map(|(port, bytes)| {
             format!("frame {port}: {} {}", packet::show::Show(bytes), hex(bytes))
         });
@@ -57,12 +57,12 @@ pub fn compare(expect: &[Expect], outcome: Outcome) -> Result<(), String> {
         };
         if !found {
             let rest: Vec<String> = rows.iter().chain(&kinds).cloned().collect();
-            return Err(format!("expected {one}, got {}", told(&frames, &messages, &rest)));
+            return Err(format!("expected {one}, got {}", reported(&frames, &messages, &rest)));
         }
     }
     match frames.is_empty() && messages.is_empty() && kinds.is_empty() {
         true => Ok(()),
-        false => Err(format!("got besides {}", told(&frames, &messages, &kinds))),
+        false => Err(format!("got in addition {}", reported(&frames, &messages, &kinds))),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Parser of case files.
 //!
-//! A case begins with `case NAME` and ends with an empty line. `clause`, `versions`, `covers`, `ours` (requires our
-//! own switch) and `sim` (requires a fresh one) describe it. `expect` states the result of the line above; every
-//! other line is a step. `1.2+` means that version and later ones, `1.0-1.3` both and those between. A sentence about
-//! a message holds if the message's text form contains all its words.
+//! A case begins with `case NAME` and ends with an empty line. `clause`, `versions`, `covers`,
+//! `ours` (requires our own switch) and `sim` (requires a fresh one) describe it. `expect` states
+//! the result of the line above; every other line is a step. `1.2+` means that version and later
+//! ones, `1.0-1.3` both and those between. A sentence about a message holds if the message's text
+//! form contains all its words.
 
 use openflow::model::*;
 use openflow::version::Version;
@@ -50,7 +51,8 @@ pub fn cases(file: &str, text: &str) -> Result<Vec<Case>, String> {
             "ours" => case.ours_only = true,
             "sim" => case.fresh = true,
             "expect" => {
-                let step = case.steps.last_mut().ok_or_else(|| wrong("of what?".into()))?;
+                let step =
+                    case.steps.last_mut().ok_or_else(|| wrong("no step comes before".into()))?;
                 step.expect.push(expect(rest).map_err(wrong)?);
             }
             _ => {
@@ -228,7 +230,7 @@ fn expect(words: &[&str]) -> Result<Expect, String> {
                 message.kind().name() == name && same && has_all(&message.to_string(), &wanted)
             })
         }
-        _ => return Err(format!("nobody can expect {what}")),
+        _ => return Err(format!("unknown expectation {what}")),
     };
     Ok(Expect::Message { text, check })
 }

@@ -1,18 +1,14 @@
 //! Conformance tests: requirements of the OpenFlow specifications, case by case.
 //!
-//! They run on our switch in virtual time, with and without a model of zero cost, and on our switch as a process over
-//! veth. Open vSwitch is a second implementation. Cases are text (`cases/*.case`, and those that `generate` makes
-//! from the table of fields). `clauses/*.txt` lists the clauses that they cover; `differences.txt` explains where
-//! Open vSwitch behaves differently.
+//! They run on our switch in virtual time, with and without a model of zero cost, and on our switch
+//! as a process over veth. Open vSwitch is a second implementation. Cases are text (`cases/*.case`,
+//! and those that `generate` makes from the table of fields). `clauses/*.txt` lists the clauses
+//! that they cover; `differences.txt` explains where Open vSwitch behaves differently.
 //!
-//! Arguments that are not options select cases by a part of their name. `--sim` omits tests that need a kernel.
-//! `UPDATE=1` rewrites `docs/openflow-conformance.md`.
+//! Arguments that are not options select cases by a part of their name. `--sim` omits tests that
+//! need a kernel. `UPDATE=1` rewrites `docs/openflow-conformance.md`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::disallowed_methods,
-    reason = "a test may fail where it stands"
-)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic at any place")]
 
 mod act;
 mod ask;
@@ -155,7 +151,8 @@ impl Run {
         println!("{name}: {played} plays, {failed} failed, {seconds:.1} s");
     }
 
-    /// Plays cases on real switches: ours must pass, Open vSwitch may differ where an explanation exists.
+    /// Plays cases on real switches: ours must pass, Open vSwitch may differ where an explanation
+    /// exists.
     fn live(&mut self, cases: &[&Case], differences: &Differences) {
         let root = std::env::temp_dir().join("planimeter-conformance");
         std::fs::create_dir_all(&root).unwrap();
@@ -164,7 +161,7 @@ impl Run {
         let mut ours = || Ok(Box::new(Live::ours(&lab, program)?) as Box<dyn Subject>);
         self.all("ours", cases, live_versions, &mut ours);
         if let Err(need) = need::tool("ovs-vswitchd", "openvswitch-switch") {
-            println!("Open vSwitch is not asked: {need}");
+            println!("Open vSwitch is not tested: {need}");
             self.failed += usize::from(must_not_skip());
             return;
         }
@@ -201,8 +198,9 @@ impl Run {
                 }
             }
         }
-        let told: Vec<_> = count.iter().map(|(what, plays)| format!("{plays} {what}")).collect();
-        println!("ovs: {}, {:.1} s", told.join(", "), started.elapsed().as_secs_f32());
+        let reported: Vec<_> =
+            count.iter().map(|(what, plays)| format!("{plays} {what}")).collect();
+        println!("ovs: {}, {:.1} s", reported.join(", "), started.elapsed().as_secs_f32());
     }
 
     fn show(&mut self, text: &str) {
@@ -213,8 +211,8 @@ impl Run {
     }
 }
 
-/// Plays a case on the current subject, or on a new one if it is spent or the case before left it in an unknown
-/// state.
+/// Plays a case on the current subject. Uses a new subject if that is spent, or if the previous
+/// case left it in an unknown state.
 fn play_on(
     kept: &mut Option<Box<dyn Subject>>,
     make: &mut Make,
@@ -228,8 +226,8 @@ fn play_on(
     };
     let mut outcome = player::play(case, version, subject.as_mut());
     if !subject.is_spent() {
-        // On a busy kernel a frame may arrive after its step. A real error occurs twice, also on a subject without
-        // frames in flight.
+        // On a busy kernel a frame may arrive after its step. A real error occurs twice, also on a
+        // subject without frames in flight.
         if outcome.is_err() && again {
             outcome = player::play(case, version, subject.as_mut());
         }

@@ -30,7 +30,8 @@ pub fn packet_out(words: &[&str]) -> Result<PacketOut, String> {
     Ok(packet)
 }
 
-/// A port-mod that sets exactly these bits: `NUMBER [mac=ADDRESS] [BIT]`. Without a bit, none is set.
+/// A port-mod that sets exactly these bits: `NUMBER [mac=ADDRESS] [BIT]`. Without a bit, none is
+/// set.
 pub struct PortChange {
     pub number: u32,
     mac: Option<u64>,

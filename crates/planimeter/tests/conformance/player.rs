@@ -1,8 +1,9 @@
-//! Plays a case on a subject: runs each step, and compares the result with the expectation, frame by frame and
-//! message by message.
+//! Plays a case on a subject: runs each step, and compares the result with the expectation, frame
+//! by frame and message by message.
 //!
-//! After each command it waits for a barrier reply, so that errors are known; after each frame it waits until the
-//! subject is quiet. An unexpected frame or message fails the case, and so does a missing one.
+//! After each command it waits for a barrier reply, so that errors are known; after each frame it
+//! waits until the subject is quiet. An unexpected frame or message fails the case, and so does a
+//! missing one.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,8 +100,8 @@ impl Player<'_> {
         self.until("the session comes up", up)?;
         match self.controllers[name].down {
             true => Err(format!("{} does not speak OpenFlow {version}", self.subject.name())),
-            // By default Open vSwitch sends no asynchronous messages on connections that it accepted. After the
-            // barrier the switch, too, has seen that the session is up.
+            // By default Open vSwitch sends no asynchronous messages on connections that it
+            // accepted. After the barrier the switch knows that the session is up.
             false => {
                 let miss_send_bytes = 128;
                 let config = SwitchConfig { miss_send_bytes, ..SwitchConfig::default() };
@@ -121,7 +122,7 @@ impl Player<'_> {
                 break;
             }
         }
-        Err(format!("in vain it was waited until {what}"))
+        Err(format!("timeout while waiting until {what}"))
     }
 
     /// Runs the subject for one turn, and reads all connections.

@@ -1,8 +1,8 @@
 //! Subject of a case: a switch with four ports, in simulation or on a real kernel.
 //!
-//! A subject forwards frames and opens control channels; it is independent of OpenFlow. The same case runs on our
-//! switch in virtual time, on our switch as a process over veth, and on Open vSwitch over veth as a second
-//! implementation.
+//! A subject forwards frames and opens control channels; it is independent of OpenFlow. The same
+//! case runs on our switch in virtual time, on our switch as a process over veth, and on Open
+//! vSwitch over veth as a second implementation.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,8 @@ pub trait Subject {
     fn pass(&mut self, span: Nanos);
     /// Returns its time.
     fn now(&self) -> Nanos;
-    /// Returns whether `since` is long enough ago that nothing more will arrive; longer if a result was expected.
+    /// Returns whether `since` is long enough ago that nothing more will arrive; longer if a result
+    /// was expected.
     fn is_quiet(&self, since: Nanos, awaited: bool) -> bool;
     /// Returns whether a required message, such as a barrier reply, is overdue.
     fn is_late(&self, since: Nanos) -> bool;

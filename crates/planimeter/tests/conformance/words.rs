@@ -184,7 +184,8 @@ fn flow_flags(text: &str) -> Result<FlowModFlags, String> {
     Ok(flags)
 }
 
-/// Parses an entry or a filter: `COMMAND KEY=VALUE... match FIELDS do ACTIONS set ACTIONS goto=N ...`.
+/// Parses an entry or a filter: `COMMAND KEY=VALUE... match FIELDS do ACTIONS set ACTIONS goto=N
+/// ...`.
 pub fn flow(words: &[&str]) -> Result<FlowMod, String> {
     let (command, mut words) = words.split_first().ok_or("flow COMMAND")?;
     let command = match *command {

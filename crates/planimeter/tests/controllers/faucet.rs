@@ -1,5 +1,5 @@
-//! Tests with Faucet and its pipeline of tables: hosts in a VLAN reach each other and no others, and frames that the
-//! access list denies are dropped.
+//! Tests with Faucet and its pipeline of tables: hosts in a VLAN reach each other and no others,
+//! and frames that the access list denies are dropped.
 
 use std::process::Command;
 
@@ -28,8 +28,8 @@ pub fn start(rig: &Rig, hardware: &str) -> Program {
     faucet
 }
 
-/// Runs Faucet for a kind of hardware: "Open vSwitch" accepts any rule in any table; "GenericTFM" is configured by
-/// table features.
+/// Runs Faucet for a kind of hardware: "Open vSwitch" accepts any rule in any table; "GenericTFM"
+/// is configured by table features.
 fn check(hardware: &str) {
     let rig = Rig::new(4);
     let mut faucet = start(&rig, hardware);
@@ -37,24 +37,24 @@ fn check(hardware: &str) {
     let arguments = ["--controller", &address, "--openflow", "1.3", "--datapath-id", "0xc0ffee"];
     let switch = rig.switch(&arguments);
     let log = rig.path().join("faucet.txt");
-    let said = || std::fs::read_to_string(&log).unwrap_or_default();
-    faucet.wait_until("it configures the switch", |_| said().contains("Port 4 (4) configured"));
+    let text = || std::fs::read_to_string(&log).unwrap_or_default();
+    faucet.wait_until("it configures the switch", |_| text().contains("Port 4 (4) configured"));
     let [one, two, three, four] = &rig.hosts[..] else { panic!("four hosts") };
     for (asker, asked) in [(one, two), (two, one), (three, four), (four, three)] {
         asker.ask(asked, OPEN);
     }
     // The list applies to frames from port 1, not to replies of host 2.
-    assert_eq!(one.is_refused(two, REFUSED, OPEN), 0, "the list lets it through");
+    assert_eq!(one.is_refused(two, REFUSED, OPEN), 0, "the access list permits it");
     two.ask(one, REFUSED);
     let came = three.hears_broadcast_of(one, || one.ask(two, OPEN), || four.ask(three, OPEN));
     assert_eq!(came, 0, "a broadcast has left its VLAN");
-    let said = said();
+    let text = text();
     let exceptions = std::fs::read_to_string(rig.path().join("exception.txt")).unwrap_or_default();
-    assert!(!said.contains("OFPErrorMsg") && exceptions.is_empty(), "{said}\n{exceptions}");
+    assert!(!text.contains("OFPErrorMsg") && exceptions.is_empty(), "{text}\n{exceptions}");
     assert_eq!(switch.end(), Some(0));
 }
 
-pub fn forwards_and_refuses() {
+pub fn faucet_forwards_and_filters() {
     check("Open vSwitch");
 }
 

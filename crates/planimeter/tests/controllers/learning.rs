@@ -1,4 +1,5 @@
-//! Tests of learning controllers: after learning, every host reaches every other through the switch alone.
+//! Tests of learning controllers: after learning, every host reaches every other through the switch
+//! alone.
 
 use std::path::Path;
 use std::process::Command;
@@ -39,27 +40,27 @@ fn learn(program: &str, version: &str) -> (Rig, Program, Program) {
     for host in &rig.hosts {
         controller.wait_for(&format!("learned {} at {}", show(host.mac()), host.number));
     }
-    assert!(!controller.said().contains("error"), "{}", controller.said());
+    assert!(!controller.output().contains("error"), "{}", controller.output());
     (rig, controller, switch)
 }
 
 pub fn os_ken_in_1_0() {
     let (rig, controller, switch) = learn("learning_1_0.py", "1.0");
-    assert!(controller.said().contains("ports [1, 2, 3"), "{}", controller.said());
-    let flows = controller.said().matches("flow to").count();
-    assert!(flows >= 6, "one for each pair: {}", controller.said());
+    assert!(controller.output().contains("ports [1, 2, 3"), "{}", controller.output());
+    let flows = controller.output().matches("flow to").count();
+    assert!(flows >= 6, "one for each pair: {}", controller.output());
     // Learned flows need no controller.
     all_reach_all(&rig);
-    assert_eq!(controller.said().matches("flow to").count(), flows);
+    assert_eq!(controller.output().matches("flow to").count(), flows);
     assert_eq!(switch.end(), Some(0));
 }
 
 pub fn os_ken_in_1_3() {
     let (rig, controller, switch) = learn("learning_1_3.py", "1.3");
-    assert!(controller.said().contains("ports [1, 2, 3]"), "{}", controller.said());
-    let said = controller.said();
+    assert!(controller.output().contains("ports [1, 2, 3]"), "{}", controller.output());
+    let text = controller.output();
     all_reach_all(&rig);
-    assert_eq!(controller.said(), said, "what has been learned needs no controller");
+    assert_eq!(controller.output(), text, "learned flows need no controller");
     assert_eq!(switch.end(), Some(0));
 }
 
@@ -76,8 +77,8 @@ pub fn ovs_testcontroller() {
         let switch = rig.switch(&["--controller", &address, "--openflow", ours]);
         all_reach_all(&rig);
         controller.wait_for("OFPT_FLOW_MOD");
-        let said = controller.said();
-        assert!(!said.contains("OFPT_ERROR") && !said.contains("decode error"), "{said}");
+        let text = controller.output();
+        assert!(!text.contains("OFPT_ERROR") && !text.contains("decode error"), "{text}");
         assert_eq!(switch.end(), Some(0));
     }
 }

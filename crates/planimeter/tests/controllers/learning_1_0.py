@@ -1,8 +1,8 @@
-"""A learning switch on os-ken that speaks OpenFlow 1.0.
+"""A learning switch controller on os-ken for OpenFlow 1.0.
 
     python learning_1_0.py PORT
 
-What it learns it prints: "learned MAC at PORT" once, and "flow to MAC by PORT" for each entry.
+It prints "learned MAC at PORT" for each new address, and "flow to MAC by PORT" for each entry.
 """
 
 import sys

@@ -1,9 +1,9 @@
-"""A learning switch on os-ken that speaks OpenFlow 1.3, with two tables.
+"""A learning switch controller on os-ken for OpenFlow 1.3, with two tables.
 
     python learning_1_3.py PORT
 
-Table 0 shows the controller where a source address is that it does not know yet and goes on to
-table 1, which forwards by destination; a group floods. What it learns it prints.
+Table 0 sends frames with an unknown source address to the controller and continues with table 1,
+which forwards by destination. A group floods. The controller prints the addresses that it learns.
 """
 
 import sys

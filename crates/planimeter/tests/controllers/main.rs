@@ -1,9 +1,9 @@
-//! Tests of external controllers on our switch over real interfaces: they must work unchanged.
+//! Tests of external controllers with our switch over real interfaces: they must work unchanged.
 //!
-//! Hosts are in network namespaces of their own and use their own kernel's ARP, IP and UDP. Only the switch, under a
-//! controller, can forward their frames. `tools/needs.sh tests` installs the controllers. Tests of a missing
-//! controller are skipped with its name, except as root where `CI` is set. Arguments that are not options select
-//! tests by a part of their name.
+//! Each host is in its own network namespace and uses the kernel's ARP, IP and UDP. Only the
+//! switch, under a controller, can forward their frames. `tools/needs.sh tests` installs the
+//! controllers. Tests of a missing controller are skipped with its name, except as root where `CI`
+//! is set. Arguments that are not options select tests by a part of their name.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -35,7 +35,7 @@ const TESTS: &[Test<String>] = &[
     ("os_ken_learns_in_1_0", os_ken_needs, learning::os_ken_in_1_0),
     ("os_ken_learns_in_1_3", os_ken_needs, learning::os_ken_in_1_3),
     ("ovs_testcontroller_learns", testcontroller_needs, learning::ovs_testcontroller),
-    ("faucet_forwards_and_refuses", faucet_needs, faucet::forwards_and_refuses),
+    ("faucet_forwards_and_filters", faucet_needs, faucet::faucet_forwards_and_filters),
     ("faucet_sets_table_features", faucet_needs, faucet::sets_table_features),
     ("ovs_ofctl_in_every_version", ofctl_needs, ofctl::every_version),
     ("ovs_ofctl_does_not_stop_bridging", ofctl_needs, ofctl::does_not_stop_bridging),
@@ -86,6 +86,6 @@ fn python(name: &str) -> Result<PathBuf, String> {
     let place = cache.unwrap_or_default().join("planimeter/python").join(name);
     match place.join("installed").exists() {
         true => Ok(place.join("bin")),
-        false => Err(format!("{name} is not installed (to mend: sh tools/needs.sh tests)")),
+        false => Err(format!("{name} is not installed (hint: run `sh tools/needs.sh tests`)")),
     }
 }

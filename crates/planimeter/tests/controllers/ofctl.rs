@@ -25,16 +25,17 @@ impl Session<'_> {
 
     /// Runs a command that must succeed; returns its output.
     fn run(&self, words: &[&str]) -> String {
-        let said = self.rig.output(self.command(words));
-        let text = said.unwrap_or_else(|said| panic!("{} {words:?}: {said}", self.version));
+        let message = self.rig.output(self.command(words));
+        let text =
+            message.unwrap_or_else(|message| panic!("{} {words:?}: {message}", self.version));
         assert!(!text.contains("decode error"), "{} {words:?}: {text}", self.version);
         text
     }
 
     /// Runs a command that must be rejected with this error.
     fn refused(&self, words: &[&str], error: &str) {
-        let said = self.rig.output(self.command(words)).unwrap_err();
-        assert!(said.contains(error), "{} {words:?}: {said}", self.version);
+        let message = self.rig.output(self.command(words)).unwrap_err();
+        assert!(message.contains(error), "{} {words:?}: {message}", self.version);
     }
 
     fn flows(&self) -> Vec<String> {
@@ -126,7 +127,7 @@ fn groups(session: &Session<'_>) {
         assert!(!session.run(&["dump-groups"]).contains("bucket_id:9"));
     }
     session.run(&["del-groups"]);
-    assert_eq!(session.flows(), [""; 0], "flows go with their groups");
+    assert_eq!(session.flows(), [""; 0], "deleting a group deletes its flows");
     assert!(!session.run(&["dump-groups"]).contains("group_id=1"));
 }
 
@@ -143,7 +144,7 @@ fn meters(session: &Session<'_>) {
         session.run(&["meter-features"]);
     }
     session.run(&["del-meters"]);
-    assert_eq!(session.flows(), [""; 0], "flows go with their meters");
+    assert_eq!(session.flows(), [""; 0], "deleting a meter deletes its flows");
 }
 
 fn bundles(session: &Session<'_>) {
@@ -178,9 +179,9 @@ fn monitor(session: &Session<'_>) {
     session.run(&["add-flow", "send_flow_rem,priority=1,actions=controller"]);
     // The monitor requests nothing with a reply, so frames are repeated until one is reported.
     let [one, two, _] = &session.rig.hosts[..] else { panic!("three hosts") };
-    listener.wait_until("a packet-in", |said| {
+    listener.wait_until("a packet-in", |text| {
         one.call(two);
-        said.contains("PACKET_IN")
+        text.contains("PACKET_IN")
     });
     session.run(&["del-flows"]);
     listener.wait_for("OFPT_FLOW_REMOVED");
@@ -188,8 +189,8 @@ fn monitor(session: &Session<'_>) {
     session.run(&["mod-port", "3", "forward"]);
     listener.wait_for("OFPT_PORT_STATUS");
     snoop.wait_for("OFPT_PORT_STATUS");
-    for said in [listener.said(), snoop.said()] {
-        assert!(!said.contains("decode error"), "{said}");
+    for text in [listener.output(), snoop.output()] {
+        assert!(!text.contains("decode error"), "{text}");
     }
 }
 
@@ -219,8 +220,8 @@ pub fn every_version() {
     assert_eq!(switch.end(), Some(0));
 }
 
-/// A standalone switch without configured controllers bridges from its start, and continues while the tool is
-/// connected and afterwards.
+/// A standalone switch without configured controllers bridges from its start, and continues while
+/// the tool is connected and afterwards.
 pub fn does_not_stop_bridging() {
     let rig = Rig::new(2);
     let mut switch = rig.switch(&["--listen", "punix:socket", "--fail-mode", "standalone"]);

@@ -1,5 +1,5 @@
-//! Tests of the proxy between external controllers and switches: they work as without it, and their messages are
-//! counted.
+//! Tests of the proxy between external controllers and switches: they work as without it, and their
+//! messages are counted.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ fn lines(rig: &Rig, proxy: Program) -> Vec<Value> {
     let log = rig.path().join("proxy.log");
     assert_eq!(proxy.end(), Some(0));
     assert!(only_run(&rig.path().join("runs")).join("report.html").exists());
-    let said = std::fs::read_to_string(log).unwrap();
-    said.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    let text = std::fs::read_to_string(log).unwrap();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 fn values(lines: &[Value]) -> &Value {
@@ -46,11 +46,11 @@ pub fn faucet_and_ours() {
     let arguments = ["--controller", &address, "--openflow", "1.3", "--datapath-id", "0xc0ffee"];
     let switch = rig.switch(&arguments);
     let log = rig.path().join("faucet.txt");
-    let said = || std::fs::read_to_string(&log).unwrap_or_default();
-    faucet.wait_until("it configures the switch", |_| said().contains("Port 4 (4) configured"));
+    let text = || std::fs::read_to_string(&log).unwrap_or_default();
+    faucet.wait_until("it configures the switch", |_| text().contains("Port 4 (4) configured"));
     rig.hosts[0].ask(&rig.hosts[1], 7000);
     rig.hosts[2].ask(&rig.hosts[3], 7000);
-    assert!(!said().contains("OFPErrorMsg"), "{}", said());
+    assert!(!text().contains("OFPErrorMsg"), "{}", text());
     let lines = lines(&rig, proxy);
     let summary = lines.last().unwrap();
     assert_eq!(summary["switches"][0]["switch"], "datapath 0000000000c0ffee", "{summary}");
@@ -79,7 +79,7 @@ pub fn os_ken_and_open_vswitch() {
     let mut peer = OpenVswitch::default();
     peer.start(&site).unwrap();
     let ready = peer.ready(Duration::from_secs(10)).unwrap();
-    let Access::OpenFlow { channel } = ready else { panic!("it speaks no OpenFlow") };
+    let Access::OpenFlow { channel } = ready else { panic!("the peer does not use OpenFlow") };
     let proxy = proxy(&rig, &["--switch", &channel, "--controller", "tcp:127.0.0.1:6653"]);
     controller.wait_for("ports [1, 2]");
     let lines = lines(&rig, proxy);

@@ -1,7 +1,8 @@
-//! Test rig of a few hosts around a switch, each in a network namespace of its own, and programs next to them.
+//! Test rig of a few hosts around a switch, each in its own network namespace, and programs next to
+//! them.
 //!
-//! Invariant: a wait succeeds or fails the test. A frame that must not arrive is distinguished from a late one by a
-//! later frame that has arrived.
+//! Invariant: a wait succeeds or fails the test. A frame that must not arrive is distinguished from
+//! a late one by a later frame that has arrived.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -65,12 +66,13 @@ impl Host {
                 return;
             }
             let who = (self.number, other.number);
-            assert!(begun.elapsed() < PATIENCE, "no answer on port {port}: {who:?}");
+            assert!(begun.elapsed() < PATIENCE, "no reply on port {port}: {who:?}");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
 
-    /// Sends datagrams that must be dropped, then a request on another port; returns how many of the former arrived.
+    /// Sends datagrams that must be dropped, then a request on another port; returns how many of
+    /// the former arrived.
     pub fn is_refused(&self, other: &Host, port: u16, open: u16) -> usize {
         let (here, there) = (self.socket(0), other.socket(port));
         for _ in 0..5 {
@@ -88,7 +90,8 @@ impl Host {
         let _ = self.socket(0).send_to(b"hello", (other.address(), 7200));
     }
 
-    /// Makes `other` send broadcasts, then waits for a later frame; returns how many broadcasts arrived here.
+    /// Makes `other` send broadcasts, then waits for a later frame; returns how many broadcasts
+    /// arrived here.
     pub fn hears_broadcast_of(
         &self,
         other: &Host,
@@ -206,13 +209,13 @@ pub struct Program {
 
 impl Program {
     /// Returns its output so far.
-    pub fn said(&self) -> String {
+    pub fn output(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap()).into_owned()
     }
 
     /// Waits until its output contains this.
     pub fn wait_for(&mut self, words: &str) {
-        self.wait_until(words, |said| said.contains(words));
+        self.wait_until(words, |text| text.contains(words));
     }
 
     /// Waits until its output meets the condition.
@@ -220,19 +223,19 @@ impl Program {
         let begun = Instant::now();
         loop {
             let is_running = self.child.try_wait().unwrap().is_none();
-            let said = self.said();
-            if is_so(&said) {
+            let text = self.output();
+            if is_so(&text) {
                 return;
             }
-            assert!(is_running, "{} ended before {what:?}: {said}", self.name);
-            assert!(begun.elapsed() < PATIENCE, "{} without {what:?}: {said}", self.name);
+            assert!(is_running, "{} ended before {what:?}: {text}", self.name);
+            assert!(begun.elapsed() < PATIENCE, "{} without {what:?}: {text}", self.name);
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
     /// Stops it, and returns its exit code.
     pub fn end(mut self) -> Option<i32> {
-        assert!(self.child.try_wait().unwrap().is_none(), "{} ended: {}", self.name, self.said());
+        assert!(self.child.try_wait().unwrap().is_none(), "{} ended: {}", self.name, self.output());
         interrupt(self.child.id());
         self.child.wait().unwrap().code()
     }
@@ -243,7 +246,7 @@ impl Drop for Program {
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
-            eprintln!("{} said:\n{}", self.name, self.said());
+            eprintln!("output of {}:\n{}", self.name, self.output());
         }
     }
 }

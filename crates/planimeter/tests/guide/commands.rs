@@ -1,4 +1,4 @@
-//! Tests that run the guide's commands unchanged, page by page, each page in a folder of its own.
+//! Tests that run the commands of the guide unchanged. Each page has its own folder.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,9 +22,9 @@ const AT_ONCE: usize = 2;
 
 /// Returns the findings of `planimeter doctor`: names, and whether each is available.
 fn findings() -> BTreeMap<String, bool> {
-    let said = planimeter(&std::env::temp_dir(), &["doctor", "--json"]);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
-    let all: Value = serde_json::from_str(&said.output).unwrap();
+    let result = planimeter(&std::env::temp_dir(), &["doctor", "--json"]);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
+    let all: Value = serde_json::from_str(&result.output).unwrap();
     let needs = all["needs"].as_array().unwrap().iter();
     let name = |it: &Value| it["name"].as_str().unwrap().to_string();
     let senders = all["kernel_senders"].as_object().unwrap().iter();
@@ -41,7 +41,7 @@ fn pages() -> Vec<PathBuf> {
 fn missing<'a>(fence: &'a Fence, findings: &BTreeMap<String, bool>) -> Option<&'a str> {
     let is_there = |need: &&str| {
         let found = findings.iter().find(|(name, _)| name.replace(' ', "-") == **need);
-        *found.unwrap_or_else(|| panic!("doctor looks for no {need:?}")).1
+        *found.unwrap_or_else(|| panic!("doctor has no finding {need:?}")).1
     };
     fence.value("needs")?.split(',').find(|need| !is_there(need))
 }
@@ -94,7 +94,7 @@ fn run(path: &Path, findings: &BTreeMap<String, bool>) -> Result<(), String> {
             return Err(format!("{shown}, line {line}: {}\n{}", output.status, printed.join("\n")));
         }
     }
-    if has_run { Ok(()) } else { Err(format!("{shown} has no command that is run")) }
+    if has_run { Ok(()) } else { Err(format!("{shown} has no command that runs")) }
 }
 
 #[test]
@@ -125,5 +125,5 @@ fn each_finding_of_doctor_is_explained() {
     assert!(missing.is_empty(), "not in docs/guide/troubleshooting.md: {missing:?}");
     let known = |name: &&str| findings.contains_key::<str>(name);
     let gone: Vec<&&str> = headings.iter().filter(|name| !known(name)).collect();
-    assert!(gone.is_empty(), "doctor does not look for what is explained: {gone:?}");
+    assert!(gone.is_empty(), "explained findings that doctor does not have: {gone:?}");
 }

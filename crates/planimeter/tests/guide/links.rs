@@ -1,12 +1,12 @@
-//! Tests that every link within the repository points to an existing file and heading, and that every page is in the
-//! book.
+//! Tests that every link within the repository points to an existing file and heading, and that
+//! every page is in the book.
 
 use std::fs;
 
 use crate::{page, root};
 
 #[test]
-fn links_lead_to_what_is_there() {
+fn links_have_existing_targets() {
     let mut wrong = Vec::new();
     for path in page::all() {
         let text = fs::read_to_string(&path).unwrap();
@@ -25,7 +25,7 @@ fn links_lead_to_what_is_there() {
             } else if !anchor.is_empty() {
                 let there = page::anchors(&fs::read_to_string(&target).unwrap());
                 if !there.iter().any(|it| it == anchor) {
-                    wrong.push(format!("{shown}: {link}: no heading there is called so"));
+                    wrong.push(format!("{shown}: {link}: no such heading"));
                 }
             }
         }

@@ -1,9 +1,9 @@
 //! Tests of the documents: valid links, working commands, and a reference that matches the program.
 //!
-//! Code fences of the guide have keywords after their language: `run` is a block that a shell runs here, in a folder
-//! of the page's own. `needs=NAME` is a finding of `planimeter doctor` (spaces as dashes; or `postgresql`, which is
-//! then started) without which the block is skipped. `file=NAME` is a file that exists when later blocks of the page
-//! run.
+//! Code fences of the guide have keywords after their language. `run` is a block that a shell runs
+//! here, in the folder of the page. `needs=NAME` is a finding of `planimeter doctor` (spaces as
+//! dashes; or `postgresql`, which is then started). Without it, the block is skipped. `file=NAME`
+//! is a file that exists when later blocks of the page run.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 

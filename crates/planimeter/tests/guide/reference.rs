@@ -1,7 +1,7 @@
 //! Tests that the reference matches the program's own description; `cargo bless` rewrites it.
 //!
-//! Experiments, parameters and metrics come from the tables that runs use; the record's types come from the doc
-//! comments of the files that declare them.
+//! Experiments, parameters and metrics come from the tables that runs use; the record's types come
+//! from the doc comments of the files that declare them.
 
 use std::fmt::Write;
 use std::fs;
@@ -71,7 +71,7 @@ fn entry(out: &mut String, entry: &Entry) {
 }
 
 #[test]
-fn experiments_are_those_of_the_catalogue() {
+fn experiments_are_those_of_the_catalog() {
     let mut text = "# Experiments\n\nWhat `planimeter run` takes. What they claim and how they were published: \
                     [experiments](../experiments.md).\n\n"
         .to_string();
@@ -87,7 +87,7 @@ fn experiments_are_those_of_the_catalogue() {
 }
 
 #[test]
-fn parameters_are_those_that_a_run_knows() {
+fn parameters_are_those_of_the_program() {
     let mut text = "# Parameters\n\nParameters that runs and experiments share. `--set KEY=VALUE` takes those of every run, of targets, of SNMP agents and of your own device always; any other only with an [experiment](experiments.md) that lists it, which may have another default.\n"
         .to_string();
     for (title, group) in shared::GROUPS {
@@ -120,7 +120,8 @@ fn metrics_are_those_of_the_record() {
     check("metrics.md", &text);
 }
 
-/// A type of the record: its name, its description, and its fields or variants with their descriptions.
+/// A type of the record: its name, its description, and its fields or variants with their
+/// descriptions.
 struct Declared {
     name: String,
     about: String,
@@ -172,7 +173,7 @@ fn prose(doc: &str) -> String {
 }
 
 #[test]
-fn the_records_types_are_those_of_the_code() {
+fn record_types_are_those_of_the_code() {
     let folder = root().join("crates/results/src");
     let mut files = vec![folder.join("record.rs")];
     let mut others: Vec<_> =
@@ -246,7 +247,7 @@ fn forms_of_messages_are_those_of_the_codec() {
 }
 
 #[test]
-fn the_index_names_them() {
+fn the_index_links_to_all_pages() {
     check(
         "README.md",
         "# Reference\n\nWritten from the code by `cargo bless`, and checked by the tests:\n\n\

@@ -1,5 +1,5 @@
-//! Tests of agents of a ProGFE element with real peers: hosts of the kernel, Open vSwitch, a Python program, and an
-//! HTTP client that loads programs.
+//! Tests of agents of a ProGFE element with real peers: hosts of the kernel, Open vSwitch, a Python
+//! program, and an HTTP client that loads programs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -40,8 +40,8 @@ fn python() -> Result<PathBuf, Need> {
     // A program outside the usual folders works as well.
     let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     match asked {
-        Ok(said) if said.status.success() => {
-            Ok(PathBuf::from(String::from_utf8(said.stdout).unwrap().trim()))
+        Ok(output) if output.status.success() => {
+            Ok(PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()))
         }
         _ => need::tool("python3", "python3"),
     }
@@ -65,17 +65,17 @@ impl Control {
 
     fn ask(&mut self, request: &Value) -> Value {
         writeln!(self.0.get_mut(), "{request}").unwrap();
-        let said = self.line();
-        assert!(said.get("ok").is_some(), "{request}: {said}");
-        said["ok"].clone()
+        let line = self.line();
+        assert!(line.get("ok").is_some(), "{request}: {line}");
+        line["ok"].clone()
     }
 
     /// Reads events until an agent sends this one.
     fn event(&mut self, wanted: &str) -> Value {
         loop {
-            let said = self.line();
-            if said["event"]["event"] == wanted {
-                return said["event"].clone();
+            let line = self.line();
+            if line["event"]["event"] == wanted {
+                return line["event"].clone();
             }
         }
     }
@@ -129,13 +129,14 @@ impl Net {
 }
 
 fn run_in(namespace: &Namespace, program: &str, words: &[&str]) -> String {
-    let said = namespace.run(|| Command::new(program).args(words).output()).unwrap().unwrap();
-    let errors = String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success(), "{program} {words:?}: {errors}");
-    String::from_utf8(said.stdout).unwrap()
+    let output = namespace.run(|| Command::new(program).args(words).output()).unwrap().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {words:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
-/// Sends an echo request with a hop limit, a size, and a don't-fragment flag; prints the reply, and its sender.
+/// Sends an echo request with a hop limit, a size, and a don't-fragment flag; prints the reply, and
+/// its sender.
 const PING: &str = r"
 import socket, struct, sys
 to, hops, size, whole = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == 'whole'
@@ -171,9 +172,9 @@ fn ping(net: &Net, to: &str, hops: u8, bytes: usize, whole: bool) -> String {
     net.at_host(0, python.to_str().unwrap(), &words).trim().to_owned()
 }
 
-/// Tests that the element resolves neighbors without configuration, replies to ARP, and reports frames that it cannot
-/// forward.
-pub fn a_router_with_agents_routes() {
+/// Tests that the element resolves neighbors without configuration, replies to ARP, and reports
+/// frames that it cannot forward.
+pub fn a_router_with_agents_forwards() {
     let net = Net::new();
     let _router = net.start(&example("router-agents.fe.xml"), &[]);
     let has_v6 = Path::new("/proc/net/if_inet6").exists();
@@ -222,7 +223,7 @@ pub fn a_router_with_agents_routes() {
     let sent: Vec<u8> = (0..1u32 << 18).flat_map(u32::to_be_bytes).collect();
     let stream = net.hosts[0].run(|| TcpStream::connect("10.2.0.9:7000")).unwrap();
     stream.unwrap().write_all(&sent).unwrap();
-    assert!(received.join().unwrap() == sent, "other bytes came than were sent");
+    assert!(received.join().unwrap() == sent, "the received bytes differ from the sent ones");
     let mut control = Control::open(&net.place);
     let known = control.state("arp")["neighbours"].as_array().unwrap().len();
     assert_eq!(known, if has_v6 { 4 } else { 2 });
@@ -268,8 +269,8 @@ pub fn continuity_is_checked_with_open_vswitch() {
     let (mut control, mut events) = (Control::open(&place), Control::open(&place));
     events.ask(&json!({"watch": {}}));
     let sees = |fault: &str, remote: &str| {
-        let said = || ovs(&["get", "interface", &port, "cfm_fault", "cfm_remote_mpids"]);
-        assert!(in_time(|| said() == format!("{fault}\n{remote}")), "{}", said());
+        let fault_state = || ovs(&["get", "interface", &port, "cfm_fault", "cfm_remote_mpids"]);
+        assert!(in_time(|| fault_state() == format!("{fault}\n{remote}")), "{}", fault_state());
     };
     let found = in_time(|| control.state("cfm")["meps"][0]["peers"][0]["lost"] == false);
     assert!(found, "{}", control.state("cfm"));
@@ -291,8 +292,9 @@ pub fn continuity_is_checked_with_open_vswitch() {
     switch.stop().unwrap();
 }
 
-/// Tests that two elements detect each other and measure the delay between them, with kernel timestamps at one end.
-pub fn elements_measure_each_other() {
+/// Tests that two elements detect each other and measure the delay between them, with kernel
+/// timestamps at one end.
+pub fn elements_measure_the_delay_between_them() {
     let net = Net::new();
     let other = Place::new();
     let program = |own: &str, peer: &str| {
@@ -315,19 +317,19 @@ pub fn elements_measure_each_other() {
     assert!(found, "{}", control.state("cfm"));
     let ask = |words: &[&str]| {
         let words = [&["progfe", "ask", "control", "cfm"], words].concat();
-        let said = net.place.planimeter(&words);
-        assert_eq!(said.code, Some(0), "{}", said.errors);
-        serde_json::from_str::<Value>(&said.output).unwrap()
+        let result = net.place.planimeter(&words);
+        assert_eq!(result.code, Some(0), "{}", result.errors);
+        serde_json::from_str::<Value>(&result.output).unwrap()
     };
     let to = "to=02:00:00:00:09:01";
     let echo = ask(&["loopback", to, "count=5", "interval_ms=10", "bytes=1000"]);
     assert_eq!((&echo["sent"], &echo["answered"]), (&5.into(), &5.into()), "{echo}");
     let delay = ask(&["delay", to, "count=5", "interval_ms=10"]);
     assert_eq!(delay["answered"], 5, "{delay}");
-    for answer in delay["answers"].as_array().unwrap() {
+    for reply in delay["answers"].as_array().unwrap() {
         // The kernel received it before the element replied, and both were in flight.
-        let (way, theirs) = (answer["delay_ns"].as_i64(), answer["theirs_ns"].as_i64());
-        assert!(way > Some(0) && theirs > Some(0), "{answer}");
+        let (way, theirs) = (reply["delay_ns"].as_i64(), reply["theirs_ns"].as_i64());
+        assert!(way > Some(0) && theirs > Some(0), "{reply}");
     }
     let trace = ask(&["linktrace", to]);
     assert_eq!(trace["answers"][0]["relay"], "hit", "{trace}");
@@ -353,9 +355,9 @@ impl Drop for Ended {
     }
 }
 
-/// Tests that frames pass through a Python program. While it stalls other frames pass, and frames that it does not
-/// accept are counted.
-pub fn a_program_of_ones_own_is_an_agent() {
+/// Tests that frames pass through a Python program. While it stalls other frames pass, and frames
+/// that it does not accept are counted.
+pub fn an_external_program_is_an_agent() {
     let net = Net::new();
     let folder = net.place.path().join("agents");
     std::fs::create_dir(&folder).unwrap();
@@ -366,9 +368,9 @@ pub fn a_program_of_ones_own_is_an_agent() {
     let socket = folder.join("mine.sock");
     assert!(in_time(|| socket.exists()));
     let mut process = Ended(process.spawn().unwrap());
-    let mut said = String::new();
-    BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    assert_eq!(said, "connected: version 1, ports [1, 2]\n");
+    let mut line = String::new();
+    BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "connected: version 1, ports [1, 2]\n");
     let open = |host: usize, name: &str| {
         let options = ports::afpacket::Options::monitor();
         let spec = format!("afpacket:{name}");
@@ -395,9 +397,9 @@ pub fn a_program_of_ones_own_is_an_agent() {
     let mine = frame(1, [0x88, 0xb5]);
     let back = [&mine[6..12], &mine[..6], &mine[12..]].concat();
     send(one.as_mut(), &mine);
-    assert!(receives(one.as_mut(), &back), "it did not come back");
+    assert!(receives(one.as_mut(), &back), "the frame did not return");
     send(two.as_mut(), &mine);
-    assert!(receives(two.as_mut(), &back), "it did not come back by the other port");
+    assert!(receives(two.as_mut(), &back), "the frame did not return through the other port");
     process.signal("STOP");
     let mut control = Control::open(&net.place);
     let full = in_time(|| {
@@ -416,7 +418,7 @@ pub fn a_program_of_ones_own_is_an_agent() {
 }
 
 /// Tests programs over HTTP: rejected with all errors, or loaded in place of the running one.
-pub fn programs_come_by_http() {
+pub fn programs_are_loaded_over_http() {
     let net = Net::new();
     run_in(&net.element, "ip", &["link", "set", "lo", "up"]);
     let _element = net.start(&example("own-agent.fe.xml"), &["--http", "127.0.0.1:8080"]);
@@ -429,18 +431,18 @@ pub fn programs_come_by_http() {
         let mut stream = stream.unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         write!(stream, "{head}\r\n\r\n{body}").unwrap();
-        let mut said = String::new();
-        stream.read_to_string(&mut said).unwrap();
-        let (head, body) = said.split_once("\r\n\r\n").unwrap();
+        let mut result = String::new();
+        stream.read_to_string(&mut result).unwrap();
+        let (head, body) = result.split_once("\r\n\r\n").unwrap();
         (head.lines().next().unwrap()[9..12].to_owned(), body.to_owned())
     };
     let router = std::fs::read_to_string(example("router-agents.fe.xml")).unwrap();
     let wrong =
         router.replace("class=\"EtherEncap\"", "class=\"EtherDecap\"").replace("fd01::,", "");
     std::fs::write(net.place.path().join("wrong.fe.xml"), &wrong).unwrap();
-    let said = net.place.planimeter(&["progfe", "check", "wrong.fe.xml"]);
+    let result = net.place.planimeter(&["progfe", "check", "wrong.fe.xml"]);
     let refused = ask("POST", "/program?name=wrong.fe.xml", &wrong);
-    assert_eq!(refused, ("422".to_owned(), said.output));
+    assert_eq!(refused, ("422".to_owned(), result.output));
     assert!(refused.1.contains("error[unknown-class] enc:"), "{}", refused.1);
     let (status, program) = ask("GET", "/program", "");
     assert!(status == "200" && program.contains("name=\"own-agent\""), "{program}");
@@ -472,18 +474,18 @@ pub fn programs_come_by_http() {
 }
 
 /// Tests that a host loads a program over Ethernet, at the port that the element is configured for.
-pub fn programs_come_by_ethernet() {
+pub fn programs_are_loaded_over_ethernet() {
     let net = Net::new();
     let _element = net.start(&example("own-agent.fe.xml"), &["--ethernet", "1"]);
     let send = |host: usize, file: &str| {
         let port = format!("afpacket:h{}", host + 1);
         let mut command = net.place.command(&["progfe", "send", file, "--port", &port]);
-        let said = net.hosts[host].run(|| command.output()).unwrap().unwrap();
-        (said.status.code(), String::from_utf8(said.stdout).unwrap())
+        let result = net.hosts[host].run(|| command.output()).unwrap().unwrap();
+        (result.status.code(), String::from_utf8(result.stdout).unwrap())
     };
-    let (code, said) = send(0, &example("router-agents.fe.xml"));
-    let said: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!((code, &said["program"]), (Some(0), &"router-agents".into()));
+    let (code, result) = send(0, &example("router-agents.fe.xml"));
+    let result: Value = serde_json::from_str(&result).unwrap();
+    assert_eq!((code, &result["program"]), (Some(0), &"router-agents".into()));
     let mut control = Control::open(&net.place);
     assert_eq!(control.ask(&json!({"get": "counters"}))["progfe"]["program"], "router-agents");
     // Enough errors to fill several frames.

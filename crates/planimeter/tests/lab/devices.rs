@@ -1,6 +1,8 @@
-//! Tests of user devices that another process started: our switch, Open vSwitch, and a kernel bridge. The switches
-//! have namespaces of their own, and TCP connections in both directions over a separate cable. The program runs at
-//! the other ends of the cables.
+//! Tests of user devices that another process started: our switch, Open vSwitch, and a kernel
+//! bridge.
+//!
+//! Each switch has its own namespace, and TCP connections in both directions over a separate cable.
+//! The program runs at the other ends of the cables.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -15,7 +17,7 @@ use lab::veth::{Cable, EndSettings};
 use lab::{Lab, Need, Site, Wiring};
 use serde_json::Value;
 
-use super::common::{Said, only_run, record};
+use super::common::{CommandResult, only_run, record};
 use super::{Place, in_time, ovs_needs};
 
 /// Time limit for a device; only a failure takes this long.
@@ -52,7 +54,7 @@ impl Rack {
     }
 
     /// Runs the program in the namespace of the tester's ends.
-    fn planimeter(&self, arguments: &[&str]) -> Said {
+    fn planimeter(&self, arguments: &[&str]) -> CommandResult {
         let mut command = self.place.command(arguments);
         self.lab.instrument.run(|| command.output().unwrap().into()).unwrap()
     }
@@ -61,12 +63,12 @@ impl Rack {
     fn measured(&self, device: &str, experiments: &[&str], set: &[&str]) -> Value {
         let runs = self.place.path().join("runs");
         let _ = std::fs::remove_dir_all(&runs);
-        let said = self.run(device, experiments, set);
-        assert_eq!(said.code, Some(0), "{}", said.errors);
+        let result = self.run(device, experiments, set);
+        assert_eq!(result.code, Some(0), "{}", result.errors);
         record(&only_run(&runs))
     }
 
-    fn run(&self, device: &str, experiments: &[&str], set: &[&str]) -> Said {
+    fn run(&self, device: &str, experiments: &[&str], set: &[&str]) -> CommandResult {
         let short = ["repeats=1", "seconds=0.1", "warmup=0", "load=0.2", "frame=64"];
         // Modules have no trials to shorten.
         let is_of_trials =
@@ -107,7 +109,8 @@ impl Drop for Ended {
     }
 }
 
-/// Checks that both experiments have results: frames came through, and rules were verified to be active.
+/// Checks that both experiments have results: frames came through, and rules were verified to be
+/// active.
 fn assert_measured(record: &Value, device: &str) {
     let trials = record["trials"].as_array().unwrap();
     let of = |name: &str| trials.iter().find(|trial| trial["experiment"] == name).unwrap();
@@ -128,7 +131,7 @@ const BOTH: [&str; 2] = ["forwarding-rate", "rule-activation"];
 const RULES: [&str; 2] = ["rules_count=20", "probes_pps=2000"];
 
 /// Tests our switch, first listening, then connecting to the tester.
-pub fn a_switch_of_ours_is_a_device() {
+pub fn our_switch_is_measured_as_a_device() {
     let rack = Rack::new();
     for (words, device) in [
         (["--listen", "ptcp:6653:10.99.0.2"], "openflow:tcp:10.99.0.2:6653,ports=1@dev-1+2@dev-2"),
@@ -143,7 +146,7 @@ pub fn a_switch_of_ours_is_a_device() {
 }
 
 /// Tests one input port and then two: the switch has one table and opens one connection.
-pub fn a_device_is_measured_by_two_ports_and_by_three() {
+pub fn a_device_is_measured_with_two_and_three_ports() {
     let rack = Rack::new();
     let _switch = rack.our_switch(&["--controller", "tcp:10.99.0.1:6653"]);
     let device = "openflow:ptcp:6653:10.99.0.1,ports=1@dev-1+2@dev-2+3@dev-3";
@@ -196,9 +199,9 @@ fn assert_ended(record: &Value, experiments: &[&str]) {
     }
 }
 
-/// Tests a switch over TLS whose ports are not numbered 1, 2, 3: modules, verified rules and tables of the study of
-/// nine switches, which all use ports 1 and 2.
-pub fn a_device_has_numbers_of_its_own_and_speaks_tls() {
+/// Tests a switch over TLS whose ports are not numbered 1, 2, 3: modules, verified rules and tables
+/// of the study of nine switches, which all use ports 1 and 2.
+pub fn a_device_with_other_port_numbers_is_measured_over_tls() {
     let rack = Rack::new();
     let [theirs, ours] = credentials(&rack, ["switch", "tester"]);
     let [key, certificate, ca] = &theirs;
@@ -225,7 +228,8 @@ pub fn a_device_has_numbers_of_its_own_and_speaks_tls() {
     assert!(returned.len() > 8 && returned.iter().all(|it| *it > 0.9), "{returned:?}");
 }
 
-/// Tests that messages to a device are timestamped where they leave this host, although their ports are renumbered.
+/// Tests that messages to a device are timestamped where they leave this host, although their ports
+/// are renumbered.
 pub fn the_control_channel_of_a_device_is_captured() {
     let rack = Rack::new();
     let _switch = rack.our_switch_with([2, 3, 9], &["--listen", "ptcp:6653:10.99.0.2"]);
@@ -244,9 +248,9 @@ pub fn the_control_channel_of_a_device_is_captured() {
     }
 }
 
-/// Tests a kernel router without neighbor entries: its ports' addresses are resolved, and its ARP requests are
-/// answered.
-pub fn a_router_is_a_device() {
+/// Tests a kernel router without neighbor entries: its ports' addresses are resolved, and its ARP
+/// requests are answered.
+pub fn a_router_is_measured_as_a_device() {
     let rack = Rack::new();
     let own = |port: u32| PortAddress { port, address: [10, 0, port as u8, 1].into(), length: 24 };
     let mut router = LinuxRouter::new(vec![own(1), own(2)]);
@@ -274,7 +278,7 @@ pub fn a_router_is_a_device() {
 }
 
 /// Runs one of Open vSwitch's tools and returns its output.
-fn told(tool: &'static str, package: &'static str, words: &[&str]) -> String {
+fn run_tool(tool: &'static str, package: &'static str, words: &[&str]) -> String {
     let tool = need::tool(tool, package).unwrap();
     let output = Command::new(tool).args(words).output().unwrap();
     assert!(output.status.success(), "{words:?}: {output:?}");
@@ -286,8 +290,9 @@ pub fn ofctl_needs() -> Result<(), Need> {
     need::tool("ovs-ofctl", "openvswitch-common").map(drop)
 }
 
-/// Tests Open vSwitch in both directions, with a flow of its own, which is first rejected, then deleted and restored.
-pub fn open_vswitch_is_a_device() {
+/// Tests Open vSwitch in both directions. Its existing flow is first rejected, then deleted and
+/// restored.
+pub fn open_vswitch_is_measured_as_a_device() {
     let rack = Rack::new();
     let mut switch = OpenVswitch::default();
     switch.start(&rack.site).unwrap();
@@ -297,12 +302,12 @@ pub fn open_vswitch_is_a_device() {
     let set = |url: &str| {
         let words = [&*database, "set", "bridge", "br0", versions];
         let words = words.into_iter().chain(["--", "set-controller", "br0", url]);
-        told("ovs-vsctl", "openvswitch-switch", &words.collect::<Vec<_>>());
+        run_tool("ovs-vsctl", "openvswitch-switch", &words.collect::<Vec<_>>());
     };
     let flow = "table=2,priority=7,udp,tp_dst=53,actions=drop";
     let flows = || {
         let words = ["--no-stats", "dump-flows", &channel];
-        let text = told("ovs-ofctl", "openvswitch-common", &words);
+        let text = run_tool("ovs-ofctl", "openvswitch-common", &words);
         text.lines()
             .map(|line| line.trim().to_owned())
             .filter(|it| it.contains("actions"))
@@ -314,7 +319,7 @@ pub fn open_vswitch_is_a_device() {
     ] {
         set(url);
         // It deletes its flows when it gets its first controller.
-        told("ovs-ofctl", "openvswitch-common", &["add-flow", &channel, flow]);
+        run_tool("ovs-ofctl", "openvswitch-common", &["add-flow", &channel, flow]);
         let before: Vec<String> = flows();
         assert_eq!(before.len(), 1, "{before:?}");
         let refused = rack.run(device, &BOTH, &RULES);
@@ -330,7 +335,7 @@ pub fn open_vswitch_is_a_device() {
 }
 
 /// Tests a kernel bridge, and an interface that was down and is down again afterwards.
-pub fn a_bridge_is_a_device() {
+pub fn a_bridge_is_measured_as_a_device() {
     let rack = Rack::new();
     let mut bridge = LinuxBridge::new(Duration::from_secs(300));
     bridge.start(&rack.site).unwrap();
@@ -349,7 +354,7 @@ pub fn a_bridge_is_a_device() {
 }
 
 /// Tests that each error in a device's cables, interfaces and address is one line with a hint.
-pub fn what_is_wrong_with_a_device_is_told() {
+pub fn device_errors_are_reported_with_a_hint() {
     let rack = Rack::new();
     let _switch = rack.our_switch(&["--listen", "ptcp:6653:10.99.0.2"]);
     let at = |rest: &str| format!("openflow:tcp:10.99.0.2:{rest}");
@@ -371,9 +376,9 @@ pub fn what_is_wrong_with_a_device_is_told() {
         ),
         ("device:ports=1@dev-1+2@dev-2".into(), "(dev-1) did not arrive at port 2 (dev-2)"),
     ] {
-        let said = rack.run(&device, &BOTH[..1], &["device_wait=1"]);
-        assert_eq!(said.code, Some(2), "{device}: {said:?}");
-        let line = said.errors.lines().last().unwrap_or_default();
+        let result = rack.run(&device, &BOTH[..1], &["device_wait=1"]);
+        assert_eq!(result.code, Some(2), "{device}: {result:?}");
+        let line = result.errors.lines().last().unwrap_or_default();
         assert!(line.contains(words), "{device}: {line}");
     }
     let runs: PathBuf = rack.place.path().join("runs");

@@ -1,5 +1,5 @@
-//! Tests of failures of interfaces and targets during a trial: the failure is named, the run ends in time, and
-//! earlier results are kept and marked.
+//! Tests of failures of interfaces and targets during a trial. The failure is named, the run ends
+//! in time, and earlier results are stored and marked.
 
 use std::fs;
 use std::io::Read;
@@ -12,7 +12,7 @@ use lab::netlink::link::BridgeSettings;
 use lab::veth::{Cable, EndSettings};
 use serde_json::Value;
 
-use super::common::{Said, contents, only_run, record, signal};
+use super::common::{CommandResult, contents, only_run, record, signal};
 use super::{PATIENCE, Place, System, in_time};
 
 /// Returns two cables; the ends 1 and 3 are the tester's.
@@ -40,17 +40,17 @@ fn generate(place: &Place, namespace: &Namespace, seconds: &str) -> Child {
 }
 
 /// Returns the output of a process that must end in time.
-fn ended(mut child: Child) -> Said {
+fn ended(mut child: Child) -> CommandResult {
     let has_ended = in_time(|| child.try_wait().unwrap().is_some());
     if !has_ended {
         child.kill().unwrap();
     }
-    let said: Said = child.wait_with_output().unwrap().into();
-    assert!(has_ended, "it did not end within {PATIENCE:?}: {}", said.errors);
-    said
+    let result: CommandResult = child.wait_with_output().unwrap().into();
+    assert!(has_ended, "it did not end within {PATIENCE:?}: {}", result.errors);
+    result
 }
 
-pub fn an_interface_goes_down() {
+pub fn an_interface_that_goes_down_while_sending_is_reported() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let cables = cables(&namespace);
@@ -63,18 +63,21 @@ pub fn an_interface_goes_down() {
         assert!(in_time(|| sent() > before + 100), "nothing is sent");
         let index = netlink.link(&format!("end{number}")).unwrap().index;
         netlink.link_down(index).unwrap();
-        let said = ended(child);
-        assert_eq!(said.code, Some(2), "{said:?}");
-        let line = said.errors.lines().last().unwrap_or_default();
+        let result = ended(child);
+        assert_eq!(result.code, Some(2), "{result:?}");
+        let line = result.errors.lines().last().unwrap_or_default();
         assert!(line.contains(&format!("end{number}")) && line.contains("down"), "{line}");
-        assert!(said.output.contains("stream 1:") && !said.output.contains(" 0 sent"), "{said:?}");
+        assert!(
+            result.output.contains("stream 1:") && !result.output.contains(" 0 sent"),
+            "{result:?}"
+        );
         netlink.link_up(index).unwrap();
         cables.iter().for_each(|cable| cable.wait_carrying().unwrap());
     }
 }
 
 /// Tests a bridge with a loop behind it, which forwards every frame endlessly.
-pub fn a_target_floods() {
+pub fn a_target_that_floods_is_handled() {
     let place = Place::new();
     let namespace = Namespace::create().unwrap();
     let cables = cables(&namespace);
@@ -94,23 +97,23 @@ pub fn a_target_floods() {
     }
     netlink.link_up(bridge).unwrap();
     cables.iter().chain([&knot]).for_each(|cable| cable.wait_carrying().unwrap());
-    let said = ended(generate(&place, &namespace, "1"));
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = ended(generate(&place, &namespace, "1"));
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     // Two thousand frames were sent, and far more returned at either port.
-    let line = said.output.lines().find(|line| line.starts_with("stream 1:")).unwrap();
+    let line = result.output.lines().find(|line| line.starts_with("stream 1:")).unwrap();
     assert!(line.contains("2000 frames intended"), "{line}");
     let came = |line: &str| -> u64 {
         let after = line.split(" sent, ").nth(1).unwrap();
         after.split(' ').next().unwrap().parse().unwrap()
     };
     let ports: Vec<u64> =
-        said.output.lines().filter(|line| line.starts_with("port ")).map(came).collect();
-    assert!(ports.iter().any(|&frames| frames > 20_000), "{}", said.output);
+        result.output.lines().filter(|line| line.starts_with("port ")).map(came).collect();
+    assert!(ports.iter().any(|&frames| frames > 20_000), "{}", result.output);
 }
 
-/// Tests that the drain is extended for a target that gets no core for longer than a short trial's drain: no frame is
-/// missing.
-pub fn a_target_stands_still() {
+/// Tests that the drain is extended for a target that gets no core for longer than a short trial's
+/// drain: no frame is missing.
+pub fn the_drain_is_extended_for_a_stalled_target() {
     let place = Place::new();
     let before = System::now();
     let words = ["run", "latency", "--on", "bridge", "--link", "veth", "--effort", "quick"];
@@ -135,11 +138,12 @@ pub fn a_target_stands_still() {
     let trials = record["trials"].as_array().unwrap();
     trials.iter().for_each(|trial| assert_eq!(trial["frames_unexplained"], 0, "{trial}"));
     let waited = |trial: &&Value| trial["duration_ns_drain"].as_u64() > Some(50_000_000);
-    assert!(trials.iter().filter(waited).count() > 0, "no trial was kept open");
+    assert!(trials.iter().filter(waited).count() > 0, "no trial was extended");
     place.assert_clean(&before);
 }
 
-/// Takes down an interface of the tester's kind in the namespaces that a process holds open; returns its name.
+/// Takes down an interface of the tester's kind in the namespaces that a process holds open;
+/// returns its name.
 fn take_down(pid: u32) -> Option<String> {
     let folder = PathBuf::from(format!("/proc/{pid}/fd"));
     for name in contents(&folder) {
@@ -164,7 +168,7 @@ fn take_down(pid: u32) -> Option<String> {
     None
 }
 
-pub fn an_interface_goes_down_during_a_run() {
+pub fn an_interface_that_goes_down_during_a_run_is_reported() {
     let place = Place::new();
     let before = System::now();
     let words = ["run", "forwarding-rate", "--on", "linux-bridge", "--link", "veth"];
@@ -178,7 +182,7 @@ pub fn an_interface_goes_down_during_a_run() {
     };
     // The tester measures itself first, which takes longer on a busy machine.
     let has_measured = || trials().is_some_and(|text| text.lines().count() > 1);
-    assert!((0..4).any(|_| in_time(has_measured)), "no trial ends");
+    assert!((0..4).any(|_| in_time(has_measured)), "no trial has ended");
     let name = take_down(child.id()).expect("the tester has an interface to the bridge");
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
@@ -193,7 +197,7 @@ pub fn an_interface_goes_down_during_a_run() {
     let record = record(&only_run(&runs));
     assert_eq!(record["partial"], true);
     let trials = record["trials"].as_array().unwrap();
-    assert!(trials.len() > 1, "what was measured is gone");
+    assert!(trials.len() > 1, "earlier results are lost");
     // If it went down during a trial, the trial has the counters until then.
     let is_cut = |trial: &&Value| trial["flags"].to_string().contains("interrupted");
     let cut: Vec<&Value> = trials.iter().filter(is_cut).collect();

@@ -1,5 +1,5 @@
-//! Tests of client and server programs on hosts next to the tester's ports: every packet is accounted for, on targets
-//! of every kind; and of iperf3 as the load of statistics.
+//! Tests of client and server programs on hosts next to the tester's ports: every packet is
+//! accounted for, on targets of every kind; and of iperf3 as the load of statistics.
 
 use lab::need::{self, Need};
 use serde_json::Value;
@@ -25,8 +25,9 @@ fn measured(trial: &Value, name: &str) -> Option<f64> {
     all.iter().find(|it| it["metric"] == name)?["value"].as_f64()
 }
 
-/// Tests client and server; the wait for a packet is so long that none counts as lost because of it.
-pub fn client_and_server_exist_twice() {
+/// Tests client and server. The wait for a packet is so long that no packet counts as lost because
+/// of it.
+pub fn client_and_server_measure_all_targets() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec!["run", "costa2017/sockets", "--effort", "quick", "--link", "veth"];
@@ -34,13 +35,14 @@ pub fn client_and_server_exist_twice() {
     let set = ["repeats=2", "wait=20", "match_types=port,exact", "frame=64,256", &packets];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(TARGETS.iter().flat_map(|target| ["--on", target]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let folder = only_run(&place.path().join("runs"));
     let record = record(&folder);
     let trials = record["trials"].as_array().unwrap();
-    // By port and by all fields at the smallest size, by all fields at the other; one per size without OpenFlow.
+    // By port and by all fields at the smallest size, by all fields at the other; one per size
+    // without OpenFlow.
     assert_eq!(trials.len(), 2 * 2 * (3 + 5 * 2));
     for trial in trials {
         let module = &trial["module"];
@@ -50,14 +52,14 @@ pub fn client_and_server_exist_twice() {
             .collect();
         let returned = names.iter().find(|name| name.ends_with("returned_ratio")).unwrap();
         let prefix = returned.strip_suffix("returned_ratio").unwrap();
-        let told = |what: &str| measured(trial, &format!("{prefix}{what}"));
-        assert_eq!(told("returned_ratio"), Some(1.0), "{trial}");
-        assert_eq!(told("packet_ins_count"), Some(0.0), "{trial}");
+        let reported = |what: &str| measured(trial, &format!("{prefix}{what}"));
+        assert_eq!(reported("returned_ratio"), Some(1.0), "{trial}");
+        assert_eq!(reported("packet_ins_count"), Some(0.0), "{trial}");
         if prefix.ends_with("sockets_") {
             // Only the hosts saw the times.
-            assert_eq!(told("unknown_count"), Some(0.0), "{trial}");
+            assert_eq!(reported("unknown_count"), Some(0.0), "{trial}");
             let [whole, there, back, own] = ["rtt", "there", "back", "answering"]
-                .map(|it| told(&format!("{it}_ns_mean")).unwrap());
+                .map(|it| reported(&format!("{it}_ns_mean")).unwrap());
             assert!((whole - there - back - own).abs() < 1.0 && there > 0.0, "{trial}");
         }
     }
@@ -70,15 +72,16 @@ pub fn client_and_server_exist_twice() {
 }
 
 /// Tests that other links support no hosts.
-pub fn other_links_have_no_hosts() {
+pub fn other_links_support_no_hosts() {
     let place = Place::new();
-    let said = place.planimeter(&["run", "costa2017/sockets", "--on", "ours", "--link", "memory"]);
-    assert_eq!(said.code, Some(2), "{}", said.errors);
-    assert!(said.errors.contains("use --link veth"), "{}", said.errors);
+    let result =
+        place.planimeter(&["run", "costa2017/sockets", "--on", "ours", "--link", "memory"]);
+    assert_eq!(result.code, Some(2), "{}", result.errors);
+    assert!(result.errors.contains("use --link veth"), "{}", result.errors);
 }
 
 /// Tests that iperf3 reports its load, both at a rate and at full speed, and ends with the run.
-pub fn iperf_makes_the_load() {
+pub fn iperf3_generates_the_load_of_statistics() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec!["run", "costa2017/table7", "--effort", "quick", "--link", "veth"];
@@ -86,8 +89,8 @@ pub fn iperf_makes_the_load() {
         ["repeats=1", "load_by=iperf3", "requests=2", "pace=0.4", "rules_bound=100", "patience=30"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(["--on", "ours"]);
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
@@ -95,9 +98,9 @@ pub fn iperf_makes_the_load() {
     for trial in trials {
         assert_eq!(trial["module"]["ended"], "said", "{trial}");
         for load in ["light", "heavy"] {
-            let told = |what: &str| measured(trial, &format!("{load}_{what}")).unwrap();
-            assert!(told("load_frames") > 0.0, "{trial}");
-            assert_eq!(told("flow_answered_ratio"), 1.0, "{trial}");
+            let reported = |what: &str| measured(trial, &format!("{load}_{what}")).unwrap();
+            assert!(reported("load_frames") > 0.0, "{trial}");
+            assert_eq!(reported("flow_answered_ratio"), 1.0, "{trial}");
         }
         // Frames and losses of hosts are not in the tester's balance.
         assert_eq!(

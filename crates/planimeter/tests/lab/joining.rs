@@ -1,5 +1,5 @@
-//! Tests of switches that no single link supports, measured side by side, and of switches that are connected to each
-//! other.
+//! Tests of switches that no single link supports, measured side by side, and of switches that are
+//! connected to each other.
 //!
 //! Plain Open vSwitch supports veth pairs only; Open vSwitch on DPDK does not support them.
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::common::{only_run, record};
 use super::{Place, System};
 
-pub fn switches_without_a_link_in_common() {
+pub fn switches_without_a_common_link_are_measured() {
     let place = Place::new();
     let before = System::now();
     let targets = ["ours", "ovs", "ovs-dpdk", "ours:model=hp-5406zl"];
@@ -18,11 +18,13 @@ pub fn switches_without_a_link_in_common() {
     let set = ["seconds=0.05", "repeats=1", "load=0.5", "rules_count=20", "probes_pps=20000"];
     let on = targets.iter().flat_map(|target| ["--on", target]);
     let set = set.iter().flat_map(|assignment| ["--set", assignment]);
-    let said = place.planimeter(&experiments.into_iter().chain(on).chain(set).collect::<Vec<_>>());
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result =
+        place.planimeter(&experiments.into_iter().chain(on).chain(set).collect::<Vec<_>>());
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
-    let told = "links: ours, ovs, ours:model=hp-5406zl over veth:afpacket; ovs-dpdk over veth:xdp";
-    assert!(said.errors.contains(told), "{}", said.errors);
+    let reported =
+        "links: ours, ovs, ours:model=hp-5406zl over veth:afpacket; ovs-dpdk over veth:xdp";
+    assert!(result.errors.contains(reported), "{}", result.errors);
     let record = record(&only_run(&place.path().join("runs")));
     let rows = |what: &str| record[what].as_array().unwrap();
     let of = |target: &Value| if target == "ovs-dpdk" { "veth:xdp" } else { "veth:afpacket" };
@@ -56,7 +58,7 @@ const CHAIN: &str = "instrument = [\"first:1\", \"second:1\"]\n\
                      [[switch]]\nname = \"second\"\ntarget = \"ovs\"\n\
                      [[link]]\nbetween = [\"first:2\", \"second:2\"]\n";
 
-pub fn a_path_over_two_switches() {
+pub fn a_path_over_two_switches_is_measured() {
     let place = Place::new();
     let before = System::now();
     fs::write(place.path().join("chain.toml"), CHAIN).unwrap();
@@ -66,8 +68,8 @@ pub fn a_path_over_two_switches() {
     let set = set.flat_map(|assignment| ["--set", assignment]);
     let on = ["--topology", "chain.toml", "--link", "veth", "--effort", "quick"];
     let words: Vec<&str> = experiments.into_iter().chain(on).chain(set).collect();
-    let said = place.planimeter(&words);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&words);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let rows = |what: &str| record[what].as_array().unwrap();
@@ -80,8 +82,8 @@ pub fn a_path_over_two_switches() {
         match trial["experiment"].as_str().unwrap() {
             "path-setup" => {
                 assert_eq!(trial["module"]["ended"], "said", "{trial}");
-                let said = trial["module"]["measured"].as_array().unwrap();
-                let share = said.iter().find(|it| it["metric"] == "flows_set_up_ratio").unwrap();
+                let result = trial["module"]["measured"].as_array().unwrap();
+                let share = result.iter().find(|it| it["metric"] == "flows_set_up_ratio").unwrap();
                 assert_eq!(share["value"], 1.0, "{trial}");
                 for switch in ["switch_1_barrier_ns", "switch_2_barrier_ns"] {
                     assert!(measured(trial, switch) > Some(0.0), "{switch}: {trial}");

@@ -1,5 +1,5 @@
-//! Tests of a running element from a user's view: its graph with rates and costs, traces of frames, the effect of
-//! another program, and its events over ForCES.
+//! Tests of a running element from a user's view: its graph with rates and costs, traces of frames,
+//! the effect of another program, and its events over ForCES.
 
 use std::fs;
 use std::path::Path;
@@ -28,8 +28,8 @@ fn frame(from: u32, to: u32, ether_type: u16) -> Vec<u8> {
     bytes
 }
 
-/// A sender that runs until it is stopped: it repeats a frame of station 1 for station 2, and one of an unknown
-/// station.
+/// A sender that runs until it is stopped: it repeats a frame of station 1 for station 2, and one
+/// of an unknown station.
 struct Sender {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -68,13 +68,13 @@ impl Drop for Sender {
     }
 }
 
-fn told(place: &Place, words: &[&str]) -> (String, String) {
-    let said = place.planimeter(words);
-    assert_eq!(said.code, Some(0), "{words:?}: {}", said.errors);
-    (said.output, said.errors)
+fn run_program(place: &Place, words: &[&str]) -> (String, String) {
+    let output = place.planimeter(words);
+    assert_eq!(output.code, Some(0), "{words:?}: {}", output.errors);
+    (output.output, output.errors)
 }
 
-pub fn a_running_element_is_looked_at() {
+pub fn a_running_element_is_inspected() {
     let (before, net) = (System::now(), Net::new());
     let bridge = example("bridge.fe.xml");
     let mut element = net.start(&bridge, &["--forces", "punix:forces"]);
@@ -95,7 +95,7 @@ pub fn a_running_element_is_looked_at() {
 /// Rates on links, and costs of blocks.
 fn graph(place: &Place) {
     let show = ["progfe", "show", "--control", "control", "--seconds", "0.3"];
-    let (text, _) = told(place, &[&show[..], &["--as", "json"]].concat());
+    let (text, _) = run_program(place, &[&show[..], &["--as", "json"]].concat());
     let live: Value = serde_json::from_str(&text).unwrap();
     let links = live["links"].as_array().unwrap();
     let link = |from: &str| links.iter().find(|it| it["from"] == from).unwrap();
@@ -106,17 +106,17 @@ fn graph(place: &Place) {
     assert!(fdb["cost"]["visits"].as_u64().unwrap() > 0, "{live}");
     assert!(fdb["cost"]["median_ns"].as_f64().unwrap() > 0.0, "{live}");
     assert!(live["costs"]["method"].as_str().unwrap().contains("block by block"), "{live}");
-    let (picture, _) = told(place, &[&show[..], &["--as", "svg"]].concat());
+    let (picture, _) = run_program(place, &[&show[..], &["--as", "svg"]].concat());
     assert!(picture.contains(">fdb<") && picture.contains("/s, "), "{picture}");
-    let (text, _) = told(place, &show);
+    let (text, _) = run_program(place, &show);
     assert!(text.contains("rx#1.L2BridgingPathOut -> fdb.PktsIn"), "{text}");
     // Two at the same time: the second receives no costs, but the reason.
     let both = [place.command(&show), place.command(&show)]
         .map(|mut it| it.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
     let refused = both.map(|it| {
-        let said = it.wait_with_output().unwrap();
-        assert!(said.status.success());
-        String::from_utf8_lossy(&said.stderr).contains("another client measures costs")
+        let output = it.wait_with_output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stderr).contains("another client measures costs")
     });
     assert_ne!(refused, [true, true], "one of them has costs");
 }
@@ -126,7 +126,7 @@ fn frames(place: &Place) {
     let trace = ["progfe", "trace", "--control", "control"];
     let wanted = ["--when", "Eth.type = 0x88b5 and meta:PHYPortID = 1", "--count", "3"];
     let (text, _) =
-        told(place, &[&trace[..], &wanted, &["--json", "--write", "t.pcapng"]].concat());
+        run_program(place, &[&trace[..], &wanted, &["--json", "--write", "t.pcapng"]].concat());
     let wire: String = frame(1, 2, 0x88b5).iter().map(|byte| format!("{byte:02x}")).collect();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3, "{text}");
@@ -137,16 +137,16 @@ fn frames(place: &Place) {
         assert_eq!(steps.last().unwrap()["outcome"], "sent on port 2", "{line}");
     }
     recorded(&place.path().join("t.pcapng"));
-    let (text, _) = told(place, &[&trace[..], &["--port", "1"]].concat());
+    let (text, _) = run_program(place, &[&trace[..], &["--port", "1"]].concat());
     assert!(text.starts_with("frame 1, port 1, 60 bytes\nphy#1: EtherPHYOut"), "{text}");
     // No such frame arrives, and the command ends without a signal.
     let (text, errors) =
-        told(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());
+        run_program(place, &[&trace[..], &["--when", "ARP", "--seconds", "0.1"]].concat());
     assert_eq!(text, "");
     assert!(errors.contains("timeout: 0 of 1 frames in 0.1 s"), "{errors}");
-    let said = place.planimeter(&[&trace[..], &["--when", "Eth.kind = 1"]].concat());
-    assert_eq!(said.code, Some(2));
-    assert!(said.errors.contains("has no field \"kind\""), "{}", said.errors);
+    let output = place.planimeter(&[&trace[..], &["--when", "Eth.kind = 1"]].concat());
+    assert_eq!(output.code, Some(2));
+    assert!(output.errors.contains("has no field \"kind\""), "{}", output.errors);
 }
 
 /// Checks that the file contains each frame as received, with its trace, and as sent.
@@ -169,17 +169,17 @@ fn recorded(file: &Path) {
 
 /// Tests the effect of another program.
 fn plans(place: &Place, bridge: &str) {
-    let (text, _) = told(place, &["progfe", "plan", bridge, "--control", "control"]);
+    let (text, _) = run_program(place, &["progfe", "plan", bridge, "--control", "control"]);
     assert!(text.starts_with("no changes to bridge\n"), "{text}");
     assert!(text.contains("= fdb: kept: Entries "), "{text}");
     let other = fs::read_to_string(bridge).unwrap();
     let other = other.replace("<set name=\"AgeSeconds\">300<", "<set name=\"AgeSeconds\">60<");
     let other = other.replace("id=\"fdb\"", "id=\"fdb\" reset=\"true\"");
     fs::write(place.path().join("other.fe.xml"), other).unwrap();
-    let (text, _) = told(place, &["progfe", "plan", "other.fe.xml", "--control", "control"]);
+    let (text, _) = run_program(place, &["progfe", "plan", "other.fe.xml", "--control", "control"]);
     assert!(text.contains("~ fdb.AgeSeconds: 300 -> 60\n"), "{text}");
     assert!(text.contains("~ fdb begins anew\n") && text.contains("= fdb: lost: "), "{text}");
-    let (text, _) = told(place, &["progfe", "plan", bridge, "other.fe.xml", "--json"]);
+    let (text, _) = run_program(place, &["progfe", "plan", bridge, "other.fe.xml", "--json"]);
     assert!(text.contains("~ fdb.AgeSeconds: 300 -> 60"), "{text}");
 }
 
@@ -187,7 +187,7 @@ fn plans(place: &Place, bridge: &str) {
 fn events(place: &Place) {
     let stations = |filter: &[&str]| -> Vec<u32> {
         let words = ["fe", "--connect", "unix:forces", "watch", "fdb.EntryLearned", "--count", "4"];
-        let (text, _) = told(place, &[&words[..], filter].concat());
+        let (text, _) = run_program(place, &[&words[..], filter].concat());
         let station = |line: &str| {
             let at = line.find("02:07:").unwrap_or_else(|| panic!("{text}"));
             u32::from_str_radix(&line[at + 6..at + 17].replace(':', ""), 16).unwrap()

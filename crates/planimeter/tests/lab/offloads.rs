@@ -1,5 +1,6 @@
-//! Tests of TCP and UDP between hosts whose interfaces have their default offloads, through elements of every kind:
-//! data arrives intact, nothing is lost, and the sender retransmits almost nothing.
+//! Tests of TCP and UDP between hosts whose interfaces have their default offloads, through
+//! elements of every kind: data arrives intact, nothing is lost, and the sender retransmits almost
+//! nothing.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
@@ -109,7 +110,10 @@ impl Net {
             stream.set_write_timeout(Some(PATIENCE)).unwrap();
             stream.write_all(&sent).unwrap();
             drop(stream);
-            assert!(arrived.join().unwrap() == sent, "other bytes arrived than were sent");
+            assert!(
+                arrived.join().unwrap() == sent,
+                "the received bytes differ from the sent ones"
+            );
         });
     }
 
@@ -145,7 +149,8 @@ impl Net {
 
     /// Checks that no port lost a merged frame, and that the client's merged frames arrived.
     ///
-    /// The only permitted loss is a ring that is briefly full on a busy machine; TCP retransmits these segments.
+    /// The only permitted loss is a ring that is briefly full on a busy machine; TCP retransmits
+    /// these segments.
     fn assert_carried(&self, what: &str) {
         let ports = self.ports();
         let mut overflowed = 0;
@@ -160,14 +165,17 @@ impl Net {
         assert!(frames as usize > BYTES / 1500, "{what}: {ports}");
         let repeated = self.retransmitted();
         let repeated_max = RETRANSMITTED_MAX + SEGMENTS_MAX * overflowed;
-        assert!(repeated <= repeated_max, "{what}: {repeated} segments were sent again: {ports}");
+        assert!(
+            repeated <= repeated_max,
+            "{what}: {repeated} segments were retransmitted: {ports}"
+        );
     }
 }
 
 /// The kinds of port that take frames from an interface.
 const PORTS: [&str; 2] = ["afpacket", "xdp"];
 
-pub fn a_bridge_carries_merged_frames() {
+pub fn a_bridge_forwards_merged_frames() {
     for port in PORTS {
         let net = Net::new(false);
         let mut bridge = net.start("bridge", port, &[]);
@@ -178,7 +186,7 @@ pub fn a_bridge_carries_merged_frames() {
     }
 }
 
-pub fn a_router_carries_merged_frames() {
+pub fn a_router_forwards_merged_frames() {
     for port in PORTS {
         let net = Net::new(true);
         let interface =
@@ -193,9 +201,9 @@ pub fn a_router_carries_merged_frames() {
     }
 }
 
-/// Tests a switch that rewrites TCP and UDP ports in both directions, and with them checksums that senders left to
-/// their interfaces.
-pub fn a_switch_carries_merged_frames_and_rewrites_them() {
+/// Tests a switch that rewrites TCP and UDP ports in both directions, and with them checksums that
+/// senders left to their interfaces.
+pub fn a_switch_rewrites_and_forwards_merged_frames() {
     for port in PORTS {
         let net = Net::new(false);
         let socket = net.place.path().join("openflow");
@@ -222,8 +230,8 @@ pub fn a_switch_carries_merged_frames_and_rewrites_them() {
 fn add_flow(socket: &std::path::Path, flow: &str) {
     let target = format!("unix:{}", socket.display());
     let mut command = Command::new("ovs-ofctl");
-    let said = command.args(["-O", "OpenFlow13", "add-flow", &target, flow]).output().unwrap();
-    assert!(said.status.success(), "{flow}: {}", String::from_utf8_lossy(&said.stderr));
+    let output = command.args(["-O", "OpenFlow13", "add-flow", &target, flow]).output().unwrap();
+    assert!(output.status.success(), "{flow}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 pub fn mininet_needs() -> Result<(), Need> {
@@ -242,7 +250,7 @@ pub fn mininet_measures_with_iperf() {
         let script = format!("mount -t tmpfs none /tmp && ip link set lo up && exec {mn}");
         let place = Place::new();
         // Mininet has no timeout.
-        let said = Command::new("timeout")
+        let output = Command::new("timeout")
             .args(["--kill-after=5", "180", "unshare"])
             .args(["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"])
             .args(["sh", "-c", &script])
@@ -251,9 +259,10 @@ pub fn mininet_measures_with_iperf() {
             .current_dir(place.path())
             .output()
             .unwrap();
-        let text = [said.stdout, said.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+        let text =
+            [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
         let text = text.concat();
-        assert!(said.status.success(), "{more}: {text}");
+        assert!(output.status.success(), "{more}: {text}");
         // The rates at both ends, such as ['1.2 Gbits/sec', '1.2 Gbits/sec'].
         let rates = text.split("Results: [").nth(1).unwrap_or_default().matches("bits/sec").count();
         assert_eq!(rates, 2, "{more}: {text}");

@@ -1,5 +1,5 @@
-//! Tests of a programmed router between namespaces: `planimeter fe` reprograms it over ForCES while packets pass, and
-//! tcpdump decodes the messages.
+//! Tests of a programmed router between namespaces: `planimeter fe` reprograms it over ForCES while
+//! packets pass, and tcpdump decodes the messages.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use lab::need::{self, Need};
 use lab::veth::{Cable, EndSettings};
 use lab::{Mac, Namespace};
 
-use super::common::Said;
+use super::common::CommandResult;
 use super::{Element, PATIENCE, Place, System, lab_needs};
 
 /// Verifies tcpdump, in addition to the lab's requirements.
@@ -25,7 +25,8 @@ pub fn needs() -> Result<(), Need> {
     need::tool("tcpdump", "tcpdump").map(drop)
 }
 
-/// The hosts' ends, as in the example's tables: IP address, MAC address, and the router's MAC address.
+/// The hosts' ends, as in the example's tables: IP address, MAC address, and the router's MAC
+/// address.
 const HOSTS: [(Ipv4Addr, Mac, Mac); 2] = [
     (Ipv4Addr::new(10, 1, 0, 9), [2, 0, 0, 0, 1, 9], [2, 0, 0, 0, 1, 1]),
     (Ipv4Addr::new(10, 2, 0, 9), [2, 0, 0, 0, 2, 9], [2, 0, 0, 0, 1, 2]),
@@ -83,7 +84,7 @@ impl Pings {
         let counts = Arc::new(Mutex::new((0, 0)));
         let (near, far) = (socket(&network.hosts[0]), socket(&network.hosts[1]));
         let to = SocketAddr::from(network.hosts[1].socket_address());
-        let (stop_far, stop_near, told) = (stop.clone(), stop.clone(), counts.clone());
+        let (stop_far, stop_near, reported) = (stop.clone(), stop.clone(), counts.clone());
         let echo = move || {
             let mut buffer = [0; 64];
             while !stop_far.load(Ordering::Relaxed) {
@@ -98,11 +99,11 @@ impl Pings {
             while !stop_near.load(Ordering::Relaxed) {
                 number += 1;
                 near.send_to(&number.to_be_bytes(), to).unwrap();
-                told.lock().unwrap().0 += 1;
+                reported.lock().unwrap().0 += 1;
                 // A late reply does not count.
                 while let Ok(count) = near.recv(&mut buffer) {
                     if buffer[..count] == number.to_be_bytes() {
-                        told.lock().unwrap().1 += 1;
+                        reported.lock().unwrap().1 += 1;
                         break;
                     }
                 }
@@ -121,7 +122,7 @@ impl Pings {
         let before = self.counts();
         let until = Instant::now() + PATIENCE;
         while self.counts().0 < before.0 + count {
-            assert!(Instant::now() < until, "nothing is sent any more");
+            assert!(Instant::now() < until, "no packet is sent any longer");
             std::thread::sleep(Duration::from_millis(1));
         }
         let now = self.counts();
@@ -143,7 +144,8 @@ impl Drop for Pings {
     }
 }
 
-/// Traffic of the channels: the channel's number, and the bytes that one end sent in one connection.
+/// Traffic of the channels: the channel's number, and the bytes that one end sent in one
+/// connection.
 type Heard = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
 
 /// Forwards and records the bytes from one socket to another, for three channels.
@@ -214,7 +216,7 @@ fn decoded(path: PathBuf, heard: &Heard) -> (usize, String) {
             }
             file.extend(frame);
         }
-        assert!(rest.is_empty(), "a message is cut off");
+        assert!(rest.is_empty(), "a message is truncated");
     }
     fs::write(&path, file).unwrap();
     let output =
@@ -224,14 +226,14 @@ fn decoded(path: PathBuf, heard: &Heard) -> (usize, String) {
 }
 
 /// Runs a control element through the tap, and returns its output.
-fn fe(place: &Place, words: &[&str]) -> Said {
+fn fe(place: &Place, words: &[&str]) -> CommandResult {
     place.planimeter(&[&["fe", "--connect", "unix:tap"], words].concat())
 }
 
-fn told(place: &Place, words: &[&str]) -> String {
-    let said = fe(place, words);
-    assert_eq!(said.code, Some(0), "{words:?}: {}", said.errors);
-    said.output
+fn run_program(place: &Place, words: &[&str]) -> String {
+    let result = fe(place, words);
+    assert_eq!(result.code, Some(0), "{words:?}: {}", result.errors);
+    result.output
 }
 
 pub fn a_router_is_reprogrammed_over_forces() {
@@ -246,7 +248,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
     let pings = Pings::start(&network);
     pings.wait_for("packets pass", |(sent, back)| sent == back);
     // Its state, by names of the program and of classes.
-    let got = told(
+    let got = run_program(
         &place,
         &["get", "lpm.IPv4PrefixTable[1]", "FEObject.FEName", "nh.IPv4NextHopTable[7].MTU"],
     );
@@ -254,19 +256,19 @@ pub fn a_router_is_reprogrammed_over_forces() {
     assert!(got.contains("FEObject.FEName = router\n"), "{got}");
     assert!(got.contains("nh.IPv4NextHopTable[7].MTU = 1500\n"), "{got}");
     // While packets pass: deletes a route, and restores it in another row.
-    told(&place, &["set", "lpm.IPv4PrefixTable[1]"]);
+    run_program(&place, &["set", "lpm.IPv4PrefixTable[1]"]);
     pings.wait_for("no route", |(_, back)| back == 0);
     let route = "lpm.IPv4PrefixTable[40]={IPv4Address=10.2.0.9, Prefixlen=32, ECMPFlag=false, \
                  DefaultRouteFlag=false, Reserved=0, HopSelector=7}";
-    told(&place, &["set", route]);
+    run_program(&place, &["set", route]);
     pings.wait_for("packets pass again", |(sent, back)| sent == back);
     // All or nothing: the second change is invalid.
-    let said =
+    let result =
         fe(&place, &["set", "lpm.IPv4PrefixTable[40]", "lpm.IPv4PrefixTable[41].HopSelector=6"]);
-    assert_eq!(said.code, Some(2));
-    assert!(said.errors.contains("lpm.IPv4PrefixTable[41].HopSelector: "), "{}", said.errors);
+    assert_eq!(result.code, Some(2));
+    assert!(result.errors.contains("lpm.IPv4PrefixTable[41].HopSelector: "), "{}", result.errors);
     let (sent, back) = pings.next(20);
-    assert!(back + 1 >= sent, "{back} of {sent}: an order that was refused changed something");
+    assert!(back + 1 >= sent, "{back} of {sent}: a rejected change had an effect");
     // Many rows in one message.
     let row = |number: u32| {
         let [_, b, c, d] = (number << 4).to_be_bytes();
@@ -276,29 +278,29 @@ pub fn a_router_is_reprogrammed_over_forces() {
     };
     let rows: String = (100..10_100).map(row).collect();
     fs::write(place.path().join("routes.txt"), rows).unwrap();
-    told(&place, &["set", "--rows", "lpm.IPv4PrefixTable=routes.txt"]);
-    let got = told(&place, &["get", "lpm.IPv4PrefixTable[10099]"]);
+    run_program(&place, &["set", "--rows", "lpm.IPv4PrefixTable=routes.txt"]);
+    let got = run_program(&place, &["get", "lpm.IPv4PrefixTable[10099]"]);
     assert!(got.contains("11.2.119.48"), "{got}");
     // Another program, and an invalid one.
     let text = fs::read_to_string(program).unwrap();
     fs::write(place.path().join("bad.fe.xml"), text.replace("val.ValidatePktsIn", "val.Nowhere"))
         .unwrap();
-    let said = fe(&place, &["load", "bad.fe.xml"]);
-    assert_eq!(said.code, Some(2));
+    let result = fe(&place, &["load", "bad.fe.xml"]);
+    assert_eq!(result.code, Some(2));
     assert!(
-        said.errors.contains("val.Nowhere") && said.errors.contains("Document:"),
+        result.errors.contains("val.Nowhere") && result.errors.contains("Document:"),
         "{}",
-        said.errors
+        result.errors
     );
-    let loaded = told(&place, &["load", program]);
+    let loaded = run_program(&place, &["load", program]);
     assert!(loaded.starts_with("running router, program number "), "{loaded}");
-    assert!(!told(&place, &["get", "lpm.IPv4PrefixTable"]).contains("11.2.119.48"));
+    assert!(!run_program(&place, &["get", "lpm.IPv4PrefixTable"]).contains("11.2.119.48"));
     // A trace of a packet like the hosts' own.
     let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 9, 8, 0];
     frame.extend([0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0x66, 0xbd, 10, 1, 0, 9, 10, 2, 0, 9]);
     frame.extend([0, 7, 0, 9, 0, 8, 0, 0]);
     let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
-    let traced = told(&place, &["trace", "--frame", &hex]);
+    let traced = run_program(&place, &["trace", "--frame", &hex]);
     assert!(traced.contains("lpm: NormalOut -> nh.PktsIn"), "{traced}");
     assert!(traced.contains("sent on port 2"), "{traced}");
     pings.wait_for("packets pass in the end", |(sent, back)| sent == back);
@@ -307,8 +309,8 @@ pub fn a_router_is_reprogrammed_over_forces() {
     assert_eq!(router.end(), Some(0));
     drop(network);
     place.assert_clean(&before);
-    // An external decoder understands all messages. Its known errors (4.99) concern COMMIT and TRCOMP, which have no
-    // body, so that it misses nothing.
+    // An external decoder understands all messages. Its known errors (4.99) concern COMMIT and
+    // TRCOMP, which have no body, so that it misses nothing.
     let (count, text) = decoded(place.path().join("session.pcap"), &heard);
     let is_known = |line: &str| line.contains("truncated lfb selector: 0 bytes missing!");
     let mut messages = 0;

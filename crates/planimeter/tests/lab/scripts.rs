@@ -19,8 +19,8 @@ pub fn prefix_needs() -> Result<(), Need> {
     check_prefix(Path::new(PREFIX)).map_err(|_| missing)
 }
 
-/// Tests that frames without a matching rule reach a module as packet-ins, which Open vSwitch sends only after a
-/// SET_CONFIG.
+/// Tests that frames without a matching rule reach a module as packet-ins, which Open vSwitch sends
+/// only after a SET_CONFIG.
 pub fn a_python_module_receives_packet_ins_of_open_vswitch() {
     let folder = Folder::new();
     let script = "from planimeter import *\n\n\
@@ -56,7 +56,7 @@ pub fn a_python_module_receives_packet_ins_of_open_vswitch() {
 }
 
 /// Tests a comparison of the system's Open vSwitch with the one below a prefix.
-pub fn an_open_vswitch_is_a_target_by_its_prefix() {
+pub fn open_vswitch_is_selected_by_its_prefix() {
     let folder = Folder::new();
     let words = format!(
         "compare ovs ovs@{PREFIX} --run forwarding-rate --link veth --effort quick --set entries=4 --set frame=64 --set seconds=0.05 \
@@ -64,13 +64,13 @@ pub fn an_open_vswitch_is_a_target_by_its_prefix() {
     );
     let done = command(&folder.0, &words.split_whitespace().collect::<Vec<_>>()).output().unwrap();
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
-    // Both were measured, whatever other work the machine did.
+    // Both were measured, also on a busy machine.
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{:?} {errors}", done.status);
     let runs = folder.0.join("runs");
     let found = record(&runs.join(&contents(&runs)[0]));
     let targets = found["targets"].as_array().unwrap();
     assert_eq!(targets[1]["name"], format!("ovs@{PREFIX}"));
-    assert_eq!(targets[0]["version"], targets[1]["version"], "it is the same installation");
+    assert_eq!(targets[0]["version"], targets[1]["version"], "both are the same installation");
     assert_eq!(targets[1]["settings"]["prefix"], PREFIX);
     for target in ["ovs", &format!("ovs@{PREFIX}")] {
         let trials = found["trials"].as_array().unwrap().iter();

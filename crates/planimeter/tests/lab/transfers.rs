@@ -1,4 +1,5 @@
-//! Tests of TCP connections between hosts, through targets of every kind: results, and the effect of limits.
+//! Tests of TCP connections between hosts, through targets of every kind: results, and the effect
+//! of limits.
 
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ fn measured(trial: &Value, name: &str) -> Option<f64> {
 }
 
 /// Tests that the smallest window limits a connection, and that the frames have the requested size.
-pub fn a_window_and_a_frame_size_are_what_was_asked_for() {
+pub fn the_requested_window_and_frame_size_apply() {
     let place = Place::new();
     let before = System::now();
     let mut arguments = vec![
@@ -29,8 +30,8 @@ pub fn a_window_and_a_frame_size_are_what_was_asked_for() {
     let set = ["repeats=1", "window=5000,4000000", "window_bytes=4000000", "frame=256"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
     arguments.extend(TARGETS.iter().flat_map(|target| ["--on", target]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let record = record(&only_run(&place.path().join("runs")));
     let trials = record["trials"].as_array().unwrap();
@@ -38,19 +39,22 @@ pub fn a_window_and_a_frame_size_are_what_was_asked_for() {
     assert_eq!(trials.len(), 7 * 2 + 7);
     for trial in trials {
         assert_eq!(trial["module"]["ended"], "said", "{trial}");
-        let told = |name: &str| measured(trial, name).unwrap_or_else(|| panic!("{name}: {trial}"));
-        assert!(told("tcp_throughput_bps") > 0.0, "{trial}");
-        assert!(told("retransmits_count") >= 0.0 && told("timeouts_count") >= 0.0);
-        let asked = trial["point"]["value"].as_f64().unwrap();
-        let obtained = told("window_obtained_bytes");
+        let reported =
+            |name: &str| measured(trial, name).unwrap_or_else(|| panic!("{name}: {trial}"));
+        assert!(reported("tcp_throughput_bps") > 0.0, "{trial}");
+        assert!(reported("retransmits_count") >= 0.0 && reported("timeouts_count") >= 0.0);
+        let requested = trial["point"]["value"].as_f64().unwrap();
+        let obtained = reported("window_obtained_bytes");
         match trial["experiment"].as_str() {
             Some("gelberger2013/fig4") => {
                 // The system reserves a part of a buffer, and counts the rest in whole segments.
-                assert!((0.5..2.0).contains(&(obtained / asked)), "{obtained} for {asked}");
-                assert_eq!(told("segment_payload_bytes"), 1448.0, "{trial}");
+                assert!((0.5..2.0).contains(&(obtained / requested)), "{obtained} for {requested}");
+                assert_eq!(reported("segment_payload_bytes"), 1448.0, "{trial}");
             }
             // A frame's headers and check sequence, and TCP's timestamp option.
-            _ => assert_eq!(told("segment_payload_bytes"), 256.0 - 18.0 - 40.0 - 12.0, "{trial}"),
+            _ => {
+                assert_eq!(reported("segment_payload_bytes"), 256.0 - 18.0 - 40.0 - 12.0, "{trial}")
+            }
         }
     }
 }

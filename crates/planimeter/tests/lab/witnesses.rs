@@ -1,5 +1,5 @@
-//! Tests of an external SNMP agent of targets on a real kernel: it counts every frame sent and received, in either
-//! version; a missing agent is a warning.
+//! Tests of an external SNMP agent of targets on a real kernel: it counts every frame sent and
+//! received, in either version; a missing agent is a warning.
 
 use std::fs;
 use std::path::Path;
@@ -38,8 +38,8 @@ fn assert_no_secret(folder: &Path) {
         } else {
             let bytes = fs::read(&path).unwrap();
             let text = String::from_utf8_lossy(&bytes);
-            let told = SECRETS.iter().find(|secret| text.contains(**secret));
-            assert_eq!(told, None, "{}", path.display());
+            let reported = SECRETS.iter().find(|secret| text.contains(**secret));
+            assert_eq!(reported, None, "{}", path.display());
         }
     }
 }
@@ -55,12 +55,12 @@ fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
     arguments.extend(["--on", "ours", "--on", "linux-bridge"]);
     let short = ["seconds=0.1", "warmup=0", "repeats=1", "load=0.2", "frame=64", "snmp_wait=60"];
     arguments.extend(short.iter().chain(set).flat_map(|it| ["--set", it]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     assert_no_secret(&runs);
-    let shown = format!("{}{}", said.output, said.errors);
-    assert!(!SECRETS.iter().any(|secret| shown.contains(secret)), "{shown}");
+    let text = format!("{}{}", result.output, result.errors);
+    assert!(!SECRETS.iter().any(|secret| text.contains(secret)), "{text}");
     let record = record(&only_run(&runs));
     let trials = record["trials"].as_array().unwrap();
     assert!(trials.len() >= 2, "{record}");
@@ -68,37 +68,37 @@ fn witnesses(place: &Place, set: &[&str]) -> Vec<Value> {
 }
 
 /// Tests an agent that caches its counters for seconds, which `snmp_wait` waits for.
-pub fn a_foreign_agent_counts_every_frame() {
+pub fn an_external_snmp_agent_counts_every_frame() {
     let place = Place::new();
     for (level, text) in CREDENTIALS {
         fs::write(place.path().join("agent.toml"), text).unwrap();
         let set = ["snmp=lab", "snmp_credentials=agent.toml", "snmp_oids=1.3.6.1.2.1.1.3.0"];
-        for witness in witnesses(&place, &set) {
-            assert_eq!(witness["agent"], format!("udp:127.0.0.1:161 ({level})"));
-            assert_eq!(witness["problems"], Value::Null, "{witness}");
-            assert!(witness["frames_sent"].as_u64().unwrap() > 0, "{witness}");
-            assert_eq!(witness["frames_in"], witness["frames_sent"], "{witness}");
-            assert_eq!(witness["frames_out"], witness["frames_received"], "{witness}");
-            let time = &witness["values"][0];
-            assert!(time["after"].as_u64() >= time["before"].as_u64(), "{witness}");
+        for counts in witnesses(&place, &set) {
+            assert_eq!(counts["agent"], format!("udp:127.0.0.1:161 ({level})"));
+            assert_eq!(counts["problems"], Value::Null, "{counts}");
+            assert!(counts["frames_sent"].as_u64().unwrap() > 0, "{counts}");
+            assert_eq!(counts["frames_in"], counts["frames_sent"], "{counts}");
+            assert_eq!(counts["frames_out"], counts["frames_received"], "{counts}");
+            let time = &counts["values"][0];
+            assert!(time["after"].as_u64() >= time["before"].as_u64(), "{counts}");
         }
     }
 }
 
 /// Tests an address without an agent, and an agent that does not reply to unknown credentials.
-pub fn an_absent_agent_is_a_warning() {
+pub fn a_missing_snmp_agent_is_a_warning() {
     let place = Place::new();
-    for witness in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_wait=0"]) {
+    for counts in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_wait=0"]) {
         assert_eq!(
-            witness["problems"][0], "connection refused: no agent listens there",
+            counts["problems"][0], "connection refused: no agent listens there",
             "{witness}"
         );
-        assert_eq!(witness["frames_in"], Value::Null, "{witness}");
+        assert_eq!(counts["frames_in"], Value::Null, "{witness}");
     }
 }
 
-/// Tests two kinds of switches whose control channel uses the loopback interface of their namespace: each message has
-/// a kernel timestamp, and the capture file contains OpenFlow.
+/// Tests two kinds of switches whose control channel uses the loopback interface of their
+/// namespace: each message has a kernel timestamp, and the capture file contains OpenFlow.
 pub fn control_channels_are_captured() {
     let place = Place::new();
     let before = System::now();
@@ -106,8 +106,8 @@ pub fn control_channels_are_captured() {
     arguments.extend(["--on", "ours", "--on", "ovs"]);
     let set = ["repeats=1", "control_capture=file"];
     arguments.extend(set.iter().flat_map(|it| ["--set", it]));
-    let said = place.planimeter(&arguments);
-    assert_eq!(said.code, Some(0), "{}", said.errors);
+    let result = place.planimeter(&arguments);
+    assert_eq!(result.code, Some(0), "{}", result.errors);
     place.assert_clean(&before);
     let run = only_run(&place.path().join("runs"));
     let record = record(&run);
@@ -127,7 +127,7 @@ pub fn control_channels_are_captured() {
         while let Some(event) = reader.next_event().unwrap() {
             frames += u64::from(matches!(event, packet::capture::Event::Frame(_)));
         }
-        // Hellos, requests and replies, several of which may share a segment.
+        // Hellos, requests and replies. A segment may contain several of them.
         assert!(frames > 10, "{} has {frames} packets", file.display());
     }
 }

@@ -1,4 +1,5 @@
-//! Tests of rule activation on a switch that activates rules immediately, so that the results are known in advance.
+//! Tests of rule activation on a switch that activates rules immediately, so that the results are
+//! known in advance.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -28,30 +29,30 @@ fn value(run: &ModuleRun, name: &'static str) -> f64 {
 }
 
 #[test]
-fn rules_of_an_honest_switch_act_within_what_probes_can_tell_whatever_is_done_to_them() {
-    for deed in ["deed=add", "deed=modify", "deed=delete"] {
+fn activation_times_of_a_correct_switch_are_within_the_probe_resolution() {
+    for operation in ["deed=add", "deed=modify", "deed=delete"] {
         for order in ["priority_order=same", "priority_order=ascending", "priority_order=random"] {
-            let record = update(&[deed, order]);
+            let record = update(&[operation, order]);
             let [before, after] = [0, 1].map(|trial| module(&record, trial));
             assert_eq!((&before.ended, &after.ended), (&Ended::Said, &Ended::Said));
-            assert_eq!(value(before, "rules_active_ratio"), 1.0, "{deed}");
-            assert_eq!(value(before, "errors_count"), 0.0, "{deed}");
-            // If all rules activate immediately, a rule cannot be distinguished from one that activates at its next
-            // probe.
+            assert_eq!(value(before, "rules_active_ratio"), 1.0, "{operation}");
+            assert_eq!(value(before, "errors_count"), 0.0, "{operation}");
+            // If all rules activate immediately, a rule cannot be distinguished from one that
+            // activates at its next probe.
             let greatest = value(before, "activation_ns_max");
-            assert!((0.0..=ROUND_NS).contains(&greatest), "{deed}: {greatest}");
-            assert!(value(before, "resolution_ns_p50") <= ROUND_NS / 2.0 + 2e4, "{deed}");
-            assert_eq!(value(before, "rules_premature_ratio"), 0.0, "{deed}");
-            assert_eq!(value(before, "stale_frames"), 0.0, "{deed}");
-            assert_eq!(value(after, "first_probe_active_ratio"), 1.0, "{deed}");
+            assert!((0.0..=ROUND_NS).contains(&greatest), "{operation}: {greatest}");
+            assert!(value(before, "resolution_ns_p50") <= ROUND_NS / 2.0 + 2e4, "{operation}");
+            assert_eq!(value(before, "rules_premature_ratio"), 0.0, "{operation}");
+            assert_eq!(value(before, "stale_frames"), 0.0, "{operation}");
+            assert_eq!(value(after, "first_probe_active_ratio"), 1.0, "{operation}");
         }
     }
 }
 
-/// One rule after the other, 0.05 ms each. If probes visited the rules in turn, the times would be known to 5 ms at
-/// the rate of a virtual cable, and to 0.5 ms at that of shared memory.
+/// One rule after the other, 0.05 ms each. If probes visited the rules in turn, the times would be
+/// known to 5 ms at the rate of a virtual cable, and to 0.5 ms at that of shared memory.
 #[test]
-fn of_a_thousand_rules_that_act_in_a_row_most_probes_go_to_those_that_come_next() {
+fn probes_concentrate_on_the_next_of_a_thousand_sequential_rules() {
     let folder = Folder::new();
     let kind = modelled(
         &folder,
@@ -72,13 +73,14 @@ fn of_a_thousand_rules_that_act_in_a_row_most_probes_go_to_those_that_come_next(
 }
 
 #[test]
-fn every_rule_stands_once_in_what_is_drawn() {
+fn every_rule_occurs_once_in_the_figure() {
     let record = update(&["probes=before"]);
     let series = &module(&record, 0).series;
     let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["rules_acting", "place_acting", "acts_after_ns", "acts_by_ns"]);
     assert!(series[0].points.windows(2).all(|pair| pair[0][0] <= pair[1][0]));
-    // All activate at the same time: rules that probes do not distinguish are drawn in the order sent.
+    // All activate at the same time: rules that probes do not distinguish are drawn in the order
+    // sent.
     for (rule, [sent, acting]) in (0..50).map(f64::from).zip(&series[1].points) {
         assert_eq!((*sent, *acting), (rule, rule));
     }
@@ -88,7 +90,7 @@ fn every_rule_stands_once_in_what_is_drawn() {
 }
 
 #[test]
-fn rules_that_the_switch_refuses_are_told_and_the_others_are_measured() {
+fn rejected_rules_are_reported_and_the_others_measured() {
     let record = update(&["wildcard_entries_max=31", "probes=before", "patience=0.2"]);
     let run = module(&record, 0);
     // One of the 31 entries sends frames without a matching rule to the controller.
@@ -99,11 +101,11 @@ fn rules_that_the_switch_refuses_are_told_and_the_others_are_measured() {
         run.measured.iter().any(|it| it.metric == Metric::Named(Name::of(name)))
     };
     assert!(is_told(run, "activation_ns_p50"));
-    assert!(!is_told(run, "data_plane_ns"), "when the last acts is not known");
+    assert!(!is_told(run, "data_plane_ns"), "the last activation time is unknown");
 }
 
 #[test]
-fn a_run_goes_on_where_it_was_interrupted() {
+fn an_interrupted_run_resumes() {
     let set = ["rules_count=10,20", PROBES, "wildcard_entries_max=1000"];
     check_resumed("rule-activation", &set, &[3, 1]);
     let record = measure(&plan(&["rule-activation"], &OURS, &set, 3));

@@ -1,4 +1,5 @@
-//! Tests of figures 5 to 10 and table I of bianco2010 in virtual time, where the model is the ground truth.
+//! Tests of figures 5 to 10 and table I of bianco2010 in virtual time, where the model is the
+//! ground truth.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Cell, Metric, Record, Role, Trial, Verdict};
@@ -44,7 +45,8 @@ fn the_study_has_its_points() {
         .map(|it| (it.entry.id, it.costs.len(), it.costs[0].1.trials))
         .collect();
     let wanted = [
-        // Figure 2 also has the router with its cache, figure 10 our switch with both orders of service.
+        // Figure 2 also has the router with its cache, figure 10 our switch with both orders of
+        // service.
         ("bianco2010/fig2", 4, 7),
         ("bianco2010/fig3", 3, 8),
         ("bianco2010/fig5", 3, 18),
@@ -58,7 +60,7 @@ fn the_study_has_its_points() {
 }
 
 #[test]
-fn figure_5_loses_what_a_target_cannot_carry() {
+fn figure_5_loses_frames_above_the_capacity() {
     let set = [SLOW, "entries=600", "frame=96,512", "seconds=0.03", "warmup=0.01"];
     let record = measure(&plan(&["bianco2010/fig5"], &FORWARDERS, &set, 1));
     for kind in FORWARDERS {
@@ -80,7 +82,7 @@ fn figure_5_loses_what_a_target_cannot_carry() {
     let macs = learned.counters.iter().find(|it| it.name == "bridge.macs").unwrap();
     assert!(macs.before >= 600, "{macs:?}");
     let published = record.published.iter().filter(|it| it.item == "fig5").count();
-    assert_eq!(published, 9, "the study's own values are beside");
+    assert_eq!(published, 9, "the table has the values of the study");
 }
 
 #[test]
@@ -128,7 +130,7 @@ fn figure_7_sends_each_table_its_share() {
 }
 
 #[test]
-fn table_1_finds_that_the_model_holds_no_frame_back() {
+fn table_1_finds_no_waiting_time_in_the_model() {
     // Filling the study's tables takes long in an unoptimized build.
     let set = ["frame=96,1500", "wildcard_entries_max=100", "repeats=2", "entries=1,300"];
     let plan = plan(&["bianco2010/table1"], &[TargetKind::Ours], &set, 1);
@@ -149,7 +151,7 @@ fn table_1_finds_that_the_model_holds_no_frame_back() {
 }
 
 #[test]
-fn table_1_recovers_drawn_service_times_at_every_frame_size() {
+fn table_1_recovers_random_service_times_at_every_frame_size() {
     let mut state = 0x5eed_u64;
     for _ in 0..4 {
         state =
@@ -169,9 +171,9 @@ fn table_1_recovers_drawn_service_times_at_every_frame_size() {
 
 /// Checks the common part of figures 9 and 10: loads that are shares of the target's own maximum.
 fn fairness(item: &str, kinds: &[TargetKind]) -> Record {
-    // A load that is carried, and two that fill the links' rings before counting starts. The flows wait in rings of
-    // different lengths, so that frames from before the counted time are among the first counted ones: short trials
-    // measure less than the target carries.
+    // A load that is carried, and two that fill the links' rings before counting starts. The flows
+    // wait in rings of different lengths, so that frames from before the counted time are among the
+    // first counted ones: short trials measure less than the target carries.
     let set = [SLOW, "entries=600", "seconds=0.04", "warmup=0.012", "repeats=3", "load=40,80,120"];
     let record = measure(&plan(&[&format!("bianco2010/{item}")], kinds, &set, 1));
     for trial in record.trials.iter().filter(|trial| trial.role == Role::Measure) {
@@ -197,7 +199,7 @@ fn fairness(item: &str, kinds: &[TargetKind]) -> Record {
 }
 
 #[test]
-fn figure_9_loads_each_target_by_what_it_carries() {
+fn figure_9_loads_each_target_by_its_own_maximum() {
     let record = fairness("fig9", &FORWARDERS);
     for kind in FORWARDERS {
         let differences = cells(&record, "fig9", kind.name(), Metric::LossRatioDifference);
@@ -208,7 +210,7 @@ fn figure_9_loads_each_target_by_what_it_carries() {
 }
 
 #[test]
-fn figures_9_and_10_do_not_judge_a_target_that_never_loses() {
+fn figures_9_and_10_exclude_a_target_without_loss() {
     // Targets have no service time, so that the link drops the load beyond its capacity.
     for item in ["fig9", "fig10"] {
         let set = ["entries=600", "seconds=0.01", "warmup=0.006", "repeats=2", "load=40,120"];
@@ -230,7 +232,7 @@ fn figures_9_and_10_do_not_judge_a_target_that_never_loses() {
 }
 
 #[test]
-fn figure_10_has_a_port_for_each_flow_and_round_robin_spares_the_smaller() {
+fn figure_10_has_a_port_for_each_flow_and_round_robin_favors_the_smaller() {
     let record = fairness("fig10", &FORWARDERS);
     for trial in &record.trials {
         let ports: Vec<u32> = trial.streams.iter().map(|it| it.port_out).collect();

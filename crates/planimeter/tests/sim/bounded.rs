@@ -1,5 +1,5 @@
-//! Limits of virtual time: every module ends on a switch that holds one entry or has no limit, and a run ends as soon
-//! as the user requests that.
+//! Limits of virtual time: every module ends on a switch that holds one entry or has no limit, and
+//! a run ends as soon as the user requests that.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::partial::MODULES;
 use super::{measure, plan};
 
 #[test]
-fn every_module_ends_on_a_switch_that_holds_one_entry_and_on_one_without_a_limit() {
+fn every_module_ends_with_one_entry_and_without_a_limit() {
     for rules in [0, 1] {
         let mut model = Model::default();
         model.capacity.rules = rules;
@@ -37,7 +37,7 @@ fn every_module_ends_on_a_switch_that_holds_one_entry_and_on_one_without_a_limit
 }
 
 #[test]
-fn rules_that_the_switch_refuses_are_not_waited_for() {
+fn rejected_rules_are_not_awaited() {
     let folder = Folder::new();
     let keys = "capacity.rules = { value = 1, source = \"assumed\" }\n";
     let kind = modelled(&folder, keys);
@@ -74,7 +74,7 @@ impl Watcher for StopsInTrial {
 }
 
 #[test]
-fn a_run_stops_in_the_middle_of_a_trial_in_virtual_time() {
+fn a_run_stops_within_a_trial_in_virtual_time() {
     let days = ["seconds=3600", "repeats=1"];
     for (experiment, set) in [
         ("rule-activation", &["patience=600", "repeats=1"][..]),

@@ -1,5 +1,5 @@
-//! Tests of RFC 2889 in virtual time, on serializing links: meshes, congestion, broadcast and address tables with
-//! known values; also flows that share a target, and long runs.
+//! Tests of RFC 2889 in virtual time, on serializing links: meshes, congestion, broadcast and
+//! address tables with known values; also flows that share a target, and long runs.
 
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;
@@ -38,7 +38,7 @@ fn assert_near(have: f64, want: f64, ratio: f64, what: &str) {
 }
 
 #[test]
-fn a_mesh_of_ports_comes_to_what_the_target_forwards_in_all() {
+fn a_mesh_of_ports_has_the_total_rate_of_the_target() {
     let set =
         [SLOW, RINGS, "capacity=100M", "frame=64", "seconds=0.05", "warmup=0.02", "repeats=1"];
     let kinds = [TargetKind::Bridge, TargetKind::Ours];
@@ -55,17 +55,17 @@ fn a_mesh_of_ports_comes_to_what_the_target_forwards_in_all() {
 }
 
 #[test]
-fn many_ports_share_what_one_carries() {
+fn many_ports_share_the_load_of_one() {
     let set = [RINGS, "capacity=10M", "frame=512", "seconds=0.5", "warmup=0.2", "repeats=1"];
     let record = measure(&plan(&["rfc2889/many-to-one"], &BRIDGE, &set, 1));
     let rate = cell(&record, "rfc2889/many-to-one", "bridge", Metric::RatePpsForwarded);
-    assert_near(rate, 1e7 / (8.0 * 532.0), 0.03, "what a link carries");
+    assert_near(rate, 1e7 / (8.0 * 532.0), 0.03, "the capacity of a link");
     let ports: Vec<u32> = record.trials[0].streams.iter().map(|stream| stream.port_out).collect();
     assert_eq!(ports, [1, 2, 3]);
 }
 
 #[test]
-fn more_ports_than_four_are_meshed_where_they_are_asked_for() {
+fn a_mesh_can_have_more_than_four_ports() {
     let set = ["ports=6", RINGS, "capacity=10M", "frame=512", "seconds=0.05", "repeats=1"];
     let record = measure(&plan(&["rfc2889/full-mesh"], &BRIDGE, &set, 1));
     let trial = &record.trials[0];
@@ -75,7 +75,7 @@ fn more_ports_than_four_are_meshed_where_they_are_asked_for() {
 }
 
 #[test]
-fn the_maximum_forwarding_rate_is_the_targets() {
+fn the_maximum_forwarding_rate_is_that_of_the_target() {
     let set =
         [SLOW, RINGS, "capacity=100M", "frame=64", "seconds=0.1", "repeats=1", "resolution=0.1"];
     let record = measure(&plan(&["rfc2889/max-rate"], &BRIDGE, &set, 1));
@@ -88,7 +88,7 @@ fn the_maximum_forwarding_rate_is_the_targets() {
 }
 
 #[test]
-fn a_congested_port_loses_a_third_and_its_neighbour_nothing() {
+fn a_congested_port_loses_a_third_and_other_ports_nothing() {
     let set = [RINGS, "capacity=10M", "frame=512", "seconds=1", "warmup=0.3", "repeats=1"];
     let record = measure(&plan(&["rfc2889/congestion"], &BRIDGE, &set, 1));
     let of = |metric| outcomes(&record, "rfc2889/congestion", metric)[0].value;
@@ -112,7 +112,7 @@ fn a_broadcast_frame_reaches_every_other_port() {
 }
 
 #[test]
-fn an_address_table_of_known_size_is_found_to_the_address() {
+fn the_size_of_an_address_table_is_found_exactly() {
     let set = ["macs_max=300", "addresses=700", "repeats=1"];
     let record = flooded("rfc2889/caching", &set);
     let [found] = outcomes(&record, "rfc2889/caching", Metric::AddressesCached)[..] else {
@@ -127,7 +127,7 @@ fn an_address_table_of_known_size_is_found_to_the_address() {
 }
 
 #[test]
-fn addresses_are_learned_as_fast_as_frames_are_taken() {
+fn addresses_are_learned_at_the_rate_of_received_frames() {
     let set = [SLOW, RINGS, "capacity=100M", "addresses=4000", "repeats=1"];
     let record = flooded("rfc2889/learning", &set);
     let found = outcomes(&record, "rfc2889/learning", Metric::AddressesLearnedPerS)[0];
@@ -137,7 +137,7 @@ fn addresses_are_learned_as_fast_as_frames_are_taken() {
 }
 
 #[test]
-fn any_number_of_flows_shares_a_target() {
+fn any_number_of_flows_can_share_a_target() {
     let set = [SLOW, RINGS, "capacity=100M", "seconds=0.05", "warmup=0.02", "repeats=1"];
     let set = [&set[..], &["shares=10,20", "load=20,90", "entries=300"]].concat();
     let record = measure(&plan(&["fairness"], &[TargetKind::Ours], &set, 1));
@@ -156,7 +156,7 @@ fn any_number_of_flows_shares_a_target() {
 }
 
 #[test]
-fn a_soak_is_a_series_whose_trend_is_told() {
+fn a_soak_test_is_a_series_with_a_reported_trend() {
     let set = [SLOW, RINGS, "capacity=100M", "soak_seconds=1.2", "seconds=0.02", "repeats=1"];
     let set = [&set[..], &["resolution=0.1"]].concat();
     let folder = Folder::new();
@@ -170,7 +170,7 @@ fn a_soak_is_a_series_whose_trend_is_told() {
             .collect();
         assert_eq!(rates.len(), 20, "{name}");
         let orders = record.trials.iter().filter(|it| it.target == name && it.orders.is_some());
-        assert_eq!(orders.count() > 0, name == "ours", "flow-mods go on over OpenFlow targets");
+        assert_eq!(orders.count() > 0, name == "ours", "flow-mods continue for OpenFlow targets");
     }
     let summary = std::fs::read_to_string(finished.folder.join("summary.md")).unwrap();
     assert!(

@@ -1,5 +1,5 @@
-//! Tests of controllers during traffic in virtual time: every command is performed and answered, and frames are
-//! forwarded.
+//! Tests of controllers during traffic in virtual time: every command is performed and answered,
+//! and frames are forwarded.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Deed, Metric, Orders, Record, Role};
@@ -29,7 +29,7 @@ fn orders(record: &Record) -> Vec<&Orders> {
 }
 
 #[test]
-fn flow_mods_are_done_one_by_one_in_batches_and_in_bundles() {
+fn flow_mods_are_sent_one_by_one_in_batches_and_in_bundles() {
     for priority in ["priority=same", "priority=ascending", "priority=random"] {
         let set = ["flows=300", "batch=1,100,bundle:150", priority, "repeats=1"];
         let record = ordered("flow-mod-rate", &set);
@@ -54,29 +54,29 @@ fn flow_mods_are_done_one_by_one_in_batches_and_in_bundles() {
 }
 
 #[test]
-fn every_version_that_has_barriers_can_be_spoken() {
+fn every_version_with_barriers_is_supported() {
     for version in ["1.0", "1.1", "1.2", "1.3", "1.5"] {
         let version = format!("openflow={version}");
         let set = [version.as_str(), "flows=20", "batch=10", "repeats=1"];
         assert_eq!(orders(&ordered("flow-mod-rate", &set)).len(), 3);
-        let told = ordered("flow-stats-dump", &set);
-        assert_eq!(orders(&told)[0].rows, 20, "{version}");
+        let reported = ordered("flow-stats-dump", &set);
+        assert_eq!(orders(&reported)[0].rows, 20, "{version}");
     }
 }
 
 #[test]
-fn a_dump_tells_of_every_flow() {
+fn a_dump_reports_every_flow() {
     let record = ordered("flow-stats-dump", &["flows=1234", "repeats=2"]);
-    let told = orders(&record);
-    assert_eq!(told.len(), 2);
-    assert!(told.iter().all(|it| (it.deed, it.rows, it.answers) == (Deed::Tell, 1234, 1)));
+    let reported = orders(&record);
+    assert_eq!(reported.len(), 2);
+    assert!(reported.iter().all(|it| (it.deed, it.rows, it.answers) == (Deed::Tell, 1234, 1)));
     let cells: Vec<_> = record.cells_of("flow-stats-dump", "ours", Metric::FlowStatsNs).collect();
     assert_eq!(cells.len(), 1);
     assert_eq!((cells[0].point.value, cells[0].n), (1234.0, 2));
 }
 
 #[test]
-fn frames_go_on_at_a_share_of_the_targets_own_maximum_while_orders_are_given() {
+fn frames_are_sent_at_a_share_of_the_maximum_during_flow_mods() {
     let set = [SLOW, "flows=20", "flow_mods_per_s=20000", "batch=10", "beside=80", "repeats=1"];
     for experiment in ["flow-mod-impact", "flow-stats-impact", "flow-mod-rate", "flow-stats-dump"] {
         let record = ordered(experiment, &set);
@@ -99,7 +99,7 @@ fn frames_go_on_at_a_share_of_the_targets_own_maximum_while_orders_are_given() {
 }
 
 #[test]
-fn flows_never_met_cost_our_switch_nothing() {
+fn unused_flows_cost_our_switch_nothing() {
     let record = measure(&plan(&["cold-start"], &OURS, &[SLOW, "flows=512"], 1));
     let ratios: Vec<f64> = record.outcomes.iter().map(|outcome| outcome.value).collect();
     assert_eq!(ratios, [1.0; 2]);
@@ -108,7 +108,7 @@ fn flows_never_met_cost_our_switch_nothing() {
 }
 
 #[test]
-fn a_target_in_this_process_has_no_memory_of_its_own_but_is_made_anew() {
+fn a_target_in_this_process_has_no_memory_value_and_is_recreated() {
     let record = ordered("memory-per-flow", &["flows=100", SLOW]);
     let met: Vec<f64> = record.trials.iter().map(|trial| trial.point.value).collect();
     assert_eq!(met, [0.0, 1.0, 0.0, 1.0]);
@@ -117,7 +117,7 @@ fn a_target_in_this_process_has_no_memory_of_its_own_but_is_made_anew() {
 }
 
 #[test]
-fn loads_can_be_shares_of_another_targets_maximum() {
+fn loads_can_be_shares_of_the_maximum_of_another_target() {
     let kinds = [TargetKind::Ours, TargetKind::Direct];
     let set = [SLOW, "seconds=0.05", "load=10,50", "load_of=ours", "repeats=1"];
     let record = measure(&plan(&["latency"], &kinds, &set, 1));
@@ -135,6 +135,6 @@ fn loads_can_be_shares_of_another_targets_maximum() {
 }
 
 #[test]
-fn a_resumed_row_of_trials_ends_as_if_it_had_not_been_stopped() {
+fn a_resumed_series_of_trials_equals_an_uninterrupted_one() {
     check_resumed("cold-start", &["flows=64", SLOW], &[3]);
 }

@@ -1,4 +1,5 @@
-//! Tests of the study of nine switches in virtual time: round trips, capacities and rewrites are known in advance.
+//! Tests of the study of nine switches in virtual time: round trips, capacities and rewrites are
+//! known in advance.
 
 mod drawn;
 mod limits;
@@ -38,21 +39,21 @@ fn runs(record: &Record) -> impl Iterator<Item = (&Trial, &ModuleRun)> {
 }
 
 #[test]
-fn every_type_of_match_takes_what_the_switch_takes() {
+fn every_type_of_match_has_the_delay_of_the_switch() {
     for version in ["version=1.0", "version=1.3", "version=1.5"] {
         let record = study("costa2017/table3", &OURS, &["service_ns=2000", version]);
         for (trial, run) in runs(&record) {
             assert_eq!(run.ended, Ended::Said, "{version} {:?}: {:?}", trial.point, run.notes);
         }
         for name in ["port", "mac", "ip", "udp_port", "exact", "eth_src", "vlan_pcp", "ip_proto"] {
-            let told = |what: &str| {
+            let reported = |what: &str| {
                 let found = value(&record, "costa2017/table3", "ours", &format!("{name}_{what}"));
-                found.unwrap_or_else(|| panic!("{version}: {name}_{what} was not told"))
+                found.unwrap_or_else(|| panic!("{version}: {name}_{what} is missing"))
             };
-            assert_eq!(told("returned_ratio"), 1.0, "{version} {name}");
-            assert_eq!(told("packet_ins_count"), 0.0, "{version} {name}");
+            assert_eq!(reported("returned_ratio"), 1.0, "{version} {name}");
+            assert_eq!(reported("packet_ins_count"), 0.0, "{version} {name}");
             let links = 4.0 * if name == "vlan_pcp" { LINK_NS + 32.0 } else { LINK_NS };
-            let spare = told("rtt_ns_mean") - links;
+            let spare = reported("rtt_ns_mean") - links;
             assert!((0.0..=8_000.0).contains(&spare), "{version} {name}: {spare}");
         }
         let refused = value(&record, "costa2017/table3", "ours", "ip_ecn_refused_count");
@@ -61,20 +62,21 @@ fn every_type_of_match_takes_what_the_switch_takes() {
 }
 
 #[test]
-fn a_bridge_and_a_router_have_round_trips_too() {
+fn a_bridge_and_a_router_have_round_trips() {
     let kinds = [TargetKind::Ours, TargetKind::Bridge, TargetKind::Router];
     let record = study("costa2017/fig6", &kinds, &["service_ns=1000"]);
     for (kind, name) in
         [("ours", "port"), ("ours", "normal"), ("bridge", "legacy"), ("router", "legacy")]
     {
-        let told = |what: &str| value(&record, "costa2017/fig6", kind, &format!("{name}_{what}"));
-        assert_eq!(told("returned_ratio"), Some(1.0), "{kind} {name}");
-        assert!(told("rtt_ns_mean").is_some_and(|ns| ns > 2_000.0), "{kind} {name}");
+        let reported =
+            |what: &str| value(&record, "costa2017/fig6", kind, &format!("{name}_{what}"));
+        assert_eq!(reported("returned_ratio"), Some(1.0), "{kind} {name}");
+        assert!(reported("rtt_ns_mean").is_some_and(|ns| ns > 2_000.0), "{kind} {name}");
     }
 }
 
 #[test]
-fn every_table_of_round_trips_has_its_open_loop_where_a_rate_is_asked_for() {
+fn round_trips_use_an_open_loop_if_a_rate_is_given() {
     for (item, name, own) in [
         ("table5", "exact", "rules_bound=100"),
         ("table6", "mac", "rewrites=published"),
@@ -110,7 +112,7 @@ fn every_table_of_round_trips_has_its_open_loop_where_a_rate_is_asked_for() {
 }
 
 #[test]
-fn a_models_legacy_mode_goes_along_and_its_speed_up_is_known() {
+fn the_legacy_mode_of_a_model_is_measured_and_its_speed_up_computed() {
     let folder = Folder::new();
     let keys = "path_hardware.latency_ns = { value = 400_000, source = \"assumed\" }\n\
                 path_legacy.latency_ns = { value = 100_000, source = \"assumed\" }\n";
@@ -128,7 +130,7 @@ fn a_models_legacy_mode_goes_along_and_its_speed_up_is_known() {
 }
 
 #[test]
-fn the_interval_holds_what_a_model_is_set_to() {
+fn the_interval_contains_the_value_of_the_model() {
     let folder = Folder::new();
     let keys = "path_hardware.latency_ns = { value = 400_000, source = \"assumed\" }\n\
                 path_hardware.jitter_ns = { value = 20_000, source = \"assumed\" }\n";
@@ -147,7 +149,7 @@ fn the_interval_holds_what_a_model_is_set_to() {
 }
 
 #[test]
-fn what_does_not_come_back_ends_the_run_and_is_told() {
+fn lost_packets_end_the_run_and_are_reported() {
     let folder = Folder::new();
     let keys = "hardware.activation_ns = { value = 500_000_000_000, source = \"assumed\" }\n\
                 barrier.answers = { value = \"taken\", source = \"assumed\" }\n";
@@ -163,7 +165,7 @@ fn what_does_not_come_back_ends_the_run_and_is_told() {
 }
 
 #[test]
-fn a_run_whose_packets_go_to_the_controller_is_marked() {
+fn a_run_with_packets_to_the_controller_is_marked() {
     let there = probes(1, 1000.0);
     let mut back = there.clone();
     (back.id, back.from, back.to) = (BACK, 1, 0);
@@ -197,7 +199,7 @@ fn a_run_whose_packets_go_to_the_controller_is_marked() {
 }
 
 #[test]
-fn the_rule_installed_last_is_met_in_a_full_table() {
+fn the_last_rule_of_a_full_table_is_matched() {
     let folder = Folder::new();
     let kind = modelled(&folder, "capacity.rules = { value = 700, source = \"assumed\" }\n");
     let set = ["rules_bound=2000", "wildcard_entries_max=5000", "repeats=1"];
@@ -218,7 +220,7 @@ fn the_rule_installed_last_is_met_in_a_full_table() {
 }
 
 #[test]
-fn every_rewrite_is_done_on_both_ways_and_checked() {
+fn every_rewrite_is_performed_and_verified_in_both_directions() {
     for version in ["version=1.0", "version=1.3"] {
         let record = study("costa2017/table6", &OURS, &["service_ns=1000", "repeats=1", version]);
         let (mut done, mut refused) = (0, Vec::new());
@@ -234,7 +236,8 @@ fn every_rewrite_is_done_on_both_ways_and_checked() {
             assert_eq!(of("right_ratio"), Some(1.0), "{version}: {:?}", run.notes);
             done += 1;
         }
-        // Version 1.3 cannot express the two that 1.0 has for TCP and UDP together; no other one is rejected.
+        // Version 1.3 cannot express the two that 1.0 has for TCP and UDP together; no other one is
+        // rejected.
         if version == "version=1.3" {
             assert_eq!(refused.len(), 2, "{refused:?}");
         }
@@ -247,7 +250,7 @@ fn every_rewrite_is_done_on_both_ways_and_checked() {
 }
 
 #[test]
-fn what_fits_is_found_in_both_modes() {
+fn the_capacity_is_found_in_both_modes() {
     let folder = Folder::new();
     let keys = "capacity.exact_rules = { value = 300, source = \"assumed\" }\n\
                 capacity.wildcard_rules = { value = 120, source = \"assumed\" }\n";
@@ -286,22 +289,22 @@ fn what_fits_is_found_in_both_modes() {
 }
 
 #[test]
-fn how_many_routes_fit_is_searched_for() {
+fn the_number_of_routes_that_fit_is_found() {
     for (most, fit) in [("routes_max=60", 60.0), ("routes_max=301", 301.0)] {
         let set = ["rules_bound=500", "repeats=1", most];
-        // A router does not count frames as lost that it answers by ICMP.
+        // A router replies to these frames with ICMP, so it does not count them as lost.
         let plan = plan(&["costa2017/table4"], &[TargetKind::Router], &set, 1);
         let record = carry_out(&plan, Destination::New(Folder::new().0.clone()), None).0.record;
         let of = |name: &str| value(&record, "costa2017/table4", "router", name).unwrap();
-        // Each of its three ports has four of its own: its address, its network, and the network's first and last
-        // address.
+        // Each of its three ports has four own routes: its address, its network, and the first and
+        // last address of the network.
         assert_eq!(of("routes_count"), fit - 12.0, "{most}");
         assert_eq!(of("is_full_count"), 1.0, "{most}");
     }
 }
 
 #[test]
-fn statistics_take_what_the_model_takes_for_each_rule() {
+fn statistics_take_the_time_of_the_model_for_each_rule() {
     let folder = Folder::new();
     let keys = "capacity.rules = { value = 1000, source = \"assumed\" }\n\
                 agent.flow_stats_ns = { value = 2_000_000, source = \"assumed\" }\n\
@@ -331,7 +334,7 @@ fn statistics_take_what_the_model_takes_for_each_rule() {
 }
 
 #[test]
-fn statistics_that_never_come_are_counted_and_the_run_goes_on() {
+fn missing_statistics_replies_are_counted_and_the_run_continues() {
     let folder = Folder::new();
     let keys = "capacity.rules = { value = 200, source = \"assumed\" }\n\
                 full.at_percent = { value = 80, source = \"assumed\" }\n\
@@ -360,9 +363,9 @@ fn statistics_that_never_come_are_counted_and_the_run_goes_on() {
 }
 
 #[test]
-fn a_switch_says_what_it_is_and_which_versions_it_speaks() {
+fn a_switch_reports_its_description_and_versions() {
     let record = measure(&plan(&["costa2017/table1"], &OURS, &[], 1));
-    let [(_, run)] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("asked once") };
+    let [(_, run)] = &runs(&record).collect::<Vec<_>>()[..] else { panic!("one query") };
     assert_eq!(run.ended, Ended::Said);
     let of = |name: &str| value(&record, "costa2017/table1", "ours", name);
     assert_eq!((of("versions_count"), of("ports_count")), (Some(6.0), Some(2.0)));
@@ -377,7 +380,7 @@ fn a_switch_says_what_it_is_and_which_versions_it_speaks() {
 }
 
 #[test]
-fn table_one_has_targets_without_openflow_and_names_a_models_processor() {
+fn table_one_includes_targets_without_openflow_and_the_processor_of_a_model() {
     let known = |name: &str| -> TargetKind { name.parse().unwrap() };
     let mut kinds = vec![TargetKind::Bridge, TargetKind::Router];
     kinds.extend(["ours:model=hp-2920", "ours:model=hp-2920,mode=legacy"].map(known));
@@ -405,7 +408,7 @@ fn table_one_has_targets_without_openflow_and_names_a_models_processor() {
 }
 
 #[test]
-fn a_switch_that_leaves_when_it_is_nearly_full_is_a_row_and_the_run_goes_on() {
+fn a_switch_that_disconnects_when_nearly_full_is_a_row_and_the_run_continues() {
     let folder = Folder::new();
     let keys = "capacity.rules = { value = 200, source = \"assumed\" }\n\
                 full.at_percent = { value = 80, source = \"assumed\" }\n\
@@ -436,7 +439,7 @@ fn silent(folder: &Folder, lasts_ns: &str) -> TargetKind {
 }
 
 #[test]
-fn a_switch_that_hangs_near_full_is_waited_for_and_emptied_and_the_next_experiment_goes_on() {
+fn a_switch_that_hangs_when_nearly_full_is_awaited_and_emptied() {
     let folder = Folder::new();
     let kind = silent(&folder, "8_000_000_000");
     let set = ["rules_bound=500", "patience=0.5", "wildcard_entries_max=1000", "device_wait=20"];
@@ -464,7 +467,7 @@ fn a_switch_that_hangs_near_full_is_waited_for_and_emptied_and_the_next_experime
 }
 
 #[test]
-fn a_switch_that_does_not_answer_again_has_its_commands_run_and_is_told() {
+fn a_switch_that_stays_silent_has_its_commands_run_and_is_reported() {
     let folder = Folder::new();
     let kind = silent(&folder, "600_000_000_000");
     let set = ["rules_bound=500", "patience=0.5", "wildcard_entries_max=1000", "device_wait=5"];
@@ -480,6 +483,6 @@ fn a_switch_that_does_not_answer_again_has_its_commands_run_and_is_told() {
         first.notes
     );
     // Once for each run after which it was silent.
-    let said = std::fs::read_to_string(noted).unwrap();
-    assert_eq!(said.lines().next(), Some("costa2017/table4"), "{said}");
+    let text = std::fs::read_to_string(noted).unwrap();
+    assert_eq!(text.lines().next(), Some("costa2017/table4"), "{text}");
 }

@@ -1,5 +1,5 @@
-//! Tests of searches by a tester that stalls in every other trial: its own losses decide nothing, the target's losses
-//! decide as usual, and ambiguous trials are marked.
+//! Tests of searches by a tester that stalls in every other trial: its own losses decide nothing,
+//! the target's losses decide as usual, and ambiguous trials are marked.
 
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;
@@ -35,7 +35,7 @@ fn found(record: &Record) -> Vec<(f64, bool)> {
 }
 
 #[test]
-fn a_search_finds_what_it_finds_without_stalls() {
+fn a_search_with_stalls_finds_the_result_without_stalls() {
     let goals = ["goals=ndr,pdr", "goal_initial=0.2", "goal_final=0.2", "goal_sum=0.6"];
     let cases: [(&str, &[&str]); 4] = [
         ("throughput", &["frame=64", "repeats=3"]),
@@ -50,8 +50,8 @@ fn a_search_finds_what_it_finds_without_stalls() {
         assert!(quiet.trials.iter().all(|trial| !has(trial, Flag::Repeated)), "{experiment}");
         let repeated = record.trials.iter().filter(|trial| has(trial, Flag::Repeated)).count();
         assert!(repeated > 0, "{experiment}: nothing was repeated");
-        let told = Warning::Repeated { trials: repeated as u32 };
-        assert!(record.warnings.iter().any(|notice| notice.warning == told), "{experiment}");
+        let reported = Warning::Repeated { trials: repeated as u32 };
+        assert!(record.warnings.iter().any(|notice| notice.warning == reported), "{experiment}");
         let (wanted, found) = (found(&quiet), found(&record));
         assert_eq!(found.len(), wanted.len(), "{experiment}");
         for ((wanted, _), (found, is_disturbed)) in wanted.into_iter().zip(found) {
@@ -62,7 +62,7 @@ fn a_search_finds_what_it_finds_without_stalls() {
 }
 
 #[test]
-fn a_repeated_trial_stands_in_the_record_and_counts_for_nothing() {
+fn a_repeated_trial_is_in_the_record_and_does_not_count() {
     let record =
         measured("rfc9971", &["goals=quick", "goal_final=0.2", "goal_sum=1", "repeats=1", AWAY]);
     let mut in_vain = 0;
@@ -85,7 +85,7 @@ fn a_repeated_trial_stands_in_the_record_and_counts_for_nothing() {
 }
 
 #[test]
-fn a_target_that_loses_by_itself_is_not_excused() {
+fn losses_of_the_target_count_in_spite_of_stalls() {
     // Its service time is one second per frame: less than any load that is tried.
     let record = measured("throughput", &["service_ns=1000000000", "frame=64", "repeats=1", AWAY]);
     assert!(!record.outcomes.is_empty());
@@ -93,7 +93,8 @@ fn a_target_that_loses_by_itself_is_not_excused() {
         assert_eq!(outcome.value, 0.0);
         assert!(outcome.flags.contains(&Flag::Irregular), "{outcome:?}");
     }
-    // A target that loses frames beyond its capacity is judged immediately, whether the tester stalled or not.
+    // A target that loses frames beyond its capacity is judged immediately, whether the tester
+    // stalled or not.
     let record = measured("throughput", &["frame=64", "repeats=1", AWAY]);
     let high = record.trials.iter().filter(|trial| trial.rate_pps_intended > 8_000.0);
     assert!(high.clone().any(|trial| trial.stalls.is_some()), "none was disturbed");
@@ -101,19 +102,19 @@ fn a_target_that_loses_by_itself_is_not_excused() {
 }
 
 #[test]
-fn a_result_that_rests_on_a_disturbed_trial_is_marked() {
+fn a_result_of_a_disturbed_trial_is_marked() {
     let record = measured("throughput", &["frame=64", "repeats=20", AWAY]);
     let marked = record.outcomes.iter().filter(|it| it.flags.contains(&Flag::Disturbed)).count();
     assert!(marked > 0 && marked < record.outcomes.len() / 2, "{marked}");
     assert!(record.trials.iter().any(|trial| has(trial, Flag::Disturbed)));
     assert!(record.is_doubtful());
-    let told =
+    let is_expected =
         |it: &Warning| matches!(it, Warning::Disturbed { results } if *results == marked as u32);
-    assert!(record.warnings.iter().any(|notice| told(&notice.warning)));
+    assert!(record.warnings.iter().any(|notice| is_expected(&notice.warning)));
 }
 
 #[test]
-fn stored_trials_give_the_same_decisions_again() {
+fn stored_trials_give_the_same_decisions() {
     for experiment in ["throughput", "rfc9971"] {
         let folder = Folder::new();
         let set = ["goals=quick", "goal_final=0.2", "goal_sum=1", "frame=64", "repeats=2", AWAY];

@@ -1,7 +1,8 @@
 //! Tests that estimates differ from virtual time by at most 30 %.
 //!
-//! They cover every experiment of trials at quick effort, and modules with measured cost. With ESTIMATES=all they
-//! cover every effort and every module, which takes hours. ESTIMATE_ONLY names one experiment.
+//! They cover every experiment of trials at quick effort, and modules with measured cost. With
+//! ESTIMATES=all they cover every effort and every module, which takes hours. ESTIMATE_ONLY names
+//! one experiment.
 
 use planimeter::catalog::{self, Entry, taking};
 use planimeter::parameter::{Effort, Parameters};
@@ -15,15 +16,16 @@ use super::{Folder, carry_out, plan, program};
 /// Tolerance of an estimate, as a share.
 const OFF_MAX: f64 = 0.3;
 
-/// Keeps trials small without a change to their number and length; the largest frame crosses both links within a
-/// drain.
+/// Keeps trials small without a change to their number and length; the largest frame crosses both
+/// links within a drain.
 const SLOW_LINK: [&str; 2] = ["rig=sim", "capacity=1M"];
 
 /// Settings that avoid large tables and many flows; none changes the length of a trial.
 const SMALL: [&str; 5] =
     ["flows=1000", "addresses=64", "rules_bound=200", "entries=64", "flow_mods_per_s=10"];
 
-/// Experiments whose trials depend on the speed of the target's agent, which is zero time in virtual time.
+/// Experiments whose trials depend on the speed of the target's agent, which is zero time in
+/// virtual time.
 const BY_AGENT: [&str; 2] = ["flow-mod-rate", "flow-stats-dump"];
 
 /// Experiments whose search ends at the target's table size, which an estimate does not know.
@@ -46,8 +48,8 @@ fn plan_at(effort: Effort, entry: &'static Entry, kind: TargetKind, set: &[&str]
     Plan { entries: vec![entry], effort, parameters, links: Links::all_by(Link::Memory), ..whole }
 }
 
-/// Returns the seconds from the first frame of each trial to the end of its drain, and those of modules, without
-/// repeats by the tester.
+/// Returns the seconds from the first frame of each trial to the end of its drain, and those of
+/// modules, without repeats by the tester.
 fn virtual_seconds(record: &Record) -> f64 {
     let of = |trial: &results::record::Trial| match (&trial.module, &trial.orders) {
         (Some(module), _) => module.duration_ns,
@@ -121,12 +123,12 @@ fn cases(are_modules: bool, set: &'static [&'static str]) -> impl Iterator<Item 
 
 /// U18.
 #[test]
-fn of_trials_are_within_30_percent_of_virtual_time() {
+fn estimates_of_trials_are_within_30_percent_of_virtual_time() {
     hold(cases(false, &SLOW_LINK));
 }
 
 /// U18: once is enough, since the number of repeats is exact.
 #[test]
-fn of_modules_are_within_30_percent_of_virtual_time() {
+fn estimates_of_modules_are_within_30_percent_of_virtual_time() {
     hold(cases(true, &["rig=sim", "repeats=1", "seconds=0.1"]));
 }

@@ -1,5 +1,5 @@
-//! Tests of models that are measured, fitted and measured again in virtual time: the fitted model reproduces the
-//! results of the true one.
+//! Tests of models that are measured, fitted and measured again in virtual time: the fitted model
+//! reproduces the results of the true one.
 
 use std::collections::BTreeMap;
 
@@ -139,8 +139,8 @@ const ACTING: &[&str] = &["data_plane_ns", "activation_ns_p50", "barrier_gap_ns_
 /// Tolerance of a value beyond its stated error, as a share.
 const SHARE: f64 = 0.03;
 
-/// Fits a model to a target that emulates `truth`, and checks the fitted values of these keys. Measurements on the
-/// fitted model must match the earlier ones.
+/// Fits a model to a target that emulates `truth`, and checks the fitted values of these keys.
+/// Measurements on the fitted model must match the earlier ones.
 fn check(truth: &Model, keys: &[&'static str], again: &[&str]) -> Fit {
     let folder = Folder::new();
     let kind = target(&folder, truth);
@@ -154,7 +154,7 @@ fn check(truth: &Model, keys: &[&'static str], again: &[&str]) -> Fit {
     let mut truth = truth.clone();
     for path in keys {
         let found = fitted.found.iter().find(|found| found.key == *path);
-        let found = found.unwrap_or_else(|| panic!("{path} was not found:\n{text}"));
+        let found = found.unwrap_or_else(|| panic!("{path} was not fitted:\n{text}"));
         let key = KEYS.iter().find(|key| key.path == *path).unwrap();
         let wanted = *(key.at)(&mut truth) as f64;
         let off = (found.value - wanted).abs();
@@ -175,7 +175,7 @@ fn check(truth: &Model, keys: &[&'static str], again: &[&str]) -> Fit {
 }
 
 #[test]
-fn a_switch_whose_agent_is_slow_and_whose_rules_act_in_batches_is_fitted() {
+fn a_slow_agent_and_batches_are_fitted() {
     let keys = [
         "agent.message_ns",
         "agent.flow_mod_ns",
@@ -196,7 +196,7 @@ fn a_switch_whose_agent_is_slow_and_whose_rules_act_in_batches_is_fitted() {
 }
 
 #[test]
-fn a_switch_whose_barriers_are_early_and_whose_batches_are_in_no_order_is_fitted() {
+fn early_barriers_and_shuffled_batches_are_fitted() {
     let keys = [
         "agent.message_ns",
         "agent.flow_mod_ns",
@@ -210,7 +210,7 @@ fn a_switch_whose_barriers_are_early_and_whose_batches_are_in_no_order_is_fitted
 }
 
 /// Returns a model whose values are drawn from a seed and known to the check only.
-fn drawn(seed: u64, answers: &str, more: &str) -> Model {
+fn drawn(seed: u64, reply: &str, more: &str) -> Model {
     let mut dice = seed;
     let mut draw = |least: u64, most: u64| {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -235,7 +235,7 @@ fn drawn(seed: u64, answers: &str, more: &str) -> Model {
         let value = draw(least, most);
         text += &format!("{key} = {{ value = {value}, source = \"drawn\" }}\n");
     }
-    text += &format!("barrier.answers = {{ value = \"{answers}\", source = \"drawn\" }}\n");
+    text += &format!("barrier.answers = {{ value = \"{reply}\", source = \"drawn\" }}\n");
     switch::behaviour::model::file::read(&text).unwrap()
 }
 
@@ -259,7 +259,7 @@ const DRAWN: &[&str] = &[
 ];
 
 #[test]
-fn switches_of_drawn_values_are_fitted_whatever_their_barriers_wait_for() {
+fn switches_with_random_values_and_any_barrier_are_fitted() {
     let again = [STEADY, ACTING].concat();
     let taken = "agent.flow_mod_ns = { value = 170_000, source = \"drawn\" }\n";
     let keys = [DRAWN, &["agent.flow_mod_ns", "agent.packet_ins_per_s"]].concat();
@@ -275,7 +275,7 @@ fn switches_of_drawn_values_are_fitted_whatever_their_barriers_wait_for() {
 }
 
 #[test]
-fn the_room_of_a_table_and_the_share_of_slow_frames_are_fitted() {
+fn the_capacity_and_the_share_of_slow_frames_are_fitted() {
     let folder = Folder::new();
     let mut model = Model { name: "small".into(), about: "small".into(), ..Model::default() };
     model.capacity.rules = 117;

@@ -1,5 +1,6 @@
-//! Tests of gelberger2013 in virtual time, where the model is the ground truth: every target takes the same time for
-//! a frame regardless of its actions, so no action costs more and no delay varies.
+//! Tests of gelberger2013 in virtual time, where the model is the ground truth: every target takes
+//! the same time for a frame regardless of its actions, so no action costs more and no delay
+//! varies.
 
 use std::sync::LazyLock;
 
@@ -12,7 +13,8 @@ use super::{CAPACITY_PPS, SLOW, claims_with_rates, measure, plan, program};
 const TARGETS: [TargetKind; 4] =
     [TargetKind::Bridge, TargetKind::Ours, TargetKind::Router, TargetKind::Tagger];
 
-/// Service time of a target for a frame, and serialization time of 64 bytes on two links of 1 Gbit/s, in ns.
+/// Service time of a target for a frame, and serialization time of 64 bytes on two links of 1
+/// Gbit/s, in ns.
 const SERVICE_NS: f64 = 2000.0;
 const LINKS_NS: f64 = 2.0 * 672.0;
 
@@ -60,7 +62,7 @@ fn near(have: f64, want: f64, what: &str) {
 }
 
 #[test]
-fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_claim() {
+fn every_item_has_values_and_a_verdict_for_each_claim() {
     let record = &*STUDY;
     // Switching, routing, tagging; an OpenFlow switch does each.
     let works = [
@@ -101,7 +103,8 @@ fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_c
         assert!(cell(record, "offload", "ours", "frames_per_s_lossfree", task).value > 0.0);
         assert_eq!(cell(record, "offload", "ours", "lost_ratio", task).value, 0.0, "task {task}");
     }
-    // The switch's rules do the work of a router: each frame arrived correctly or was lost to the load.
+    // The switch's rules do the work of a router: each frame arrived correctly or was lost to the
+    // load.
     for trial in &record.trials {
         assert_eq!(
             (trial.classes.corrupt, trial.classes.misrouted),
@@ -116,7 +119,7 @@ fn every_item_that_virtual_time_can_play_has_its_numbers_and_an_answer_to_each_c
 }
 
 #[test]
-fn a_program_answers_oam_by_itself_what_a_controller_has_two_messages_for() {
+fn a_program_answers_oam_without_the_two_messages_of_a_controller() {
     let kinds = [program("oam.fe.xml"), TargetKind::Ours];
     let set = ["frame=96", "repeats=1", "samples=50", "rate_max=20000", "step=0.01"];
     let record = measure(&plan(&["gelberger2013/offload"], &kinds, &set, 1));
@@ -138,19 +141,22 @@ fn a_program_answers_oam_by_itself_what_a_controller_has_two_messages_for() {
 }
 
 #[test]
-fn what_has_no_system_says_why_it_is_left_out() {
+fn an_item_without_hosts_states_why_it_is_skipped() {
     let record = &*STUDY;
     let ids: Vec<&str> = record.experiments.iter().map(|it| it.id.as_str()).collect();
-    let told: Vec<&str> = (record.experiments.iter())
+    let reported: Vec<&str> = (record.experiments.iter())
         .flat_map(|it| &it.left_out)
         .filter(|(_, why)| why.contains("no host"))
         .map(|(target, _)| target.as_str())
         .collect();
-    assert!(!ids.contains(&"gelberger2013/fig4") || told.contains(&"ours"), "{ids:?} {told:?}");
+    assert!(
+        !ids.contains(&"gelberger2013/fig4") || reported.contains(&"ours"),
+        "{ids:?} {reported:?}"
+    );
 }
 
 #[test]
-fn a_workload_that_costs_nothing_is_told_so() {
+fn a_workload_without_cost_is_reported_as_such() {
     let claims = claims_with_rates(&STUDY);
     let answer = |text: &str, target: &str| {
         let line = claims.iter().find(|line| {

@@ -1,5 +1,5 @@
-//! Tests of searches in virtual time with several goals (RFC 9971) and with loss verification (TST009): they find the
-//! target's values, and the record contains every trial and request.
+//! Tests of searches in virtual time with several goals (RFC 9971) and with loss verification
+//! (TST009): they find the target's values, and the record contains every trial and request.
 
 use std::fs;
 
@@ -18,7 +18,7 @@ const CAPACITY_PPS: f64 = 50_000.0;
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 
 fn goal_of(outcome: &Outcome) -> &GoalResult {
-    outcome.goal.as_ref().expect("a search with goals says which")
+    outcome.goal.as_ref().expect("a search with goals has a goal in each result")
 }
 
 fn goals<'a>(record: &'a Record, name: &'a str) -> impl Iterator<Item = &'a GoalResult> {
@@ -26,12 +26,12 @@ fn goals<'a>(record: &'a Record, name: &'a str) -> impl Iterator<Item = &'a Goal
 }
 
 #[test]
-fn both_goals_hold_the_capacity_between_their_bounds_and_the_record_holds_everything() {
+fn both_goals_bracket_the_capacity_and_the_record_is_complete() {
     let asked = ["goals=ndr,pdr", "goal_initial=0.1", "goal_final=0.5", "goal_sum=1.5"];
     let set = [&SLOW[..], &asked, &["goal_width=0.02", "loss=0.05", "repeats=1"]].concat();
     let record = measure(&plan(&["rfc9971"], &OURS, &set, 1));
-    // Frames that the rings before and behind the target, and its batches, absorb without loss in a full-length
-    // trial.
+    // Frames that the rings before and behind the target, and its batches, absorb without loss in a
+    // full-length trial.
     let absorbed_pps = 2.5 * RING_FRAMES / 0.5;
     for (name, allowed) in [("ndr", 0.0), ("pdr", 0.05)] {
         let goal = goals(&record, name).next().unwrap();
@@ -91,7 +91,7 @@ fn ten_searches_agree_within_the_width_of_each_goal() {
 }
 
 #[test]
-fn every_target_is_searched_and_what_has_no_bound_is_marked() {
+fn every_target_is_searched_and_missing_bounds_are_marked() {
     let asked = ["goals=quick,tst009,rfc2544", "goal_initial=0.03", "goal_final=0.05"];
     let short = ["goal_sum=0.15", "goal_width=0.05", "repeats=1"];
     let plan = plan(&["rfc9971"], &ALL, &[&SLOW[..], &asked, &short].concat(), 1);
@@ -116,18 +116,18 @@ fn every_target_is_searched_and_what_has_no_bound_is_marked() {
     }
     let cells = read("rfc9971.csv");
     assert!(cells.contains("throughput_pps_quick_pdr") && cells.contains("throughput_pps_rfc2544"));
-    assert!(record.is_doubtful(), "a result without an upper bound is no regular one");
+    assert!(record.is_doubtful(), "a result without an upper bound is not regular");
 }
 
 #[test]
-fn a_resumed_search_for_goals_ends_as_if_it_had_not_been_stopped() {
+fn a_resumed_search_for_goals_equals_an_uninterrupted_one() {
     let asked = ["goals=ndr,pdr", "goal_initial=0.03", "goal_final=0.05", "goal_sum=0.15"];
     let set = [&SLOW[..], &asked, &["goal_width=0.05", "frame=64,72", "repeats=1"]].concat();
     check_resumed("rfc9971", &set, &[4, 25, 1]);
 }
 
 #[test]
-fn loss_verification_tries_what_missed_again_and_finds_the_same() {
+fn loss_verification_repeats_failed_trials_and_finds_the_same() {
     let of = |verify: &str| {
         let set =
             [&SLOW[..], &["frame=64", "loss=0", "repeats=1", "seconds=0.05", verify]].concat();

@@ -1,8 +1,9 @@
-//! Tests of the experiments in virtual time: every one ends, accounts for every frame, and is repeatable.
+//! Tests of the experiments in virtual time: every one ends, accounts for every frame, and is
+//! repeatable.
 //!
-//! A plan runs through the runner as from the command line, over serializing links of 1 Gbit/s. The results are the
-//! model's and therefore known in advance: a target that takes 2,000 ns for a frame forwards 500,000 frames per
-//! second. `UPDATE=1` updates the snapshot.
+//! A plan runs through the runner as from the command line, over serializing links of 1 Gbit/s. The
+//! results are the model's and therefore known in advance: a target that takes 2,000 ns for a frame
+//! forwards 500,000 frames per second. `UPDATE=1` updates the snapshot.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -111,11 +112,11 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     // Tests pass one list to several experiments, which may not support all of it, or every value.
     assignments.retain(|it| {
         let of = |entry: &&'static catalog::Entry| taking::assign(&mut parameters, &[*entry], it);
-        let told: Vec<_> = entries.iter().map(of).collect();
+        let reported: Vec<_> = entries.iter().map(of).collect();
         let is_wrong =
             |it: &Result<_, _>| !matches!(it, Ok(_) | Err(ParameterError::NotTaken { .. }));
-        let is_taken = told.iter().any(Result::is_ok);
-        assert!(is_taken || !told.iter().any(is_wrong), "{told:?}");
+        let is_taken = reported.iter().any(Result::is_ok);
+        assert!(is_taken || !reported.iter().any(is_wrong), "{reported:?}");
         is_taken
     });
     Plan {
@@ -132,7 +133,7 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     }
 }
 
-/// Runs a plan on a bench of its own, and stops after this many trials.
+/// Runs a plan on a separate bench, and stops after this many trials.
 fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Finished, StopAfter) {
     let stop = Arc::new(AtomicBool::new(false));
     let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
@@ -153,15 +154,15 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
     (finished, watcher)
 }
 
-/// Returns the claims as judged for a real clock. Simulated time decides none of them, but the rules are still
-/// tested.
+/// Returns the claims as judged for a real clock. Simulated time decides none of them, but the
+/// rules are still tested.
 fn claims_with_rates(record: &Record) -> Vec<ClaimVerdict> {
     let mut record = record.clone();
     record.cells.iter_mut().for_each(|cell| cell.exclusion = None);
     results::claims::judge(&record, &planimeter::papers::claims().unwrap())
 }
 
-/// Runs a plan in a folder of its own, and returns the record.
+/// Runs a plan in a separate folder, and returns the record.
 fn measure(plan: &Plan) -> Record {
     let folder = Folder::new();
     let (finished, watcher) = carry_out(plan, Destination::New(folder.0.clone()), None);
@@ -199,7 +200,7 @@ fn program(name: &str) -> TargetKind {
 }
 
 #[test]
-fn one_seed_twice_gives_the_same_bytes() {
+fn one_seed_gives_the_same_bytes() {
     let set = ["load=5,60,100", "entries=300", "traffic=random", SLOW];
     let run = |seed| {
         let folder = Folder::new();
@@ -221,18 +222,18 @@ fn one_seed_twice_gives_the_same_bytes() {
     let of = |files: &[(String, Vec<u8>)]| {
         files.iter().find(|(name, _)| name == "record.json").unwrap().1.clone()
     };
-    assert_ne!(of(&first), of(&run(8)), "the seed changes nothing");
+    assert_ne!(of(&first), of(&run(8)), "the seed has no effect");
 }
 
 #[test]
-fn every_experiment_runs_to_its_end_on_every_target() {
+fn every_experiment_completes_on_every_target() {
     let experiments =
         ["bianco2010/fig2", "bianco2010/fig3", "bianco2010/fig4", "throughput", "latency"];
     for experiment in experiments {
         let record = measure(&plan(&[experiment], &ALL, &["repeats=1"], 1));
         for kind in ALL {
             let trials = record.trials.iter().filter(|trial| trial.target == kind.name());
-            assert!(trials.count() > 1, "{experiment} left {} out", kind.name());
+            assert!(trials.count() > 1, "{experiment} skipped {}", kind.name());
         }
     }
 }
@@ -255,11 +256,11 @@ fn figures_that_share_trials_run_them_once() {
 }
 
 #[test]
-fn an_asked_table_is_filled_and_hit_everywhere() {
+fn a_requested_table_is_filled_and_matched_on_every_target() {
     let set = ["load=10", "entries=20000", "traffic=sequential", "seconds=0.2", "repeats=1"];
     let record = measure(&plan(&["bianco2010/fig3"], &ALL, &set, 1));
     for trial in &record.trials {
-        assert!(trial.frames_offered > 20_000, "not every entry was hit");
+        assert!(trial.frames_offered > 20_000, "not every entry was matched");
         assert_eq!(trial.frames_forwarded, trial.frames_offered, "{}", trial.target);
     }
     let counter = |target: &str, name: &str| {
@@ -271,7 +272,7 @@ fn an_asked_table_is_filled_and_hit_everywhere() {
 }
 
 #[test]
-fn every_workload_hits_the_entries_of_our_switch() {
+fn every_workload_matches_the_entries_of_our_switch() {
     let tables: [&[&str]; 8] = [
         &["table=port"],
         &["table=one"],
@@ -311,7 +312,7 @@ fn a_bridge_learns_before_it_is_measured() {
 }
 
 #[test]
-fn routers_hold_prefixes_of_all_lengths() {
+fn routers_have_prefixes_of_all_lengths() {
     for traffic in ["traffic=one", "traffic=sequential", "traffic=random"] {
         let set = ["table=lpm", "entries=3000", traffic, "load=50", "repeats=1"];
         let kinds = [TargetKind::Router, TargetKind::RouterCache];
@@ -379,7 +380,7 @@ fn a_search_finds_the_capacity_within_its_resolution() {
 }
 
 #[test]
-fn latency_is_measured_at_shares_of_what_was_found() {
+fn latency_is_measured_at_shares_of_the_throughput() {
     let set = [SLOW, "seconds=0.1", "repeats=2"];
     let record = measure(&plan(&["latency"], &[TargetKind::Bridge], &set, 1));
     let loads = |metric| -> Vec<f64> {
@@ -395,8 +396,8 @@ fn latency_is_measured_at_shares_of_what_was_found() {
     }
 }
 
-/// Removes the fields of a trial that differ between a restarted and a fresh target: initial counters, learned
-/// addresses, and cache contents.
+/// Removes the fields of a trial that differ between a restarted and a fresh target: initial
+/// counters, learned addresses, and cache contents.
 fn without_origin(trial: &Trial) -> Trial {
     let mut trial = trial.clone();
     trial.counters.retain(|counter| counter.name.starts_with("ports."));
@@ -418,7 +419,7 @@ fn check_resumed(experiment: &str, set: &[&str], after: &[u64]) {
     for trials in after[1..].iter().copied().map(Some).chain([None]) {
         let stored = broken.record.trials.clone();
         broken = carry_out(&plan, Destination::resume(&broken.folder).unwrap(), trials).0;
-        assert!(broken.record.trials.starts_with(&stored), "what was stored has changed");
+        assert!(broken.record.trials.starts_with(&stored), "stored trials have changed");
         assert_eq!(broken.record.partial, trials.is_some());
     }
     let resumed: Vec<Trial> = broken.record.trials.iter().map(without_origin).collect();
@@ -436,12 +437,12 @@ fn check_resumed(experiment: &str, set: &[&str], after: &[u64]) {
 }
 
 #[test]
-fn a_resumed_sweep_ends_as_if_it_had_not_been_stopped() {
+fn a_resumed_sweep_equals_an_uninterrupted_one() {
     check_resumed("bianco2010/fig3", &["load=5,80,100", SLOW], &[5]);
 }
 
 #[test]
-fn a_resumed_search_ends_as_if_it_had_not_been_stopped() {
+fn a_resumed_search_equals_an_uninterrupted_one() {
     let set = ["service_ns=20000", "frame=512,1024", "seconds=0.02", "repeats=1"];
     check_resumed("throughput", &set, &[4, 25, 1]);
 }
@@ -480,7 +481,7 @@ fn table(record: &Record) -> String {
 }
 
 #[test]
-fn figure_3_of_slow_targets_is_the_snapshot() {
+fn figure_3_of_slow_targets_equals_the_snapshot() {
     let set = [SLOW, "load=5,30,40,60,100", "seconds=0.03", "repeats=3"];
     let record = measure(&plan(&["bianco2010/fig3"], &ALL, &set, 1));
     let found = table(&record);

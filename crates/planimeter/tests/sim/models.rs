@@ -15,7 +15,7 @@ pub fn modelled(folder: &Folder, keys: &str) -> TargetKind {
 }
 
 #[test]
-fn a_path_of_set_capacity_is_measured_at_that_and_its_losses_are_accounted_for() {
+fn the_capacity_of_a_path_is_measured_and_its_losses_are_accounted_for() {
     let folder = Folder::new();
     let kind = modelled(
         &folder,
@@ -33,9 +33,10 @@ fn a_path_of_set_capacity_is_measured_at_that_and_its_losses_are_accounted_for()
 }
 
 #[test]
-fn rules_are_changed_as_fast_as_the_agent_takes_them_whatever_is_under_way_and_beforehand() {
+fn flow_mod_rates_are_those_of_the_agent_for_any_number_in_flight() {
     let folder = Folder::new();
-    // An agent that takes 100 us for a rule and for a barrier; existing rules make no difference to it.
+    // An agent that takes 100 us for a rule and for a barrier; existing rules make no difference to
+    // it.
     let kind = modelled(
         &folder,
         "agent.flow_mod_ns = { value = 100_000, source = \"assumed\" }\n\
@@ -45,9 +46,9 @@ fn rules_are_changed_as_fast_as_the_agent_takes_them_whatever_is_under_way_and_b
     let set = ["deeds=add,modify,delete", "rules_count=200", "under_way=1,4", "repeats=1"];
     let set = [&set[..], &["occupancy=0,90", "table_rules=200"]].concat();
     let record = measure(&plan(&["update-rate"], &[kind], &set, 1));
-    for deed in ["add", "modify", "delete"] {
+    for operation in ["add", "modify", "delete"] {
         for batch in [1, 10, 100] {
-            let name = format!("{deed}_{batch}_per_s");
+            let name = format!("{operation}_{batch}_per_s");
             let metric = Metric::Named(Name::read(&name).unwrap());
             let rates: Vec<f64> = record
                 .cells_of("update-rate", kind.name(), metric)
@@ -64,7 +65,7 @@ fn rules_are_changed_as_fast_as_the_agent_takes_them_whatever_is_under_way_and_b
 }
 
 #[test]
-fn insertions_of_the_edgecore_take_longer_than_modifications_and_come_in_any_order() {
+fn insertions_of_the_edgecore_take_longer_than_modifications_in_any_order() {
     let kind: TargetKind = "ours:model=edgecore-as5812".parse().unwrap();
     let set = ["rules_count=300", "probes_pps=10000", "repeats=1"];
     let record = measure(&plan(&["oflops2018/fig7a", "oflops2018/fig7b"], &[kind], &set, 1));
@@ -78,13 +79,14 @@ fn insertions_of_the_edgecore_take_longer_than_modifications_and_come_in_any_ord
     for item in [modified, inserted] {
         assert!(value(item, "rules_premature_ratio") > 0.5, "{item}");
     }
-    // Two whole batches of the model's 200 rules do not fit; rules activated together have no order.
+    // Two whole batches of the model's 200 rules do not fit; rules activated together have no
+    // order.
     let tau = value(inserted, "order_tau_index");
     assert!(tau.abs() < 0.8, "{tau}");
 }
 
 #[test]
-fn traffic_begins_when_all_entries_act_and_the_same_seed_gives_the_same_record() {
+fn traffic_begins_when_all_entries_are_active_and_the_seed_determines_the_record() {
     let folder = Folder::new();
     let kind = modelled(
         &folder,

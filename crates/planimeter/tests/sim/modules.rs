@@ -1,5 +1,5 @@
-//! Tests of modules on our own switch in virtual time: its messages and its frames share one clock, in every
-//! supported version.
+//! Tests of modules on our own switch in virtual time: its messages and its frames share one clock,
+//! in every supported version.
 
 use std::net::Ipv4Addr;
 
@@ -78,8 +78,8 @@ const RULES: u32 = 50;
 const PROBES_PPS: f64 = 500_000.0;
 const BATCH: u32 = 10;
 
-/// Measures the echo round trip, then sends rules in batches with a barrier after each, and finds the first frame of
-/// each rule.
+/// Measures the echo round trip, then sends rules in batches with a barrier after each, and finds
+/// the first frame of each rule.
 struct Rules {
     version: Version,
     echo: Option<Xid>,
@@ -130,7 +130,8 @@ impl Module for Rules {
             What::Start(facts) => {
                 assert_eq!(facts.version(0), Some(self.version));
                 assert_eq!(facts.port_joined(Joined { switch: 0, port: 2 }), Some(1));
-                // A lowest-priority rule, so that frames without a match are dropped in every version.
+                // A lowest-priority rule, so that frames without a match are dropped in every
+                // version.
                 desk.send(0, Message::FlowMod(FlowMod::add(Match::ANY, 1, Vec::new())));
                 self.echo = Some(desk.send(0, Message::EchoRequest(vec![1; 32])));
                 desk.watch(1, Watch::Probes);
@@ -170,7 +171,7 @@ impl Module for Rules {
 }
 
 #[test]
-fn an_honest_switch_is_found_honest_in_every_version() {
+fn a_correct_switch_is_found_correct_in_every_version() {
     let resolution = Nanos((f64::from(RULES) / PROBES_PPS * 1e9) as u64);
     for version in [Version::V1_0, Version::V1_3, Version::V1_5] {
         let mut module = Rules::new(version);
@@ -181,7 +182,7 @@ fn an_honest_switch_is_found_honest_in_every_version() {
         for (rule, first) in module.first.iter().enumerate() {
             let batch = rule / BATCH as usize;
             let (sent, answered) = (module.sent[batch], module.answered[batch]);
-            let first = first.expect("every rule was seen to act");
+            let first = first.expect("every rule became active");
             // It becomes active when its barrier is answered, as far as probes can show.
             assert!(first >= answered && first <= answered + resolution, "rule {rule}: {first}");
             assert!(answered > sent && answered <= sent + SERVES_EVERY);
@@ -221,7 +222,7 @@ impl Module for ByHand {
                 desk.send_all(0, (0..8).map(out).collect());
             }
             What::Frame(arrival) => {
-                let probe = arrival.probe.expect("the stage knows its own frames");
+                let probe = arrival.probe.expect("the stage identifies its own frames");
                 assert_eq!((probe.number % 4, probe.is_intact), (probe.place, true));
                 self.1.push(event.at.since(probe.sent_at));
                 if self.1.len() == 8 {
@@ -236,7 +237,7 @@ impl Module for ByHand {
 }
 
 #[test]
-fn frames_in_packet_outs_are_known_again_where_they_come_out() {
+fn frames_in_packet_outs_are_identified_at_their_output() {
     for version in [Version::V1_0, Version::V1_3] {
         let mut module = ByHand(version, Vec::new());
         let report = stage(&mut module);

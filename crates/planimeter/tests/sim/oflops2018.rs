@@ -1,5 +1,5 @@
-//! Tests of the OFLOPS-SUME study on a switch that activates rules immediately: its statements about hardware do not
-//! apply, and its statements about software can be judged.
+//! Tests of the OFLOPS-SUME study on a switch that activates rules immediately: its statements
+//! about hardware do not apply, and its statements about software can be judged.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Metric, Name, Record, Verdict};
@@ -20,7 +20,7 @@ fn cells(record: &Record, item: &str, name: &'static str) -> usize {
 }
 
 #[test]
-fn every_item_of_the_study_has_its_numbers_and_an_answer_to_each_claim() {
+fn every_item_of_the_study_has_values_and_a_verdict_for_each_claim() {
     let record = study(&["frame=96,1472", "sizes=96,1472", "capacity=1G"]);
     // Two sizes at two rates each.
     assert_eq!(cells(&record, "oflops2018/fig6a", "latency_ns_p50"), 4);
@@ -38,13 +38,13 @@ fn every_item_of_the_study_has_its_numbers_and_an_answer_to_each_claim() {
     for item in items {
         assert!(record.claims.iter().any(|line| line.claim.item == item), "{item} has no claim");
     }
-    let told =
+    let claim_with =
         |text: &str| record.claims.iter().find(|line| line.claim.claim.contains(text)).unwrap();
     // There is no hardware, and the study's claims about hardware do not apply to software.
     for text in ["barrier reply arrives before", "faster by almost", "order that looks random"] {
-        let line = told(text);
+        let line = claim_with(text);
         assert!(line.targets.is_empty(), "{text}: {:?}", line.targets);
         assert!(matches!(line.verdict, Verdict::CannotTell(_)), "{text}");
     }
-    assert_eq!(told("latency linear").targets, ["ours"]);
+    assert_eq!(claim_with("latency linear").targets, ["ours"]);
 }

@@ -1,4 +1,5 @@
-//! Tests of frames and messages between switch and controller, on a switch with a known service time.
+//! Tests of frames and messages between switch and controller, on a switch with a known service
+//! time.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -56,18 +57,18 @@ pub fn value(run: &ModuleRun, name: &'static str) -> f64 {
 
 /// Checks that the results contain the true values, within the module's stated error.
 fn check_rates(run: &ModuleRun, names: [&'static str; 2]) {
-    let (kept, half) = measured(run, names[0]);
+    let (rate, half) = measured(run, names[0]);
     let (peak, within) = measured(run, names[1]);
     assert!(
-        (kept - CAPACITY).abs() <= half.max(0.05 * CAPACITY),
-        "{names:?}: {kept} ± {half}: {:?}",
+        (rate - CAPACITY).abs() <= half.max(0.05 * CAPACITY),
+        "{names:?}: {rate} ± {half}: {:?}",
         run.series
     );
     assert!((peak - CAPACITY).abs() <= within, "{names:?}: {peak} ± {within}");
 }
 
 #[test]
-fn packet_ins_take_as_long_and_come_as_fast_as_the_switch_is_slow() {
+fn packet_ins_have_the_delay_and_rate_of_the_switch() {
     for (version, buffer) in CASES {
         let set =
             ["frame=512", "samples=100", "step=0.1", "rate_max=100000", SERVICE, version, buffer];
@@ -76,14 +77,14 @@ fn packet_ins_take_as_long_and_come_as_fast_as_the_switch_is_slow() {
         let delay = value(run, "packet_in_ns_p50");
         assert!((0.0..=2.0 * SERVICE_NS).contains(&delay), "{version} {buffer}: {delay}");
         assert_eq!(value(run, "lost_ratio"), 0.0);
-        let (kept, carried) = (value(run, "buffered_ratio"), value(run, "carried_bytes_mean"));
-        assert!(carried <= 508.0 && (kept > 0.0 || carried == 508.0), "{kept} {carried}");
+        let (buffered, carried) = (value(run, "buffered_ratio"), value(run, "carried_bytes_mean"));
+        assert!(carried <= 508.0 && (buffered > 0.0 || carried == 508.0), "{buffered} {carried}");
         check_rates(run, ["packet_ins_per_s_lossfree", "packet_ins_per_s_peak"]);
     }
 }
 
 #[test]
-fn frames_come_back_through_the_controller_whether_the_switch_keeps_them_or_not() {
+fn frames_return_through_the_controller_with_and_without_buffers() {
     for (version, buffer) in CASES {
         let set =
             ["frame=96", "samples=100", "step=0.1", "rate_max=100000", SERVICE, version, buffer];
@@ -111,7 +112,7 @@ fn each_flow_is_set_up_by_its_first_frame() {
 }
 
 #[test]
-fn packet_outs_come_out_at_once() {
+fn packet_outs_leave_immediately() {
     for version in VERSIONS {
         let set = ["frame=96", "samples=100", "step=0.02", "rate_max=20000", version];
         let record = run("packet-out", &set);
@@ -119,13 +120,13 @@ fn packet_outs_come_out_at_once() {
         assert_eq!((value(run, "lost_ratio"), value(run, "errors_count")), (0.0, 0.0));
         assert!(value(run, "packet_out_ns_max") < 1e6, "{version}");
         // The switch sends as many as requested.
-        let (kept, half) = measured(run, "packet_outs_per_s_lossfree");
-        assert!((kept - 20_000.0).abs() <= half, "{kept} ± {half}");
+        let (rate, half) = measured(run, "packet_outs_per_s_lossfree");
+        assert!((rate - 20_000.0).abs() <= half, "{rate} ± {half}");
     }
 }
 
 #[test]
-fn echoes_are_answered_at_rest_and_at_work() {
+fn echo_requests_are_answered_when_idle_and_under_load() {
     for version in VERSIONS {
         let load = "load_pps=25000";
         let record = run("echo-delay", &["echoes=50", "payload=64", load, SERVICE, version]);
@@ -139,7 +140,7 @@ fn echoes_are_answered_at_rest_and_at_work() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_before_the_barrier_is_answered() {
+fn invalid_flow_mods_are_rejected_before_the_barrier_reply() {
     for version in VERSIONS {
         let record = run("error-delay", &["samples=20", version]);
         // No error, or a wrong port, table or action; sent alone and after other flow-mods.
@@ -158,21 +159,21 @@ fn what_cannot_be_done_is_refused_before_the_barrier_is_answered() {
 }
 
 #[test]
-fn messages_that_are_done_at_once_are_done_as_fast_as_they_are_asked_for() {
+fn messages_without_cost_have_the_requested_rate() {
     for version in VERSIONS {
         let set = ["under_way=0,4", "rate_max=5000", "step=0.02", version];
         let record = run("control-rate", &set);
         assert_eq!(record.trials.len(), 10);
         for (place, trial) in record.trials.iter().take(5).enumerate() {
             let run = trial.module.as_ref().unwrap();
-            let (kept, half) = measured(run, "messages_per_s_lossfree");
-            assert!((kept - 5000.0).abs() <= half, "{version} {place}: {kept} ± {half}");
+            let (rate, half) = measured(run, "messages_per_s_lossfree");
+            assert!((rate - 5000.0).abs() <= half, "{version} {place}: {rate} ± {half}");
         }
     }
 }
 
 #[test]
-fn abuse_costs_a_switch_that_answers_at_once_nothing_and_no_other_controller() {
+fn malformed_messages_cost_a_fast_switch_nothing() {
     for version in VERSIONS {
         let set = ["flood_per_s=20000", "probes_pps=30000", "time=0.05", version];
         let record = run("abuse", &set);

@@ -1,7 +1,9 @@
-//! Tests of every module of the catalog on a switch that falls silent during the run, and on one that disconnects.
+//! Tests of every module of the catalog on a switch that falls silent during the run, and on one
+//! that disconnects.
 //!
-//! Each module ends by a named limit or by the loss of the connection, within its time, and reports that its results
-//! are incomplete. A module that reports completion has all values that it has on a working switch.
+//! Each module ends by a named limit or by the loss of the connection, within its time, and reports
+//! that its results are incomplete. A module that reports completion has all values that it has on
+//! a working switch.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;
@@ -68,10 +70,10 @@ fn first(id: &str, set: &[&str], vice: Option<Vice>) -> (StageReport, Nanos) {
     if let Some(vice) = vice {
         switch = switch.with(vice);
     }
-    switch.run_first(id, &set, 7).unwrap_or_else(|| panic!("{id} is no module"))
+    switch.run_first(id, &set, 7).unwrap_or_else(|| panic!("{id} is not a module"))
 }
 
-/// Returns whether a faulty switch interrupted a module, or what is wrong with the module's report.
+/// Returns whether a faulty switch interrupted a module, or the error in the module's report.
 fn judge(
     vice: Vice,
     (report, limit): &(StageReport, Nanos),
@@ -88,7 +90,11 @@ fn judge(
             let missing: Vec<_> =
                 whole.measured.iter().map(|it| &*it.name).filter(|name| !tells(name)).collect();
             let is_whole = missing.is_empty() && report.is_whole();
-            if is_whole { Ok(false) } else { Err(format!("said to be whole without {missing:?}")) }
+            if is_whole {
+                Ok(false)
+            } else {
+                Err(format!("reported as complete without {missing:?}"))
+            }
         }
         Ended::Limit(name) if !name.is_empty() => Ok(true),
         Ended::Lost { .. } if matches!(vice, Vice::Leaves(_)) => Ok(true),
@@ -114,7 +120,7 @@ fn faults(id: &str, set: &[&str]) -> Vec<String> {
             // A module that began has measured something, and reports its progress.
             let has_begun = !matches!(found.0.ended, Ended::NotReady { .. });
             if has_begun && found.0.costs.events == 0 {
-                faults.push(format!("{id} {vice:?}: it was told nothing"));
+                faults.push(format!("{id} {vice:?}: no value was reported"));
             }
         }
         if cut_short == 0 {
@@ -125,13 +131,13 @@ fn faults(id: &str, set: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_switch_that_falls_silent_or_leaves_ends_every_module_by_a_name() {
+fn a_silent_or_disconnected_switch_ends_every_module_with_a_named_reason() {
     let faults: Vec<String> = MODULES.iter().flat_map(|(id, set)| faults(id, set)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
 #[test]
-fn every_module_of_the_catalog_is_among_them() {
+fn every_module_of_the_catalog_is_covered() {
     for entry in catalog::entries().filter(|entry| entry.paper.is_none()) {
         let is_known = MODULES.iter().any(|(id, _)| *id == entry.id);
         let is_module = one_switch::is_module(entry);

@@ -26,14 +26,14 @@ fn found(run: &ModuleRun, name: &'static str) -> Option<f64> {
 }
 
 fn value(run: &ModuleRun, name: &'static str) -> f64 {
-    found(run, name).unwrap_or_else(|| panic!("{name} was not told: {run:?}"))
+    found(run, name).unwrap_or_else(|| panic!("{name} is missing: {run:?}"))
 }
 
 /// Serialization time of a byte on a link of 1 Gbit/s, in nanoseconds.
 const BYTE_NS: f64 = 8.0;
 
 #[test]
-fn forwarding_latency_holds_the_time_on_both_links() {
+fn forwarding_latency_includes_the_time_on_both_links() {
     for version in VERSIONS {
         let set = ["sizes=96,1472", "low_mbps=10", "high_mbps=100", version];
         let record = record("forwarding-latency", &set);
@@ -47,7 +47,7 @@ fn forwarding_latency_holds_the_time_on_both_links() {
 }
 
 #[test]
-fn beyond_what_a_switch_forwards_frames_wait_and_are_lost() {
+fn above_the_capacity_frames_wait_and_are_lost() {
     // It forwards 250,000 frames per second, and 844,595 arrive.
     let set = ["service_ns=4000", "size=128", "rates_mbps=10,1000", "seconds=0.1"];
     let record = record("queue-delay", &set);
@@ -60,7 +60,7 @@ fn beyond_what_a_switch_forwards_frames_wait_and_are_lost() {
 }
 
 #[test]
-fn a_queue_that_is_asked_for_is_said_in_every_version() {
+fn a_requested_queue_is_set_in_every_version() {
     for version in VERSIONS {
         let record = record("queue-delay", &["rates_mbps=10", "queue=1", version]);
         let run = module(&record, 0);
@@ -70,7 +70,7 @@ fn a_queue_that_is_asked_for_is_said_in_every_version() {
 }
 
 #[test]
-fn every_rule_of_a_table_is_met_where_it_stands() {
+fn every_rule_of_a_table_is_matched_at_its_position() {
     for version in VERSIONS {
         let record = record("table-lookup", &["occupancy=1,100", version]);
         for trial in 0..4 {
@@ -84,7 +84,7 @@ fn every_rule_of_a_table_is_met_where_it_stands() {
 }
 
 #[test]
-fn rules_that_have_no_room_are_counted_and_have_no_latency() {
+fn rules_that_do_not_fit_are_counted_and_have_no_latency() {
     let set = ["occupancy=100", "matches=wildcard", "wildcard_entries_max=51"];
     let record = record("table-lookup", &set);
     let run = module(&record, 0);
@@ -94,7 +94,7 @@ fn rules_that_have_no_room_are_counted_and_have_no_latency() {
 }
 
 #[test]
-fn every_action_that_a_version_has_is_done_to_the_last_byte() {
+fn every_action_of_a_version_is_performed_completely() {
     for version in VERSIONS {
         let record = record("action-delay", &[version, "probes_pps=20000"]);
         let run = module(&record, 0);
@@ -110,7 +110,7 @@ fn every_action_that_a_version_has_is_done_to_the_last_byte() {
 }
 
 #[test]
-fn each_rewrite_costs_what_it_costs_and_is_checked() {
+fn each_rewrite_has_its_cost_and_is_verified() {
     let record = record("header-rewrite", &["probes_pps=20000"]);
     let run = module(&record, 0);
     assert_eq!(value(run, "actions_wrong_count"), 0.0, "{}", run.notes.join("\n"));
@@ -120,7 +120,7 @@ fn each_rewrite_costs_what_it_costs_and_is_checked() {
 }
 
 #[test]
-fn lists_of_actions_are_done_to_their_end() {
+fn action_lists_are_performed_to_their_end() {
     for version in ["version=1.0", "version=1.4"] {
         let record = record("action-scalability", &["actions_count=1,7,40", version]);
         for trial in 0..3 {

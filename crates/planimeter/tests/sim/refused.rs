@@ -1,5 +1,5 @@
-//! Tests of a target that cannot hold the state of an experiment: the rest of that experiment is skipped for this
-//! target, with its name and the reason, and everything else is measured.
+//! Tests of a target that cannot hold the state of an experiment: the rest of that experiment is
+//! skipped for this target, with its name and the reason, and everything else is measured.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,18 +34,18 @@ fn places(record: &Record, target: &str) -> Vec<(String, f64)> {
 
 /// Returns what was skipped, and why.
 fn left_out(record: &Record) -> Vec<(String, String)> {
-    let told = record.warnings.iter().filter_map(|notice| match &notice.warning {
+    let reported = record.warnings.iter().filter_map(|notice| match &notice.warning {
         Warning::LeftOut { why } => Some((notice.about.clone(), why.clone())),
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 const WHY: &str = "remaining trials: the switch rejected 115072 of 131072 flows, first number 16000: \
                    flow_mod_failed/table_full";
 
 #[test]
-fn others_and_other_experiments_go_on() {
+fn other_targets_and_experiments_continue() {
     let plan =
         plan(&["forwarding-rate", "bianco2010/fig4"], &[TargetKind::Ours, small()], &["load=5"], 1);
     let record = measure(&plan);
@@ -53,12 +53,12 @@ fn others_and_other_experiments_go_on() {
     let later = ("bianco2010/fig4".to_string(), 5.0);
     assert_eq!(places(&record, "ours"), [one.clone(), all, later.clone()]);
     assert_eq!(places(&record, SMALL), [one, later]);
-    let told = (format!("forwarding-rate on {SMALL}"), WHY.to_string());
-    assert_eq!(left_out(&record), [told]);
+    let reported = (format!("forwarding-rate on {SMALL}"), WHY.to_string());
+    assert_eq!(left_out(&record), [reported]);
 }
 
 #[test]
-fn an_element_is_left_out_where_more_ports_are_needed_than_its_program_declares() {
+fn an_element_with_too_few_ports_is_skipped() {
     let element = program("bridge.fe.xml");
     let kinds = [element, TargetKind::Bridge];
     let record = measure(&plan(&["bianco2010/fig9", "bianco2010/fig10"], &kinds, &["load=5"], 1));
@@ -75,7 +75,7 @@ fn an_element_is_left_out_where_more_ports_are_needed_than_its_program_declares(
 }
 
 #[test]
-fn a_run_that_goes_on_says_it_once() {
+fn a_resumed_run_reports_a_skip_once() {
     let plan = plan(&["forwarding-rate"], &[TargetKind::Ours, small()], &[], 1);
     let folder = Folder::new();
     // The last trial is not run.
@@ -90,7 +90,7 @@ fn a_run_that_goes_on_says_it_once() {
 }
 
 #[test]
-fn a_run_in_which_nothing_can_be_measured_fails_with_the_reason() {
+fn a_run_without_any_measurement_fails_with_the_reason() {
     let set = ["table=exact", "entries=20000"];
     let plan = plan(&["forwarding-rate"], &[small()], &set, 1);
     let (folder, stop) = (Folder::new(), Arc::new(AtomicBool::new(false)));

@@ -1,7 +1,8 @@
 //! Tests of the search events for watchers: each search's bracket closes around its result.
 //!
-//! A search is every method that approaches a value step by step, whether its steps are trials or parts of one.
-//! Results come from the record and steps from the events, so that neither can be adapted to the other.
+//! A search is every method that approaches a value step by step, whether its steps are trials or
+//! parts of one. Results come from the record and steps from the events, so that neither can be
+//! adapted to the other.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +81,7 @@ fn assert_closed(steps: &[Bracket], found: f64, slack: f64) {
 }
 
 #[test]
-fn loads_by_halves_alone_and_before_what_is_measured_at_them() {
+fn searches_for_loads_halve_their_bracket() {
     let (searches, record) = searched("throughput", &OURS, &["frame=64", SLOW]);
     let steps = &searches["throughput"];
     assert_eq!((&*steps[0].sought.unit, &*steps[0].sought.goal), ("frames/s", "nothing lost"));
@@ -93,7 +94,7 @@ fn loads_by_halves_alone_and_before_what_is_measured_at_them() {
 }
 
 #[test]
-fn several_goals_at_once() {
+fn several_goals_are_searched_together() {
     let slow = ["service_ns=20000", "capacity=100M", "warmup=0", "goals=ndr,pdr"];
     let short =
         ["goal_initial=0.1", "goal_final=0.5", "goal_sum=1.5", "goal_width=0.02", "frame=64"];
@@ -113,13 +114,13 @@ fn several_goals_at_once() {
 }
 
 #[test]
-fn a_burst_a_curve_of_loss_and_a_climb() {
+fn bursts_loss_curves_and_rates_are_searched() {
     let ring = ["ring_frames=64", "frame=64", "warmup=0", "seconds=0.2", SLOW];
     let (searches, record) =
         searched("rfc9004", &OURS, &[&ring[..], &["burst_seconds=0.02"]].concat());
     assert_eq!(&*searches["longest burst"][0].sought.unit, "frames");
     assert_closed(&searches["longest burst"], found(&record, Metric::BurstFrames), 0.0);
-    assert!(searches.contains_key("throughput"), "the load before it is searched for too");
+    assert!(searches.contains_key("throughput"), "the load before it is searched as well");
     let (searches, record) = searched("rfc2544/loss", &OURS, &["frame=64", SLOW]);
     let last = searches["load without loss"].last().unwrap();
     let clean = |percent: f64| {
@@ -136,7 +137,7 @@ fn a_burst_a_curve_of_loss_and_a_climb() {
 }
 
 #[test]
-fn entries_that_are_learned_or_forward() {
+fn addresses_and_routes_are_searched() {
     let set = ["addresses=400", "macs_max=200", "seconds=0.05"];
     let (searches, record) = searched("rfc2889/caching", &[TargetKind::Bridge], &set);
     let steps = &searches["learned addresses"];
@@ -154,7 +155,7 @@ fn entries_that_are_learned_or_forward() {
 }
 
 #[test]
-fn what_modules_search_for_within_a_trial() {
+fn modules_search_within_a_trial() {
     let slow = "service_ns=20000";
     let set = [slow, "version=1.3", "buffer=whole", "frame=96", "samples=20"];
     let (searches, record) = searched("packet-in", &OURS, &set[..4]);

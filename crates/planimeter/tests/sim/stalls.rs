@@ -1,4 +1,5 @@
-//! Tests of control stalls in virtual time: the longest silence is the switch's own, and every load of the list ends.
+//! Tests of control stalls in virtual time: the longest silence is the switch's own, and every load
+//! of the list ends.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;
@@ -6,7 +7,7 @@ use planimeter::target::name::TargetKind;
 use results::record::{self, Record};
 use switch::behaviour::model::Model;
 
-use super::one_switch::{OneSwitch, Vice, said};
+use super::one_switch::{OneSwitch, Vice, measured_metric};
 use super::{measure, plan};
 
 /// Small loads over a small table.
@@ -25,12 +26,13 @@ fn settings(more: &[&str]) -> Vec<String> {
 }
 
 fn value(report: &StageReport, name: &str) -> f64 {
-    said(report, name).unwrap_or_else(|| panic!("{name} is missing: {report:?}")).value
+    measured_metric(report, name).unwrap_or_else(|| panic!("{name} is missing: {report:?}")).value
 }
 
 #[test]
-fn a_switch_that_stands_still_under_load_is_silent_for_as_long() {
-    // Entries are active immediately; the quiet time ends after 50 ms, the observed time after 100 ms.
+fn a_stall_of_the_switch_under_load_is_the_longest_silence() {
+    // Entries are active immediately; the quiet time ends after 50 ms, the observed time after 100
+    // ms.
     for (after_ms, quiet_ms, loaded_ms) in [(20, 7.0, 0.0), (70, 0.0, 7.0)] {
         let vice = Vice::StandsStill(Nanos::from_millis(after_ms), Nanos::from_millis(7));
         let mut switch = OneSwitch::like(&Model::default(), 7).with(vice);
@@ -57,7 +59,7 @@ fn found(record: &Record, name: &str) -> f64 {
 }
 
 #[test]
-fn every_load_ends_and_says_what_it_did() {
+fn every_load_ends_and_reports_its_messages() {
     let set = [SMALL, &["repeats=1"]].concat();
     let record = measure(&plan(&["control-stall"], &[TargetKind::Ours], &set, 1));
     assert_eq!(record.trials.len(), 7);
@@ -76,14 +78,14 @@ fn every_load_ends_and_says_what_it_did() {
 }
 
 #[test]
-fn a_switch_that_holds_less_is_measured_with_what_it_holds() {
+fn a_smaller_switch_is_measured_with_the_entries_that_fit() {
     let mut model = Model::default();
     model.capacity.rules = 120;
     let set = settings(&["load=dump"]);
     let report = &OneSwitch::like(&model, 7).run("control-stall", &set, 7)[0];
     assert_eq!(report.ended, Ended::Said);
     assert_eq!(value(report, "rows_count"), 120.0);
-    let held = said(report, "entries_count").unwrap();
+    let held = measured_metric(report, "entries_count").unwrap();
     assert_eq!(held.value, 120.0);
     assert_eq!(held.note.as_deref(), Some("the switch accepted 120 of 500 entries"));
 }
@@ -97,14 +99,14 @@ fn a_switch_without_bundles_fails_that_load_with_its_reason() {
 }
 
 #[test]
-fn a_load_that_takes_too_long_is_told_as_not_finished() {
+fn a_load_that_takes_too_long_is_reported_as_unfinished() {
     let mut model = Model::default();
     model.agent.flow_mod_ns = 20_000_000;
     let set = settings(&["load=adds", "entries=5", "adds=200"]);
     let report = &OneSwitch::like(&model, 7).run("control-stall", &set, 7)[0];
     assert!(matches!(report.ended, Ended::Limit(_)), "{}", report.ended);
-    let finished = said(report, "finished_ratio").unwrap();
+    let finished = measured_metric(report, "finished_ratio").unwrap();
     assert_eq!(finished.value, 0.0);
     assert_eq!(finished.note.as_deref(), Some("not completed in 2 s"));
-    assert!(said(report, "load_ns").is_none());
+    assert!(measured_metric(report, "load_ns").is_none());
 }

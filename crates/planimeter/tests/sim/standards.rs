@@ -1,4 +1,5 @@
-//! Tests of RFC 2544, RFC 9004 and RFC 8219 in virtual time: the results are the target's configured values.
+//! Tests of RFC 2544, RFC 9004 and RFC 8219 in virtual time: the results are the target's
+//! configured values.
 
 use std::fs;
 
@@ -29,7 +30,7 @@ fn outcomes<'a>(record: &'a Record, id: &'a str, metric: Metric) -> Vec<&'a Outc
 }
 
 #[test]
-fn the_set_of_rfc_2544_shares_its_throughputs() {
+fn the_tests_of_rfc_2544_share_their_throughput() {
     let set =
         ["frame=64,1518", "seconds=0.05", "warmup=0.005", "resolution=0.05", "ring_frames=64"];
     let set = [&set[..], &["repeats=1"]].concat();
@@ -55,7 +56,7 @@ fn the_set_of_rfc_2544_shares_its_throughputs() {
         let of = |trial: &&results::record::Trial| trial.experiment == id;
         let inherited = outcomes(&record, id, Metric::ThroughputPps);
         assert_eq!(inherited.len(), 2, "{id}");
-        assert!(inherited.iter().all(|it| it.trials.is_empty()), "{id} searched by itself");
+        assert!(inherited.iter().all(|it| it.trials.is_empty()), "{id} ran its own search");
         assert!(record.trials.iter().filter(of).count() > 0, "{id}");
     }
     // The largest frames pass at the link's rate, and show no buffer.
@@ -101,14 +102,14 @@ fn a_larger_ring_is_a_larger_buffer() {
         of(Metric::BufferNsCorrected) * 1e-9 * wire_pps(64.0)
     };
     let (small, large) = (frames(64), frames(256));
-    // The ring before the target, the link's queue before that ring, and the frames in service, which are at most
-    // another ring.
+    // The ring before the target, the link's queue before that ring, and the frames in service,
+    // which are at most another ring.
     assert!((2.0 * 64.0..=4.0 * 64.0).contains(&small), "{small}");
     assert!((2.0 * 256.0..=3.0 * 256.0).contains(&large), "{large}");
 }
 
 #[test]
-fn a_burst_as_long_as_the_longest_is_marked() {
+fn a_burst_of_the_maximum_length_is_marked() {
     let set = [SERVICE, LINK, "frame=64", "seconds=0.05", "burst_seconds=0.002", "ring_frames=64"];
     let record = measure(&plan(&["rfc9004"], &OURS, &set, 1));
     let burst = outcomes(&record, "rfc9004", Metric::BurstFrames)[0];
@@ -117,7 +118,7 @@ fn a_burst_as_long_as_the_longest_is_marked() {
 }
 
 #[test]
-fn a_target_that_keeps_no_grudge_recovers_at_once() {
+fn a_target_without_state_recovers_immediately() {
     let set = ["frame=64", "seconds=0.2", "resolution=0.005", "repeats=1", "ring_frames=64"];
     let set = [&[SERVICE, LINK][..], &set].concat();
     let record = measure(&plan(&["rfc2544/recovery"], &OURS, &set, 1));
@@ -132,7 +133,7 @@ fn a_target_that_keeps_no_grudge_recovers_at_once() {
 }
 
 #[test]
-fn delays_of_a_model_do_not_vary_but_for_its_queue() {
+fn delays_of_a_model_vary_only_by_its_queue() {
     let set = [SERVICE, LINK, "frame=512", "seconds=0.05", "warmup=0.01", "repeats=20"];
     let record = measure(&plan(&["rfc8219"], &OURS, &set, 1));
     let cell = |metric| record.cells_of("rfc8219", "ours", metric).next().unwrap();
@@ -143,7 +144,7 @@ fn delays_of_a_model_do_not_vary_but_for_its_queue() {
 }
 
 #[test]
-fn a_resumed_set_ends_as_if_it_had_not_been_stopped() {
+fn a_resumed_set_equals_an_uninterrupted_one() {
     let set = ["service_ns=20000", "frame=512", "seconds=0.02", "repeats=1"];
     check_resumed("rfc2544/recovery", &set, &[3, 9, 1]);
     check_resumed("rfc9004", &set, &[4, 10]);

@@ -1,5 +1,5 @@
-//! Tests of statistics and counters of a switch that replies immediately, in several OpenFlow versions, so that the
-//! results are known in advance.
+//! Tests of statistics and counters of a switch that replies immediately, in several OpenFlow
+//! versions, so that the results are known in advance.
 
 use planimeter::target::name::TargetKind;
 use results::record::{Ended, Metric, ModuleRun, Name, Record};
@@ -36,11 +36,11 @@ fn found(run: &ModuleRun, name: &str) -> Option<(f64, Option<f64>)> {
 }
 
 fn value(run: &ModuleRun, name: &str) -> f64 {
-    found(run, name).unwrap_or_else(|| panic!("{name} is not told: {run:?}")).0
+    found(run, name).unwrap_or_else(|| panic!("{name} is missing: {run:?}")).0
 }
 
 #[test]
-fn every_kind_of_statistics_tells_of_all_that_there_is() {
+fn every_kind_of_statistics_is_complete() {
     for version in VERSIONS {
         let set =
             ["rules_count=20", "load_pps=0,50000", "requests=3", "pace=0.01", "groups_count=4"];
@@ -67,7 +67,7 @@ fn every_kind_of_statistics_tells_of_all_that_there_is() {
 }
 
 #[test]
-fn the_delay_of_statistics_at_a_pace_has_names_of_its_own() {
+fn the_delay_of_paced_statistics_has_its_own_metrics() {
     let set = ["rules_count=3", "load_pps=0", "requests=2", "pace=0.01"];
     let record = run("stats-delay", "1.3", &set);
     let names: Vec<&str> = record.outcomes.iter().map(|found| found.metric.name()).collect();
@@ -77,7 +77,7 @@ fn the_delay_of_statistics_at_a_pace_has_names_of_its_own() {
 }
 
 #[test]
-fn counters_that_are_never_stale_are_found_so_within_the_poll() {
+fn fresh_counters_have_a_staleness_within_the_poll_interval() {
     for version in VERSIONS {
         let set = ["frames_count=1,200", "frames_pps=100000", "poll_ms=0.5"];
         let record = run("counter-staleness", version, &set);
@@ -88,7 +88,8 @@ fn counters_that_are_never_stale_are_found_so_within_the_poll() {
                 let (stale, half) = found(run, &format!("{word}_stale_ns")).unwrap();
                 let half = half.unwrap();
                 assert!(half <= 0.25e6 + AT_ONCE_NS / 2.0, "{version} {word}: {half}");
-                // They were counted on arrival, which is a frame's transit time after they were sent.
+                // They were counted on arrival, which is a frame's transit time after they were
+                // sent.
                 assert!(stale - half <= 20_000.0, "{version} {word}: {stale} {half}");
             }
         }
@@ -96,7 +97,7 @@ fn counters_that_are_never_stale_are_found_so_within_the_poll() {
 }
 
 #[test]
-fn statistics_and_updates_are_told_alone_and_together() {
+fn statistics_and_updates_are_reported_alone_and_combined() {
     for version in VERSIONS {
         let set = ["poll_ms=1,5", "rules_count=100", "batch=30", "span=0.03"];
         let record = run("stats-and-updates", version, &set);
@@ -115,7 +116,7 @@ fn statistics_and_updates_are_told_alone_and_together() {
 }
 
 #[test]
-fn a_switch_that_forwards_whatever_happens_loses_nothing_to_churn() {
+fn a_switch_that_always_forwards_loses_nothing_to_flow_churn() {
     for version in VERSIONS {
         let set = ["changes=0,10000", "polls=0,100", "rules_count=50", "unused=20", "span=0.1"];
         let record = run("flow-churn", version, &set);
@@ -125,16 +126,16 @@ fn a_switch_that_forwards_whatever_happens_loses_nothing_to_churn() {
             assert_eq!(value(run, "errors_count"), 0.0, "{version}");
             assert!(value(run, "frames_latency_ns_max") < AT_ONCE_NS);
             let changes = value(run, "changes_per_s");
-            let asked = if place % 2 == 0 { 0.0 } else { 10_000.0 };
-            assert!((changes - asked).abs() <= 200.0, "{version}: {changes} of {asked}");
-            assert_eq!(found(run, "barrier_ns_p50").is_some(), asked > 0.0);
+            let requested = if place % 2 == 0 { 0.0 } else { 10_000.0 };
+            assert!((changes - requested).abs() <= 200.0, "{version}: {changes} of {requested}");
+            assert_eq!(found(run, "barrier_ns_p50").is_some(), requested > 0.0);
             assert_eq!(found(run, "statistics_ns_p50").is_some(), place >= 2);
         }
     }
 }
 
 #[test]
-fn what_the_switch_has_no_room_for_is_told_beside_the_frames() {
+fn rejected_rules_are_reported_next_to_the_frames() {
     let set = ["changes=1000", "polls=0", "rules_count=50", "unused=20", "span=0.1"];
     let full = [&["wildcard_entries_max=51"], &set[..]].concat();
     let record = measure(&plan(&["flow-churn"], &OURS, &[&["repeats=1"], &full[..]].concat(), 1));
@@ -144,7 +145,7 @@ fn what_the_switch_has_no_room_for_is_told_beside_the_frames() {
 }
 
 #[test]
-fn no_answer_is_lost_at_any_rate() {
+fn every_request_is_answered_at_any_rate() {
     for version in VERSIONS {
         let record = run("port-stats-rate", version, &["rates=2,64,1024", "span=0.1"]);
         let rates = [2.0, 64.0, 1024.0];
@@ -160,7 +161,7 @@ fn no_answer_is_lost_at_any_rate() {
 const LATE_NS: f64 = 10e6;
 
 #[test]
-fn time_outs_that_are_kept_are_found_so() {
+fn correct_timeouts_are_found_correct() {
     for version in VERSIONS {
         let record = run("flow-timeouts", version, &["rules_count=10", "probes_pps=5000"]);
         for run in modules(&record) {
@@ -177,8 +178,8 @@ fn time_outs_that_are_kept_are_found_so() {
                     assert!(truth.contains(&error), "{version} {name}: {error} of {half}");
                 }
             };
-            // No report comes before, and nothing becomes active after, by any measure. Each time that probes show is
-            // known to half a round of probes.
+            // No report comes before, and nothing becomes active after, by any measure. Each time
+            // that probes show is known to half a round of probes.
             within("hard_error_ns", 2.0, LATE_NS);
             within("hard_told_ns", 1.0, LATE_NS);
             within("idle_error_ns", 1.0, LATE_NS);
@@ -188,7 +189,7 @@ fn time_outs_that_are_kept_are_found_so() {
 }
 
 #[test]
-fn a_session_with_a_switch_that_keeps_the_rules_is_found_so() {
+fn a_session_with_a_switch_that_keeps_its_rules_is_recognized() {
     for version in VERSIONS {
         let record = run("session", version, &["controllers_count=2,5", "frames_pps=5000"]);
         for run in modules(&record) {

@@ -1,9 +1,10 @@
-//! Tests of VLAN tagging by conditions: every target that supports it adds the same tags, and removes them again.
+//! Tests of VLAN tagging by conditions: every target that supports it adds the same tags, and
+//! removes them again.
 
 use super::*;
 
 #[test]
-fn each_target_gives_every_frame_the_tag_of_its_rule_and_takes_it_off_again() {
+fn each_target_adds_the_tag_of_the_rule_and_removes_it() {
     let kinds =
         [program("vlan16.fe.xml"), TargetKind::Tagger, TargetKind::Ours, TargetKind::Direct];
     for traffic in ["sequential", "random"] {
@@ -24,7 +25,7 @@ fn each_target_gives_every_frame_the_tag_of_its_rule_and_takes_it_off_again() {
 }
 
 #[test]
-fn a_program_is_a_router_beside_ours() {
+fn a_program_is_a_router_next_to_ours() {
     let kinds = [program("router.fe.xml"), TargetKind::Router];
     let set = ["table=lpm", "entries=1000", "traffic=random", "load=5", "repeats=1"];
     let record = measure(&plan(&["forwarding-rate"], &kinds, &set, 1));
@@ -35,7 +36,7 @@ fn a_program_is_a_router_beside_ours() {
 }
 
 #[test]
-fn programs_that_take_each_others_place_lose_no_frame_and_change_no_order() {
+fn program_swaps_lose_and_reorder_no_frame() {
     let set = ["swaps_per_s=400", "seconds=0.05", "service_ns=2000", "repeats=2"];
     let kinds = [program("bridge.fe.xml"), TargetKind::Bridge];
     let record = measure(&plan(&["program-swap"], &kinds, &set, 1));

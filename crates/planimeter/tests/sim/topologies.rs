@@ -1,4 +1,5 @@
-//! Tests of several switches in a row, in virtual time: hidden values of their models are found end to end.
+//! Tests of several switches in a row, in virtual time: hidden values of their models are found end
+//! to end.
 
 use std::fs;
 
@@ -50,7 +51,7 @@ fn module(record: &Record) -> &ModuleRun {
 fn value(run: &ModuleRun, name: &'static str) -> f64 {
     let metric = Metric::Named(Name::of(name));
     let found = run.measured.iter().find(|found| found.metric == metric);
-    found.unwrap_or_else(|| panic!("{name} was not told")).value
+    found.unwrap_or_else(|| panic!("{name} is missing")).value
 }
 
 fn path_setup(kind: TargetKind, order: &str) -> Record {
@@ -58,26 +59,26 @@ fn path_setup(kind: TargetKind, order: &str) -> Record {
 }
 
 #[test]
-fn honest_switches_set_a_path_up_within_what_probes_can_tell() {
+fn path_setup_of_correct_switches_is_within_the_probe_resolution() {
     let folder = Folder::new();
     let kind = row(&folder, "ours", "ours:model=honest");
     for order in ["order=together", "order=ingress-first", "order=egress-first"] {
         let record = path_setup(kind, order);
         let run = module(&record);
         assert_eq!(value(run, "flows_set_up_ratio"), 1.0, "{order}");
-        assert_eq!(value(run, "late_flows_ratio"), 0.0, "{order}: nobody lied");
+        assert_eq!(value(run, "late_flows_ratio"), 0.0, "{order}: no switch was early");
         assert_eq!(value(run, "failed_after_barrier_frames"), 0.0, "{order}");
         assert_eq!(
             value(run, "lost_frames"),
             0.0,
-            "{order}: what is not known comes to the controller"
+            "{order}: unmatched frames are sent to the controller"
         );
         assert!(value(run, "path_ns") <= 2.0 * ROUND_NS, "{order}: {}", value(run, "path_ns"));
     }
 }
 
 #[test]
-fn a_path_is_late_by_the_switch_that_lied_most_and_that_switch_is_named() {
+fn a_path_is_as_late_as_its_latest_switch_which_is_named() {
     let folder = Folder::new();
     // The seeds draw the hidden values: the lateness of each switch.
     for seed in 1..=8u64 {
@@ -97,7 +98,8 @@ fn a_path_is_late_by_the_switch_that_lied_most_and_that_switch_is_named() {
         let after = value(run, "late_ns_max");
         assert!((after - truth).abs() <= 2.0 * ROUND_NS, "{after} for {hidden:?}");
         assert_eq!(value(run, "late_flows_ratio"), 1.0);
-        // Until the rule of the first switch is active, that switch misses a frame; afterwards the second one does.
+        // Until the rule of the first switch is active, that switch misses a frame; afterwards the
+        // second one does.
         let punted = [value(run, "switch_1_punted_frames"), value(run, "switch_2_punted_frames")];
         let frames = |span: u64| span as f64 * 20_000.0 / 1e9;
         let wanted = [frames(hidden[0]), frames(hidden[1].saturating_sub(hidden[0]))];
@@ -108,7 +110,7 @@ fn a_path_is_late_by_the_switch_that_lied_most_and_that_switch_is_named() {
 }
 
 #[test]
-fn who_tells_the_far_switch_first_has_no_frame_stop_half_way() {
+fn installing_the_far_switch_first_stops_no_frame() {
     let folder = Folder::new();
     let second = late(&folder, "slow", 30_000_000);
     let kind = row(&folder, "ours", &second);
@@ -122,7 +124,7 @@ fn who_tells_the_far_switch_first_has_no_frame_stop_half_way() {
 }
 
 #[test]
-fn frames_are_forwarded_end_to_end_and_each_link_and_switch_takes_its_time() {
+fn frames_are_forwarded_end_to_end_with_the_delay_of_each_link_and_switch() {
     let folder = Folder::new();
     let kind = row(&folder, "ours", "ours");
     let kinds = [TargetKind::Ours, kind];
@@ -139,7 +141,7 @@ fn frames_are_forwarded_end_to_end_and_each_link_and_switch_takes_its_time() {
 }
 
 #[test]
-fn trials_go_end_to_end_and_account_for_every_frame() {
+fn trials_run_end_to_end_and_account_for_every_frame() {
     let folder = Folder::new();
     let kind = row(&folder, "ours", "ours");
     let set = ["load=10", "repeats=1", "table=exact", "entries=50", "traffic=random"];
@@ -152,7 +154,7 @@ fn trials_go_end_to_end_and_account_for_every_frame() {
 
 /// Tests the purpose of the repository's example: the second switch's barrier is early.
 #[test]
-fn the_example_finds_which_switch_is_late() {
+fn the_example_finds_the_late_switch() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/topologies/chain.toml");
     let kind: TargetKind = format!("topology:{file}").parse().unwrap();
     // Fewer probes than the switch can send as packet-ins.

@@ -28,13 +28,13 @@ fn found(run: &ModuleRun, name: &'static str) -> Option<f64> {
 }
 
 fn value(run: &ModuleRun, name: &'static str) -> f64 {
-    found(run, name).unwrap_or_else(|| panic!("{name} was not told"))
+    found(run, name).unwrap_or_else(|| panic!("{name} is missing"))
 }
 
 const VERSIONS: [&str; 3] = ["version=1.0", "version=1.3", "version=1.4"];
 
 #[test]
-fn rules_of_an_honest_switch_lose_and_double_no_frame_however_they_are_changed() {
+fn rule_changes_of_a_correct_switch_lose_and_duplicate_no_frame() {
     for version in VERSIONS {
         for by in ["by=modify", "by=overwrite", "by=replace"] {
             let record = record("update-transient", &[by, version]);
@@ -52,19 +52,20 @@ fn rules_of_an_honest_switch_lose_and_double_no_frame_however_they_are_changed()
 }
 
 #[test]
-fn rules_that_the_switch_refuses_are_told_to_be_as_before() {
-    // Frames of initially rejected rules are dropped by the rule below; the rules are rejected again.
+fn rejected_rules_are_reported_as_unchanged() {
+    // Frames of initially rejected rules are dropped by the rule below; the rules are rejected
+    // again.
     let set = ["by=modify", "wildcard_entries_max=31", "patience=0.2"];
     let record = record("update-transient", &set);
     let run = module(&record);
     assert_eq!(value(run, "rules_changed_ratio"), 30.0 / 50.0);
     assert!(value(run, "errors_count") >= 20.0);
     assert!(value(run, "lost_frames") > 0.0);
-    assert_eq!(found(run, "update_ns"), None, "when the last changes is not known");
+    assert_eq!(found(run, "update_ns"), None, "the time of the last change is unknown");
 }
 
 #[test]
-fn flows_stop_within_what_probes_can_tell_however_they_are_stopped() {
+fn flows_stop_within_the_probe_resolution_for_any_method() {
     for version in VERSIONS {
         for by in ["by=drop", "by=delete", "by=delete-all"] {
             let record = record("blackhole", &[by, version]);
@@ -78,7 +79,7 @@ fn flows_stop_within_what_probes_can_tell_however_they_are_stopped() {
 }
 
 #[test]
-fn a_switch_whose_rules_act_after_its_barrier_is_told_so_and_loses_nothing() {
+fn late_activation_is_detected_without_loss() {
     let folder = Folder::new();
     let kind = modelled(
         &folder,

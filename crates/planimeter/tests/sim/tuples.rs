@@ -10,11 +10,11 @@ fn value(record: &Record, name: &'static str) -> f64 {
     assert_eq!(run.ended, Ended::Said);
     let metric = Metric::Named(Name::of(name));
     let found = run.measured.iter().find(|found| found.metric == metric);
-    found.unwrap_or_else(|| panic!("{name} was not told")).value
+    found.unwrap_or_else(|| panic!("{name} is missing")).value
 }
 
 #[test]
-fn every_combination_that_a_version_can_say_matches_just_what_it_should() {
+fn every_combination_of_a_version_matches_exactly_its_frames() {
     for (version, has_ecn) in [("version=1.0", false), ("version=1.3", true), ("version=1.5", true)]
     {
         let set = [version, "repeats=1", "frames_count=3"];
@@ -31,7 +31,7 @@ fn every_combination_that_a_version_can_say_matches_just_what_it_should() {
 }
 
 #[test]
-fn a_table_is_filled_to_its_end_and_no_further() {
+fn a_table_is_filled_to_its_capacity() {
     for version in ["version=1.0", "version=1.3", "version=1.5"] {
         let set = [version, "repeats=1", "wildcard_entries_max=101", "rules_bound=500"];
         let record = measure(&plan(&["table-capacity"], &[TargetKind::Ours], &set, 1));
@@ -45,7 +45,7 @@ fn a_table_is_filled_to_its_end_and_no_further() {
 }
 
 #[test]
-fn a_table_with_room_is_filled_to_the_bound_and_a_sample_is_looked_for() {
+fn a_large_table_is_filled_to_the_limit_and_sampled() {
     let set = ["repeats=1", "wildcard_entries_max=1000", "rules_bound=500", "sample=50"];
     let record = measure(&plan(&["table-capacity"], &[TargetKind::Ours], &set, 1));
     assert_eq!((value(&record, "accepted_rules"), value(&record, "is_full_count")), (500.0, 0.0));

@@ -1,5 +1,5 @@
-//! Tests of an SNMP agent of a simulated switch in all experiments: it counts all sent frames, with any credentials,
-//! and a silent agent ends no run.
+//! Tests of an SNMP agent of a simulated switch in all experiments: it counts all sent frames, with
+//! any credentials, and a silent agent ends no run.
 
 use planimeter::parameter::witness;
 use planimeter::target::name::TargetKind;
@@ -13,18 +13,18 @@ const SECRETS: &str = "user = \"watcher\"\nauth_password = \"correct horse\"\n\
 /// Checks that every trial's agent counted what the tester's ports sent and received.
 fn assert_counted(record: &Record) {
     for trial in &record.trials {
-        let witness = trial.witness.as_ref().expect("each trial has a witness");
-        assert_eq!(witness.problems, Vec::<String>::new(), "{witness:?}");
-        let (sent, received) = (witness.frames_sent, witness.frames_received);
-        assert_eq!((witness.frames_in, witness.frames_out), (Some(sent), Some(received)));
-        assert_eq!(witness.frames_missing(), Some(0));
-        assert!(witness.interfaces.len() >= 2 && witness.interfaces[0].bits == 64, "{witness:?}");
-        assert_eq!(witness.answer_ns, Some(200_000), "as long as the simulated agent thinks");
+        let counts = trial.witness.as_ref().expect("each trial has agent counters");
+        assert_eq!(counts.problems, Vec::<String>::new(), "{counts:?}");
+        let (sent, received) = (counts.frames_sent, counts.frames_received);
+        assert_eq!((counts.frames_in, counts.frames_out), (Some(sent), Some(received)));
+        assert_eq!(counts.frames_missing(), Some(0));
+        assert!(counts.interfaces.len() >= 2 && counts.interfaces[0].bits == 64, "{counts:?}");
+        assert_eq!(counts.answer_ns, Some(200_000), "as long as the simulated agent thinks");
     }
 }
 
 #[test]
-fn a_trial_has_a_witness_that_counts_what_was_sent() {
+fn the_agent_of_a_trial_counts_all_sent_frames() {
     let set = [
         "snmp=lab",
         "service_ns=2000",
@@ -36,24 +36,24 @@ fn a_trial_has_a_witness_that_counts_what_was_sent() {
     for kind in [TargetKind::Ours, TargetKind::Bridge] {
         let record = measure(&plan(&["forwarding-rate"], &[kind], &set, 3));
         assert_counted(&record);
-        let witness = record.trials[0].witness.as_ref().unwrap();
-        assert_eq!(witness.agent, "agent.1 (v2c)");
-        assert!(witness.frames_sent > 100, "{witness:?}");
-        let time = &witness.values[0];
+        let counts = record.trials[0].witness.as_ref().unwrap();
+        assert_eq!(counts.agent, "agent.1 (v2c)");
+        assert!(counts.frames_sent > 100, "{counts:?}");
+        let time = &counts.values[0];
         assert!(time.name == "1.3.6.1.2.1.1.3.0" && time.after >= time.before, "{time:?}");
     }
 }
 
 #[test]
-fn a_module_has_one_too_and_its_numbers_are_the_modules() {
+fn the_agent_of_a_module_counts_its_frames() {
     let mut plan =
         plan(&["echo-delay"], &[TargetKind::Ours], &["snmp=lab", "repeats=1", "payload=64"], 3);
     plan.parameters.witness.credentials = witness::credentials(SECRETS).unwrap();
     let record = measure(&plan);
     assert_counted(&record);
     for trial in &record.trials {
-        let witness = trial.witness.as_ref().unwrap();
-        assert_eq!(witness.agent, "agent.1 (v3 authPriv)");
+        let counts = trial.witness.as_ref().unwrap();
+        assert_eq!(counts.agent, "agent.1 (v3 authPriv)");
         let module = trial.module.as_ref().unwrap();
         let named = |name: &str| {
             let is_it = |it: &&results::record::Measured| match it.metric {
@@ -62,18 +62,18 @@ fn a_module_has_one_too_and_its_numbers_are_the_modules() {
             };
             module.measured.iter().find(is_it).map(|it| it.value)
         };
-        assert_eq!(named("witness_in_frames"), Some(witness.frames_sent as f64));
+        assert_eq!(named("witness_in_frames"), Some(counts.frames_sent as f64));
         assert_eq!(named("witness_missing_frames"), Some(0.0));
         // Before it ends, and once a second during the trial.
-        assert!(witness.loads >= 1 && witness.load_percent.is_some(), "{witness:?}");
-        assert_eq!(named("witness_load_ratio"), witness.load_percent.map(|it| it / 100.0));
+        assert!(counts.loads >= 1 && counts.load_percent.is_some(), "{counts:?}");
+        assert_eq!(named("witness_load_ratio"), counts.load_percent.map(|it| it / 100.0));
     }
     let text = format!("{record:?}");
     assert!(!text.contains("horse") && !text.contains("staple"));
 }
 
 #[test]
-fn the_same_is_measured_with_a_witness_as_without() {
+fn results_are_the_same_with_and_without_an_agent() {
     let outcomes = |set: &[&str]| {
         let set = [set, &["repeats=1", "payload=64"]].concat();
         let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &set, 3));
@@ -89,12 +89,12 @@ fn the_same_is_measured_with_a_witness_as_without() {
 }
 
 #[test]
-fn control_channels_have_stamps_of_the_simulation_where_they_are_asked_for() {
+fn control_channels_have_simulated_timestamps_on_request() {
     let set = ["control_capture=stamps", "repeats=1", "payload=64"];
     let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &set, 3));
     for trial in &record.trials {
         let module = trial.module.as_ref().unwrap();
-        let wire = module.wire.as_ref().expect("it was asked for");
+        let wire = module.wire.as_ref().expect("the capture was requested");
         assert_eq!(wire.stamps, Some(ClockSource::Virtual));
         let received = wire.received.as_ref().unwrap();
         assert_eq!((received.count, received.ns_max), (module.messages_received, 0));

@@ -1,21 +1,23 @@
-//! Validation on switches whose rules become active in batches, late or immediately, by values that are drawn from a
-//! seed and hidden.
+//! Validation on switches whose rules become active in batches, late or immediately, by values that
+//! are drawn from a seed and hidden.
 //!
-//! Unlike in [`super::models`], the experiment keeps its defaults: the module chooses the probe density. Each draw
-//! checks that values contain the ground truth, that their errors follow from the probes, and that a missing value
-//! could not be measured. `TRUTH_CASES_ACTIVATION` sets the number of switches of each kind.
+//! Unlike in [`super::models`], the experiment keeps its defaults: the module chooses the probe
+//! density. Each draw checks that values contain the ground truth, that their errors follow from
+//! the probes, and that a missing value could not be measured. `TRUTH_CASES_ACTIVATION` sets the
+//! number of switches of each kind.
 
 use instrument::module::{Ended, StageReport};
 use switch::behaviour::model::{Barrier, Hardware, Model};
 
 use crate::case::Draw;
 use crate::models::{ROUNDING, cases, paths, set};
-use crate::one_switch::{OneSwitch, said};
+use crate::one_switch::{OneSwitch, measured_metric};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
-/// Twice the longest transit time of a probe; a rule's window exceeds the time between probes by this.
+/// Twice the longest transit time of a probe; a rule's window exceeds the time between probes by
+/// this.
 const WAY_NS: f64 = 100_000.0;
 
 /// Maximum width of windows, in times between two probes of a rule.
@@ -43,8 +45,8 @@ impl Faults {
 
     /// Checks that a value contains the ground truth within its error, which is at most `half_max`.
     fn hidden(&mut self, report: &StageReport, name: &str, truth: f64, half_max: f64) {
-        let Some(found) = said(report, name) else {
-            return self.0.push(format!("{name} is not told"));
+        let Some(found) = measured_metric(report, name) else {
+            return self.0.push(format!("{name} is missing"));
         };
         let (value, half) = (found.value, found.half_width.unwrap());
         let holds = (value - truth).abs() <= half + ROUNDING * truth.abs();
@@ -55,7 +57,7 @@ impl Faults {
 
 /// Returns the time between two probes of a rule in the pass that yields the values.
 fn round_ns(report: &StageReport, rules: u64) -> f64 {
-    rules as f64 * 1e9 / said(report, "probes_per_s").unwrap().value
+    rules as f64 * 1e9 / measured_metric(report, "probes_per_s").unwrap().value
 }
 
 /// Draws switches and counts those without errors.
@@ -63,9 +65,9 @@ fn check(kind: &str, mut draw: impl FnMut(&mut Draw, u64) -> (String, Faults)) {
     let count = cases("TRUTH_CASES_ACTIVATION", 6);
     let mut missed = Vec::new();
     for seed in 0..count {
-        let (told, faults) = draw(&mut Draw::new(seed ^ 0x6163_7469), seed);
+        let (drawn, faults) = draw(&mut Draw::new(seed ^ 0x6163_7469), seed);
         if !faults.0.is_empty() {
-            missed.push(format!("{kind} {seed}: {}: {told}", faults.0.join("; ")));
+            missed.push(format!("{kind} {seed}: {}: {drawn}", faults.0.join("; ")));
         }
     }
     let found = count - missed.len() as u64;
@@ -84,8 +86,8 @@ fn measure(model: &Model, settings: &[(&str, String)], seed: u64) -> StageReport
 }
 
 #[test]
-fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
-    let mut told = 0;
+fn batches_of_any_size_and_interval_are_found_or_reported_as_unresolved() {
+    let mut reported = 0;
     check("batches", |draw, seed| {
         let batch = scaled(draw, 1, 500);
         let interval = scaled(draw, MS, SECOND);
@@ -108,19 +110,21 @@ fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
         let round = round_ns(&report, rules);
         let half = (WIDTH_MAX * round + WAY_NS) / 2.0;
         let mut faults = Faults::default();
-        if said(&report, "batch_rules_p50").is_some() {
-            told += 1;
+        if measured_metric(&report, "batch_rules_p50").is_some() {
+            reported += 1;
             faults.hidden(&report, "batch_rules_p50", batch as f64, 0.0);
             faults.hidden(&report, "batch_interval_ns_mean", interval as f64, half);
         } else {
             let is_possible = pause as f64 > TOLD_ROUNDS * round + WAY_NS;
-            faults.check(!is_possible, || format!("a pause of {pause} ns is not told"));
-            let hidden = said(&report, "pause_hidden_ns_max").map_or(0.0, |found| found.value);
+            faults.check(!is_possible, || format!("a pause of {pause} ns is not reported"));
+            let hidden =
+                measured_metric(&report, "pause_hidden_ns_max").map_or(0.0, |found| found.value);
             faults.check(hidden >= pause as f64, || format!("{hidden} ns hide no {pause} ns"));
         }
         faults.hidden(&report, "pause_ns_max", pause as f64, f64::INFINITY);
         if !is_shuffled {
-            let inversions = said(&report, "inversions_count").map_or(0.0, |found| found.value);
+            let inversions =
+                measured_metric(&report, "inversions_count").map_or(0.0, |found| found.value);
             faults.check(inversions == 0.0, || format!("{inversions} inversions"));
         }
         let words = format!(
@@ -129,7 +133,7 @@ fn batches_of_any_size_and_interval_are_found_or_said_to_be_unresolved() {
         );
         (words, faults)
     });
-    println!("batches: told of {told}");
+    println!("batches: reported for {reported}");
 }
 
 /// Returns the number of rules at another position than in the order sent (figure 8b).
@@ -138,11 +142,10 @@ fn displaced(report: &StageReport) -> usize {
     places.points.iter().filter(|(sent, acting)| sent != acting).count()
 }
 
-/// Tests 48 of 1,000 rules every 12 ms, with an initial probe round of 10 ms. A former version reported 119 every 43
-/// ms.
+/// Tests 48 of 1,000 rules every 12 ms, with an initial probe round of 10 ms. A former version
+/// reported 119 every 43 ms.
 #[test]
-fn batches_that_come_about_as_often_as_probes_are_found_at_the_defaults_and_order_is_drawn_as_it_is()
- {
+fn batches_near_the_probe_interval_and_their_order_are_found_at_the_defaults() {
     for order in [0, 1] {
         let hardware = Hardware {
             insert_ns: 80_000,
@@ -157,11 +160,13 @@ fn batches_that_come_about_as_often_as_probes_are_found_at_the_defaults_and_orde
         faults.hidden(&report, "batch_rules_p50", 48.0, 0.0);
         faults.hidden(&report, "batch_interval_ns_mean", 12e6, 120e3);
         assert!(faults.0.is_empty(), "{:?}", faults.0);
-        let (tau, displaced) = (said(&report, "order_tau_index").unwrap(), displaced(&report));
+        let (tau, displaced) =
+            (measured_metric(&report, "order_tau_index").unwrap(), displaced(&report));
         let half = tau.half_width.unwrap();
         match order {
             0 => assert!(tau.value + half >= 1.0 && displaced == 0, "{tau:?}, {displaced}"),
-            // Within batches every order is equally likely: the 48 of 1,000 rules next to each rule have no order.
+            // Within batches every order is equally likely: the 48 of 1,000 rules next to each rule
+            // have no order.
             _ => {
                 assert!((tau.value - 0.953).abs() < 0.03 && half < 0.03, "{tau:?}");
                 assert!(displaced > 600, "{displaced} of 1000");
@@ -172,7 +177,8 @@ fn batches_that_come_about_as_often_as_probes_are_found_at_the_defaults_and_orde
 
 const DEEDS: [&str; 3] = ["add", "modify", "delete"];
 
-/// Draws a switch whose barriers are early for one operation, and by how much; for others they are correct.
+/// Draws a switch whose barriers are early for one operation, and by how much; for others they are
+/// correct.
 fn early_for_one(draw: &mut Draw) -> (Model, usize, u64, f64) {
     let lateness = scaled(draw, MS / 10, 5 * SECOND);
     let rules = draw.between(8, 200);
@@ -191,41 +197,42 @@ fn early_for_one(draw: &mut Draw) -> (Model, usize, u64, f64) {
 }
 
 #[test]
-fn barriers_that_are_early_for_one_operation_are_found_by_how_much_and_for_no_other() {
+fn barriers_early_for_one_operation_are_found_for_that_one_only() {
     let (mut accused, mut judged, mut detected) = (0, 0, 0);
     check("early for one operation", |draw, seed| {
         let (model, late, rules, gap) = early_for_one(draw);
         let mut faults = Faults::default();
-        for (place, deed) in DEEDS.into_iter().enumerate() {
-            let settings = [("rules_count", rules.to_string()), ("deed", deed.to_string())];
+        for (place, operation) in DEEDS.into_iter().enumerate() {
+            let settings = [("rules_count", rules.to_string()), ("deed", operation.to_string())];
             let report = measure(&model, &settings, seed);
             let round = round_ns(&report, rules);
-            let premature = said(&report, "rules_premature_ratio").unwrap();
+            let premature = measured_metric(&report, "rules_premature_ratio").unwrap();
             if place == late {
                 let half = (WIDTH_MAX * round + WAY_NS) / 2.0;
                 faults.hidden(&report, "barrier_gap_ns_max", gap, half);
                 detected += u64::from(premature.value > 0.0);
                 let is_possible = gap > 2.0 * round + WAY_NS;
-                faults
-                    .check(premature.value > 0.0 || !is_possible, || format!("{deed} is not late"));
+                faults.check(premature.value > 0.0 || !is_possible, || {
+                    format!("{operation}: the early barrier is not detected")
+                });
                 continue;
             }
             judged += 1;
-            let latest = said(&report, "barrier_gap_ns_max").unwrap();
+            let latest = measured_metric(&report, "barrier_gap_ns_max").unwrap();
             let is_accused = premature.value > 0.0 || latest.value > latest.half_width.unwrap();
             accused += u64::from(is_accused);
-            faults.check(!is_accused, || format!("{deed} is accused"));
+            faults.check(!is_accused, || format!("{operation} is wrongly reported as early"));
         }
         (format!("{} late by {gap} ns, {rules} rules", DEEDS[late]), faults)
     });
     println!(
-        "early for one operation: {detected} shown by probes, {accused} of {judged} honest ones accused"
+        "early for one operation: {detected} detected by probes, {accused} of {judged} correct ones reported as early"
     );
     assert!(accused * 100 <= judged, "{accused} of {judged}");
 }
 
 #[test]
-fn barriers_that_are_early_now_and_then_are_found_by_repeating_the_update() {
+fn occasionally_early_barriers_are_found_by_repeated_updates() {
     let count = cases("TRUTH_CASES_ACTIVATION", 10);
     // Rules become active so shortly after the barrier reply that few probes fall in between.
     let detected = |updates: &str, lateness: u64| {
@@ -240,7 +247,7 @@ fn barriers_that_are_early_now_and_then_are_found_by_repeating_the_update() {
                 ("probes_pps", "2000".to_string()),
             ];
             let report = measure(&model, &settings, *seed);
-            let share = said(&report, "updates_premature_ratio").unwrap();
+            let share = measured_metric(&report, "updates_premature_ratio").unwrap();
             let is_early = share.value > 0.0;
             assert!(is_early || share.value + share.half_width.unwrap() > 0.2, "{share:?}");
             is_early

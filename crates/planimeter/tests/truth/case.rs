@@ -44,7 +44,7 @@ pub struct Case {
     pub kind: Kind,
     /// Its delay.
     pub delay: DelayOptions,
-    /// Faults of the link besides its delay.
+    /// Faults of the link in addition to its delay.
     pub faults: FaultOptions,
     /// Time and length of the tester's stall in each trial.
     pub stall: Option<(Nanos, Nanos)>,

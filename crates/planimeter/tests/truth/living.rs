@@ -1,9 +1,11 @@
-//! Validation on switches in processes of their own, over real links, with behavior drawn from a seed.
+//! Validation on switches in processes of their own, over real links, with behavior drawn from a
+//! seed.
 //!
-//! Results that no delay can excuse are always judged: a correct switch is not accused, and the measured capacity is
-//! exact. A barrier reply that the machine delayed is no longer early. Values must also be within their stated errors
-//! if the tester never stalled. If it stalled in a run, other work uses the machine and switches stall as well, so
-//! that their behavior is not the drawn one; values are then only printed.
+//! Results that no delay can excuse are always judged: a correct switch is not accused, and the
+//! measured capacity is exact. A barrier reply that the machine delayed is no longer early. Values
+//! must also be within their stated errors if the tester never stalled. If it stalled in a run,
+//! other work uses the machine and switches stall as well, so that their behavior is not the drawn
+//! one; values are then only printed.
 
 use std::fs;
 
@@ -131,7 +133,8 @@ fn honest(draw: &mut Draw) -> Case {
     }
 }
 
-/// Measures one switch over a link; returns the module's part of the record, and whether the tester stalled.
+/// Measures one switch over a link; returns the module's part of the record, and whether the tester
+/// stalled.
 fn measure(case: &Case, link: &str) -> (Value, bool) {
     let folder = Folder::new();
     let mut text = "name = \"drawn\"\nabout = \"a switch that was drawn\"\n".to_string();
@@ -145,9 +148,9 @@ fn measure(case: &Case, link: &str) -> (Value, bool) {
     let set = case.set.iter().map(String::as_str).chain(["repeats=1"]);
     arguments.extend(set.flat_map(|it| ["--set", it]));
     let mut command = command(&folder.0, &arguments);
-    let said = command.env("XDG_RUNTIME_DIR", folder.0.join("run")).output().unwrap();
-    let errors = String::from_utf8_lossy(&said.stderr);
-    assert!(said.status.success(), "{} over {link}: {errors}", case.kind);
+    let output = command.env("XDG_RUNTIME_DIR", folder.0.join("run")).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{} over {link}: {errors}", case.kind);
     let record = record(&only_run(&folder.0.join("runs")));
     let trial = &record["trials"][0];
     let is_disturbed = trial["flags"]
@@ -157,7 +160,7 @@ fn measure(case: &Case, link: &str) -> (Value, bool) {
 }
 
 /// Returns a module's value with its error.
-fn told(module: &Value, name: &str) -> Option<[f64; 2]> {
+fn measured_value(module: &Value, name: &str) -> Option<[f64; 2]> {
     let found = module["measured"].as_array()?.iter().find(|it| it["metric"] == name)?;
     Some([found["value"].as_f64()?, found["resolution"].as_f64().unwrap_or(0.0)])
 }
@@ -170,14 +173,14 @@ pub fn check(link: &str, count: u64) {
             let case = draw(&mut Draw::new(seed << 8 | place as u64));
             let (module, is_disturbed) = measure(&case, link);
             for (name, [least, most]) in &case.certain {
-                let value = told(&module, name).map(|[value, _]| value);
+                let value = measured_value(&module, name).map(|[value, _]| value);
                 let is = value.is_some_and(|value| (*least..=*most).contains(&value));
                 assert!(is, "{} over {link}, {name}: {value:?}: {module}", case.kind);
             }
             score.disturbed += usize::from(is_disturbed);
             for (name, truth) in case.hidden.into_iter().filter(|_| !is_disturbed) {
                 score.judged += 1;
-                match told(&module, name) {
+                match measured_value(&module, name) {
                     Some([value, half]) if (value - truth).abs() <= half => score.found += 1,
                     other => score.missed.push(format!("{} {name}: {other:?}, {truth}", case.kind)),
                 }

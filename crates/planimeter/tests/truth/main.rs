@@ -1,8 +1,8 @@
-//! Validation of the tester with ground truth in virtual time: links that delay, scatter, lose, duplicate and reorder
-//! frames by values that are drawn from a seed and hidden from the method.
+//! Validation of the tester with ground truth in virtual time: links that delay, scatter, lose,
+//! duplicate and reorder frames by values that are drawn from a seed and hidden from the method.
 //!
-//! A value counts as found if the ground truth is within the error that the method states. Counts have no error.
-//! `TRUTH_CASES` sets the number of links.
+//! A value counts as found if the ground truth is within the error that the method states. Counts
+//! have no error. `TRUTH_CASES` sets the number of links.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -23,7 +23,7 @@ use case::{Case, Draw, Kind, Link, limited};
 use instrument::rig::sim::{Device, SimRig};
 use instrument::search::mlr::goal::Goal;
 use instrument::stream::line_rate_pps;
-use method::{Said, mean_of, measure, search};
+use method::{Results, mean_of, measure, search};
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 use ports::memory::{MemoryPort, pair_stamped};
@@ -82,7 +82,7 @@ fn cases() -> u64 {
 }
 
 /// Describes the values that were not found.
-fn faults(case: &Case, said: &Said, rig: &SimRig<Wire>) -> Vec<String> {
+fn faults(case: &Case, results: &Results, rig: &SimRig<Wire>) -> Vec<String> {
     let done = rig.device.to.faults();
     let mut faults = Vec::new();
     let mut check = |is_found: bool, what: String| {
@@ -90,24 +90,24 @@ fn faults(case: &Case, said: &Said, rig: &SimRig<Wire>) -> Vec<String> {
             faults.push(what);
         }
     };
-    check(said.lost == done.lost as i64, format!("lost {} of {}", said.lost, done.lost));
-    let (have, want) = (said.duplicated, done.duplicated);
+    check(results.lost == done.lost as i64, format!("lost {} of {}", results.lost, done.lost));
+    let (have, want) = (results.duplicated, done.duplicated);
     check(have == want, format!("repeated {have} of {want}"));
-    check(said.reordered == done.reordered, format!("{} of {done:?}", said.reordered));
-    check(said.wrong == 0, format!("wrong {}", said.wrong));
-    // Frames that are held until others have passed have a longer delay.
+    check(results.reordered == done.reordered, format!("{} of {done:?}", results.reordered));
+    check(results.wrong == 0, format!("wrong {}", results.wrong));
+    // Frames that wait until others have passed have a longer delay.
     if case.kind != Kind::Reorder {
-        let mean = mean_of(&said.means).unwrap();
+        let mean = mean_of(&results.means).unwrap();
         check(mean.contains(case.ns_mean()), format!("{mean:?} without {}", case.ns_mean()));
         check((mean.high - mean.low) / 2.0 <= NS_ERROR_MAX, format!("{mean:?} is wide"));
-        let most = said.delays.ns_max().unwrap();
+        let most = results.delays.ns_max().unwrap();
         check(most <= case.ns_max(), format!("{most} ns of at most {}", case.ns_max()));
     }
     faults
 }
 
 #[test]
-fn what_links_do_is_found_within_the_stated_error() {
+fn link_properties_are_found_within_the_stated_error() {
     let (count, mut missed) = (cases(), Vec::new());
     for seed in 0..count {
         let case = Case::draw(seed, GAP);
@@ -115,13 +115,13 @@ fn what_links_do_is_found_within_the_stated_error() {
         if let Some((after, span)) = case.stall {
             rig.stand_still(after, span);
         }
-        let said = measure(&mut rig, RATE_PPS, [DURATION, DRAIN], REPEATS).unwrap();
-        let faults = faults(&case, &said, &rig);
+        let results = measure(&mut rig, RATE_PPS, [DURATION, DRAIN], REPEATS).unwrap();
+        let faults = faults(&case, &results, &rig);
         if !faults.is_empty() {
             missed.push(format!("{case:?}: {}", faults.join(", ")));
         }
-        assert!(!said.is_tester_limited, "{case:?}");
-        check_stall(&case, &said);
+        assert!(!results.is_tester_limited, "{case:?}");
+        check_stall(&case, &results);
     }
     let found = 1.0 - missed.len() as f64 / count as f64;
     assert!(count >= 100 && found >= FOUND_SHARE, "{found} of {count}\n{}", missed.join("\n"));
@@ -133,16 +133,19 @@ fn what_links_do_is_found_within_the_stated_error() {
 }
 
 /// Checks that a tester that stalled reports this, and derives no delay from it.
-fn check_stall(case: &Case, said: &Said) {
-    let told = said.delays.count() + said.stalls.delays_unknown;
-    assert_eq!(told, said.forwarded, "{case:?}: every frame has a delay or is counted apart");
+fn check_stall(case: &Case, results: &Results) {
+    let reported = results.delays.count() + results.stalls.delays_unknown;
+    assert_eq!(
+        reported, results.forwarded,
+        "{case:?}: every frame has a delay or is counted apart"
+    );
     match case.stall {
-        None => assert_eq!(said.stalls.count, 0, "{case:?}"),
+        None => assert_eq!(results.stalls.count, 0, "{case:?}"),
         Some((_, span)) => {
-            let (stalls, ns) = (said.stalls, case.delay.fixed.0);
+            let (stalls, ns) = (results.stalls, case.delay.fixed.0);
             assert_eq!((stalls.count, stalls.ns_longest), (1, span.0), "{case:?}");
-            let found = said.delays.ns_min().zip(said.delays.ns_max());
-            assert_eq!(found, Some((ns, ns)), "{case:?}: a stall stands among the delays");
+            let found = results.delays.ns_min().zip(results.delays.ns_max());
+            assert_eq!(found, Some((ns, ns)), "{case:?}: a stall counts as a delay");
             // Nothing is sent in this time: frames in flight arrive while the tester stalls.
             let under_way = ns.min(span.0) / GAP.0;
             assert!(stalls.delays_unknown.abs_diff(under_way) <= 1, "{case:?}: {stalls:?}");
@@ -151,13 +154,13 @@ fn check_stall(case: &Case, said: &Said) {
 }
 
 #[test]
-fn percentiles_of_a_scatter_are_found_within_their_intervals() {
+fn percentiles_of_random_delays_are_found_within_their_intervals() {
     let scatters = (0..cases()).map(|seed| Case::draw(seed, GAP));
     let (mut found, mut count) = (0, 0);
     for case in scatters.filter(|case| case.kind == Kind::Jitter) {
-        let said =
+        let results =
             measure(&mut rig(|port| case.link(port)), RATE_PPS, [LONG, DRAIN], REPEATS).unwrap();
-        let interval = said.delay_p999.expect("12 frames of each trial lie above it");
+        let interval = results.delay_p999.expect("12 frames of each trial lie above it");
         count += 1;
         found += u64::from(interval.contains(case.ns_at(0.999)));
     }
@@ -189,7 +192,7 @@ fn a_rate_limit_is_found_within_the_width_of_the_goal() {
 }
 
 #[test]
-fn ten_searches_over_a_link_that_loses_now_and_then_agree_within_the_width() {
+fn ten_searches_over_a_link_with_random_loss_agree_within_the_width() {
     let goal = Goal {
         duration_initial: Nanos::from_millis(50),
         duration_final: Nanos::from_millis(50),
@@ -207,7 +210,7 @@ fn ten_searches_over_a_link_that_loses_now_and_then_agree_within_the_width() {
 }
 
 #[test]
-fn a_stall_of_two_milliseconds_is_no_latency() {
+fn a_stall_of_two_milliseconds_is_not_a_latency() {
     let ns = 700_000;
     let delay = DelayOptions { fixed: Nanos(ns), ..DelayOptions::default() };
     let case = Case { delay, ..Case::draw(0, GAP) };
@@ -217,12 +220,20 @@ fn a_stall_of_two_milliseconds_is_no_latency() {
         let length = DURATION + DRAIN;
         rig.stand_still(Nanos(trial * length.0) + Nanos::from_millis(30), Nanos::from_millis(2));
     }
-    let said = measure(&mut rig, RATE_PPS, [DURATION, DRAIN], REPEATS).unwrap();
-    assert_eq!(said.stalls.count, REPEATS as u64);
-    assert_eq!(said.stalls.ns_total, REPEATS as u64 * 2_000_000);
-    assert_eq!((said.delays.ns_min(), said.delays.ns_max()), (Some(ns), Some(ns)));
+    let results = measure(&mut rig, RATE_PPS, [DURATION, DRAIN], REPEATS).unwrap();
+    assert_eq!(results.stalls.count, REPEATS as u64);
+    assert_eq!(results.stalls.ns_total, REPEATS as u64 * 2_000_000);
+    assert_eq!((results.delays.ns_min(), results.delays.ns_max()), (Some(ns), Some(ns)));
     // Frames in flight arrived during each stall, and none is lost because of it.
     let under_way = REPEATS as u64 * (ns / GAP.0);
-    assert!(said.stalls.delays_unknown.abs_diff(under_way) <= REPEATS as u64, "{:?}", said.stalls);
-    assert!(under_way > 0 && said.lost == 0 && said.late_ns_max >= 2_000_000, "{}", said.counts());
+    assert!(
+        results.stalls.delays_unknown.abs_diff(under_way) <= REPEATS as u64,
+        "{:?}",
+        results.stalls
+    );
+    assert!(
+        under_way > 0 && results.lost == 0 && results.late_ns_max >= 2_000_000,
+        "{}",
+        results.counts()
+    );
 }

@@ -12,7 +12,7 @@ use results::interval::{self, LEVEL_PERCENT_HIGH};
 use results::record::{Interval, Stalls};
 
 /// Results for a link.
-pub struct Said {
+pub struct Results {
     /// Frames that were sent and did not return.
     pub lost: i64,
     /// Number of these that the tester's own ports lost.
@@ -67,10 +67,10 @@ pub fn measure(
     rate_pps: f64,
     [duration, drain]: [Nanos; 2],
     repeats: usize,
-) -> Result<Said, RigError> {
+) -> Result<Results, RigError> {
     let trial = Trial::new(vec![stream(rate_pps)], Nanos::ZERO, duration, drain);
     let reports = (0..repeats).map(|_| rig.trial(&trial)).collect::<Result<Vec<_>, _>>()?;
-    Ok(Said::of(&reports))
+    Ok(Results::of(&reports))
 }
 
 impl Mean {
@@ -87,7 +87,7 @@ pub fn mean_of<'a>(means: impl IntoIterator<Item = &'a Mean>) -> Option<Interval
     interval::of_mean(&means, LEVEL_PERCENT_HIGH).map(to_the_nanosecond)
 }
 
-impl Said {
+impl Results {
     /// Formats the counts, for the message of a failed test.
     pub fn counts(&self) -> String {
         format!(
@@ -102,8 +102,8 @@ impl Said {
         )
     }
 
-    fn of(reports: &[TrialReport]) -> Said {
-        let mut said = Said {
+    fn of(reports: &[TrialReport]) -> Results {
+        let mut results = Results {
             lost: 0,
             lost_by_tester: 0,
             duplicated: 0,
@@ -119,21 +119,22 @@ impl Said {
         };
         for report in reports {
             let classes = report.classes;
-            said.lost += report.total.offered as i64 - report.total.forwarded as i64;
-            said.lost_by_tester += report.account.dropped(Place::Tester);
-            said.duplicated += classes.duplicate;
-            said.reordered += classes.reordered;
-            said.wrong += classes.corrupt + classes.misrouted + classes.late;
-            said.wrong += report.ports.iter().map(|port| port.foreign + port.broken).sum::<u64>();
-            said.late_ns_max = said.late_ns_max.max(report.pacing.lateness_max.0);
-            said.delays.merge(&report.latency.from_sent);
-            said.forwarded += report.total.forwarded;
-            said.stalls.merge(&report.stalls);
-            said.is_tester_limited |= report.is_tester_limited();
+            results.lost += report.total.offered as i64 - report.total.forwarded as i64;
+            results.lost_by_tester += report.account.dropped(Place::Tester);
+            results.duplicated += classes.duplicate;
+            results.reordered += classes.reordered;
+            results.wrong += classes.corrupt + classes.misrouted + classes.late;
+            results.wrong +=
+                report.ports.iter().map(|port| port.foreign + port.broken).sum::<u64>();
+            results.late_ns_max = results.late_ns_max.max(report.pacing.lateness_max.0);
+            results.delays.merge(&report.latency.from_sent);
+            results.forwarded += report.total.forwarded;
+            results.stalls.merge(&report.stalls);
+            results.is_tester_limited |= report.is_tester_limited();
         }
-        said.delay_p999 =
-            said.delays.interval_of_quantile(0.999, LEVEL_PERCENT_HIGH).map(to_the_nanosecond);
-        said
+        results.delay_p999 =
+            results.delays.interval_of_quantile(0.999, LEVEL_PERCENT_HIGH).map(to_the_nanosecond);
+        results
     }
 }
 

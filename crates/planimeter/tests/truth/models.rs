@@ -1,9 +1,11 @@
-//! Validation on switches whose behavior is drawn from a seed and hidden from the modules that measure it.
+//! Validation on switches whose behavior is drawn from a seed and hidden from the modules that
+//! measure it.
 //!
-//! Each draw includes settings of the experiment, as a user would choose them: probes dense enough to resolve a tenth
-//! of the value. A value counts as found if the ground truth is within the module's stated error. That error must be
-//! at most a tenth of the value or the resolution of the probes. `TRUTH_CASES_MODELS` sets the number of switches of
-//! each kind, `TRUTH_CASES_HONEST` the number of correct ones.
+//! Each draw includes settings of the experiment, as a user would choose them: probes dense enough
+//! to resolve a tenth of the value. A value counts as found if the ground truth is within the
+//! module's stated error. That error must be at most a tenth of the value or the resolution of the
+//! probes. `TRUTH_CASES_MODELS` sets the number of switches of each kind, `TRUTH_CASES_HONEST` the
+//! number of correct ones.
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use switch::behaviour::tcam::FlowId;
 use switch::behaviour::writer::{Change, Writer};
 
 use crate::case::Draw;
-use crate::one_switch::{OneSwitch, said};
+use crate::one_switch::{OneSwitch, measured_metric};
 
 /// Rounding error of a reported number, as a share of it.
 pub const ROUNDING: f64 = 1e-9;
@@ -43,11 +45,11 @@ pub fn cases(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Returns what is wrong with the report of a hidden value, if anything.
+/// Returns the error in the report of a hidden value, if there is one.
 fn fault(hidden: &Hidden, report: &StageReport) -> Option<String> {
     let Hidden { name, truth, probes } = *hidden;
-    let Some(found) = said(report, name) else {
-        return Some(format!("{name} is not told of {truth}: {}", report.ended));
+    let Some(found) = measured_metric(report, name) else {
+        return Some(format!("{name} is missing for {truth}: {}", report.ended));
     };
     let (value, half) = (found.value, found.half_width.unwrap_or(f64::INFINITY));
     let is_within = (value - truth).abs() <= half + ROUNDING * truth.abs();
@@ -94,7 +96,8 @@ pub fn paths(draw: &mut Draw) -> Paths {
     Paths { hardware: path(draw), ..Paths::default() }
 }
 
-/// Returns probe settings for these rules that leave a time uncertain by at most `half`, and their resolution.
+/// Returns probe settings for these rules that leave a time uncertain by at most `half`, and their
+/// resolution.
 fn probes(rules: u64, half: u64) -> (String, f64) {
     // Half the round, and half the transit time of a frame, which is at most 25 us.
     let pps = rules as f64 * 1e9 / (2.0 * half as f64);
@@ -113,7 +116,8 @@ fn early(draw: &mut Draw, about: u64) -> Case {
     model.hardware.insert_ns = model.agent.flow_mod_ns + draw.between(1, costs / 2);
     model.paths = paths(draw);
     let (insert, flow_mod) = (model.hardware.insert_ns, model.agent.flow_mod_ns);
-    // Rules are written in sequence from the first accepted one; the agent processes the barrier after all of them.
+    // Rules are written in sequence from the first accepted one; the agent processes the barrier
+    // after all of them.
     let written_after_taken =
         (flow_mod + rules * insert) as i64 - (rules * flow_mod + model.agent.message_ns) as i64;
     let behind = if is_taken { written_after_taken.max(0) as u64 } else { 0 };
@@ -139,22 +143,22 @@ fn early(draw: &mut Draw, about: u64) -> Case {
 }
 
 #[test]
-fn a_barrier_that_is_early_by_about_a_millisecond_is_found_out() {
+fn a_barrier_reply_early_by_about_a_millisecond_is_detected() {
     check("early by 1 ms", |draw, _| early(draw, MS));
 }
 
 #[test]
-fn a_barrier_that_is_early_by_about_ten_milliseconds_is_found_out() {
+fn a_barrier_reply_early_by_about_ten_milliseconds_is_detected() {
     check("early by 10 ms", |draw, _| early(draw, 10 * MS));
 }
 
 #[test]
-fn a_barrier_that_is_early_by_about_400_milliseconds_is_found_out() {
+fn a_barrier_reply_early_by_about_400_milliseconds_is_detected() {
     check("early by 400 ms", |draw, _| early(draw, 400 * MS));
 }
 
 #[test]
-fn a_barrier_that_is_early_by_about_four_seconds_is_found_out() {
+fn a_barrier_reply_early_by_about_four_seconds_is_detected() {
     check("early by 4 s", |draw, _| early(draw, 4_000 * MS));
 }
 
@@ -176,7 +180,7 @@ fn batched(draw: &mut Draw, is_shuffled: bool) -> (Model, u64) {
 }
 
 #[test]
-fn batches_are_found_with_their_size_and_their_interval() {
+fn batches_are_found_with_their_size_and_interval() {
     check("batches", |draw, seed| {
         let (model, rules) = batched(draw, shuffles(seed));
         let (pps, half) = probes(rules, 2 * MS);
@@ -212,7 +216,8 @@ fn written(model: &Model, rules: u64, seed: u64) -> Vec<u64> {
     std::iter::from_fn(|| writer.acts(Nanos::MAX)).map(|change| change.id.rank.into()).collect()
 }
 
-/// Returns Kendall's tau between that order and the order sent, over pairs for which `counts` holds.
+/// Returns Kendall's tau between that order and the order sent, over pairs for which `counts`
+/// holds.
 fn tau(order: &[u64], counts: impl Fn(u64, u64) -> bool) -> f64 {
     let (mut sum, mut pairs) = (0.0, 0.0);
     for (place, &one) in order.iter().enumerate() {
@@ -225,14 +230,15 @@ fn tau(order: &[u64], counts: impl Fn(u64, u64) -> bool) -> f64 {
 }
 
 #[test]
-fn an_order_that_is_shuffled_within_batches_is_found_as_it_was() {
+fn an_order_shuffled_within_batches_is_found() {
     check("order", |draw, seed| {
         let (model, rules) = batched(draw, shuffles(seed));
         let (pps, _) = probes(rules, model.hardware.insert_ns);
         let order = written(&model, rules, seed);
         let batch = model.hardware.batch_rules;
-        // Probes cannot order rules that become active within two rounds of each other, which is the time of four
-        // insertions. Each rule therefore has four later rules that may have preceded it.
+        // Probes cannot order rules that become active within two rounds of each other, which is
+        // the time of four insertions. Each rule therefore has four later rules that may have
+        // preceded it.
         let unsure = |rules: u64| 2.0 * 8.0 / (rules as f64 - 1.0);
         let within = |one: u64, other: u64| one / batch == other / batch;
         Case {
@@ -267,7 +273,7 @@ fn shuffles(seed: u64) -> bool {
 }
 
 #[test]
-fn what_an_insertion_costs_and_each_entry_that_is_moved_for_it_is_found() {
+fn the_costs_of_insertions_and_moved_entries_are_found() {
     check("moves", |draw, seed| {
         let rules = draw.between(150, 300);
         let (insert_ns, move_ns) = (draw.between(200_000, 800_000), draw.between(2_000, 20_000));
@@ -300,7 +306,7 @@ fn what_an_insertion_costs_and_each_entry_that_is_moved_for_it_is_found() {
 }
 
 #[test]
-fn a_table_is_found_as_large_as_it_is() {
+fn the_capacity_of_a_table_is_found() {
     check("capacity", |draw, _| {
         let rules = draw.between(20, 400);
         let batch = draw.between(1, 40);
@@ -327,7 +333,7 @@ fn a_table_is_found_as_large_as_it_is() {
 }
 
 #[test]
-fn what_flow_statistics_cost_for_each_rule_is_found() {
+fn the_cost_of_flow_statistics_per_rule_is_found() {
     check("statistics", |draw, _| {
         let rules = draw.between(50, 400);
         let mut model = Model { paths: paths(draw), ..Model::default() };
@@ -382,7 +388,7 @@ fn a_limit_on_packet_ins_is_found() {
 }
 
 #[test]
-fn installation_by_the_first_packet_is_found_and_how_long_it_takes() {
+fn installation_by_the_first_packet_and_its_duration_are_found() {
     check("first packet", |draw, seed| {
         let rules = draw.between(5, 12);
         let (insert_ns, link_pps) = (draw.between(10_000, 100_000), draw.between(10_000, 100_000));
@@ -421,8 +427,8 @@ fn installation_by_the_first_packet_is_found_and_how_long_it_takes() {
     });
 }
 
-/// Draws a switch that replies to barriers when all earlier rules are active, with other properties and faults at
-/// random.
+/// Draws a switch that replies to barriers when all earlier rules are active, with other properties
+/// and faults at random.
 fn honest(draw: &mut Draw) -> Case {
     let some = |draw: &mut Draw, most: u64| draw.between(0, 1) * draw.between(0, most);
     let mut model = Model::default();
@@ -482,22 +488,22 @@ const ACCUSATIONS: [&str; 3] =
     ["rules_premature_ratio", "stale_frames", "leaked_after_barrier_frames"];
 
 #[test]
-fn an_honest_switch_is_never_accused() {
+fn a_correct_switch_is_never_reported_as_early() {
     let mut judged = 0;
     let count = cases("TRUTH_CASES_HONEST", 60);
     for seed in 0..count {
         let case = honest(&mut Draw::new(seed ^ 0x686f_6e65));
         let reports = OneSwitch::like(&case.model, seed).run(case.experiment, &case.set, seed);
         for report in &reports {
-            let told = || format!("{seed}: {:?} {:?} {}", case.model, case.set, report.ended);
+            let reported = || format!("{seed}: {:?} {:?} {}", case.model, case.set, report.ended);
             for name in ACCUSATIONS {
-                let Some(found) = said(report, name) else { continue };
+                let Some(found) = measured_metric(report, name) else { continue };
                 judged += 1;
-                assert_eq!(found.value, 0.0, "{name}: {}", told());
+                assert_eq!(found.value, 0.0, "{name}: {}", reported());
             }
-            if let Some(gap) = said(report, "barrier_gap_ns_max") {
+            if let Some(gap) = measured_metric(report, "barrier_gap_ns_max") {
                 let most = gap.half_width.unwrap();
-                assert!(gap.value <= most, "a gap of {gap:?}: {}", told());
+                assert!(gap.value <= most, "a gap of {gap:?}: {}", reported());
             }
         }
     }

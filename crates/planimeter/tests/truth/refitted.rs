@@ -1,8 +1,8 @@
-//! Validation of fitting: the rule activation of a switch is measured, fitted and measured again, and the fitted
-//! model reproduces the hidden one.
+//! Validation of fitting: the rule activation of a switch is measured, fitted and measured again,
+//! and the fitted model reproduces the hidden one.
 //!
-//! Differences must be within the stated errors of both measurements and of the fitted keys. `TRUTH_CASES_ACTIVATION`
-//! sets the number of switches.
+//! Differences must be within the stated errors of both measurements and of the fitted keys.
+//! `TRUTH_CASES_ACTIVATION` sets the number of switches.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl Watcher for Silent {
 
 /// Returns runs of every operation with these numbers of rules.
 fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
-    let run = |(number, deed): (usize, &&str)| {
+    let run = |(number, operation): (usize, &&str)| {
         let mut parameters = Parameters::at(Effort::Quick);
         let entries = catalog::find("rule-activation").unwrap();
         let assignments = [
@@ -60,7 +60,7 @@ fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
             "probes_pps=20000".into(),
             "updates_max=2".into(),
             format!("rules_count={counts}"),
-            format!("deed={deed}"),
+            format!("deed={operation}"),
         ];
         for assignment in &assignments {
             catalog::taking::assign(&mut parameters, &entries, assignment).unwrap();
@@ -151,8 +151,8 @@ fn stated(fitted: &Fit, deed: &str, rules: f64) -> f64 {
         _ => "hardware.delete_ns",
     };
     let each = half(cost) + half("agent.flow_mod_ns");
-    // The hardware hides the agent's time for all flow-mods but the first; the fit states the hardware's cost as the
-    // maximum.
+    // The hardware hides the agent's time for all flow-mods but the first; the fit states the
+    // hardware's cost as the maximum.
     let source = &fitted.model.sources["agent.flow_mod_ns"];
     let hidden = match (source.starts_with("assumed: barriers wait for the hardware"), deed) {
         (false, _) => 0,
@@ -169,7 +169,7 @@ fn stated(fitted: &Fit, deed: &str, rules: f64) -> f64 {
 }
 
 #[test]
-fn a_fitted_model_that_is_measured_again_shows_what_was_measured() {
+fn a_fitted_model_reproduces_the_measurement() {
     let count = cases("TRUTH_CASES_ACTIVATION", 4);
     let (mut values, mut missed, mut wrong) = (0u64, Vec::new(), 0u64);
     for seed in 0..count {
@@ -182,7 +182,7 @@ fn a_fitted_model_that_is_measured_again_shows_what_was_measured() {
         let fitted = fit::fit(&first, kind.name(), "fitted");
         let again = measured(target(&other, &fitted.model), &counts, seed);
         let before = missed.len();
-        for ((first, again), deed) in first.iter().zip(&again).zip(DEEDS) {
+        for ((first, again), operation) in first.iter().zip(&again).zip(DEEDS) {
             for cell in first.record.cells.iter() {
                 let name = cell.metric.name();
                 if !METRICS.contains(&name) {
@@ -196,7 +196,9 @@ fn a_fitted_model_that_is_measured_again_shows_what_was_measured() {
                     .iter()
                     .find(|it| it.metric.name() == name && it.point.value == x);
                 let Some(same) = same else {
-                    missed.push(format!("{seed} {deed} {name} at {x} is not told again"));
+                    missed.push(format!(
+                        "{seed} {operation} {name} at {x} is missing in the second measurement"
+                    ));
                     continue;
                 };
                 let halves = cell.resolution.unwrap_or(0.0) + same.resolution.unwrap_or(0.0);
@@ -207,11 +209,11 @@ fn a_fitted_model_that_is_measured_again_shows_what_was_measured() {
                             fitted.found.iter().find(|it| it.key == "hardware.batch_interval_ns");
                         halves + found.map_or(0.0, |it| it.half)
                     }
-                    _ => halves + stated(&fitted, deed, x),
+                    _ => halves + stated(&fitted, operation, x),
                 };
                 if (cell.value - same.value).abs() > most {
                     missed.push(format!(
-                        "{seed} {deed} {name} at {x}: {} at first, {} again, ± {most}",
+                        "{seed} {operation} {name} at {x}: {} at first, {} again, ± {most}",
                         cell.value, same.value
                     ));
                 }

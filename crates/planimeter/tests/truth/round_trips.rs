@@ -1,16 +1,18 @@
-//! Validation of the intervals of costa2017's tables II and III with delays that are drawn from a seed and hidden.
+//! Validation of the intervals of costa2017's tables II and III with delays that are drawn from a
+//! seed and hidden.
 //!
-//! Packet delays are drawn for hardware and for software, by type of match, by size and with tails. A table's cell
-//! has an interval of the means of repeats, a run one of the means of its batches. Both are 99 % intervals, as
-//! published, and must contain the true mean. The drawn delays are distributions, so a correct 99 % interval misses
-//! its mean once in a hundred cases. `TRUTH_CASES_TRIPS` sets the number of switches.
+//! Packet delays are drawn for hardware and for software, by type of match, by size and with tails.
+//! A table's cell has an interval of the means of repeats, a run one of the means of its batches.
+//! Both are 99 % intervals, as published, and must contain the true mean. The drawn delays are
+//! distributions, so a correct 99 % interval misses its mean once in a hundred cases.
+//! `TRUTH_CASES_TRIPS` sets the number of switches.
 
 use instrument::module::Ended;
 use results::interval::{self, LEVEL_PERCENT_HIGH};
 use switch::behaviour::model::{Model, Path, Paths, Tiers};
 
 use crate::case::Draw;
-use crate::one_switch::{OneSwitch, said};
+use crate::one_switch::{OneSwitch, measured_metric};
 
 /// The study's types, in the order in which they are measured.
 const TYPES: [&str; 5] = ["port", "mac", "ip", "udp_port", "exact"];
@@ -62,10 +64,11 @@ fn mean_ns(path: &Path, bytes: u64) -> f64 {
 }
 
 #[test]
-fn intervals_of_round_trips_hold_what_is_set_for_each_type_and_size() {
+fn intervals_of_round_trips_contain_the_true_value_for_each_type_and_size() {
     let count: u64 =
         std::env::var("TRUTH_CASES_TRIPS").ok().and_then(|text| text.parse().ok()).unwrap_or(20);
-    // By type, for cells and for single runs: the number of intervals, and of those that contain the mean.
+    // By type, for cells and for single runs: the number of intervals, and of those that contain
+    // the mean.
     let mut held = [[(0u64, 0u64); 2]; TYPES.len()];
     let (mut whole, mut missed) = (0, Vec::new());
     for seed in 0..count {
@@ -95,7 +98,8 @@ fn intervals_of_round_trips_hold_what_is_set_for_each_type_and_size() {
             let means: Vec<_> = runs
                 .map(|report| {
                     assert_eq!(report.ended, Ended::Said, "{seed} {name}");
-                    said(report, "rtt_ns_mean").unwrap_or_else(|| panic!("{seed} {name}"))
+                    measured_metric(report, "rtt_ns_mean")
+                        .unwrap_or_else(|| panic!("{seed} {name}"))
                 })
                 .collect();
             let values: Vec<f64> = means.iter().map(|mean| mean.value).collect();
@@ -117,7 +121,7 @@ fn intervals_of_round_trips_hold_what_is_set_for_each_type_and_size() {
         }
         whole += u64::from(misses == 0);
     }
-    println!("{whole} of {count} tables held in all their cells; missed:\n{}", missed.join("\n"));
+    println!("{whole} of {count} tables are correct in all cells; missed:\n{}", missed.join("\n"));
     for (name, kinds) in TYPES.iter().zip(held) {
         for (kind, (all, good)) in ["cells", "runs"].iter().zip(kinds) {
             println!("{name}: {good} of {all} {kind}");

@@ -1,16 +1,17 @@
-//! Validation of verdicts on switches that perform accepted requests correctly, late, occasionally, or not at all.
+//! Validation of verdicts on switches that perform accepted requests correctly, late, occasionally,
+//! or not at all.
 //!
-//! Each case draws the switch's behavior from its seed. Rewrites (costa2017's table VI) are judged by a quorum of two
-//! of three repeats, as in the study's tables; actions, matches and the table's capacity by one run each. An
-//! accusation is a verdict *not done*, *unstable*, *missing* or *too narrow*. `TRUTH_CASES_VERDICTS` sets the number
-//! of switches.
+//! Each case draws the switch's behavior from its seed. Rewrites (costa2017's table VI) are judged
+//! by a quorum of two of three repeats, as in the study's tables; actions, matches and the table's
+//! capacity by one run each. An accusation is a verdict *not done*, *unstable*, *missing* or *too
+//! narrow*. `TRUTH_CASES_VERDICTS` sets the number of switches.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;
 use switch::behaviour::model::{Barrier, Hardware, Model, Path, Paths};
 
 use crate::case::Draw;
-use crate::one_switch::{Flaw, OneSwitch, said};
+use crate::one_switch::{Flaw, OneSwitch, measured_metric};
 
 /// Number of the study's kinds of rewriting, with the kinds without rewriting before them.
 const KINDS: usize = 7;
@@ -32,7 +33,7 @@ enum Truth {
 
 /// Verdict of a quorum of repeats on a rewrite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum Verdict {
     Done,
     NotDone,
     Unstable,
@@ -65,20 +66,20 @@ fn draw(seed: u64) -> (Truth, OneSwitch) {
 }
 
 fn value(report: &StageReport, name: &str) -> f64 {
-    said(report, name).map_or(0.0, |found| found.value)
+    measured_metric(report, name).map_or(0.0, |found| found.value)
 }
 
 /// Returns the verdict of two of three repeats on a rewrite; `None` if it was rejected.
-fn quorum(repeats: &[&StageReport]) -> Option<Said> {
+fn quorum(repeats: &[&StageReport]) -> Option<Verdict> {
     if repeats.iter().any(|report| value(report, "refused_count") > 0.0) {
         return None;
     }
     let of = |name: &str| repeats.iter().map(|report| value(report, name)).sum::<f64>();
     let most = 2.0 / 3.0 * repeats.len() as f64 - 1e-9;
     Some(match () {
-        () if of("done_ratio") >= most => Said::Done,
-        () if of("undone_ratio") >= most => Said::NotDone,
-        () => Said::Unstable,
+        () if of("done_ratio") >= most => Verdict::Done,
+        () if of("undone_ratio") >= most => Verdict::NotDone,
+        () => Verdict::Unstable,
     })
 }
 
@@ -87,7 +88,7 @@ fn cases(usual: u64) -> u64 {
 }
 
 #[test]
-fn rewrites_are_done_late_unstable_or_not_done_as_the_switch_does_them() {
+fn rewrites_are_reported_as_performed_late_unstable_or_missing() {
     let (mut honest, mut accused, mut others, mut missed) = (0, 0, 0, Vec::new());
     for seed in 0..cases(20) {
         let (truth, mut switch) = draw(seed);
@@ -98,24 +99,24 @@ fn rewrites_are_done_late_unstable_or_not_done_as_the_switch_does_them() {
         // The first two kinds rewrite nothing.
         for kind in 2..KINDS {
             let repeats: Vec<&StageReport> = reports.iter().skip(kind).step_by(KINDS).collect();
-            let found = quorum(&repeats).expect("no rewrite is refused");
+            let found = quorum(&repeats).expect("no rewrite is rejected");
             let late: Vec<_> =
-                repeats.iter().filter_map(|report| said(report, "late_ns")).collect();
+                repeats.iter().filter_map(|report| measured_metric(report, "late_ns")).collect();
             let is_right = match truth {
                 Truth::Honest => {
                     honest += 1;
-                    accused += usize::from(found != Said::Done || !late.is_empty());
+                    accused += usize::from(found != Verdict::Done || !late.is_empty());
                     continue;
                 }
-                Truth::Ignored => found == Said::NotDone,
-                Truth::Unstable => found == Said::Unstable,
+                Truth::Ignored => found == Verdict::NotDone,
+                Truth::Unstable => found == Verdict::Unstable,
                 Truth::Late(by) => {
                     let holds = |it: &&instrument::module::Measured| {
                         let half = it.half_width.unwrap_or(0.0);
                         // A frame is in flight when its rule becomes active.
                         (it.value - by.0 as f64).abs() <= half + 100_000.0
                     };
-                    found == Said::Done && late.len() == REPEATS && late.iter().all(holds)
+                    found == Verdict::Done && late.len() == REPEATS && late.iter().all(holds)
                 }
             };
             others += 1;
@@ -177,7 +178,7 @@ fn late_switches_are_not_accused_by_actions_matches_and_capacity() {
 }
 
 #[test]
-fn rules_that_are_accepted_and_not_installed_are_missing() {
+fn accepted_rules_that_are_not_installed_are_reported_as_missing() {
     let mut switch = OneSwitch::like(&Model::default(), 1).flawed(Flaw::IgnoresRules(4));
     let set = ["rules_bound=100", "version=1.3", "patience=0.5"].map(String::from);
     let report = &switch.run("table-capacity", &set, 1)[0];

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_from_the_queue_is_segmented_over_several_batches() {
+    fn a_merged_frame_is_segmented_over_several_batches() {
         let whole = datagram(5000);
         let queue = Queue::of(&[&whole]);
         let (lengths, lost) = queue.take(&raw(&whole[..100], whole.len(), 999));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slot_tells_which_frame_of_the_queue_is_its() {
+    fn the_slot_identifies_its_frame_in_the_queue() {
         let (other, whole) = (datagram(4000), datagram(3000));
         let queue = Queue::of(&[&other, &whole, &other]);
         let (lengths, lost) = queue.take(&raw(&whole[..100], whole.len(), 2000));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_frame_that_is_not_merged_is_one_frame_with_its_tag() {
+    fn a_long_unmerged_frame_is_one_frame_with_its_tag() {
         let whole = datagram(5000);
         let queue = Queue::of(&[&whole]);
         let long =
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_header_or_the_slot_says_wrong_is_a_counted_loss() {
+    fn an_invalid_header_or_slot_is_a_counted_loss() {
         let whole = datagram(3000);
         let lost = |raw: &Raw<'_>, frames: &[&[u8]]| {
             let queue = Queue::of(frames);
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outgoing_frame_leaves_the_queue_and_is_not_received() {
+    fn an_outgoing_frame_is_removed_from_the_queue_and_not_received() {
         let whole = datagram(3000);
         let queue = Queue::of(&[&whole]);
         let outgoing = Raw { outgoing: true, ..raw(&whole[..100], whole.len(), 1000) };

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_goes_back_behind_the_addresses_even_if_it_is_all_zero() {
+    fn a_tag_is_restored_after_the_addresses_even_if_all_zero() {
         let bytes: Vec<u8> = (0..20).collect();
         let mut frame = Frame::default();
         fill(&mut frame, &Raw { tag: Some((0x88a8, 0)), ..raw(&bytes) });
@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_without_room_for_a_tag_stays_as_it_is() {
+    fn a_frame_without_space_for_a_tag_is_unchanged() {
         let mut frame = Frame::default();
         fill(&mut frame, &Raw { tag: Some((0x8100, 5)), ..raw(&[1, 2, 3]) });
         assert_eq!(frame.bytes(), [1, 2, 3]);
     }
 
     #[test]
-    fn a_checksum_is_completed_behind_the_tag_and_then_sums_to_all_ones() {
+    fn a_checksum_is_completed_after_the_tag() {
         let mut bytes = vec![9u8; 12];
         bytes.extend([0x08, 0x00]);
         bytes.extend([0x12, 0x34, 0, 7, 0xab, 0xcd, 1]);
@@ -121,7 +121,7 @@ mod tests {
 
     /// The check value of CRC-32C, e3069283 for "123456789", here over a header of SCTP's shape.
     #[test]
-    fn the_sum_of_sctp_covers_itself_as_zero_and_is_little_endian() {
+    fn the_sctp_checksum_covers_itself_as_zero_and_is_little_endian() {
         let mut bytes = *b"12345678\xaa\xbb\xcc\xdd9";
         complete(&mut bytes, 0, SCTP_PLACE);
         let sum = crc32c(b"12345678\0\0\0\09");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_of_zero_is_sent_as_all_ones_and_wild_offsets_do_nothing() {
+    fn a_zero_checksum_is_sent_as_ones_and_invalid_offsets_are_ignored() {
         let mut bytes = [0xff, 0xff, 0, 0];
         complete(&mut bytes, 0, 2);
         assert_eq!(bytes, [0xff, 0xff, 0xff, 0xff]);

@@ -284,7 +284,7 @@ mod tests {
 
     /// Encoded manually from RFC 9669, section 3; each line has its usual notation as a comment.
     #[test]
-    fn instructions_are_those_of_the_specification() {
+    fn instructions_have_the_encoding_of_the_specification() {
         let mut program = Assembly::new();
         let end = program.label();
         program.load(Width::Word, Register::R2, Register::R1, 16); // r2 = *(u32 *)(r1 + 16)
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_goes_forward_to_a_label_or_nowhere() {
+    fn a_jump_needs_a_later_label() {
         for places_it in [false, true] {
             let mut program = Assembly::new();
             let label = program.label();

@@ -61,7 +61,7 @@ fn read(input: impl Read, bytes: usize) -> (u64, Option<CaptureError>) {
 }
 
 #[test]
-fn what_was_written_is_read_however_it_comes() {
+fn written_files_are_read_in_any_pieces() {
     for format in FORMATS {
         let file = write(format, 50, 61);
         assert_eq!(read(Slow(&file), 61).0, 50);
@@ -73,14 +73,14 @@ fn what_was_written_is_read_however_it_comes() {
 }
 
 #[test]
-fn a_file_that_was_cut_gives_its_whole_frames_and_says_where_it_ends() {
+fn a_truncated_file_gives_its_complete_frames_and_the_offset_of_its_end() {
     for format in FORMATS {
         let file = write(format, 50, 61);
         for cut in [1, 50, 90, file.len() - 30] {
             let (frames, error) = read(Slow(&file[..file.len() - cut]), 61);
             assert!(frames < 51);
-            let said = error.unwrap().to_string();
-            assert!(said.starts_with("at byte ") && said.contains("cut off"), "{said}");
+            let text = error.unwrap().to_string();
+            assert!(text.starts_with("at byte ") && text.contains("cut off"), "{text}");
         }
         let Some(CaptureError::Fault(fault)) = read(Slow(&[]), 61).1 else { panic!() };
         assert_eq!(fault.at, 0);
@@ -88,7 +88,7 @@ fn a_file_that_was_cut_gives_its_whole_frames_and_says_where_it_ends() {
 }
 
 #[test]
-fn a_snap_length_keeps_the_original_one() {
+fn a_snap_length_preserves_the_original_length() {
     for format in FORMATS {
         let options = CaptureOptions { format, snap_bytes: 20, ..CaptureOptions::pcapng("a") };
         let mut writer = CaptureWriter::new(Vec::new(), &options).unwrap();
@@ -108,7 +108,7 @@ fn a_snap_length_keeps_the_original_one() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_said_in_the_systems_words() {
+fn a_missing_file_gives_the_error_of_the_system() {
     let error = CaptureReader::open(Path::new("/nowhere/at/all")).unwrap_err();
     assert!(error.to_string().starts_with("No such file"), "{error}");
 }

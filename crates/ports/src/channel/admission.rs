@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pending_connection_gives_way_and_an_established_one_never_does() {
+    fn pending_connections_are_replaced_and_established_ones_never() {
         use Progress::{Agreeing, Open, Silent};
         check(&[], 1, Room::Free);
         // One source is at its limit: its oldest silent connection is closed, then its oldest.
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_one_host_can_choose_are_one_source() {
+    fn addresses_of_one_host_are_one_source() {
         let counted = |text: &str| Source::Host(text.parse().unwrap()).counted();
         for (one, other, is_same) in [
             ("127.0.0.1", "127.9.9.9", true),

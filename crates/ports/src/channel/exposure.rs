@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listeners_that_other_hosts_reach_need_authentication() {
+    fn listeners_reachable_from_other_hosts_need_authentication() {
         for (text, is_open, is_rejected) in [
             ("ptcp:", false, false),
             ("ptcp:6653:127.0.0.1", false, false),

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_out_whole_however_bytes_arrive() {
+    fn messages_are_complete_for_any_segmentation() {
         let (mut near, far) = memory::pair(64, "m");
         let mut framed = Framed::new(Box::new(far), length);
         let mut seen = Vec::new();
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_is_sent_later_and_in_order() {
+    fn blocked_messages_are_sent_later_in_order() {
         let (mut near, far) = memory::pair(4, "m");
         let mut framed = Framed::new(Box::new(far), length);
         framed.send(vec![3, 1, 2]);

@@ -216,7 +216,7 @@ mod tests {
         let (mut near, mut far) = (None, None);
         let until = clock::now() + Nanos::from_secs(20);
         while near.is_none() || far.is_none() {
-            assert!(clock::now() < until, "they do not meet");
+            assert!(clock::now() < until, "the channels do not connect");
             let now = clock::now();
             if near.is_none() {
                 near = dialling.turn(now).unwrap();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn each_channel_leads_to_its_counterpart() {
+    fn each_channel_connects_to_its_counterpart() {
         let folder = std::env::temp_dir().join(format!("planimeter-group-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         for url in ["ptcp:0:127.0.0.1".to_owned(), format!("punix:{}/s", folder.display())] {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_knocks_at_one_door_only_is_turned_away() {
+    fn an_incomplete_group_of_connections_times_out() {
         let urls = "ptcp:0:127.0.0.1".parse::<Url>().unwrap().in_a_row().unwrap();
         let mut doors = Doors::open(&urls, None).unwrap();
         let to = doors.addresses_to_connect();
@@ -271,12 +271,12 @@ mod tests {
         for _ in 0..100 {
             assert!(doors.turn(now).unwrap().is_none());
         }
-        assert!(doors.guests.len() <= GUESTS.per_source, "one source has no more places");
+        assert!(doors.guests.len() <= GUESTS.per_source, "one source has no more connections");
         drop(strangers);
     }
 
     #[test]
-    fn addresses_in_a_row() {
+    fn addresses_are_consecutive() {
         for (text, all) in [
             (
                 "tcp:1.2.3.4:6704",

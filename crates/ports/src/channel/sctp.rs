@@ -123,7 +123,7 @@ mod tests {
     use crate::clock::{self, Wait};
 
     #[test]
-    fn messages_pass_where_the_kernel_has_it_and_else_one_line_says_so() {
+    fn messages_pass_if_the_kernel_has_sctp_and_otherwise_an_error_says_so() {
         let url: Url = "psctp:0:127.0.0.1".parse().unwrap();
         let patience = Nanos::from_secs(5);
         let mut listener = match Listener::open(&url) {
@@ -142,7 +142,7 @@ mod tests {
         let mut wait = Wait::new();
         wait.add(listener.descriptor(), false);
         wait.until(Some(clock::now() + patience)).unwrap();
-        let mut far = listener.accept().unwrap().expect("it was dialled");
+        let mut far = listener.accept().unwrap().expect("a connection was made");
         near.label(21);
         assert_eq!(near.transmit(&[7; 70_000]).unwrap(), 70_000);
         let (mut have, mut buffer) = (0, [0; 4096]);

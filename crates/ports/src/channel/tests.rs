@@ -43,7 +43,7 @@ fn read(channel: &mut dyn Channel, count: usize) -> Vec<u8> {
 
 fn check(mut left: Box<dyn Channel>, mut right: Box<dyn Channel>) {
     let mut buffer = [0; 16];
-    assert_eq!(left.receive(&mut buffer).unwrap(), 0, "nothing waits yet");
+    assert_eq!(left.receive(&mut buffer).unwrap(), 0, "no bytes are waiting");
     assert_eq!(left.transmit(b"hello").unwrap(), 5);
     assert_eq!(read(&mut *right, 5), b"hello");
     // A peer that does not read: writing stops at a limit, and no byte is lost.
@@ -84,14 +84,14 @@ fn check(mut left: Box<dyn Channel>, mut right: Box<dyn Channel>) {
 }
 
 #[test]
-fn memory_carries_bytes() {
+fn memory_channels_transfer_bytes() {
     let (left, right) = memory::pair(100_000, "control");
     assert_eq!(left.peer(), "control.1");
     check(Box::new(left), Box::new(right));
 }
 
 #[test]
-fn tcp_carries_bytes_over_both_families() {
+fn tcp_channels_transfer_bytes_over_both_families() {
     for text in ["ptcp:0:127.0.0.1", "ptcp:0:[::1]", "ptcp:0"] {
         let (_listener, active, passive) = match text.parse() {
             Ok(url) => connected(&url),
@@ -102,7 +102,7 @@ fn tcp_carries_bytes_over_both_families() {
 }
 
 #[test]
-fn unix_sockets_carry_bytes_and_leave_no_file() {
+fn unix_channels_transfer_bytes_and_leave_no_file() {
     let path = path("carry");
     let (listener, active, passive) = connected(&Url::PassiveUnix(path.clone()));
     assert_eq!(active.peer(), format!("unix:{}", path.display()));
@@ -113,8 +113,8 @@ fn unix_sockets_carry_bytes_and_leave_no_file() {
 }
 
 #[test]
-fn nobody_there_is_refused() {
-    let url = Url::Unix(path("nobody"));
+fn connecting_without_a_listener_is_refused() {
+    let url = Url::Unix(path("no-peer"));
     assert!(matches!(Connecting::wait(&url, PATIENCE), Err(ChannelError::Refused(_))));
     let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
     let url = listener.address_to_connect();
@@ -123,7 +123,7 @@ fn nobody_there_is_refused() {
 }
 
 #[test]
-fn an_address_in_use_is_told() {
+fn an_address_in_use_is_reported() {
     let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
     let again = Listener::open(listener.address());
     assert!(matches!(again, Err(ChannelError::AddressInUse(_))));
@@ -133,10 +133,10 @@ fn an_address_in_use_is_told() {
 }
 
 #[test]
-fn a_dead_process_file_is_replaced_and_other_files_are_not() {
+fn a_stale_socket_file_is_replaced_and_other_files_are_not() {
     let path = path("stale");
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    assert!(path.exists(), "the standard library leaves the file behind");
+    assert!(path.exists(), "the standard library does not remove the file");
     let url = Url::PassiveUnix(path.clone());
     let (listener, _active, _passive) = connected(&url);
     drop(listener);
@@ -147,7 +147,7 @@ fn a_dead_process_file_is_replaced_and_other_files_are_not() {
 }
 
 #[test]
-fn a_listener_leaves_the_file_of_its_successor_alone() {
+fn a_listener_does_not_remove_the_file_of_its_successor() {
     let path = path("successor");
     let first = Listener::open(&Url::PassiveUnix(path.clone())).unwrap();
     std::fs::remove_file(&path).unwrap();
@@ -159,7 +159,7 @@ fn a_listener_leaves_the_file_of_its_successor_alone() {
 }
 
 #[test]
-fn directions_are_not_confused() {
+fn active_and_passive_urls_are_distinct() {
     let active: Url = "tcp:127.0.0.1:1".parse().unwrap();
     assert!(matches!(Listener::open(&active), Err(ChannelError::WrongDirection(_))));
     let passive: Url = "ptcp:1".parse().unwrap();
@@ -169,7 +169,7 @@ fn directions_are_not_confused() {
 
 /// A listener with a full backlog does not reply: the attempt ends at its timeout.
 #[test]
-fn silence_ends_the_attempt_in_virtual_time() {
+fn a_connection_attempt_times_out_in_virtual_time() {
     let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
     let url = listener.address_to_connect();
     let mut waiting = Vec::new();
@@ -182,5 +182,5 @@ fn silence_ends_the_attempt_in_virtual_time() {
         }
         waiting.push(attempt);
     }
-    panic!("a backlog has an end");
+    panic!("a backlog is limited");
 }

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_and_written_back() {
+    fn addresses_round_trip() {
         for (text, back) in [
             ("tcp:127.0.0.1:6633", "tcp:127.0.0.1:6633"),
             ("tcp:127.0.0.1", "tcp:127.0.0.1:6653"),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_address_is_refused_with_a_reason() {
+    fn invalid_addresses_are_rejected_with_a_reason() {
         let long = format!("unix:{}", "x".repeat(108));
         for (text, word) in [
             ("", "known"),

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_have_the_moment_of_the_segment_that_ended_them() {
+    fn bytes_have_the_time_of_the_segment_that_completed_them() {
         let mut passage = begun(u32::MAX - 5, 100);
         // The sequence numbers wrap within the stream.
         passage.pass(Direction::Out, data(u32::MAX - 4, 10), Nanos(10));
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_out_of_order_waits_and_one_that_comes_twice_changes_nothing() {
+    fn reordered_segments_wait_and_repeated_ones_change_nothing() {
         let mut passage = begun(0, 0);
         passage.pass(Direction::In, data(1, 4), Nanos(10));
         passage.pass(Direction::In, data(9, 4), Nanos(11));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_acknowledged_and_was_not_seen_is_a_gap_without_a_moment() {
+    fn acknowledged_bytes_that_were_not_captured_have_no_time() {
         let mut passage = begun(0, 0);
         passage.pass(Direction::Out, data(1, 4), Nanos(10));
         let answer = Segment { acknowledged: Some(15), ..data(1, 8) };
@@ -302,10 +302,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the segments, every time is that of a captured segment, and times do not
+        /// For all segments, every time is that of a captured segment, and times do not
         /// decrease.
         #[test]
-        fn any_segments_are_borne(
+        fn any_segments_give_captured_and_increasing_times(
             first in any::<u32>(),
             segments in prop::collection::vec((any::<bool>(), 0..64u32, 0..9u32, prop::option::of(0..99u32)), 0..200),
         ) {

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_structure_has_the_kernels_size() {
+    fn the_structures_have_the_sizes_of_the_kernel() {
         assert_eq!((size_of::<PulseTime>(), size_of::<PulseData>()), (16, 64));
         assert_eq!(std::mem::offset_of!(PulseData, timeout), 48);
         #[cfg(target_pointer_width = "64")]
@@ -158,13 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn a_pulse_means_the_second_that_it_is_next_to() {
+    fn a_pulse_marks_the_nearest_second() {
         assert_eq!(nearest_second(4_999_999_000), Nanos::from_secs(5));
         assert_eq!(nearest_second(5_000_001_000), Nanos::from_secs(5));
     }
 
     #[test]
-    fn a_file_that_is_no_clock_is_an_error_and_no_time() {
+    fn a_file_that_is_not_a_clock_is_an_error() {
         for name in ["pps-none", "ptp-none"] {
             let path = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
             std::fs::write(&path, b"").unwrap();

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readings_follow_each_other_on_every_clock() {
+    fn readings_increase_on_every_clock() {
         let (first, second) = (Reading::take(), Reading::take());
         assert!(second.monotonic > first.monotonic && second.raw > first.raw);
         if Counter::of_processor() == Counter::Invariant {

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_is_copied_and_nothing_beyond_it() {
+    fn every_length_is_copied_exactly() {
         let from: Vec<u8> = (0..400u32).map(|n| (n * 7 + 1) as u8).collect();
         for count in (0..200).chain([255, 256, 257, 320, 383]) {
             for start in [0, 1, 15] {

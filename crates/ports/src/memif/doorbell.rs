@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bell_is_rung_until_it_is_drained() {
+    fn a_doorbell_is_readable_until_it_is_drained() {
         let bell = Doorbell::create().unwrap();
         let other = Doorbell::adopt(bell.event.try_clone().unwrap()).unwrap();
         assert!(!is_rung(&bell));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_bell_and_one_that_would_wait_stop_nobody() {
+    fn a_full_doorbell_never_blocks() {
         let bell = Doorbell::create().unwrap();
         let full = u64::MAX - 1;
         // SAFETY: eight readable bytes; and no pointers.
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_bell() {
+    fn other_descriptors_are_not_doorbells() {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert_eq!(Doorbell::adopt(file.into()).err(), Some(Fault::Doorbell));
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();

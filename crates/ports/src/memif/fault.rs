@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_has_its_place_and_a_text_that_fits_a_message() {
+    fn every_fault_has_an_index_and_a_text_that_fits_a_message() {
         for (place, fault) in Fault::ALL.into_iter().enumerate() {
             assert_eq!(fault as usize, place + 1);
             assert_eq!(Fault::from_number(fault as u8), Some(fault));

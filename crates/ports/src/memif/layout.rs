@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_the_region_overlaps_and_all_of_it_is_inside() {
+    fn the_parts_of_the_region_are_inside_and_do_not_overlap() {
         for (to_server, to_client, slots_log2, buffer_bytes) in
             [(1, 1, 10, 2048), (3, 2, 0, 64), (1, 2, 14, 9216), (2, 5, 3, 100)]
         {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn short_frames_of_a_ring_are_spread_over_a_cache() {
+    fn short_frames_of_a_ring_are_distributed_over_cache_sets() {
         let shape = Shape { to_server: 1, to_client: 1, slots_log2: 10, buffer_bytes: 2048 };
         let sets = 1024;
         let used: std::collections::HashSet<usize> = (0..shape.slots())

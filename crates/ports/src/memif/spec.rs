@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_said_is_as_dpdk_has_it_and_what_is_said_is_meant() {
+    fn omitted_values_are_those_of_dpdk_and_given_ones_are_used() {
         assert_eq!(Spec::parse("/run/m.sock"), Ok(Spec::new("/run/m.sock")));
         let all =
             "m,id=7,role=client,queues=4,rx=2,ring=256,buffer=9216,secret=s,abstract,small-pages";
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_specifications_are_reported() {
         let long = format!("/{}", "x".repeat(107));
         for (spec, word) in [
             ("", "missing socket path"),

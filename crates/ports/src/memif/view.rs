@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_a_view_are_what_they_say() {
+    fn parts_of_a_view_have_their_lengths() {
         let bytes: Vec<u8> = (0..100).collect();
         let view = View::of(&bytes);
         assert_eq!(view.to_vec(), bytes);

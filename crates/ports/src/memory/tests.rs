@@ -17,7 +17,7 @@ fn numbers(batch: &Batch) -> Vec<u64> {
 }
 
 #[test]
-fn frames_arrive_in_order_with_the_receivers_stamp() {
+fn frames_arrive_in_order_with_the_receive_time() {
     let (mut left, mut right) = pair_stamped(4, "link", Clock::Virtual);
     let mut batch = Batch::new(8);
     numbered(&mut batch, 0..3);
@@ -33,7 +33,7 @@ fn frames_arrive_in_order_with_the_receivers_stamp() {
 }
 
 #[test]
-fn a_full_ring_takes_what_fits_and_goes_on_later() {
+fn a_full_ring_accepts_what_fits_and_continues_later() {
     let (mut left, mut right) = pair(4, "link");
     let mut batch = Batch::new(8);
     numbered(&mut batch, 0..6);
@@ -42,7 +42,7 @@ fn a_full_ring_takes_what_fits_and_goes_on_later() {
     assert_eq!(left.transmit(&mut batch, Nanos::ZERO).unwrap(), 0);
     let mut arrived = Batch::new(1);
     assert_eq!(right.receive(&mut arrived, Nanos::ZERO).unwrap(), 1);
-    assert_eq!(right.receive(&mut arrived, Nanos::ZERO).unwrap(), 0, "a full batch takes none");
+    assert_eq!(right.receive(&mut arrived, Nanos::ZERO).unwrap(), 0, "a full batch accepts none");
     assert_eq!(left.transmit(&mut batch, Nanos::ZERO).unwrap(), 1);
     let mut rest = Batch::new(8);
     assert_eq!(right.receive(&mut rest, Nanos::ZERO).unwrap(), 4);
@@ -50,7 +50,7 @@ fn a_full_ring_takes_what_fits_and_goes_on_later() {
 }
 
 #[test]
-fn the_end_of_the_other_end_is_told_after_its_last_frame() {
+fn a_closed_peer_is_reported_after_its_last_frame() {
     let (mut left, mut right) = pair(4, "link");
     let mut batch = Batch::new(4);
     numbered(&mut batch, 0..1);
@@ -63,7 +63,7 @@ fn the_end_of_the_other_end_is_told_after_its_last_frame() {
 }
 
 #[test]
-fn steady_traffic_reuses_the_same_buffers() {
+fn constant_traffic_reuses_the_same_buffers() {
     let (mut left, mut right) = pair(4, "link");
     let mut batch = Batch::new(4);
     let mut arrived = Batch::new(4);
@@ -76,12 +76,12 @@ fn steady_traffic_reuses_the_same_buffers() {
         seen.extend(arrived.frames().iter().map(|frame| frame.bytes().as_ptr() as usize));
         arrived.clear();
     }
-    assert!(seen.len() <= 12, "4 slots and two batches of 4 hold {} buffers", seen.len());
+    assert!(seen.len() <= 12, "4 slots and two batches of 4 use {} buffers", seen.len());
 }
 
 /// Both directions, small rings, random batch sizes: every number arrives once and in order.
 #[test]
-fn two_threads_lose_and_repeat_nothing() {
+fn two_threads_lose_and_repeat_no_frame() {
     const COUNT: u64 = 200_000;
     let (left, right) = pair(8, "link");
     let talk = |mut port: MemoryPort| {
@@ -123,7 +123,7 @@ fn two_threads_lose_and_repeat_nothing() {
 }
 
 #[test]
-fn copies_and_batches_carry_the_same_frames() {
+fn copies_and_batches_transfer_the_same_frames() {
     let (mut left, mut right) = pair_stamped(4, "link", Clock::Virtual);
     let mut copies = Copies::new(8);
     for number in 0..6u64 {

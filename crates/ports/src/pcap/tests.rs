@@ -58,7 +58,7 @@ fn receive_all(port: &mut PcapPort) -> Vec<(Vec<u8>, Option<Stamp>)> {
 }
 
 #[test]
-fn frames_come_in_with_the_files_times_and_go_out_to_the_other() {
+fn frames_are_received_with_file_times_and_sent_to_the_other_file() {
     let folder = Folder::new("through");
     let sizes = [60, 64, 1000, 100, 14, 60, 61];
     for kind in ["pcap", "pcapng"] {
@@ -96,7 +96,7 @@ fn frames_come_in_with_the_files_times_and_go_out_to_the_other() {
 }
 
 #[test]
-fn frames_are_held_back_as_long_as_was_asked() {
+fn frames_are_delayed_as_requested() {
     let folder = Folder::new("after");
     let input = folder.file("in.pcap");
     write(&input, &[60]);
@@ -108,7 +108,7 @@ fn frames_are_held_back_as_long_as_was_asked() {
 }
 
 #[test]
-fn what_there_is_of_a_damaged_file_comes_and_then_its_fault() {
+fn a_damaged_file_gives_its_frames_and_then_its_fault() {
     let folder = Folder::new("damaged");
     let input = folder.file("in.pcap");
     write(&input, &[60, 60]);
@@ -125,7 +125,7 @@ fn what_there_is_of_a_damaged_file_comes_and_then_its_fault() {
 }
 
 #[test]
-fn a_port_without_an_input_only_takes_frames_and_one_without_output_drops_them() {
+fn a_port_without_input_only_sends_and_one_without_output_drops() {
     let folder = Folder::new("half");
     let (input, output) = (folder.file("in.pcap"), folder.file("out.pcap"));
     write(&input, &[60]);
@@ -145,7 +145,7 @@ fn a_port_without_an_input_only_takes_frames_and_one_without_output_drops_them()
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn invalid_specifications_are_reported() {
     let folder = Folder::new("spec");
     let input = folder.file("in.pcap");
     write(&input, &[60]);

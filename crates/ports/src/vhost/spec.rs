@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_meant_and_what_cannot_be_is_told() {
+    fn specifications_are_parsed_and_invalid_ones_reported() {
         assert_eq!(Spec::parse("/run/v"), Ok(Spec::new("/run/v")));
         let wanted = Spec { role: Role::Client, queues: 64, ..Spec::new("v") };
         assert_eq!(Spec::parse("v,role=client,queues=64"), Ok(wanted));

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_stays_in_its_bounds_keeps_order_and_follows_the_seed() {
+    fn jitter_is_bounded_ordered_and_determined_by_the_seed() {
         let options =
             DelayOptions { fixed: Nanos(500), jitter: Nanos(100), seed: 7, frames_max: 20 };
         let seen = arrivals(options.clone());
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_link_refuses_and_loses_nothing() {
+    fn a_full_link_rejects_frames_and_loses_none() {
         let (left, mut right) = pair(2, "link");
         let options = DelayOptions { fixed: Nanos(5), frames_max: 3, ..DelayOptions::default() };
         let mut left = Delay::new(left, options);
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(left.transmit(&mut batch, Nanos(0)).unwrap(), 3);
         let mut arrived = Batch::new(8);
         left.receive(&mut Batch::new(1), Nanos(5)).unwrap();
-        assert_eq!(left.next_event(), Some(Nanos(10_005)), "one waits for room in the ring");
+        assert_eq!(left.next_event(), Some(Nanos(10_005)), "one waits for space in the ring");
         assert_eq!(right.receive(&mut arrived, Nanos(5)).unwrap(), 2);
         left.receive(&mut Batch::new(1), Nanos(6)).unwrap();
         assert_eq!(right.receive(&mut arrived, Nanos(6)).unwrap(), 1);

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn fractions_add_up() {
+    fn fractions_of_a_nanosecond_accumulate() {
         // 672 bits at slightly over 3 Gbit/s: 1000 frames take exactly 672e12 / rate ns, rounded
         // up.
         let rate = 3_000_000_001;
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_drops_the_newest_and_counts_them() {
+    fn a_full_queue_drops_the_newest_frames_and_counts_them() {
         let (mut left, mut right) = link(1_000_000, 4);
         assert_eq!(left.transmit(&mut frames(10, 60), Nanos::ZERO).unwrap(), 10);
         assert_eq!(left.counters().lost(PortDrop::LinkQueueFull), 6);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_not_there_before_its_last_bit() {
+    fn a_frame_arrives_with_its_last_bit() {
         let (mut left, mut right) = link(1_000_000_000, 4);
         left.transmit(&mut frames(1, 60), Nanos::ZERO).unwrap();
         let mut arrived = Batch::new(4);

@@ -82,7 +82,7 @@ mod tests {
     use crate::memory::pair;
 
     #[test]
-    fn what_does_not_fit_is_taken_and_counted_as_lost() {
+    fn excess_frames_are_accepted_and_counted_as_lost() {
         let (near, mut far) = pair(4, "wire");
         let mut near = TailDrop::new(near);
         let mut batch = Batch::new(8);

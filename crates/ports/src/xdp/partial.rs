@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_to_hardware_is_completed_and_stays_so() {
+    fn checksums_left_to_hardware_are_completed_once() {
         for tags in 0..=2 {
             for (version, protocol) in [(4, 6), (4, 17), (6, 6), (6, 17)] {
                 for bytes in [20, 33, 1200] {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_merely_wrong_or_absent_stays() {
+    fn wrong_and_absent_checksums_are_unchanged() {
         for checksum in [0, 1, 0xffff] {
             let wrong = frame(0, 4, 17, 40, checksum);
             let mut same = wrong.clone();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn no_frame_however_cut_or_bent_is_read_beyond_its_end() {
+    fn damaged_frames_are_not_read_beyond_their_end() {
         for (version, protocol) in [(4, 6), (4, 17), (6, 6), (6, 17)] {
             let blank = frame(1, version, protocol, 24, 0);
             let whole = frame(1, version, protocol, 24, pseudo(&blank));

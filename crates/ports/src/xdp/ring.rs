@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_producer_fills_what_is_free_through_the_wrap() {
+    fn a_producer_fills_free_slots_across_the_wrap() {
         let mut ring = ring(4);
         let start = u32::MAX - 1;
         (ring.own, ring.others) = (start, start);
@@ -237,14 +237,14 @@ mod tests {
             (0..4).for_each(|value| ring.put(value));
             ring.tell();
             assert_eq!((ring.room(1), ring.waiting()), (0, 4));
-            let told = ring.word(0).load(Ordering::Relaxed);
-            assert_eq!(told, start.wrapping_add(4 * (round + 1)));
-            ring.word(4).store(told, Ordering::Relaxed);
+            let reported = ring.word(0).load(Ordering::Relaxed);
+            assert_eq!(reported, start.wrapping_add(4 * (round + 1)));
+            ring.word(4).store(reported, Ordering::Relaxed);
         }
     }
 
     #[test]
-    fn a_consumer_reads_what_is_there_through_the_wrap() {
+    fn a_consumer_reads_published_slots_across_the_wrap() {
         let mut ring = ring(4);
         let start = u32::MAX - 2;
         (ring.own, ring.others) = (start, start);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_that_jumps_is_believed_as_far_as_the_ring_is_long() {
+    fn an_invalid_index_is_limited_to_the_ring_length() {
         let mut ring = ring(4);
         for wild in [5, 1 << 20, u32::MAX, u32::MAX / 2] {
             ring.word(0).store(wild, Ordering::Relaxed);

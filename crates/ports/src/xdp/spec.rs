@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_meant() {
+    fn specifications_are_parsed() {
         assert_eq!(Spec::parse("eth0"), Ok(Spec::new("eth0")));
         let all = "v1,queues=4,mode=native,copy=copy,ring=512,stamps=kernel,busy-poll,small-pages";
         let expected = Spec {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told() {
+    fn invalid_specifications_are_reported() {
         for (spec, word) in [
             ("", "missing interface name"),
             ("queues=3", "missing interface name"),

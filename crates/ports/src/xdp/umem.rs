@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_bytes_of_one_chunk_are_found() {
+    fn only_ranges_within_one_chunk_are_accepted() {
         let umem = Umem::new(3, 2048, false).unwrap();
         let found = |address, length| umem.inside(address, length).is_some();
         for (address, length) in [(0, 2048), (0, 0), (2047, 1), (2048, 2048), (6143, 1), (5000, 9)]
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_filled_is_there_and_a_stamp_is_taken_once() {
+    fn written_frames_are_readable_and_a_timestamp_is_read_once() {
         let umem = Umem::new(2, 2048, true).unwrap();
         // SAFETY: there is no kernel and no borrow.
         unsafe {
@@ -202,7 +202,7 @@ mod tests {
             assert_eq!(umem.received(2047, 2), None);
             assert_eq!(umem.take_before(2056), Some(u64::from_ne_bytes([7; 8])));
             assert_eq!(umem.take_before(2056), Some(0));
-            assert_eq!(umem.take_before(2050), None, "not all of it is in the chunk before");
+            assert_eq!(umem.take_before(2050), None, "not all of it is in the previous chunk");
             assert_eq!(umem.take_before(7), None);
         }
     }

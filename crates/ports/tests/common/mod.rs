@@ -74,7 +74,7 @@ pub fn collect(port: &mut impl Port, count: usize, wanted: impl Fn(&[u8]) -> boo
             wait.add(port.descriptor().unwrap(), false);
             let ready = wait.until(Some(deadline)).unwrap();
             let lengths: Vec<_> = frames.iter().map(Vec::len).collect();
-            assert!(ready > 0, "of {count} frames arrived those of {lengths:?} bytes");
+            assert!(ready > 0, "of {count} frames, those of {lengths:?} bytes arrived");
         }
         let bytes = batch.frames().iter().map(|frame| frame.bytes());
         frames.extend(bytes.filter(|bytes| wanted(bytes)).map(<[u8]>::to_vec));

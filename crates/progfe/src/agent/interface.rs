@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_hold_what_they_should() {
+    fn networks_contain_their_addresses() {
         let network = |text| Network::read(text).unwrap();
         let address = |text: &str| text.parse::<IpAddr>().unwrap();
         for (text, inside, outside) in [

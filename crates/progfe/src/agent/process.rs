@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_go_with_their_metadata_and_come_back() {
+    fn frames_and_metadata_are_exchanged_with_the_process() {
         let mut bench = Bench::new(AGENT, 1);
         bench.frame(1, b"early");
         bench.connect();
@@ -231,12 +231,12 @@ mod tests {
         let (first, second) = whole.split_at(9);
         assert!(bench.heard(first).unwrap().is_empty());
         let sent = bench.heard(second).unwrap().remove(0);
-        let said = (sent.output, sent.meta.as_slice(), sent.frame.bytes());
-        assert_eq!(said, (4, &[(1, 7)][..], &b"frame"[..]));
+        let received = (sent.output, sent.meta.as_slice(), sent.frame.bytes());
+        assert_eq!(received, (4, &[(1, 7)][..], &b"frame"[..]));
     }
 
     #[test]
-    fn messages_that_make_no_sense_end_it() {
+    fn invalid_messages_end_the_connection() {
         for (message, says) in [
             (&[SEND, 0, 0][..], "too short"),
             (&[9; 20], "kind 9"),

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_pass_whole_however_they_are_cut() {
+    fn messages_are_complete_for_any_segmentation() {
         let (mut outbox, mut inbox, mut got) = (Outbox::default(), Inbox::default(), Vec::new());
         let messages: Vec<Vec<u8>> = (0..50).map(|n| vec![n as u8; n * 7]).collect();
         assert!(messages.iter().all(|message| outbox.put(message, 100)));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outbox_has_an_end() {
+    fn an_outbox_is_limited() {
         let mut outbox = Outbox::default();
         assert!(outbox.put(&[0; 10], 2) && outbox.put(&[0; 10], 2));
         assert!(!outbox.put(&[0; 10], 2));

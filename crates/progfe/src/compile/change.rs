@@ -181,12 +181,12 @@ mod tests {
 
     fn changed(view: &View) -> Vec<u8> {
         let mut frame = frame();
-        assert!(Change::of(view, 20).expect("it can be done").apply(&mut frame));
+        assert!(Change::of(view, 20).expect("the change is possible").apply(&mut frame));
         frame.bytes().to_vec()
     }
 
     #[test]
-    fn a_tag_is_put_in_and_taken_out() {
+    fn a_tag_is_inserted_and_removed() {
         let mut view = View::new();
         assert!(Change::of(&view, 60).unwrap().is_none());
         assert!(view.insert(12, &[1, 2, 3, 4]) && view.write(12 * 8 + 4, 4, 7));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_taken_off_and_another_put_on() {
+    fn a_header_is_replaced_by_another() {
         let mut view = View::new();
         assert!(view.remove(0, 18) && view.lessen(0) && view.insert(0, &[9; 14]));
         let mut expected: Vec<u8> = [9; 14].into_iter().chain(18..60).collect();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_cross_are_left_to_others() {
+    fn swapped_bytes_are_not_compiled() {
         let mut view = View::new();
         assert!(view.copy(0, 6, 6));
         assert_eq!(Change::of(&view, 60), None);

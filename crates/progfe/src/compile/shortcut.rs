@@ -305,11 +305,11 @@ mod tests {
     }
 
     #[test]
-    fn as_many_bits_are_noted_as_decide() {
+    fn only_the_deciding_bits_are_recorded() {
         let port = Word::of(Field { at: 36 * 8, bits: 16 });
         let noted = |note: fn(&mut Way, Word) -> Option<()>| {
             let mut way = way();
-            note(&mut way, port).expect("it is near enough");
+            note(&mut way, port).expect("the word is within the limit");
             port.read(&way.bits)
         };
         assert_eq!(noted(|way, port| way.note(port, port.mask)), 0xffff);

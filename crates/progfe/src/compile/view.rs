@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_what_came_is_found_where_it_was() {
+    fn written_bits_are_constants_and_received_bits_are_found() {
         let mut view = View::new();
         assert_eq!(view.read(96, 16), Some(Read::Field(Field { at: 96, bits: 16 })));
         assert!(view.insert(12, &[0x81, 0, 0, 0]));

@@ -38,7 +38,7 @@ fn holds(condition: &Condition, bytes: &[u8], port: Option<u128>) -> bool {
 }
 
 #[test]
-fn conditions_say_what_they_seem_to() {
+fn conditions_have_the_expected_meaning() {
     let bytes = tagged();
     let yes = [
         "any",
@@ -78,7 +78,7 @@ fn conditions_say_what_they_seem_to() {
 }
 
 #[test]
-fn a_wrong_condition_is_named_with_its_byte() {
+fn an_invalid_condition_is_rejected_with_its_offset() {
     let cases = [
         ("Vlan.vid =", 10, "missing"),
         ("Vlan.vlan = 1", 0, "no field \"vlan\""),
@@ -111,7 +111,7 @@ fn a_wrong_condition_is_named_with_its_byte() {
 }
 
 #[test]
-fn a_normal_form_merges_and_drops_what_cannot_be() {
+fn the_normal_form_merges_and_drops_impossible_parts() {
     let tests = |text: &str| parse(text).normal().unwrap();
     assert_eq!(tests("Vlan.vid ge 5 and Vlan.vid le 9"), tests("Vlan.vid in 5..9"));
     assert_eq!(tests("Vlan.vid = 5 and Vlan.vid = 6"), []);
@@ -201,12 +201,12 @@ fn conditions() -> impl Strategy<Value = Condition> {
 
 proptest! {
     #[test]
-    fn what_is_shown_reads_as_the_same(condition in conditions()) {
+    fn formatted_conditions_parse_to_the_same_value(condition in conditions()) {
         prop_assert_eq!(parse(&condition.to_string()), condition);
     }
 
     #[test]
-    fn the_normal_form_holds_where_the_tree_does(
+    fn the_normal_form_is_equivalent_to_the_condition(
         condition in conditions(), vid in 0u16..8, source in 0u8..8, tag: bool,
         port in proptest::option::of(0u128..8),
     ) {
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "[a-zA-Z0-9 (){},=./:_-]{0,60}") {
+    fn any_text_is_parsed_or_rejected(text in "[a-zA-Z0-9 (){},=./:_-]{0,60}") {
         let _ = Condition::parse(&text, &FrameSet::ethernet(), &meta);
     }
 }

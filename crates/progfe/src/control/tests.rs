@@ -138,7 +138,7 @@ fn components_of_instances_are_read_and_set_by_path() {
 }
 
 #[test]
-fn instances_and_links_are_made_and_taken_away_while_frames_pass() {
+fn instances_and_links_are_created_and_deleted_while_frames_pass() {
     let mut rig = Rig::new();
     assert_eq!(rig.arrive(9), [0, 1]);
     let selectors = rig.get(FE_OBJECT, 1, &[2]).unwrap();
@@ -162,7 +162,7 @@ fn instances_and_links_are_made_and_taken_away_while_frames_pass() {
     assert_eq!(rig.arrive(9), [1, 0]);
     assert_eq!(rig.get(FE_OBJECT, 1, &[2, 40]), Ok(numbers([MIRROR, 1])));
     assert_eq!(rig.get(MIRROR, 1, &[1]), Ok(Value::Unsigned(9)));
-    assert_eq!(output(&mut rig, numbers([COUNT, 1])), None, "its links went with it");
+    assert_eq!(output(&mut rig, numbers([COUNT, 1])), None, "its links were deleted with it");
     assert_eq!(rig.get(COUNT, 1, &[1]), Err(ResultCode::COMPONENT_DOES_NOT_EXIST));
     rig.speaker().roll_back();
     assert_eq!(rig.arrive(9), [0, 1]);
@@ -171,7 +171,7 @@ fn instances_and_links_are_made_and_taken_away_while_frames_pass() {
 }
 
 #[test]
-fn a_graph_that_cannot_be_is_refused_and_nothing_changes() {
+fn an_invalid_graph_is_rejected_and_nothing_changes() {
     let mut rig = Rig::new();
     let cases = [
         (set(FE_OBJECT, 1, &[2, 40], numbers([0x4711, 1])), ResultCode::LFB_UNKNOWN),
@@ -193,9 +193,9 @@ fn a_graph_that_cannot_be_is_refused_and_nothing_changes() {
         ),
     ];
     for (change, expected) in cases {
-        let shown = format!("{change:?}");
-        assert_eq!(rig.commit(&[change]), expected, "{shown}");
-        assert_eq!(rig.element.generation(), 1, "{shown}");
+        let text = format!("{change:?}");
+        assert_eq!(rig.commit(&[change]), expected, "{text}");
+        assert_eq!(rig.element.generation(), 1, "{text}");
     }
     let problems = rig.get(whole::CLASS, 1, &[whole::component::PROBLEMS, 0]).unwrap();
     assert!(problems.text().unwrap().contains("cycle"), "{problems:?}");
@@ -203,7 +203,7 @@ fn a_graph_that_cannot_be_is_refused_and_nothing_changes() {
 }
 
 #[test]
-fn a_whole_program_is_a_component_in_parts() {
+fn a_complete_program_is_a_component_in_parts() {
     let mut rig = Rig::new();
     let [name, document] = [whole::component::NAME, whole::component::DOCUMENT];
     let other = PROGRAM.replace("name=\"p\"", "name=\"q\"").replace(
@@ -220,15 +220,15 @@ fn a_whole_program_is_a_component_in_parts() {
     let [count] = [set(COUNT, 1, &[1], Value::Unsigned(0))];
     let mut both = parts.clone();
     both.push(count);
-    assert_eq!(rig.commit(&both), ResultCode::NOT_SUPPORTED, "two programs at once");
+    assert_eq!(rig.commit(&both), ResultCode::NOT_SUPPORTED, "two programs in one commit");
     assert_eq!(rig.get(whole::CLASS, 1, &[name]), Ok(Value::Text("p".into())));
     assert!(rig.commit(&parts).is_success());
     assert_eq!(rig.get(whole::CLASS, 1, &[name]), Ok(Value::Text("q".into())));
     assert_eq!(rig.arrive(9), [1, 0]);
     // The running document can be read, and setting it again gives the same program.
-    let told = rig.get(whole::CLASS, 1, &[document]).unwrap();
-    assert!(rig.commit(&[set(whole::CLASS, 1, &[document], told.clone())]).is_success());
-    assert_eq!(rig.get(whole::CLASS, 1, &[document]), Ok(told));
+    let reported = rig.get(whole::CLASS, 1, &[document]).unwrap();
+    assert!(rig.commit(&[set(whole::CLASS, 1, &[document], reported.clone())]).is_success());
+    assert_eq!(rig.get(whole::CLASS, 1, &[document]), Ok(reported));
     rig.speaker().roll_back();
     assert_eq!(rig.element.program().name, "q");
 }
@@ -253,11 +253,11 @@ fn a_frame_that_is_set_is_traced() {
     ];
     assert_eq!(steps, expected);
     assert_eq!(rig.left(), [0, 1], "it was forwarded");
-    assert_eq!(rig.element.generation(), 1, "the program is as it was");
+    assert_eq!(rig.element.generation(), 1, "the program is unchanged");
 }
 
 #[test]
-fn packets_come_in_by_redirect_in_and_go_by_redirect_out() {
+fn packets_enter_by_redirect_in_and_leave_by_redirect_out() {
     let mut rig = Rig::new();
     let packet = vec![7u8; 60];
     let redirect = |index: u32| Redirect {
@@ -273,14 +273,14 @@ fn packets_come_in_by_redirect_in_and_go_by_redirect_out() {
     assert_eq!(account.step(2), Some(&Value::Unsigned(2)));
     assert_eq!(account.step(8), Some(&Value::Unsigned(1)));
     assert_eq!(rig.arrive(0xfe), [0, 0]);
-    let told = rig.element.next_told().unwrap();
-    let redirect = news::redirect(rig.element.program(), &told);
+    let reported = rig.element.next_told().unwrap();
+    let redirect = news::redirect(rig.element.program(), &reported);
     assert_eq!(redirect.packet.unwrap()[..6], [2, 0, 0, 0, 0, 0xfe]);
     assert!(redirect.metadata.contains(&(1, vec![0, 0, 0, 1])), "{:?}", redirect.metadata);
 }
 
 #[test]
-fn events_are_told_of_instances_that_somebody_watches() {
+fn events_of_subscribed_instances_are_reported() {
     let mut rig = Rig::new();
     rig.arrive(9);
     assert!(rig.element.next_happening().is_none());
@@ -293,14 +293,14 @@ fn events_are_told_of_instances_that_somebody_watches() {
         &[[2u8, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 5, 0x90, 0].as_slice(), &[0; 46]].concat(),
     );
     rig.element.forward(1, &mut batch, Nanos::from_secs(1), &mut rig.out);
-    let told = rig.element.next_happening().unwrap();
-    assert_eq!(rig.element.next_report(), None, "no watch of the program wants it");
-    assert_eq!((told.class, told.instance, told.event), (LEARN_SEARCH, 1, 1));
-    assert_eq!(told.reported[0].step(1), Some(&Value::Text("02:00:00:00:00:05".into())));
+    let event = rig.element.next_happening().unwrap();
+    assert_eq!(rig.element.next_report(), None, "no watch of the program matches it");
+    assert_eq!((event.class, event.instance, event.event), (LEARN_SEARCH, 1, 1));
+    assert_eq!(event.reported[0].step(1), Some(&Value::Text("02:00:00:00:00:05".into())));
 }
 
 #[test]
-fn what_was_learnt_is_a_row_and_can_be_taken_away() {
+fn a_learned_entry_is_a_row_and_can_be_deleted() {
     let mut rig = Rig::new();
     rig.arrive(9);
     let learnt = |rig: &mut Rig| {
@@ -309,7 +309,7 @@ fn what_was_learnt_is_a_row_and_can_be_taken_away() {
         let found = rows.iter().find(|(_, row)| row.step(3) == Some(&Value::Boolean(false)));
         (found.map(|(index, _)| *index), rows.len())
     };
-    let (Some(index), 2) = learnt(&mut rig) else { panic!("one is set, one is learnt") };
+    let (Some(index), 2) = learnt(&mut rig) else { panic!("one entry is static, one is learned") };
     let key = Value::struct_of([(1, Value::Text("02:00:00:00:00:01".into()))]);
     assert_eq!(rig.speaker().find(&place(LEARN_SEARCH, 1, &[8]), 1, &key), Ok(index));
     // A staged deletion has no effect before the commit.
@@ -318,13 +318,17 @@ fn what_was_learnt_is_a_row_and_can_be_taken_away() {
     assert!(rig.speaker().commit().is_success());
     assert_eq!(learnt(&mut rig), (None, 1));
     assert_eq!(rig.commit(&[delete(LEARN_SEARCH, 1, &[8, index])]), ResultCode::NOT_FOUND);
-    assert_eq!(rig.get(LEARN_SEARCH, 1, &[8, 0, 2]), Ok(Value::Unsigned(2)), "what is set stays");
+    assert_eq!(
+        rig.get(LEARN_SEARCH, 1, &[8, 0, 2]),
+        Ok(Value::Unsigned(2)),
+        "the static entry stays"
+    );
     rig.arrive(9);
-    assert!(learnt(&mut rig).0.is_some(), "it is learnt again");
+    assert!(learnt(&mut rig).0.is_some(), "the entry is learned again");
 }
 
 #[test]
-fn an_element_that_is_not_to_forward_counts_what_comes() {
+fn a_stopped_element_counts_received_frames() {
     let mut rig = Rig::new();
     rig.speaker().set_forwarding(false);
     assert_eq!(rig.arrive(9), [0, 0]);
@@ -335,7 +339,7 @@ fn an_element_that_is_not_to_forward_counts_what_comes() {
 }
 
 #[test]
-fn what_was_staged_for_another_program_is_not_committed() {
+fn changes_staged_for_another_program_are_not_committed() {
     let mut rig = Rig::new();
     let age = set(LEARN_SEARCH, 1, &[5], Value::Unsigned(60));
     assert!(rig.speaker().stage(age).is_success());
@@ -382,7 +386,7 @@ fn is_as_set(rig: &mut Rig) {
         .collect();
     use crate::enforce::Enforcer;
     let Some(crate::lfb::Lfb::Ipv4Lpm(block)) = rig.element.enforcer().block(at) else {
-        panic!("the block is there");
+        panic!("the block exists");
     };
     let known = block.routes().iter().map(|(prefix, hop)| {
         // Lookups match the listed routes.
@@ -394,7 +398,7 @@ fn is_as_set(rig: &mut Rig) {
 }
 
 #[test]
-fn a_table_of_prefixes_follows_its_rows_through_commits_and_what_is_taken_back() {
+fn a_prefix_table_follows_commits_and_rollbacks_of_its_rows() {
     let mut rig = router();
     let table = |rows: std::ops::Range<u32>, hop: u32| Staged::Merge {
         place: place(LPM, 1, &[1]),

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_blocks_learnt_is_told_with_its_fate_and_nothing_changes() {
+    fn a_preview_reports_the_fate_of_learned_state_and_changes_nothing() {
         let (mut out, now) = (Outputs::new(&[1, 2]), Nanos::from_secs(10));
         let mut element: Element<Compiled> = Element::start(program(TEXT), 1).unwrap();
         for from in 1..=3 {
@@ -131,20 +131,21 @@ mod tests {
             assert!(batch.push_bytes(&[bytes, vec![0; 48]].concat()));
             element.forward(1, &mut batch, now, &mut out);
         }
-        let told = |element: &Element<Compiled>, text: &str| {
+        let reported = |element: &Element<Compiled>, text: &str| {
             let (all, links) = element.foresee(program(text), now).unwrap();
             let fdb = all.into_iter().find(|it| it.instance == "fdb").unwrap();
             (fdb.holds, fdb.fate, links)
         };
-        let (holds, fate, links) = told(&element, TEXT);
+        let (holds, fate, links) = reported(&element, TEXT);
         assert!(holds.contains(&("Entries".to_owned(), Held::Rows(3))), "{holds:?}");
         assert_eq!((fate, links), (Fate::Kept, 0));
-        let (_, fate, _) = told(&element, &TEXT.replace("262144", "2"));
+        let (_, fate, _) = reported(&element, &TEXT.replace("262144", "2"));
         assert_eq!(fate, Fate::AsItFits);
-        let (_, fate, _) = told(&element, &TEXT.replace("id=\"fdb\"", "id=\"fdb\" reset=\"true\""));
+        let (_, fate, _) =
+            reported(&element, &TEXT.replace("id=\"fdb\"", "id=\"fdb\" reset=\"true\""));
         assert_eq!(fate, Fate::Lost);
         // One link from the port into the table, one from the table.
-        let (_, fate, links) = told(&element, &TEXT.replace("fdb", "table"));
+        let (_, fate, links) = reported(&element, &TEXT.replace("fdb", "table"));
         assert_eq!((fate, links), (Fate::Lost, 2));
         assert_eq!(element.generation(), 1);
         assert_eq!(element.account().received, 3);

@@ -49,7 +49,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn bits_are_those_of_the_network() {
+    fn bits_are_in_network_order() {
         let bytes = [0x12, 0x34, 0x56];
         assert_eq!(read(&bytes, 0, 24), Some(0x12_3456));
         assert_eq!(read(&bytes, 4, 12), Some(0x234));
@@ -60,7 +60,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_and_nothing_else_changes(
+        fn written_bits_are_read_and_no_others_change(
             old in proptest::collection::vec(any::<u8>(), 20),
             at in 0usize..160, bits in 0usize..129, value: u128,
         ) {

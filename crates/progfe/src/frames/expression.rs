@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn operators_bind_as_in_arithmetic() {
+    fn operators_have_the_precedence_of_arithmetic() {
         assert_eq!(value("a*4-20", 5, 0), Some(0));
         assert_eq!(value("2 + 3 * (a - 1) % 4", 7, 0), Some(4));
         assert_eq!(value("a gt 1 and not b", 2, 0), Some(1));
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_expression_is_named_with_its_byte() {
+    fn an_invalid_expression_is_rejected_with_its_offset() {
         let at = |text: &str| Expression::parse(text, &names).expect_err(text).at;
         assert_eq!(at("a * c"), 4);
         assert_eq!(at("a +"), 3);
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_can_be_solved_for_its_field() {
+    fn a_length_expression_is_solved_for_its_field() {
         assert_eq!(parse("a*4-20").linear(), Some((Variable::Item(0), 4, -20)));
         assert_eq!(parse("40 + a").linear(), Some((Variable::Item(0), 1, 40)));
         assert_eq!(parse("a + b").linear(), None);
@@ -432,14 +432,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_reads_as_the_same(expression in expressions()) {
+        fn formatted_expressions_parse_to_the_same_value(expression in expressions()) {
             let shown = expression.to_string();
             prop_assume!(shown.len() <= EXPRESSION_BYTES_MAX);
             prop_assert_eq!(Expression::parse(&shown, &names), Ok(expression));
         }
 
         #[test]
-        fn a_value_is_in_the_range(expression in expressions(), a in 0i64..256, b in -9i64..10) {
+        fn values_are_within_the_computed_range(expression in expressions(), a in 0i64..256, b in -9i64..10) {
             let of = |variable| if variable == Variable::Item(0) { a } else { b };
             let all = |variable| if variable == Variable::Item(0) { (0, 255) } else { (-9, 9) };
             if let Some(value) = expression.value(&|variable| Some(of(variable))) {
@@ -449,7 +449,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_or_refused(text in "[ab0-9 ()*+/%=a-z-]{0,40}") {
+        fn any_text_is_parsed_or_rejected(text in "[ab0-9 ()*+/%=a-z-]{0,40}") {
             let _ = Expression::parse(&text, &names);
         }
     }

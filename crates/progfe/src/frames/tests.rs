@@ -5,8 +5,8 @@ use crate::problem::Problems;
 use crate::xml::Source;
 use packet::frame::Frame;
 
-/// An invented protocol: constants, bits across octets, an optional mark, TLVs, a length field, a checksum and next
-/// formats by ranges.
+/// An invented protocol: constants, bits across octets, an optional mark, TLVs, a length field, a
+/// checksum and next formats by ranges.
 const MADE_UP: &str = r#"<frames start="Opt">
   <frame name="Opt" total="len">
     <f n="ver" b="4" is="9"/><f n="more" b="1"/><f n="flow" b="11"/>
@@ -35,7 +35,7 @@ fn frame() -> Vec<u8> {
 }
 
 #[test]
-fn a_made_up_protocol_is_read_field_by_field() {
+fn an_invented_protocol_is_parsed_field_by_field() {
     let set = made_up();
     let mut bytes = frame();
     bytes.extend([9; 20]);
@@ -51,13 +51,13 @@ fn a_made_up_protocol_is_read_field_by_field() {
     assert_eq!(value("Opt.tlv[2].t"), None);
     assert_eq!(value("In.id"), Some(0x102));
     let body = located.bytes(&bytes, set.resolve("In.body").unwrap());
-    assert_eq!(body, Some(&[0x55, 0x66][..]), "what is behind the length is padding");
+    assert_eq!(body, Some(&[0x55, 0x66][..]), "bytes after the length are padding");
     assert_eq!(set.checksum_holds(&located, 0, &bytes), Some(true));
     assert_eq!(value("Opt[1].flow"), None);
 }
 
 #[test]
-fn a_header_that_cannot_be_is_not_there() {
+fn an_invalid_header_is_not_recognized() {
     let set = made_up();
     let fault = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = frame();
@@ -71,8 +71,12 @@ fn a_header_that_cannot_be_is_not_there() {
     assert_eq!(fault(&|bytes| bytes[5] = 200), (0, Some((0, Fault::Length))));
     assert_eq!(fault(&|bytes| bytes[5] = 3), (0, Some((0, Fault::Length))));
     assert_eq!(fault(&|bytes| bytes[3] = 100), (0, Some((0, Fault::Truncated))));
-    assert_eq!(fault(&|bytes| bytes[2] = 9), (1, None), "nothing is said of what follows");
-    assert_eq!(fault(&|bytes| bytes[13] = 9), (2, None), "rounds end where one does not fit");
+    assert_eq!(fault(&|bytes| bytes[2] = 9), (1, None), "the next header is unspecified");
+    assert_eq!(
+        fault(&|bytes| bytes[13] = 9),
+        (2, None),
+        "repetition ends where an item does not fit"
+    );
     let nested = [0x90, 0, 4, 0, 0, 0, 0, 0];
     let mut bytes: Vec<u8> = nested.repeat(locate::HEADERS_MAX + 3);
     let total = bytes.len();
@@ -85,7 +89,7 @@ fn a_header_that_cannot_be_is_not_there() {
 }
 
 #[test]
-fn fields_headers_lengths_and_checksums_are_changed_together() {
+fn fields_headers_lengths_and_checksums_change_consistently() {
     let set = made_up();
     let mut owned = Frame::from_bytes(&frame());
     let mut editor = edit::Editor::new(&set, &mut owned);
@@ -93,8 +97,16 @@ fn fields_headers_lengths_and_checksums_are_changed_together() {
     editor.push(&[set.find("Opt").unwrap()], Some(0)).unwrap();
     editor.set(set.resolve("Opt[1].flow").unwrap(), 3).unwrap();
     editor.add(set.resolve("In.id").unwrap(), u128::MAX).unwrap();
-    assert_eq!(editor.read(set.resolve("Opt.kind").unwrap()), Ok(4), "it leads to the pushed one");
-    assert_eq!(editor.read(set.resolve("Opt[1].kind").unwrap()), Ok(2), "which says what it said");
+    assert_eq!(
+        editor.read(set.resolve("Opt.kind").unwrap()),
+        Ok(4),
+        "it refers to the pushed header"
+    );
+    assert_eq!(
+        editor.read(set.resolve("Opt[1].kind").unwrap()),
+        Ok(2),
+        "the pushed header has its old value"
+    );
     assert_eq!(editor.read(set.resolve("Opt.len").unwrap()), Ok(35));
     assert_eq!(editor.read(set.resolve("Opt[1].len").unwrap()), Ok(18));
     let wide = editor.set(set.resolve("Opt.flow").unwrap(), 1 << 11);
@@ -114,7 +126,7 @@ fn fields_headers_lengths_and_checksums_are_changed_together() {
 }
 
 #[test]
-fn a_wrong_checksum_stays_as_wrong_as_it_was() {
+fn a_wrong_checksum_keeps_its_error() {
     let set = made_up();
     let mut bytes = frame();
     bytes[7] ^= 1;
@@ -127,7 +139,7 @@ fn a_wrong_checksum_stays_as_wrong_as_it_was() {
 }
 
 #[test]
-fn what_is_written_reads_as_the_same_set() {
+fn written_definitions_parse_to_the_same_set() {
     for text in [MADE_UP, ETHERNET] {
         let (set, problems) = FrameSet::read(&[Source::new("a.xml", text)]);
         assert!(problems.is_empty(), "{problems}");
@@ -156,7 +168,7 @@ fn documents_of_one_set_extend_each_other() {
     assert!(problems.is_empty(), "{problems}");
     let tagged = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x81, 0, 0, 5, 0x88, 0xb5, 42];
     let located = set.locate(&tagged);
-    assert_eq!(located.read(&tagged, set.resolve("Mine.x").unwrap()), Some(42), "behind tags too");
+    assert_eq!(located.read(&tagged, set.resolve("Mine.x").unwrap()), Some(42), "after tags too");
 }
 
 fn problems_of(frames: &str) -> Problems {
@@ -165,7 +177,7 @@ fn problems_of(frames: &str) -> Problems {
 
 /// Every kind of fault, with its code, its column (the text is in line one) and its words.
 #[test]
-fn definitions_that_loop_or_read_past_the_end_are_refused() {
+fn definitions_that_loop_or_read_past_the_end_are_rejected() {
     let cases = [
         (r#"<frame name="A"><f n="x" b="7"/></frame>"#, "frame-octets", 25, "7 bits"),
         (
@@ -311,7 +323,7 @@ fn definitions_that_loop_or_read_past_the_end_are_refused() {
 }
 
 #[test]
-fn every_problem_is_found_at_once() {
+fn all_problems_are_reported_together() {
     let problems = problems_of(
         r#"<frame name="A"><f n="x" b="7"/><next on="x"><case v="1" frame="B"/></next></frame>
            <frame name="C"><f n="x" b="32"/><f n="y" bytes="x"/></frame>"#,
@@ -320,7 +332,7 @@ fn every_problem_is_found_at_once() {
 }
 
 #[test]
-fn fixed_fields_are_known_before_any_frame_comes() {
+fn fixed_fields_are_known_without_a_frame() {
     let set = FrameSet::ethernet();
     let ip = set.format(set.find("IPv4").unwrap());
     assert_eq!(ip.fixed_offset(ip.item("dst").unwrap()), Some(128));

@@ -238,7 +238,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_plain_is_good_for_one_station(
+        fn plain_unicast_packets_are_valid(
             addresses in proptest::collection::vec(prop_oneof![
                 any::<[u8; 4]>(),
                 Just([0; 4]),

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silent_entries_are_forgotten_and_a_full_table_takes_nothing() {
+    fn silent_entries_expire_and_a_full_table_learns_nothing() {
         let second = Nanos::from_secs(1);
         let mut table: Keyed<u32> = Keyed::new(2, Some(second), 7);
         assert_eq!(table.insert(&[1], 10, Nanos::ZERO, false), Some(0));
@@ -211,17 +211,17 @@ mod tests {
         let later = second.saturating_add(second);
         table.age(later, 100, |entry| gone.push(entry.value));
         assert_eq!(gone, [10]);
-        assert_eq!(table.find(&[2], later), Some(1), "what is set stays");
+        assert_eq!(table.find(&[2], later), Some(1), "static entries stay");
         assert_eq!(table.insert(&[3], 30, later, false), Some(0));
     }
 
     #[test]
-    fn what_is_touched_meanwhile_stays() {
+    fn refreshed_entries_stay() {
         let second = Nanos::from_secs(1);
         let mut table: Keyed<()> = Keyed::new(4, Some(second), 7);
         table.insert(&[1], (), Nanos::ZERO, false);
         table.entry_mut(0).touched = Nanos::from_millis(700);
-        table.age(second, 100, |_| panic!("it was touched"));
+        table.age(second, 100, |_| panic!("the entry was refreshed"));
         assert_eq!(table.find(&[1], second), Some(0));
     }
 }

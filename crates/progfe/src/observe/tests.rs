@@ -49,7 +49,7 @@ impl Bench {
     }
 
     fn taken(&mut self, id: u64) -> Vec<Traced> {
-        let tracing = self.0.tracing(id).expect("somebody asked");
+        let tracing = self.0.tracing(id).expect("a client requested it");
         std::iter::from_fn(|| tracing.take()).collect()
     }
 }
@@ -59,7 +59,7 @@ fn wanted(count: u64, port: Option<PortNo>, when: &str) -> Wanted {
 }
 
 #[test]
-fn the_next_frames_of_some_kind_are_noted_as_they_came_and_left() {
+fn the_next_matching_frames_are_traced_with_input_and_output() {
     let mut bench = Bench::new();
     bench.receive(1, &[(1, 9)], NOW);
     let id = bench.0.trace_next(&wanted(2, None, "Eth.src = 02:00:00:00:00:03"), NOW).unwrap();
@@ -76,11 +76,11 @@ fn the_next_frames_of_some_kind_are_noted_as_they_came_and_left() {
         let last = traced.trace.steps.last().unwrap().outcome(bench.0.program());
         assert_eq!(last, format!("sent on port {}", traced.left[0].0));
     }
-    assert!(bench.taken(id).is_empty(), "it is told once");
+    assert!(bench.taken(id).is_empty(), "each trace is returned once");
 }
 
 #[test]
-fn waiting_for_frames_ends_by_itself() {
+fn waiting_for_frames_times_out() {
     let mut bench = Bench::new();
     let id = bench.0.trace_next(&wanted(5, Some(2), ""), NOW).unwrap();
     let busy = bench.0.trace_next(&wanted(1, None, ""), NOW).unwrap_err();
@@ -97,7 +97,7 @@ fn waiting_for_frames_ends_by_itself() {
 }
 
 #[test]
-fn what_cannot_be_waited_for_is_refused() {
+fn invalid_traces_are_rejected() {
     let mut bench = Bench::new();
     for (wanted, why) in [
         (wanted(0, None, ""), "use 1 to"),
@@ -113,7 +113,7 @@ fn what_cannot_be_waited_for_is_refused() {
 }
 
 #[test]
-fn another_program_ends_it_and_a_changed_setting_does_not() {
+fn a_new_program_ends_a_trace_and_a_changed_setting_does_not() {
     let mut bench = Bench::new();
     let id = bench.0.trace_next(&wanted(3, None, ""), NOW).unwrap();
     let instance = bench.0.program().find("fdb").unwrap();
@@ -127,7 +127,7 @@ fn another_program_ends_it_and_a_changed_setting_does_not() {
     bench.0.swap(prepared, NOW, &mut bench.1).unwrap();
     let tracing = bench.0.tracing(id).unwrap();
     assert_eq!(tracing.ended(NOW), Some(Ended::Program));
-    assert_eq!(tracing.program().name, "bridge", "what was noted is the bridge's");
+    assert_eq!(tracing.program().name, "bridge", "the recorded trace is that of the bridge");
     assert_eq!(bench.taken(id).len(), 1);
 }
 
@@ -141,10 +141,10 @@ fn counter() -> u64 {
 }
 
 #[test]
-fn blocks_cost_what_the_counter_says_less_what_reading_it_does() {
+fn block_costs_exclude_the_cost_of_the_counter() {
     let mut bench = Bench::new();
     assert!(bench.0.measure_costs(counter, 100, UNTIL, NOW));
-    assert!(!bench.0.measure_costs(counter, 100, UNTIL, NOW), "somebody does so already");
+    assert!(!bench.0.measure_costs(counter, 100, UNTIL, NOW), "a measurement is active already");
     for _ in 0..FIRST {
         bench.receive(1, &[(1, 2)], NOW);
     }
@@ -162,7 +162,7 @@ fn blocks_cost_what_the_counter_says_less_what_reading_it_does() {
     let frames = bench.0.costs().unwrap().frames;
     assert!((FIRST + 20..=FIRST + 23).contains(&frames), "{frames}");
     bench.receive(1, &[(1, 2); 200], UNTIL);
-    assert_eq!(bench.0.costs().unwrap().frames, frames, "it is over");
+    assert_eq!(bench.0.costs().unwrap().frames, frames, "the measurement has ended");
     assert_eq!(bench.0.account().received, FIRST + 2200);
     assert!(bench.0.measure_costs(counter, 1, UNTIL.saturating_add(UNTIL), UNTIL));
 }

@@ -18,7 +18,7 @@ fn load(name: &str, text: &str) -> (Option<Program>, Problems) {
 }
 
 #[test]
-fn the_shipped_libraries_fit_together_and_ours_has_its_classes() {
+fn the_shipped_libraries_are_consistent_and_complete() {
     if let Err(faults) = forces::library::read(LIBRARY) {
         panic!("{}", faults.iter().map(|fault| format!("{fault}\n")).collect::<String>());
     }
@@ -35,7 +35,7 @@ fn the_shipped_libraries_fit_together_and_ours_has_its_classes() {
 }
 
 #[test]
-fn the_examples_check_clean() {
+fn the_examples_have_no_problems() {
     for (name, text) in EXAMPLES {
         let (program, problems) = load(name, text);
         assert!(problems.is_empty(), "{problems}");
@@ -44,7 +44,7 @@ fn the_examples_check_clean() {
 }
 
 #[test]
-fn what_is_written_reads_as_the_same_program() {
+fn written_programs_parse_to_the_same_program() {
     for (name, text) in EXAMPLES {
         let (program, _) = load(name, text);
         let program = program.unwrap();
@@ -67,7 +67,7 @@ fn what_is_written_reads_as_the_same_program() {
 }
 
 #[test]
-fn short_forms_stand_for_what_they_say() {
+fn short_forms_are_expanded() {
     let (program, _) = load("router", EXAMPLES[1].1);
     let program = program.unwrap();
     let second = program.find("rx#2").unwrap();
@@ -89,7 +89,7 @@ fn short_forms_stand_for_what_they_say() {
 }
 
 #[test]
-fn hostile_documents_are_refused_whole() {
+fn hostile_documents_are_rejected() {
     let fe = |inside: &str| format!("<fe xmlns=\"urn:progfe:fe:1\" name=\"x\">{inside}</fe>");
     let lfbs = "<lfb id=\"a\" class=\"Count\"/>".repeat(INSTANCES_MAX + 1);
     let cases = [
@@ -111,7 +111,7 @@ fn hostile_documents_are_refused_whole() {
     ];
     for (text, code) in cases {
         let (program, problems) = load("bad.xml", &text);
-        let shown = problems.to_string();
-        assert!(program.is_none() && shown.contains(&format!("[{code}]")), "{code}: {shown}");
+        let printed = problems.to_string();
+        assert!(program.is_none() && printed.contains(&format!("[{code}]")), "{code}: {printed}");
     }
 }

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn triggers_patterns_and_offsets_are_read_or_refused() {
+    fn triggers_patterns_and_offsets_are_parsed_or_rejected() {
         let trigger = Trigger::parse("in:1 and count ge 5").unwrap();
         assert_eq!(trigger.input, Some(1));
         assert_eq!(trigger.tests, [(Quantity::Count, Comparison::AtLeast, 5)]);

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_stand_behind_what_leads_to_them_and_apart_from_each_other() {
+    fn boxes_follow_their_predecessors_and_do_not_overlap() {
         let lines = [line(0, 1), line(0, 2), line(1, 3), line(2, 3), line(0, 3), line(3, 1)];
         let layout = layout(&sizes(5), &lines);
         let left = |at: usize| layout.boxes[at].0;
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_need_not_cross_do_not() {
+    fn avoidable_crossings_are_avoided() {
         // The first two boxes lead to the last two in reverse order.
         let lines = [line(0, 3), line(1, 2)];
         let layout = layout(&sizes(4), &lines);
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_loops_can_be_laid_out() {
+    fn empty_graphs_and_loops_are_laid_out() {
         assert_eq!(layout(&[], &[]), Layout::default());
         let layout = layout(&sizes(2), &[line(0, 0), line(0, 1), line(1, 0)]);
         assert!(layout.boxes[0].0 < layout.boxes[1].0);

@@ -253,7 +253,7 @@ mod tests {
     use crate::xml::Source;
 
     #[test]
-    fn every_block_output_and_loss_is_in_the_picture() {
+    fn every_block_output_and_loss_is_in_the_figure() {
         for text in [
             include_str!("../../../../examples/progfe/bridge.fe.xml"),
             include_str!("../../../../examples/progfe/bridge-complex.fe.xml"),

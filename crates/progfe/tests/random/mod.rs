@@ -98,14 +98,15 @@ const WATCHES: &[(&str, &str)] = &[
 /// Number of ports of the element.
 pub const PORTS: u32 = 3;
 
-/// Builds a document from block indices in the list and a target for each output. Links only lead forward.
+/// Builds a document from block indices in the list and a target for each output. Links only lead
+/// forward.
 pub fn document(blocks: &[usize], leads: &[u8]) -> String {
     let mut leads = leads.iter().cycle();
     let mut links = String::new();
     let mut link = |from: String, after: usize| {
         let room = blocks.len() - after;
         // A fifth of the outputs have no link, some lead to a port, most to a later block.
-        let to = match usize::from(*leads.next().expect("there is one")) {
+        let to = match usize::from(*leads.next().expect("the list is not empty")) {
             lead if lead % 5 == 0 => return,
             lead if lead % 5 == 1 || room == 0 => {
                 format!("phy#{}.EtherPHYIn", 1 + lead as u32 % PORTS)

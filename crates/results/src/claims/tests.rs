@@ -1,6 +1,8 @@
-//! Claims files, and verdicts on runs whose truth is known.
+//! Tests of claims files, and of verdicts on runs with known results.
 
+/// Handmade runs.
 mod made;
+/// The claims of each study.
 mod bianco2010;
 mod costa2017;
 mod gelberger2013;
@@ -11,7 +13,7 @@ use crate::record::{Drop, DropPlace, Flag, Role, Trial, Verdict};
 use crate::{derive, sample};
 
 #[test]
-fn rows_are_read_or_refused_with_their_line() {
+fn rows_are_parsed_or_rejected_with_their_line() {
     const HEADER: &str = "study,item,place,subject,condition,claim,value,unit,relation\n";
     let read = |row: &str| parse(&format!("{HEADER}{row}"));
     let claims = read("s,fig2,section V,\"a, b\",\"\"\"c\"\"\",is,40,percent,about\r\n").unwrap();
@@ -23,7 +25,7 @@ fn rows_are_read_or_refused_with_their_line() {
     assert_eq!(parse("a,b"), Err(ClaimsError::Header));
 }
 
-/// The answers to a claim of an item whose words hold `text`, by target names.
+/// Returns the verdicts of an item's claims that contain `text`, by target names.
 fn answers(record: &Record, item: &str, text: &str) -> Vec<(String, Verdict)> {
     let of = |line: &&ClaimVerdict| line.claim.item == item && line.claim.claim.contains(text);
     let answer = |line: &ClaimVerdict| (line.targets.join(" "), line.verdict.clone());
@@ -40,7 +42,7 @@ fn cannot(verdict: &Verdict, words: &str) -> bool {
     matches!(verdict, Verdict::CannotTell(why) if why.contains(words))
 }
 
-/// The made-up run with some trials changed, finished again.
+/// Returns the sample run with some trials changed and its results derived again.
 fn changed(change: impl Fn(&mut Trial)) -> Record {
     let mut record = sample::record();
     record.trials.iter_mut().for_each(change);
@@ -48,9 +50,9 @@ fn changed(change: impl Fn(&mut Trial)) -> Record {
     record
 }
 
-/// B8: a model of a study's switch meets the claims that it was made from.
+/// B8: claims about a model of a study's own switch hold by construction.
 #[test]
-fn claims_about_a_model_of_the_same_study_count_for_nothing() {
+fn claims_about_a_model_of_the_same_study_do_not_count() {
     let mut record = sample::record();
     let is_about = |line: &ClaimVerdict| line.targets.iter().any(|name| name == "ours");
     let before = record.claims.iter().filter(|line| is_about(line)).count();
@@ -58,7 +60,7 @@ fn claims_about_a_model_of_the_same_study_count_for_nothing() {
     let ours = record.targets.iter_mut().find(|target| target.name == "ours").unwrap();
     ours.settings.insert(MODEL_STUDIES.into(), "oflops2018".into());
     derive::finish(&mut record, &sample::claims());
-    assert!(record.claims.iter().all(|line| !line.is_by_construction), "another study's model");
+    assert!(record.claims.iter().all(|line| !line.is_by_construction), "a model of another study");
     let ours = record.targets.iter_mut().find(|target| target.name == "ours").unwrap();
     ours.settings.insert(MODEL_STUDIES.into(), "oflops2018 bianco2010".into());
     derive::finish(&mut record, &sample::claims());
@@ -68,7 +70,7 @@ fn claims_about_a_model_of_the_same_study_count_for_nothing() {
 }
 
 #[test]
-fn wire_speed_is_judged_at_every_size_from_256_bytes_on() {
+fn wire_speed_is_evaluated_for_every_size_from_256_bytes() {
     let record = sample::record();
     let judged = |target| answer_for(&record, "fig2", "full wire speed", target);
     assert_eq!(judged("ours"), Verdict::Holds);
@@ -85,10 +87,10 @@ fn wire_speed_is_judged_at_every_size_from_256_bytes_on() {
 }
 
 #[test]
-fn pairs_are_judged_within_a_family_and_by_their_interval() {
+fn pairs_are_compared_within_a_family_and_by_interval() {
     let record = sample::record();
     let bridge = |targets| answer_for(&record, "fig2", "about", targets);
-    // Made up: 415 against 690 thousand is lower by 40 %; ours is the faster one.
+    // In the sample run, 415 against 690 thousand is lower by 40 %; ours is the faster one.
     assert_eq!(bridge("linux-bridge linux-router"), Verdict::Holds);
     assert_eq!(bridge("bridge router"), Verdict::DoesNot);
     let of_bridge = |line: &&ClaimVerdict| line.targets == ["bridge", "router"];
@@ -111,7 +113,7 @@ fn pairs_are_judged_within_a_family_and_by_their_interval() {
 }
 
 #[test]
-fn a_rate_that_falls_under_overload_is_seen() {
+fn a_rate_that_falls_under_overload_is_detected() {
     let judged = |record: &Record| answer_for(record, "fig3", "does not fall", "ovs");
     assert_eq!(judged(&sample::record()), Verdict::Holds);
     let falling = changed(|trial| {
@@ -142,7 +144,7 @@ fn a_rate_that_falls_under_overload_is_seen() {
 }
 
 #[test]
-fn latency_is_judged_where_nothing_is_lost() {
+fn latency_is_evaluated_only_without_loss() {
     let record = sample::record();
     let below = |target| answer_for(&record, "fig4", "slightly less", target);
     assert_eq!(below("ours"), Verdict::Holds);
@@ -154,7 +156,7 @@ fn latency_is_judged_where_nothing_is_lost() {
 }
 
 #[test]
-fn an_item_that_was_not_run_gives_no_line() {
+fn an_item_that_was_not_run_has_no_line() {
     let mut record = sample::record();
     record.experiments.retain(|experiment| experiment.id == "bianco2010/fig3");
     let lines = judge(&record, &sample::claims());
@@ -165,17 +167,17 @@ fn an_item_that_was_not_run_gives_no_line() {
 }
 
 #[test]
-fn every_claim_has_a_rule_and_a_place() {
+fn every_claim_has_a_rule_and_a_position_in_the_paper() {
     let claims = sample::claims();
     for claim in &claims {
         assert!(!claim.place.is_empty(), "{claim:?}");
         let made = made::Made::of(&claim.study, &claim.item);
         let lines = judge(&made.record, std::slice::from_ref(claim));
-        // An item called text is no experiment.
+        // The item `text` is not an experiment.
         let is_unread = lines.iter().any(|line| cannot(&line.verdict, "no rule reads"));
         assert_eq!(is_unread, claim.item == "text", "{claim:?}");
         let holds = lines.iter().any(|line| !matches!(line.verdict, Verdict::CannotTell(_)));
-        assert!(!holds, "nothing was measured, and {claim:?} is decided");
+        assert!(!holds, "{claim:?} is decided without a measurement");
     }
     let mut unique: Vec<_> = claims
         .iter()

@@ -1,4 +1,4 @@
-//! Conclusions from values that are drawn with a known truth.
+//! Conclusions from random values with a known ground truth.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg;
 use super::*;
 use crate::record::Point;
 
-/// A value of so many repeats.
+/// Returns a value with this number of repeats.
 fn cell(metric: Metric, samples: &[f64]) -> Cell {
     let value = if metric.is_by_median() { series::median(samples) } else { series::mean(samples) };
     Cell {
@@ -48,11 +48,12 @@ fn normal(random: &mut Pcg64Mcg) -> f64 {
 }
 
 #[test]
-fn two_values_of_one_distribution_are_called_different_in_at_most_one_percent() {
+fn equal_distributions_differ_in_at_most_one_percent_of_cases() {
     let mut random = Pcg64Mcg::seed_from_u64(56);
     let mut wrong = 0;
     let mut all = 0;
-    // Small and large scatter, few and many repeats, even and skewed noise, with and without trials that are far off.
+    // Small and large scatter, few and many repeats, even and skewed noise, with and without trials
+    // that are far off.
     for repeats in [2, 3, 5, 10, 15, 30] {
         for deviation in [0.001, 0.02, 0.2] {
             for outliers in [0.0, 0.1] {
@@ -88,7 +89,7 @@ fn a_true_difference_is_found_and_a_tie_is_a_tie() {
     }
     assert!(found >= 190 && equal >= 180, "{found} found, {equal} equal");
     assert_eq!(compare(&rate(&[5.0; 3]), &rate(&[5.0; 3])), Conclusion::Equivalent);
-    // 0.8 % is no relevant difference, however sure it is.
+    // 0.8 % is not a relevant difference, however certain it is.
     assert_eq!(compare(&rate(&[100.8; 3]), &rate(&[100.0; 3])), Conclusion::Equivalent);
 }
 
@@ -118,7 +119,7 @@ fn a_value_below_its_resolution_decides_no_ratio() {
     let found = compare(&slow, &fast);
     let Conclusion::Undecided(reason) = found else { panic!("{found:?}") };
     assert_eq!(reason.to_string(), "a value is below the resolution");
-    // As an upper bound it is below what lies beyond its resolution.
+    // As an upper bound it is below values beyond its resolution.
     assert_eq!(Estimate::of(&fast).against(1.5), Conclusion::Smaller);
     assert!(matches!(Estimate::of(&fast).against(0.7), Conclusion::Undecided(_)));
     // The resolution of each widens a ratio: 290 against 260 may be 289.5 against 260.5.
@@ -128,7 +129,7 @@ fn a_value_below_its_resolution_decides_no_ratio() {
 }
 
 #[test]
-fn disturbed_repeats_count_for_nothing() {
+fn disturbed_repeats_do_not_count() {
     let cause = DisturbanceCause::Descheduled;
     let with = |repeats: &[u32]| Cell {
         disturbances: vec![Disturbance { cause, repeats: repeats.to_vec() }],
@@ -143,7 +144,7 @@ fn disturbed_repeats_count_for_nothing() {
 }
 
 #[test]
-fn simulated_time_decides_behaviour_and_no_rates() {
+fn simulated_time_decides_behavior_and_no_rates() {
     let simulated = |cell: Cell| Cell { exclusion: Some(Exclusion::Simulated), ..cell };
     let rate = simulated(rate(&[100.0; 3]));
     let found = Estimate::of(&rate);
@@ -166,15 +167,15 @@ fn one_repeat_decides_nothing() {
     );
 }
 
-/// B5: a value at the bound of a search has no place in a ranking; a value that it certainly exceeds has.
+/// B5: a search bound is not ranked, but a value that certainly exceeds it is.
 #[test]
 fn a_bound_is_not_ranked() {
     let least = bounded(BoundSide::Lower, &[100.0, 100.1, 100.2]);
     let (less, more) = (rate(&[50.0, 50.1, 50.2]), rate(&[200.0, 200.1, 200.2]));
     let bound = |found: Result<Vec<&Cell>, Reason>| matches!(found, Err(Reason::Bounded { .. }));
     let among_three = extremes(&[&least, &less, &more]);
-    assert!(bound(among_three.highest), "the bounded one may be higher than all");
+    assert!(bound(among_three.highest), "the bounded value may be the highest");
     assert_eq!(among_three.lowest, Ok(vec![&less]));
-    assert!(bound(extremes(&[&least, &more]).lowest), "it may be the higher one");
+    assert!(bound(extremes(&[&least, &more]).lowest), "the bounded value may be higher");
     assert_eq!(extremes(&[&least, &less]).highest, Ok(vec![&least]));
 }

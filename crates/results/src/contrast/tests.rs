@@ -33,8 +33,8 @@ fn check(record: &Record, wanted: &[&str]) -> Result<Contrast, ContrastError> {
 fn a_clear_loss_fails_its_gate_and_a_clear_gain_passes() {
     let record = run(&[(around(100.0), around(95.0)), (around(100.0), around(110.0))]);
     let found = check(&record, &["rate_pps_forwarded>=0.97"]).unwrap();
-    let said: Vec<_> = found.cells.iter().map(|it| (it.verdict, it.gates[0].outcome)).collect();
-    assert_eq!(said, [(Verdict::Worse, Outcome::Failed), (Verdict::Better, Outcome::Passed)]);
+    let verdicts: Vec<_> = found.cells.iter().map(|it| (it.verdict, it.gates[0].outcome)).collect();
+    assert_eq!(verdicts, [(Verdict::Worse, Outcome::Failed), (Verdict::Better, Outcome::Passed)]);
     assert_eq!((found.verdict, found.outcome()), (Verdict::Worse, Some(Outcome::Failed)));
     let same = run(&[(around(100.0), around(100.1))]);
     assert_eq!(check(&same, &["rate_pps_forwarded>=0.97"]).unwrap().verdict, Verdict::Same);
@@ -48,7 +48,7 @@ fn a_switch_that_forwards_nothing_fails() {
 }
 
 #[test]
-fn what_is_not_clear_fails_nothing_and_is_told() {
+fn an_unclear_difference_fails_no_gate_and_is_reported() {
     let wild = vec![100.0, 60.0, 130.0, 90.0, 105.0];
     let record = run(&[(around(100.0), wild)]);
     let found = check(&record, &["rate_pps_forwarded>=0.97"]).unwrap();
@@ -61,7 +61,7 @@ fn what_is_not_clear_fails_nothing_and_is_told() {
 }
 
 #[test]
-fn a_failure_is_final_only_when_measured_again() {
+fn a_failure_is_final_only_if_measured_again() {
     let first = run(&[(around(100.0), around(90.0))]);
     for (again, wanted) in [(100.0, Outcome::Passed), (90.0, Outcome::Failed)] {
         let mut found = check(&first, &["rate_pps_forwarded>=0.97"]).unwrap();
@@ -70,24 +70,24 @@ fn a_failure_is_final_only_when_measured_again() {
         let [base, new] = sides(&second);
         found.confirm(&base, &new).unwrap();
         assert_eq!(found.outcome(), Some(wanted));
-        assert!(found.undecided().is_empty(), "what was decided twice is decided");
+        assert!(found.undecided().is_empty(), "a second measurement decides");
         assert!(found.cells[0].gates[0].ratio_first.is_some_and(|ratio| ratio < 0.91));
     }
 }
 
 #[test]
-fn what_the_tester_limited_passes_and_fails_nothing() {
+fn a_tester_limit_passes_and_fails_nothing() {
     let mut record = run(&[(around(100.0), around(50.0))]);
     record.cells[1].warnings.push(Warning::Irregular { trials: 1, searches: 0 });
     let found = check(&record, &["rate_pps_forwarded>=0.97"]).unwrap();
     assert_eq!(found.outcome(), Some(Outcome::Doubtful));
-    assert_eq!(found.verdict, Verdict::Inconclusive, "nothing trustworthy is left");
+    assert_eq!(found.verdict, Verdict::Inconclusive, "no reliable value is left");
     assert!(found.undecided().is_empty());
     assert!(found.cells[0].doubts[0].contains("new: "), "{:?}", found.cells[0].doubts);
 }
 
 #[test]
-fn what_one_side_lacks_is_named_and_passes_no_gate() {
+fn missing_values_are_named_and_pass_no_gate() {
     let mut record = run(&[(around(100.0), around(100.0)), (around(100.0), around(100.0))]);
     let lost = record.cells.pop().unwrap();
     let found = check(&record, &["rate_pps_forwarded>=0.97"]).unwrap();
@@ -101,28 +101,28 @@ fn what_one_side_lacks_is_named_and_passes_no_gate() {
 }
 
 #[test]
-fn a_gate_that_looks_at_nothing_is_refused() {
+fn a_gate_without_values_is_rejected() {
     let record = run(&[(around(100.0), around(100.0))]);
-    let said = check(&record, &["throughput_pps>=0.97"]).unwrap_err().to_string();
-    assert!(said.contains("what both sides have is rate_pps_forwarded"), "{said}");
+    let message = check(&record, &["throughput_pps>=0.97"]).unwrap_err().to_string();
+    assert!(message.contains("what both sides have is rate_pps_forwarded"), "{message}");
     let [base, new] = sides(&record);
     let by_default = contrast(&base, &new, &Gate::by_default(), false).unwrap();
     assert_eq!(by_default.cells[0].gates.len(), 1);
 }
 
 #[test]
-fn losses_are_compared_by_what_arrived() {
+fn losses_are_compared_by_received_frames() {
     let mut record = run(&[(vec![0.0; 5], vec![0.0; 5]), (vec![0.0; 5], vec![0.2; 5])]);
     for cell in &mut record.cells {
         cell.metric = Metric::LossRatio;
     }
     let found = check(&record, &[]).unwrap();
-    let said: Vec<_> = found.cells.iter().map(|it| (it.verdict, it.ratio.unwrap())).collect();
-    assert_eq!(said, [(Verdict::Same, 1.0), (Verdict::Worse, 0.8)]);
+    let verdicts: Vec<_> = found.cells.iter().map(|it| (it.verdict, it.ratio.unwrap())).collect();
+    assert_eq!(verdicts, [(Verdict::Same, 1.0), (Verdict::Worse, 0.8)]);
 }
 
 #[test]
-fn runs_of_other_parameters_are_not_compared() {
+fn runs_with_different_parameters_are_not_compared() {
     let base = run(&[(around(100.0), around(100.0))]);
     let mut new = base.clone();
     new.parameters.insert("set".into(), serde_json::json!(["frame=1518", "repeats=9"]));
@@ -132,12 +132,12 @@ fn runs_of_other_parameters_are_not_compared() {
     assert!(found.mild.iter().any(|line| line.starts_with("repeats its default against 9")));
     assert!(found.mild.iter().any(|line| line.contains("another machine: kernel")));
     let side = |record| Side { name: "run", record, target: None };
-    let said = contrast(&side(&base), &side(&new), &[], true).unwrap_err().to_string();
-    assert!(said.contains("frame its default against 1518"), "{said}");
+    let message = contrast(&side(&base), &side(&new), &[], true).unwrap_err().to_string();
+    assert!(message.contains("frame its default against 1518"), "{message}");
 }
 
 #[test]
-fn more_cells_ask_for_more_of_each() {
+fn more_values_require_more_evidence_of_each() {
     let other: Vec<f64> = around(98.5).into_iter().rev().collect();
     let narrow = (around(100.0), other);
     let one = check(&run(std::slice::from_ref(&narrow)), &[]).unwrap();
@@ -151,7 +151,7 @@ fn more_cells_ask_for_more_of_each() {
 }
 
 #[test]
-fn every_form_says_the_same_and_breaks_out_of_nothing() {
+fn all_formats_agree_and_escape_their_text() {
     let mut record = run(&[
         (around(100.0), around(95.0)),
         (around(100.0), vec![100.0, 60.0, 130.0, 90.0, 105.0]),
@@ -176,7 +176,7 @@ fn every_form_says_the_same_and_breaks_out_of_nothing() {
 }
 
 #[test]
-fn a_comment_is_never_longer_than_a_forge_takes() {
+fn a_comment_is_never_longer_than_the_limit() {
     let cells = vec![(around(100.0), around(95.0)); 500];
     let found = check(&run(&cells), &["rate_pps_forwarded>=0.97"]).unwrap();
     let comment = markdown(&found);
@@ -185,7 +185,7 @@ fn a_comment_is_never_longer_than_a_forge_takes() {
 }
 
 #[test]
-fn a_worse_cell_is_named_in_every_form() {
+fn a_regression_is_named_in_every_format() {
     let mut record = run(&[(around(100.0), around(90.0)), (around(100.0), around(100.0))]);
     record.cells.iter_mut().for_each(|cell| cell.point.value += 32_768.0);
     let found = check(&record, &["rate_pps_forwarded>=0.97"]).unwrap();
@@ -204,7 +204,7 @@ fn a_worse_cell_is_named_in_every_form() {
 }
 
 #[test]
-fn an_inconclusive_gate_has_a_state_of_its_own_in_every_form() {
+fn an_inconclusive_gate_has_its_own_state_in_every_format() {
     let wild = vec![100.0, 60.0, 130.0, 90.0, 105.0];
     let found = check(&run(&[(around(100.0), wild)]), &["rate_pps_forwarded>=0.97"]).unwrap();
     assert_eq!(found.outcome(), Some(Outcome::Inconclusive));
@@ -248,7 +248,7 @@ fn a_bound_passes_and_fails_only_on_its_closed_side() {
     let mut record = run(&[(around(100.0), around(110.0))]);
     let of = |side| Some(Bound { side, cause: crate::record::BoundCause::SearchLimit });
     record.cells[1].bound = of(BoundSide::Lower);
-    assert_eq!(check(&record, &[]).unwrap().verdict, Verdict::Better, "at least this much more");
+    assert_eq!(check(&record, &[]).unwrap().verdict, Verdict::Better, "at least as much higher");
     record.cells[0].bound = of(BoundSide::Lower);
     assert_eq!(check(&record, &[]).unwrap().verdict, Verdict::Inconclusive, "both are open above");
 }

@@ -75,7 +75,7 @@ mod tests {
     use crate::record::Name;
 
     #[test]
-    fn each_rate_of_messages_has_its_ceiling() {
+    fn each_message_rate_has_its_ceiling() {
         let of = |name| kind_of(Metric::Named(Name::of(name)));
         assert_eq!(of("echo_done_per_s"), Some("echo"));
         assert_eq!(of("flow_mod_messages_per_s_peak"), Some("flow_mod"));

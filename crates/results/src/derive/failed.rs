@@ -96,7 +96,7 @@ mod tests {
         serde_json::from_value(module).unwrap()
     }
 
-    /// A record in which these trials are of a module that ended this way without a measurement.
+    /// Returns a record whose trials are of a module that ended this way without a measurement.
     fn failing(ended: &[Ended]) -> Record {
         let mut record = sample::record();
         record.trials.retain(counts);
@@ -109,13 +109,16 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_which_every_trial_failed_says_so_first_and_counts_trials() {
+    fn a_run_with_only_failed_trials_reports_that_first() {
         let why = Ended::Failed("mine.py:6: ValueError: no such thing\nTraceback".into());
         let record = failing(&[why.clone(), why.clone()]);
         assert!(has_failed(&record));
-        let told = sentence(&record).unwrap();
-        assert!(told.starts_with("Every trial failed (2 of 2). "), "{told}");
-        assert!(told.ends_with("mine.py:6: ValueError: no such thing (2 trials)."), "{told}");
+        let reported = sentence(&record).unwrap();
+        assert!(reported.starts_with("Every trial failed (2 of 2). "), "{reported}");
+        assert!(
+            reported.ends_with("mine.py:6: ValueError: no such thing (2 trials)."),
+            "{reported}"
+        );
         let text = summary::markdown([&record]);
         let (failed, measured) = (text.find("Every trial failed"), text.find(" measured on "));
         assert!(failed.is_some() && failed < measured, "{text}");
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_fails_a_trial_only_where_nothing_was_measured() {
+    fn a_limit_fails_a_trial_only_without_a_measurement() {
         let mut record = failing(&[Ended::Limit("patience".into()), Ended::Lost("gone".into())]);
         assert!(has_failed(&record) && !has_failed_module(&record));
         assert!(sentence(&record).unwrap().contains("limit reached: patience"));
@@ -141,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_ends_a_run_before_its_first_trial_is_its_failure() {
+    fn an_error_before_the_first_trial_is_the_failure_of_the_run() {
         let mut record = failing(&[]);
         assert!(!has_failed(&record) && sentence(&record).is_none());
         record.failure = Some("--before on ours ended with exit status: 7".into());

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_richer_costs_more_only_where_its_whole_interval_says_so() {
+    fn the_richer_target_costs_more_only_if_its_whole_interval_does() {
         for (factor, counts) in [
             ([0.5, 0.6], [1, 0, 0]),
             ([1.5, 1.6], [0, 1, 0]),
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_that_one_target_lacks_is_left_out() {
+    fn a_repeat_that_one_target_lacks_is_excluded() {
         let mut record = run(times([0.5, 0.5]), SWITCH);
         let cell = &mut record.cells[0];
         (cell.repeats, cell.samples) = (vec![1, 2], cell.samples[..2].into());
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_study_says_of_the_richer_is_put_to_every_place() {
+    fn the_claim_about_the_richer_target_is_checked_at_every_point() {
         let stated = "study,item,place,subject,condition,claim,value,unit,relation\n\
                       gelberger2013,discussion,section IV,a,b,more functionality does not mean less,,,shape\n";
         let judged = |factor| {
@@ -374,14 +374,14 @@ mod tests {
         };
         assert_eq!(judged([1.2, 1.0]), Verdict::Holds);
         assert_eq!(judged([0.5, 0.5]), Verdict::DoesNot);
-        // One of two places is no majority, but is enough for the opposite.
+        // One of two points is not a majority, but is enough for the opposite.
         assert_eq!(judged([1.2, 0.5]), Verdict::DoesNot);
     }
 
     /// In short trials one target has enough frames for the 99th percentile, and another for the
     /// 99.9th.
     #[test]
-    fn figure_table_and_claim_use_the_highest_percentile_that_all_targets_have() {
+    fn figure_table_and_claim_use_the_highest_common_percentile() {
         let mut record = run(SWITCH, SWITCH);
         let one = record.cells[0].clone();
         record.cells.clear();
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn variation_goes_with_tcp_target_by_target() {
+    fn delay_variation_and_tcp_timeouts_are_correlated_by_target() {
         let mut record = run(SWITCH, SWITCH);
         let one = record.cells[0].clone();
         record.cells.clear();

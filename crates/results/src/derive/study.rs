@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_that_the_testers_port_refused_are_no_loss_of_the_target() {
+    fn frames_rejected_by_the_tester_port_are_no_loss_of_the_target() {
         let mut trial = with_flows(&[(1000, 900), (1000, 600)]);
         (trial.streams[0].frames_refused, trial.streams[1].frames_refused) = (100, 400);
         for metric in [Metric::LossRatioF1, Metric::LossRatioF2, Metric::LossRatioDifference] {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sign_says_who_loses_more_and_the_shares_how_fair_it_is() {
+    fn the_sign_shows_the_flow_with_more_loss_and_the_shares_the_fairness() {
         let close = |have: &[f64], want: &[f64]| {
             assert_eq!(have.len(), want.len());
             let near = have.iter().zip(want).all(|(have, want)| (have - want).abs() < 1e-9);
@@ -217,20 +217,20 @@ mod tests {
         close(&found(&[(100, 100), (900, 450)]), &[0.0, 0.5, -0.5, 0.9, 1.0]);
         // Equal loss ratios: Jain's index is fair, but by max-min the small flow gets too little.
         close(&found(&[(100, 50), (900, 450)]), &[0.5, 0.5, 0.0, 1.0, 0.5]);
-        assert!(found(&[(100, 100)]).is_empty(), "one flow is fair to nobody");
+        assert!(found(&[(100, 100)]).is_empty(), "one flow has no fairness");
         // Three flows: the difference compares the first and the last; the index includes all.
         close(&found(&[(100, 100), (100, 0), (100, 50)]), &[0.0, 0.5, -0.5, 0.6, 0.0]);
-        assert_eq!(found(&[(100, 0), (100, 0)]).len(), 4, "nobody got anything: no index");
+        assert_eq!(found(&[(100, 0), (100, 0)]).len(), 4, "nothing was forwarded: no index");
     }
 
     #[test]
-    fn what_is_left_goes_to_those_who_want_more() {
+    fn unused_shares_go_to_flows_with_more_demand() {
         assert_eq!(max_min(&[10.0, 90.0, 40.0], 90.0), [10.0, 40.0, 40.0]);
         assert_eq!(max_min(&[10.0, 20.0], 90.0), [10.0, 20.0]);
     }
 
     #[test]
-    fn processing_time_leaves_out_what_the_link_takes() {
+    fn processing_time_excludes_the_time_on_the_link() {
         let mut record = sample::record();
         let mut trial = record.trials[0].clone();
         trial.frame_bytes = Some(1000);

@@ -1,4 +1,4 @@
-//! Tests of cells, ratios and warnings of the sample run, calculated by hand.
+//! Tests of cells, ratios and warnings of the sample run, with values calculated separately.
 
 use super::*;
 use crate::record::{Answer, Drop, Experiment, IntervalMethod, Limit, Work, gathered};
@@ -17,7 +17,7 @@ fn cell_at<'a>(record: &'a Record, target: &'a str, metric: Metric, x: f64) -> &
 }
 
 #[test]
-fn finishing_twice_changes_nothing() {
+fn deriving_twice_changes_nothing() {
     let once = sample::record();
     let mut twice = once.clone();
     finish(&mut twice, &sample::claims());
@@ -25,7 +25,7 @@ fn finishing_twice_changes_nothing() {
 }
 
 #[test]
-fn no_interval_reaches_below_nothing_or_above_all_that_can_be_lost() {
+fn intervals_stay_within_the_possible_range() {
     let [least, most] = [[0.0, 0.1, 0.3], [0.7, 0.9, 1.0]];
     let of = |samples| interval_of(Metric::LossRatio, samples, 95.0).unwrap();
     assert!(of(&least).low == 0.0 && of(&least).high < 0.6, "{:?}", of(&least));
@@ -72,7 +72,7 @@ fn percentiles_of_repeats_are_never_averaged() {
 }
 
 #[test]
-fn trials_that_warmed_up_searched_or_broke_off_give_no_result() {
+fn warm_up_search_and_interrupted_trials_give_no_result() {
     let before = sample::record().cells.len();
     for change in [
         (|trial: &mut Trial| trial.role = Role::WarmUp) as fn(&mut Trial),
@@ -94,7 +94,7 @@ fn trials_that_warmed_up_searched_or_broke_off_give_no_result() {
 }
 
 #[test]
-fn the_tester_limits_only_what_the_target_still_carried() {
+fn a_tester_limit_counts_only_if_the_target_carried_the_load() {
     let limited = |record: &Record, target| {
         let cell = cell_at(record, target, Metric::RatePpsForwarded, 64.0);
         cell.warnings.iter().any(Warning::makes_doubtful)
@@ -118,8 +118,8 @@ fn the_tester_limits_only_what_the_target_still_carried() {
 }
 
 #[test]
-fn a_maximum_that_the_tester_set_is_told() {
-    let told = |frames_lost: u64| {
+fn a_maximum_limited_by_the_tester_is_reported() {
+    let reported = |frames_lost: u64| {
         let record = changed(|trial| {
             if trial.experiment == "bianco2010/fig2" && trial.target == "ours" && trial.repeat == 1
             {
@@ -131,12 +131,12 @@ fn a_maximum_that_the_tester_set_is_told() {
         let about = "bianco2010/fig2 on ours, its maximum";
         record.warnings.iter().any(|it| it.about == about && it.warning.makes_doubtful())
     };
-    assert!(told(0), "all that was offered came out");
-    assert!(!told(u64::MAX));
+    assert!(reported(0), "all offered frames were forwarded");
+    assert!(!reported(u64::MAX));
 }
 
 #[test]
-fn a_percentile_that_a_trial_is_too_short_for_is_no_missing_repeat() {
+fn a_percentile_of_a_short_trial_is_not_a_missing_repeat() {
     let mut first = true;
     let record = changed(|trial| {
         let latency = trial.latency.as_mut().unwrap();
@@ -148,7 +148,7 @@ fn a_percentile_that_a_trial_is_too_short_for_is_no_missing_repeat() {
 }
 
 #[test]
-fn notices_of_one_kind_about_one_experiment_are_one() {
+fn similar_notices_about_one_experiment_are_merged() {
     let notice = |about: &str, warning| Notice { about: about.into(), warning };
     let limited = |rate_pps_intended, rate_pps_offered| Warning::TesterLimited {
         rate_pps_intended,
@@ -180,7 +180,7 @@ fn notices_of_one_kind_about_one_experiment_are_one() {
 }
 
 #[test]
-fn ratios_are_to_the_first_target_and_by_pairs() {
+fn ratios_refer_to_the_first_target_and_are_paired() {
     let record = sample::record();
     let ratio = |target: &str, metric| {
         let mut found = record.ratios.iter().filter(|ratio| {
@@ -205,7 +205,7 @@ fn ratios_are_to_the_first_target_and_by_pairs() {
 }
 
 #[test]
-fn one_experiment_s_trials_can_serve_another() {
+fn an_experiment_can_use_the_trials_of_another() {
     let mut record = sample::record();
     record.trials.retain(|trial| trial.experiment != "bianco2010/fig4");
     let shared = |experiment: &mut Experiment| {
@@ -221,7 +221,7 @@ fn one_experiment_s_trials_can_serve_another() {
 }
 
 #[test]
-fn warnings_name_what_they_concern() {
+fn warnings_name_their_subject() {
     let mut record = sample::record();
     let about = |record: &Record, wanted: &str| -> Vec<Warning> {
         let here = record.warnings.iter().filter(|notice| notice.about == wanted);
@@ -247,7 +247,7 @@ fn warnings_name_what_they_concern() {
 }
 
 #[test]
-fn what_limited_a_rate_is_told_apart() {
+fn the_limit_of_a_rate_is_classified() {
     let limit_in = |record: &Record| cell_at(record, "ours", Metric::RatePpsForwarded, 64.0).limit;
     let limit = |change: fn(&mut Trial)| limit_in(&changed(change));
     assert_eq!(limit(|_| {}), Some(Limit::Target));
@@ -262,7 +262,7 @@ fn what_limited_a_rate_is_told_apart() {
         trial.frames_forwarded = trial.frames_offered;
         trial.flags.clear();
     };
-    assert_eq!(limit(taken), Some(Limit::Target), "it takes frames by itself, and no more");
+    assert_eq!(limit(taken), Some(Limit::Target), "the target accepts frames only at its own rate");
     assert_eq!(limit(|trial| trial.frames_forwarded = trial.frames_offered), Some(Limit::Tester));
     let kept_waiting: fn(&mut Trial) = |trial| {
         trial.drops.iter_mut().for_each(|it| it.reason = RING_TO_TESTER_FULL.into());
@@ -279,7 +279,7 @@ fn what_limited_a_rate_is_told_apart() {
         sending(trial);
         trial.work = work(700);
     });
-    assert_eq!(limit_in(&idle), Some(Limit::Tester), "it looked for frames in vain");
+    assert_eq!(limit_in(&idle), Some(Limit::Tester), "the target polled without frames");
     let mut record = changed(|trial| {
         if trial.target == "bridge" {
             trial.target = "testpmd".into();
@@ -295,7 +295,7 @@ fn what_limited_a_rate_is_told_apart() {
 }
 
 #[test]
-fn trials_that_met_cold_caches_are_marked_and_in_no_ratio() {
+fn cold_cache_trials_are_marked_and_excluded_from_ratios() {
     let record = changed(|trial| {
         if trial.target == "ovs" && trial.repeat == 2 {
             trial.flags.push(Flag::NotWarm);
@@ -319,7 +319,7 @@ fn trials_that_met_cold_caches_are_marked_and_in_no_ratio() {
 }
 
 #[test]
-fn cycles_for_each_frame_are_those_of_the_trials_own_frames() {
+fn cycles_per_frame_use_the_frames_of_the_trial() {
     let record = changed(|trial| {
         let work = Work { cycles_busy: 900, cycles_idle: 50, frames: 3 };
         trial.work = (trial.target == "ours").then_some(work);

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_seven_digits_and_nothing_that_json_cannot_hold() {
+    fn numbers_have_seven_digits_and_are_valid_json() {
         let shown = [1_234_567.89, 0.000_123_456_789, 0.0, -2.5, 1e300, f64::NAN, f64::INFINITY];
         let shown: Vec<String> = shown.into_iter().map(|it| rounded(it).to_string()).collect();
         assert_eq!(shown, ["1234568", "0.0001234568", "0", "-2.5", "1e+300", "null", "null"]);

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_of_zeros_has_ticks_that_differ() {
+    fn an_axis_of_zeros_has_distinct_ticks() {
         let scale = Scale::over(AxisKind::Linear, &[0.0, 0.0], 5);
         assert_eq!(scale.ticks.first(), Some(&0.0));
         assert!(scale.ticks.windows(2).all(|pair| pair[1] - pair[0] >= 0.1), "{:?}", scale.ticks);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_equally_far_by_nines_and_written_as_people_do() {
+    fn percentile_ticks_are_equidistant_by_nines() {
         let scale = Scale::over(AxisKind::Percentile, &[1.0, 5000.0], 5);
         let labels: Vec<String> = scale.ticks.iter().map(|&it| scale.kind.label(it)).collect();
         assert_eq!(labels, ["0 %", "50 %", "75 %", "90 %", "99 %", "99.9 %"]);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn log_ticks_are_decades_and_equal_ratios_are_equally_far() {
+    fn log_ticks_are_decades_and_equal_ratios_are_equidistant() {
         let scale = Scale::over(AxisKind::Log, &[15.0, 8000.0, 0.0], 5);
         assert_eq!(scale.ticks, [10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1e3, 2e3, 5e3, 1e4]);
         assert!((scale.place(100.0) - 1.0 / 3.0).abs() < 1e-12);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_at_points_do_not_run_into_each_other() {
+    fn labels_at_points_do_not_overlap() {
         let sizes = [64.0, 128.0, 256.0, 512.0, 1024.0, 1280.0, 1518.0];
         let scale = Scale::over(AxisKind::LogAtPoints, &sizes, 5);
         assert_eq!(scale.ticks, [64.0, 128.0, 256.0, 512.0, 1024.0, 1518.0]);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_of_nothing_or_of_one_value_still_has_a_length() {
+    fn an_empty_axis_and_one_with_a_single_value_have_a_length() {
         for kind in [AxisKind::Linear, AxisKind::Log, AxisKind::LogAtPoints, AxisKind::Percentile] {
             for values in [&[][..], &[0.0], &[5.0], &[f64::NAN]] {
                 let scale = Scale::over(kind, values, 5);

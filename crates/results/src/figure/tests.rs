@@ -22,7 +22,7 @@ fn pictures() -> Vec<(String, String)> {
 }
 
 #[test]
-fn no_two_targets_look_alike() {
+fn targets_have_distinct_styles() {
     let looks = styles(&sample::record().targets);
     // Curves of one target also differ.
     let curves = |look: &Style| [0, 1, 2].map(|place| look.variant(place));
@@ -33,7 +33,7 @@ fn no_two_targets_look_alike() {
 }
 
 #[test]
-fn the_made_up_run_gives_three_pictures_with_words() {
+fn the_sample_run_has_three_figures_with_descriptions() {
     let pictures = pictures();
     let names: Vec<&str> = pictures.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["bianco2010-fig2", "bianco2010-fig3", "bianco2010-fig4"]);
@@ -53,7 +53,7 @@ fn hostile_names_stay_text() {
 }
 
 #[test]
-fn odd_values_give_a_picture_and_no_panic() {
+fn unusual_values_give_a_figure_without_a_panic() {
     let odd = [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300, 1e300];
     let point =
         |y: f64| FigurePoint { x: 64.0, y, interval: Some((y, y)), ..FigurePoint::default() };
@@ -78,7 +78,7 @@ fn odd_values_give_a_picture_and_no_panic() {
 }
 
 #[test]
-fn a_search_shows_what_it_found_and_not_the_rates_of_its_trials() {
+fn a_search_figure_shows_the_results_and_not_the_trials() {
     let mut record = sample::record();
     let experiment = &mut record.experiments[0];
     (experiment.id, experiment.study) = ("throughput".into(), None);
@@ -173,11 +173,11 @@ fn of_a_module() -> Record {
 }
 
 #[test]
-fn what_a_module_shows_is_drawn_side_by_side_and_each_value_says_how_well_it_is_known() {
+fn values_of_a_module_are_drawn_with_their_resolution() {
     let record = of_a_module();
     let experiment = &record.experiments[0];
     let shown = views(&record, experiment);
-    assert_eq!(shown.len(), 1, "series are no view over the axis");
+    assert_eq!(shown.len(), 1, "series are not a view over the axis");
     let drawn = figure(&record, experiment, &shown[0]).unwrap();
     assert_eq!(drawn.series.len(), 2 * record.targets.len());
     assert_eq!((drawn.title.as_str(), drawn.y.label.as_str()), ("Two planes", "ms"));
@@ -191,19 +191,19 @@ fn what_a_module_shows_is_drawn_side_by_side_and_each_value_says_how_well_it_is_
 fn a_series_of_many_points_is_drawn_as_dots() {
     let record = of_a_module();
     let drawn = of_series(&record, &record.experiments[0]);
-    let [figure] = &drawn[..] else { panic!("one show has series") };
+    let [figure] = &drawn[..] else { panic!("one figure has series") };
     assert_eq!(figure.series.len(), record.targets.len());
     assert_eq!((figure.x.label.as_str(), figure.y.label.as_str()), ("time, ms", "rules acting"));
     let picture = svg(figure);
     let looks = styles(&record.targets);
     let filled = looks.iter().filter(|look| look.filled).count();
-    assert!(filled > 0 && filled < looks.len(), "the made-up run has both");
+    assert!(filled > 0 && filled < looks.len(), "the sample run has both");
     assert_eq!(picture.matches("h0M").count(), 399 * filled);
     assert_eq!(picture.matches("v5M").count(), 399 * (looks.len() - filled));
 }
 
 #[test]
-fn latencies_by_percentile_are_drawn_at_the_highest_load_that_nobody_answers_with_loss() {
+fn latencies_by_percentile_are_drawn_at_the_highest_load_without_loss() {
     let record = sample::record();
     let latency = record.experiments.iter().find(|it| shows_latency(&record, it)).unwrap();
     assert_eq!(latency.id, "bianco2010/fig4");
@@ -225,7 +225,7 @@ fn latencies_by_percentile_are_drawn_at_the_highest_load_that_nobody_answers_wit
 }
 
 #[test]
-fn a_warning_is_a_ring_around_its_point_or_a_mark_at_the_name_of_its_curve() {
+fn a_warning_is_a_ring_at_its_point_or_a_mark_at_its_curve() {
     let record = sample::record();
     let view = &views(&record, &record.experiments[0])[0];
     let mut drawn = figure(&record, &record.experiments[0], view).unwrap();
@@ -239,7 +239,7 @@ fn a_warning_is_a_ring_around_its_point_or_a_mark_at_the_name_of_its_curve() {
 }
 
 #[test]
-fn a_value_that_only_bounds_the_true_one_is_drawn_and_printed_as_a_bound() {
+fn bounds_are_drawn_and_printed_as_bounds() {
     let mut record = sample::record();
     let experiment = record.experiments[2].clone();
     let view = &views(&record, &experiment)[0];

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_follow_each_other_without_a_gap() {
+    fn buckets_are_contiguous() {
         let mut last = 0;
         for ns in (0..10_000).chain((10_000..1 << 40).step_by(999_983)) {
             let place = bucket(ns);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_outgrow_their_page_are_kept_whole() {
+    fn large_counts_are_not_truncated() {
         let (most, mut buckets) = (u64::from(u32::MAX), Buckets::default());
         for times in [most - 1, 1, 1, 5, 3 * most, 2] {
             buckets.add(700, times);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_counted_takes_memory() {
+    fn only_used_buckets_take_memory() {
         let mut buckets = Buckets::default();
         for round in 0..1_000 {
             for ns in [3, 9_000_000, NS_MAX - 1] {

@@ -1,4 +1,4 @@
-//! Tests of histograms with values calculated by hand.
+//! Tests of histograms with values calculated separately.
 
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn a_percentile_needs_ten_samples_above_it() {
 }
 
 #[test]
-fn buckets_keep_three_digits_and_the_ends_are_exact() {
+fn buckets_have_three_digits_and_exact_limits() {
     let histogram = filled([1_234_567, 1_234_999, 9_876_543_210]);
     assert_eq!(histogram.ns_min(), Some(1_234_567));
     assert_eq!(histogram.ns_max(), Some(9_876_543_210));
@@ -34,14 +34,14 @@ fn buckets_keep_three_digits_and_the_ends_are_exact() {
 }
 
 #[test]
-fn a_quantile_s_interval_holds_the_ranks_of_the_tables() {
+fn a_quantile_interval_has_the_ranks_of_published_tables() {
     let interval = filled(1..=20).interval_of_quantile(0.5, 95.0).unwrap();
     assert_eq!((interval.low, interval.high), (6.0, 15.0));
     assert!(filled(1..=5).interval_of_quantile(0.5, 95.0).is_none());
 }
 
 #[test]
-fn an_interval_holds_the_buckets_of_its_ends() {
+fn an_interval_includes_the_buckets_of_its_ends() {
     // Buckets of 1,024 ns: a sample may be anywhere in its bucket.
     let many = filled((0..1_000).map(|place| 1_500_000 + place % 3));
     let interval = many.interval_of_quantile(0.5, 99.0).unwrap();
@@ -49,7 +49,7 @@ fn an_interval_holds_the_buckets_of_its_ends() {
     assert!(interval.level_percent >= 99.0);
     let summary = many.distribution(None).unwrap();
     let percentiles: Vec<f64> = summary.ranges.iter().map(|range| range.percentile).collect();
-    assert_eq!(percentiles, [50.0, 90.0, 99.0], "one sample lies above the next");
+    assert_eq!(percentiles, [50.0, 90.0, 99.0], "one sample is above the next");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn the_text_is_the_percentile_distribution() {
 }
 
 #[test]
-fn hostile_texts_are_refused() {
+fn hostile_texts_are_rejected() {
     let good = filled([5, 6]).to_hgrm();
     assert!(Histogram::from_hgrm(&good).is_ok());
     assert_eq!(Histogram::from_hgrm(""), Err(HistogramError::Missing("Base64V2")));
@@ -84,13 +84,13 @@ fn hostile_texts_are_refused() {
 
 proptest! {
     #[test]
-    fn written_and_read_back_is_equal(values in prop::collection::vec(0..10_000_000_000u64, 0..200)) {
+    fn histograms_round_trip(values in prop::collection::vec(0..10_000_000_000u64, 0..200)) {
         let histogram = filled(values);
         prop_assert_eq!(Histogram::from_hgrm(&histogram.to_hgrm()), Ok(histogram));
     }
 
     #[test]
-    fn merging_is_counting_together(
+    fn merging_equals_counting_together(
         left in prop::collection::vec(0..NS_MAX, 0..50),
         right in prop::collection::vec(0..NS_MAX, 0..50),
     ) {
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn the_histogram_of_other_tools_has_the_same_buckets_and_quantiles(
+    fn buckets_and_quantiles_equal_those_of_hdrhistogram(
         times in prop::collection::vec((any::<u64>(), 0u32..64), 0..200),
         quantile in 0.0..=1.0f64,
     ) {
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn times_count_together_as_they_do_one_by_one(
+    fn recording_many_equals_recording_one_by_one(
         times in prop::collection::vec((any::<u64>(), 0u32..64, 0u64..4), 0..100),
     ) {
         let each = || {
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_as_buckets_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+    fn arbitrary_encoded_buckets_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
         use base64::Engine;
         let encoded = base64::engine::general_purpose::STANDARD.encode(bytes);
         let _ = Histogram::from_hgrm(&format!("#[Base64V2 = {encoded}]"));

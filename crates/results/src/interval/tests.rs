@@ -8,7 +8,7 @@ fn assert_near(have: f64, want: f64, tolerance: f64) {
 }
 
 #[test]
-fn student_t_agrees_with_the_tables() {
+fn student_t_agrees_with_published_tables() {
     // Two-sided 95 % and 99 % quantiles from standard tables.
     for (freedom, t95, t99) in [
         (1.0, 12.7062, 63.6567),
@@ -28,7 +28,7 @@ fn student_t_agrees_with_the_tables() {
 }
 
 #[test]
-fn gamma_and_binomial_are_exact_where_they_can_be_counted() {
+fn gamma_and_binomial_functions_equal_exact_counts() {
     assert_near(ln_gamma(5.0), 24f64.ln(), 1e-12);
     assert_near(ln_gamma(0.5), std::f64::consts::PI.sqrt().ln(), 1e-12);
     // Ten coins: 1 + 10 + 45 of 1024 outcomes show at most two heads.
@@ -48,7 +48,7 @@ fn mean_of_three_repeats() {
 }
 
 #[test]
-fn ratio_is_symmetric_under_exchange() {
+fn a_ratio_is_symmetric_under_exchange() {
     let pairs = [1.9, 2.0, 2.2];
     let swapped: Vec<f64> = pairs.iter().map(|ratio| 1.0 / ratio).collect();
     let (there, back) = (of_ratio(&pairs, 95.0).unwrap(), of_ratio(&swapped, 95.0).unwrap());
@@ -58,7 +58,7 @@ fn ratio_is_symmetric_under_exchange() {
 }
 
 #[test]
-fn ranks_of_a_quantile_agree_with_the_tables() {
+fn ranks_of_a_quantile_agree_with_published_tables() {
     // Published ranks of distribution-free intervals for the median at 95 %.
     for (count, low, high, level) in
         [(6, 1, 6, 96.875), (10, 2, 9, 97.852), (15, 4, 12, 96.484), (20, 6, 15, 95.861)]
@@ -79,7 +79,7 @@ fn ranks_of_a_quantile_agree_with_the_tables() {
 }
 
 #[test]
-fn every_interval_reaches_the_level_it_states() {
+fn every_interval_has_its_stated_level() {
     for count in 6..200 {
         for quantile in [0.5, 0.9] {
             if let Some(ranks) = ranks_of_quantile(count, quantile, 95.0) {
@@ -90,14 +90,14 @@ fn every_interval_reaches_the_level_it_states() {
 }
 
 #[test]
-fn three_repeats_give_a_median_interval_of_75_percent() {
+fn three_repeats_have_a_median_interval_of_75_percent() {
     let interval = of_median(&[30.0, 10.0, 20.0], 95.0).unwrap();
     assert_eq!((interval.low, interval.high, interval.level_percent), (10.0, 30.0, 75.0));
     assert!(of_median(&[1.0], 95.0).is_none());
 }
 
 #[test]
-fn bootstrap_repeats_with_its_seed_and_finds_the_median() {
+fn the_bootstrap_is_determined_by_its_seed_and_finds_the_median() {
     let values: Vec<f64> = (0..101).map(|n| f64::from(n * 37 % 101)).collect();
     let first = of_median_bootstrap(&values, 95.0, 7).unwrap();
     assert_eq!(Some(first), of_median_bootstrap(&values, 95.0, 7));
@@ -110,7 +110,7 @@ fn bootstrap_repeats_with_its_seed_and_finds_the_median() {
 }
 
 #[test]
-fn a_slope_is_that_of_the_line_and_its_interval_leaves_out_zero_only_where_there_is_one() {
+fn a_slope_interval_excludes_zero_only_with_a_slope() {
     let line: Vec<(f64, f64)> = (0..10).map(|x| (f64::from(x), 3.0 * f64::from(x) - 7.0)).collect();
     let (slope, range) = of_slope(&line, 95.0).unwrap();
     assert_near(slope, 3.0, 1e-12);

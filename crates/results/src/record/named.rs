@@ -174,17 +174,17 @@ mod tests {
     use crate::record::Metric;
 
     #[test]
-    fn a_name_that_was_read_is_the_same_metric_as_one_in_the_program() {
+    fn a_parsed_name_equals_the_metric_of_the_program() {
         let stored = serde_json::to_string(&Metric::Named(Name::of("gap_ns_p50"))).unwrap();
         assert_eq!(stored, "\"gap_ns_p50\"");
         let read: Metric = serde_json::from_str(&stored).unwrap();
         assert_eq!(read, Metric::Named(Name::of("gap_ns_p50")));
         let listed: Metric = serde_json::from_str("\"loss_ratio\"").unwrap();
-        assert_eq!(listed, Metric::LossRatio, "what is in the list stays what it is");
+        assert_eq!(listed, Metric::LossRatio, "listed metrics keep their identity");
     }
 
     #[test]
-    fn names_tell_their_unit_and_what_people_call_them() {
+    fn names_determine_their_unit_and_label() {
         for (name, unit, title) in [
             ("activation_ns_p50", "ns", "median activation"),
             ("barrier_gap_ns_max", "ns", "greatest barrier gap"),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused_with_the_reason() {
+    fn invalid_names_are_rejected_with_a_reason() {
         assert!(matches!(check("Gap_ns"), Err(NameProblem::Letters(_))));
         assert!(matches!(check("gap-ns"), Err(NameProblem::Letters(_))));
         assert!(matches!(check(""), Err(NameProblem::Letters(_))));

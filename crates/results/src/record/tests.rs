@@ -162,7 +162,7 @@ fn full() -> Record {
 }
 
 #[test]
-fn every_field_that_is_written_is_described() {
+fn every_written_field_is_documented() {
     let mut found = Vec::new();
     names(&serde_json::to_value(full()).unwrap(), &mut found);
     assert!(found.len() > 100, "the sample is too thin: {}", found.len());
@@ -172,7 +172,7 @@ fn every_field_that_is_written_is_described() {
 }
 
 #[test]
-fn every_word_that_is_written_is_described() {
+fn every_written_word_is_documented() {
     let words = Metric::ALL.iter().map(|metric| metric.name());
     let missing: Vec<&str> =
         words.filter(|name| !DESCRIPTION.contains(&format!("`{name}`"))).collect();
@@ -188,7 +188,7 @@ fn a_metric_is_stored_under_its_name() {
 }
 
 #[test]
-fn a_record_from_a_later_minor_version_is_read_and_one_cut_short_is_not() {
+fn a_record_of_a_later_minor_version_is_read_and_a_truncated_one_is_not() {
     let mut value = serde_json::to_value(full()).unwrap();
     value["a_field_of_the_future"] = Value::from(1);
     let read: Record = serde_json::from_value(value.clone()).unwrap();
@@ -198,7 +198,7 @@ fn a_record_from_a_later_minor_version_is_read_and_one_cut_short_is_not() {
 }
 
 #[test]
-fn unexplained_frames_are_what_the_account_leaves() {
+fn unexplained_frames_are_the_remainder_of_the_account() {
     let record = sample::record();
     assert!(record.trials.iter().all(|trial| trial.unexplained() == trial.frames_unexplained));
     assert_eq!(record.trials.iter().map(Trial::unexplained).sum::<i64>(), 3);

@@ -1,5 +1,7 @@
-//! The report of the made-up run against the files in `tests/golden`; `UPDATE=1` blesses anew.
+//! The report of the sample run, compared with the files in `tests/golden`; `UPDATE=1` rewrites
+//! them.
 
+/// Tests of the report in a real browser.
 mod browser;
 
 use std::path::{Path, PathBuf};
@@ -13,7 +15,7 @@ fn golden() -> PathBuf {
 
 #[test]
 #[allow(clippy::disallowed_methods)]
-fn the_report_is_what_a_person_looked_at() {
+fn the_report_equals_the_golden_files() {
     let update = std::env::var("UPDATE").is_ok_and(|value| value == "1");
     let shown = |output: &Output| {
         let ends = [".csv", ".parquet"];
@@ -36,7 +38,7 @@ fn the_report_is_what_a_person_looked_at() {
     }
 }
 
-/// What a person looks at: library, script and style have their place only.
+/// Returns the reviewed outputs, without the contents of library, script and style.
 fn looked_at(runs: &[Run]) -> Vec<Output> {
     let mut outputs = build(runs);
     outputs.retain(|output| !output.path.ends_with(".parquet"));
@@ -60,14 +62,14 @@ fn page_of(record: Record) -> String {
 }
 
 #[test]
-fn deleting_and_making_it_again_changes_nothing() {
+fn rebuilding_a_report_gives_the_same_files() {
     let record = sample::record();
     let read: Record = serde_json::from_str(&crate::store::record_text(&record)).unwrap();
     assert_eq!(build(&[record.into()]), build(&[read.into()]));
 }
 
 #[test]
-fn the_page_names_no_address() {
+fn the_page_has_no_external_address() {
     let page = page_of(sample::record());
     for word in ["<link", "<img", " src=", "@import", "url("] {
         assert!(!page.contains(word) && !page::STYLE.contains(word), "{word}");
@@ -78,7 +80,7 @@ fn the_page_names_no_address() {
 }
 
 #[test]
-fn every_number_leads_to_trials_that_the_page_has() {
+fn every_number_links_to_trials_on_the_page() {
     let record = sample::record();
     let (ids, page) = (record.trials.len(), page_of(record));
     for id in 1..=ids {
@@ -89,12 +91,12 @@ fn every_number_leads_to_trials_that_the_page_has() {
     for target in page.split("href=\"#").skip(1).filter_map(|rest| rest.split('"').next()) {
         let found =
             page.contains(&format!("id=\"{target}\"")) || page.contains(&format!("id={target}>"));
-        assert!(found, "{target} leads nowhere");
+        assert!(found, "{target} has no target");
     }
 }
 
 #[test]
-fn hostile_words_stay_text() {
+fn hostile_names_stay_text() {
     let mut record = sample::record();
     let evil = "<script>alert(1)</script>";
     record.targets[0].version = Some(evil.into());
@@ -116,7 +118,7 @@ fn hostile_words_stay_text() {
 }
 
 #[test]
-fn what_is_missing_from_a_figure_is_said_there_and_warnings_stand_with_their_numbers() {
+fn missing_curves_are_listed_and_warnings_are_next_to_their_numbers() {
     let mut run = Run::from(sample::record());
     run.spectra.leave_out(7, "latency/00007.hgrm: the line #[Base64V2 = ...] is missing");
     for cell in run.record.cells.iter_mut().take(3) {
@@ -130,7 +132,7 @@ fn what_is_missing_from_a_figure_is_said_there_and_warnings_stand_with_their_num
 }
 
 #[test]
-fn several_runs_share_one_page_and_no_name() {
+fn several_runs_share_one_page_without_duplicate_names() {
     let outputs = looked_at(&[sample::record().into(), sample::record().into()]);
     let mut paths: Vec<&str> = outputs.iter().map(|output| output.path.as_str()).collect();
     assert!(paths.contains(&"figures/run2-bianco2010-fig3.svg"));
@@ -145,7 +147,7 @@ fn several_runs_share_one_page_and_no_name() {
 }
 
 #[test]
-fn a_campaign_is_headed_by_itself_and_every_figure_and_table_says_its_step() {
+fn a_campaign_has_its_own_heading_and_figures_name_their_step() {
     let mut second = sample::record();
     second.created = "2026-02-01T12:00:00Z".into();
     second.link = "memif".into();
@@ -178,14 +180,14 @@ fn a_campaign_is_headed_by_itself_and_every_figure_and_table_says_its_step() {
 }
 
 #[test]
-fn numbers_in_sentences_and_beside_claims_lead_to_their_trials() {
+fn numbers_in_sentences_and_claims_link_to_their_trials() {
     let record = sample::record();
     let page = page_of(record.clone());
     let (_, verdict) = page.split_once("What came out").unwrap();
     let (verdict, _) = verdict.split_once("How sure").unwrap();
     let sentences = words::found(&record);
     assert!(verdict.matches("data-t=").count() > 2 * sentences.len(), "{verdict}");
-    // Without the links it reads as the text does.
+    // Without the links, the sentences equal the plain text.
     let mut plain = String::new();
     for part in verdict.split('<') {
         plain += part.split_once('>').map_or(part, |(_, text)| text);
@@ -195,12 +197,12 @@ fn numbers_in_sentences_and_beside_claims_lead_to_their_trials() {
     }
     let claims = page.split("class=\"wide claims\"").skip(1);
     let claims: String = claims.map(|it| it.split("</table>").next().unwrap()).collect();
-    let told = record.claims.iter().filter(|line| !line.numbers.is_empty()).count();
-    assert!(told > 0 && claims.matches("data-t=").count() >= told, "{told}");
+    let reported = record.claims.iter().filter(|line| !line.numbers.is_empty()).count();
+    assert!(reported > 0 && claims.matches("data-t=").count() >= reported, "{reported}");
 }
 
 #[test]
-fn an_empty_or_partial_run_still_gives_a_page_that_says_so() {
+fn an_empty_or_partial_run_has_a_page_that_reports_it() {
     let mut record = sample::record();
     record.trials.clear();
     record.partial = true;

@@ -626,38 +626,38 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn what_agents_counted_is_said_beside_what_was_sent() {
+    fn frames_counted_by_agents_are_reported_next_to_sent_frames() {
         let mut trials = sample::record().trials;
         trials.truncate(3);
         assert_eq!(witnesses(&trials), None);
         let silent =
             Witness { problems: vec!["nobody listens there".into()], ..Witness::default() };
         trials[0].witness = Some(silent);
-        let said = witnesses(&trials).expect("one was asked");
-        assert!(said.contains("told of no frames: nobody listens there"), "{said}");
-        let told = Witness { frames_in: Some(40), frames_sent: 42, ..Witness::default() };
-        (trials[1].witness, trials[2].witness) = (Some(told.clone()), Some(told));
-        let said = witnesses(&trials).expect("they were asked");
+        let sentence = witnesses(&trials).expect("one agent was queried");
+        assert!(sentence.contains("told of no frames: nobody listens there"), "{sentence}");
+        let reported = Witness { frames_in: Some(40), frames_sent: 42, ..Witness::default() };
+        (trials[1].witness, trials[2].witness) = (Some(reported.clone()), Some(reported));
+        let sentence = witnesses(&trials).expect("the agents were queried");
         for wanted in ["counted 80 frames", "of 84", "of none: 1."] {
-            assert!(said.contains(wanted), "{wanted}: {said}");
+            assert!(sentence.contains(wanted), "{wanted}: {sentence}");
         }
     }
 
     #[test]
-    fn a_quick_run_says_how_to_measure_what_can_be_published() {
+    fn a_quick_run_suggests_a_publishable_measurement() {
         let mut record = sample::record();
         record.effort = crate::record::Effort::Quick;
         record.parameters.insert("repeats".into(), 5.into());
         record.parameters.insert("seconds".into(), serde_json::json!(0.2));
         record.environment.simulated = false;
-        let hint = effort_hint(&record).expect("it is a first look");
+        let hint = effort_hint(&record).expect("a quick run has a hint");
         assert!(hint.contains("5 repeats, trials of 0.2 s") && hint.contains("--effort standard"));
         assert!(crate::summary::markdown([&record]).contains(&hint));
         record.effort = crate::record::Effort::Full;
         assert_eq!(effort_hint(&record), None);
     }
 
-    /// The made-up run with some trials changed, finished again.
+    /// Returns the sample run with some trials changed and its results derived again.
     fn changed(change: impl Fn(&mut Trial)) -> Record {
         let mut record = sample::record();
         record.trials.iter_mut().for_each(change);
@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_mostly_disturbed_says_so_first_and_concludes_nothing() {
+    fn a_mostly_disturbed_run_reports_that_first_and_has_no_conclusions() {
         let record = changed(|trial| {
             if trial.id % 8 != 0 {
                 descheduled(trial);
@@ -697,8 +697,8 @@ mod tests {
             )
         );
         assert!(record.ratios.iter().all(|ratio| ratio.answer == Answer::Unclear));
-        assert!(record.is_doubtful(), "--strict refuses it");
-        // A quarter of disturbed trials is less than most.
+        assert!(record.is_doubtful(), "--strict rejects it");
+        // A quarter of disturbed trials is not a majority.
         let usable = changed(|trial| {
             if trial.id % 4 == 0 {
                 descheduled(trial);
@@ -746,7 +746,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_are_counted_once_and_those_that_were_cut_short_are_accounted_for() {
+    fn trials_are_counted_once_and_interrupted_ones_are_accounted_for() {
         let mut record = sample::record();
         record.trials.truncate(14);
         for (place, trial) in record.trials.iter_mut().enumerate() {
@@ -775,7 +775,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_forwards_more_than_the_tester_alone_is_explained() {
+    fn a_target_faster_than_the_calibration_is_explained() {
         let mut record = sample::record();
         let fastest =
             record.trials.iter().filter_map(|it| it.rate_pps_forwarded()).fold(0.0, f64::max);

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_holder_is_read_from_the_kernel_s_list() {
+    fn the_owner_of_a_lock_is_read_from_the_kernel() {
         let locks = "1: POSIX  ADVISORY  READ 77 00:2d:456 0 EOF\n\
                      2: FLOCK  ADVISORY  WRITE 123 00:2d:456 0 EOF\n\
                      2: -> FLOCK  ADVISORY  WRITE 9 00:2d:789 0 EOF\n\

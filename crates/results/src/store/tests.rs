@@ -21,7 +21,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn a_run_never_takes_a_folder_that_exists() {
+fn a_run_never_uses_an_existing_folder() {
     let folder = Folder::new("names");
     let first = Store::create(&folder.0, "2026-01-31", "bianco2010/fig2").unwrap();
     let second = Store::create(&folder.0, "2026-01-31", "bianco2010/fig2").unwrap();
@@ -32,7 +32,7 @@ fn a_run_never_takes_a_folder_that_exists() {
 }
 
 #[test]
-fn what_was_measured_survives_and_a_torn_line_does_not() {
+fn measured_trials_survive_and_a_truncated_line_does_not() {
     let folder = Folder::new("resume");
     let mut record = sample::record();
     let trials = std::mem::take(&mut record.trials);
@@ -58,7 +58,7 @@ fn what_was_measured_survives_and_a_torn_line_does_not() {
 }
 
 #[test]
-fn histograms_lie_where_the_trial_says() {
+fn histograms_are_in_the_files_of_their_trial() {
     let folder = Folder::new("histograms");
     let mut store = Store::create(&folder.0, "2026-01-31", "latency").unwrap();
     let mut taken = Histogram::new();
@@ -78,7 +78,7 @@ fn histograms_lie_where_the_trial_says() {
 }
 
 #[test]
-fn a_histogram_that_cannot_be_read_is_told_of_and_the_others_are_kept() {
+fn an_unreadable_histogram_is_reported_and_the_others_are_read() {
     let folder = Folder::new("spectra");
     let mut trials = sample::record().trials;
     trials.truncate(6);
@@ -95,14 +95,17 @@ fn a_histogram_that_cannot_be_read_is_told_of_and_the_others_are_kept() {
     }
     let spectra = read_spectra(store.folder(), trials.iter());
     assert!(!spectra.of_trials(&[1]).is_empty() && spectra.of_trials(&[2, 3]).is_empty());
-    let told = spectra.left_out();
-    assert_eq!(told.len(), 4, "{told:?}");
-    assert!(told[0].starts_with("trial 2: ") && told[0].contains("Base64V2"), "{told:?}");
-    assert_eq!(told[3], "and 2 trials more");
+    let reported = spectra.left_out();
+    assert_eq!(reported.len(), 4, "{reported:?}");
+    assert!(
+        reported[0].starts_with("trial 2: ") && reported[0].contains("Base64V2"),
+        "{reported:?}"
+    );
+    assert_eq!(reported[3], "and 2 trials more");
 }
 
 #[test]
-fn a_record_reads_back_to_the_last_bit() {
+fn a_record_round_trips_exactly() {
     let folder = Folder::new("record");
     let record = sample::record();
     let store = Store::create(&folder.0, "2026-01-31", "fig2").unwrap();
@@ -113,7 +116,7 @@ fn a_record_reads_back_to_the_last_bit() {
 }
 
 #[test]
-fn refusals_say_what_and_where() {
+fn errors_name_the_file_and_the_reason() {
     let folder = Folder::new("refusals");
     fs::create_dir_all(&folder.0).unwrap();
     let file = folder.0.join("file");
@@ -138,7 +141,7 @@ fn refusals_say_what_and_where() {
 }
 
 #[test]
-fn no_name_leads_out_of_the_folder() {
+fn names_do_not_lead_out_of_the_folder() {
     let folder = Folder::new("outside");
     for path in ["../x", "/etc/x", "a//b", "figures/../../x", ""] {
         let output = Output::text(path, "");
@@ -152,7 +155,7 @@ fn no_name_leads_out_of_the_folder() {
 }
 
 #[test]
-fn wherever_a_crash_cuts_the_lines_those_before_stay() {
+fn lines_before_a_truncation_survive() {
     let folder = Folder::new("cut");
     let mut record = sample::record();
     let trials: Vec<Trial> = record.trials.drain(..).take(3).collect();
@@ -179,15 +182,18 @@ fn wherever_a_crash_cuts_the_lines_those_before_stay() {
     let text = fs::read(&path).unwrap();
     for cut in (0..text.len() - 1).step_by(97) {
         fs::write(&path, &text[..cut]).unwrap();
-        let said = read_run(store.folder()).unwrap_err().to_string();
-        assert!(said.contains("record.json, line ") && !said.contains('\n'), "{cut}: {said}");
+        let message = read_run(store.folder()).unwrap_err().to_string();
+        assert!(
+            message.contains("record.json, line ") && !message.contains('\n'),
+            "{cut}: {message}"
+        );
     }
     assert_eq!(fs::read(&lines).unwrap(), whole);
 }
 
 /// Records written by released versions, named after schema and content. These files never change.
 #[test]
-fn records_of_every_schema_open_for_ever() {
+fn records_of_every_schema_can_be_opened() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/records");
     let folder = Folder::new("kept");
     fs::create_dir_all(&folder.0).unwrap();
@@ -211,7 +217,7 @@ fn records_of_every_schema_open_for_ever() {
         assert_eq!(of(&again), of(&read), "{path:?}");
     }
     for schema in 1..=SCHEMA {
-        assert!(schemas.contains(&schema), "no record of schema {schema} is kept: {schemas:?}");
+        assert!(schemas.contains(&schema), "no sample record of schema {schema}: {schemas:?}");
     }
 }
 
@@ -237,7 +243,7 @@ fn trials(count: usize) -> Vec<Trial> {
 }
 
 #[test]
-fn a_folder_has_one_writer_until_that_is_gone() {
+fn a_folder_has_one_writer() {
     let folder = Folder::new("writers");
     let run = stored(&folder, &trials(2));
     let first = Store::resume(&run).unwrap();
@@ -291,7 +297,7 @@ fn a_repeated_trial_is_neither_written_nor_counted() {
 }
 
 #[test]
-fn a_damaged_line_costs_its_own_trial_only() {
+fn a_damaged_line_loses_only_its_own_trial() {
     let trials = trials(4);
     let text = serde_json::to_string(&Line::Trial(trials[2].clone())).unwrap();
     let half = text.as_bytes()[..text.len() / 2].to_vec();
@@ -359,8 +365,8 @@ fn a_run_without_its_record_is_read_from_its_start() {
 }
 
 #[test]
-fn writers_of_one_file_never_share_what_is_not_finished() {
-    let folder = Folder::new("beside");
+fn writers_of_one_file_never_share_a_temporary_file() {
+    let folder = Folder::new("other-files");
     fs::create_dir_all(&folder.0).unwrap();
     let path = folder.0.join("report.html");
     let texts: Vec<String> = (0..8).map(|it| format!("{it}").repeat(100_000)).collect();

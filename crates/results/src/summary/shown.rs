@@ -67,7 +67,7 @@ mod tests {
     use crate::summary::markdown;
 
     #[test]
-    fn tables_stand_in_columns_and_marks_are_gone() {
+    fn tables_are_aligned_and_markup_is_removed() {
         let text = "## Run\n\n**Short.**\n\n<details><summary>The numbers</summary>\n\n| target | n |\n|---|---|\n\
                     | a\\|b &lt;c | 5 |\n| longest of all | 12 |\n\n</details>\n\n### Again\n\n```\nrun x\n```\n";
         let expected = "Run\n\nShort.\n\nThe numbers\n\ntarget          n\na|b <c          5\nlongest of all  12\n\n\
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_gets_the_verdict_and_no_control_characters() {
+    fn a_terminal_gets_the_verdict_without_control_characters() {
         let mut record = sample::record();
         record.link = "veth\u{1b}[31m".into();
         let text = shown(&markdown([&record]));

@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_across_repeats_are_values_that_occurred() {
+    fn percentiles_across_repeats_are_observed_values() {
         let row: Vec<f64> = (1..=200).map(f64::from).collect();
         assert_eq!((rank(&row, 0.01), rank(&row, 0.99)), (Some(2.0), Some(198.0)));
         assert_eq!((rank(&row[..20], 0.01), rank(&row[..20], 0.99)), (Some(1.0), Some(20.0)));

@@ -1,13 +1,14 @@
-// A real headless Chromium for tests of pages: opening them, judging their accessibility, telling what was found.
+// Tests of pages in a real headless Chromium: opens pages, checks accessibility and prints results.
 //
-// Each line on stdout is `ok NAME` or `failed NAME: WHY`; lines that begin with `note` are told and not judged.
+// Each line on stdout is `ok NAME` or `failed NAME: WHY`. Lines that begin with `note` are for
+// information only.
 import { createRequire } from "node:module";
 import { readFile, mkdtemp, rm } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
-// A browser that is driven by what lies in the folder with the packages.
+// Starts a browser with the packages of this folder.
 export async function begin(packages) {
   const from = createRequire(path.join(packages, "package.json"));
   const { default: puppeteer } = await import(pathToFileURL(from.resolve("puppeteer-core")).href);
@@ -25,10 +26,11 @@ export async function begin(packages) {
     if (!is) wrong.push(name);
   };
 
-  // Opens a page, and keeps every request to others and every error in it.
+  // Opens a page, and records its errors and its requests to other addresses.
   const openAt = async (address, { width = 1200, dark = false, scripts = true, isOwn } = {}) => {
     const page = await browser.newPage();
-    // A page behind another one is drawn as if it were in front: several are looked at side by side.
+    // Emulates focus, so that pages in the background are drawn too and several can be checked
+    // together.
     await (await page.createCDPSession()).send("Emulation.setFocusEmulationEnabled", { enabled: true });
     page.asked = [];
     page.errors = [];
@@ -46,7 +48,8 @@ export async function begin(packages) {
     return page;
   };
 
-  // The usual check of accessibility. It is put in by the debugger's door, which a page's policy does not close.
+  // Checks accessibility with axe. The debugger injects the script, which the policy of the page
+  // permits.
   const judged = async (page, name) => {
     await page.evaluate(axe);
     const found = await page.evaluate(() => window.axe.run(document, {

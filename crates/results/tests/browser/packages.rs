@@ -24,7 +24,7 @@ pub fn found() -> Option<PathBuf> {
     let root = std::fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
     let needed = std::env::var_os("CI").is_some() && root;
     let missing = missing.join(", ");
-    assert!(missing.is_empty() || !needed, "needed here: {missing}: sh tools/needs.sh tests");
+    assert!(missing.is_empty() || !needed, "required: {missing}: run `sh tools/needs.sh tests`");
     if !missing.is_empty() {
         println!("skipped: {missing} not installed (sh tools/needs.sh tests)");
     }

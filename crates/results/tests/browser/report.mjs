@@ -1,8 +1,8 @@
-// A report in a real Chromium: what a reader sees and does with it.
+// Tests of a report in a real Chromium.
 //
-// Told: the folder with pages (`report.html`, the largest; `hostile.html`) and the folder with the packages.
-// Each line on stdout is `ok NAME` or `failed NAME: WHY`; lines that begin with `note` are told and not judged.
-// Times are told only: no check passes or fails by the clock.
+// Arguments: the folder with pages (`report.html`, the largest; `hostile.html`) and the folder with
+// the packages. Each line on stdout is `ok NAME` or `failed NAME: WHY`. Lines that begin with
+// `note` are for information only; no check depends on time.
 import { readFile, readdir, stat } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import path from "node:path";
@@ -11,7 +11,7 @@ import { begin } from "./harness.mjs";
 const [pages, packages] = process.argv.slice(2);
 const { browser, downloads, check, judged, openAt, end } = await begin(packages);
 
-// Opens a page as it lies in its file; every request that leaves it is kept.
+// Opens a page from its file, and records every request to another address.
 const open = (file, how) => {
   const own = pathToFileURL(path.join(pages, file)).href;
   return openAt(own, { ...how, isOwn: (address) => address.split("#")[0] === own });
@@ -40,7 +40,7 @@ const saved = async (chart, kind) => {
   return Buffer.from("");
 };
 
-// On a phone in the dark.
+// On a phone with the dark theme.
 async function onAPhone() {
   const phone = await open("report.html", { width: 390, dark: true });
   await wakeAll(phone);
@@ -53,26 +53,26 @@ async function onAPhone() {
   await phone.close();
 }
 
-// Without scripts the drawn pictures stand.
+// Without scripts the static figures are visible.
 async function without(count) {
   const bare = await open("report.html", { scripts: false });
   const drawings = await bare.$$eval(".still svg", (all) => all.filter((it) => it.getBoundingClientRect().height > 100).length);
-  check("without scripts the pictures stand", drawings === count, `${drawings} of ${count}`);
+  check("static figures are visible without scripts", drawings === count, `${drawings} of ${count}`);
   await bare.close();
 }
 
-// Where the library cannot be unpacked.
+// With a damaged library.
 async function damaged() {
   const page = await open("damaged.html");
   await page.$eval("figure.chart", (it) => it.scrollIntoView());
   await page.waitForSelector("figure.chart .said");
   const excuse = await page.$eval("figure.chart .said", (it) => it.textContent);
   const stands = await page.$eval("figure.chart .still svg", (it) => it.getBoundingClientRect().height > 100);
-  check("a page whose library is damaged says so and shows its pictures", stands && excuse.startsWith("Drawn only: "), excuse);
+  check("a page with a damaged library reports that and shows its static figures", stands && excuse.startsWith("Drawn only: "), excuse);
   await page.close();
 }
 
-// Names that would be markup stay names.
+// Names with markup stay text.
 async function hostile() {
   const page = await open("hostile.html");
   await wakeAll(page);
@@ -82,7 +82,7 @@ async function hostile() {
 }
 
 try {
-  // ---- Opened as anybody would.
+  // ---- The page as opened by a reader.
   const page = await open("report.html");
   const client = await page.createCDPSession();
   await client.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: downloads });
@@ -92,13 +92,13 @@ try {
   check("size", size <= 5_000_000, `${size} bytes`);
 
   const figures = await page.$$eval("figure.chart", (all) => all.map((it) => it.classList.contains("awake")));
-  check("what is out of view sleeps", figures.length >= 10 && !figures.at(-1), JSON.stringify(figures));
+  check("figures outside the viewport are not activated", figures.length >= 10 && !figures.at(-1), JSON.stringify(figures));
   const begun = Date.now();
   const count = await wakeAll(page);
   console.log(`note ${count} figures awake after ${Date.now() - begun} ms, one after the other`);
   const drawn = await page.$$eval("figure.chart", (all) => all.map((it) => it.querySelectorAll(".live .scatterlayer .trace").length));
-  check("figures wake with their curves", drawn.every((curves) => curves > 0), JSON.stringify(drawn));
-  check("drawn pictures make room", (await page.$$eval(".awake .still", (all) => all.every((it) => it.offsetHeight === 0))));
+  check("activated figures have curves", drawn.every((curves) => curves > 0), JSON.stringify(drawn));
+  check("static figures are hidden when activated", (await page.$$eval(".awake .still", (all) => all.every((it) => it.offsetHeight === 0))));
   await judged(page, "accessible, light, desktop");
 
   // ---- One figure.
@@ -111,7 +111,7 @@ try {
   await page.waitForFunction((it, had) => it.querySelectorAll(".live .scatterlayer .trace").length < had, {}, chart, before);
   check("a curve is switched off", (await chart.$eval(".legend button:nth-child(2)", (it) => it.getAttribute("aria-pressed"))) === "false");
   const rows = (await saved(chart, "CSV")).toString();
-  check("what is switched off is not in the CSV", names.length > 2 && rows.includes(names[2]) && !rows.includes(`\n${names[1]},`), rows.slice(0, 200));
+  check("hidden curves are not in the CSV", names.length > 2 && rows.includes(names[2]) && !rows.includes(`\n${names[1]},`), rows.slice(0, 200));
   await (await chart.$(".legend button:nth-child(2)")).click();
   await page.waitForFunction((it, had) => it.querySelectorAll(".live .scatterlayer .trace").length === had, {}, chart, before);
 
@@ -122,7 +122,7 @@ try {
   check("linear and logarithmic", (await kind()) === "log" && old === "linear", old);
   await (await chart.$('[aria-label="logarithmic y axis"]')).click();
 
-  // Where there is no mouse, a finger scrolls until zooming is asked for.
+  // Without a mouse, touch scrolls until zooming is enabled.
   await chart.evaluate((it) => [...it.querySelectorAll(".tools button")].find((one) => one.textContent === "zoom" && one.getAttribute("aria-pressed") === "false")?.click());
   await page.waitForFunction((it) => it.querySelector(".live").layout.dragmode === "zoom", {}, chart);
   const plot = await chart.$eval(".live .nsewdrag", (it) => { const { x, y, width, height } = it.getBoundingClientRect(); return { x, y, width, height }; });
@@ -142,7 +142,7 @@ try {
   await page.mouse.move(at.x + at.width / 2, at.y + at.height / 2);
   await page.waitForFunction((it) => it.querySelector(".live .hoverlayer .hovertext"), {}, chart);
   const said = await chart.$eval(".live .hoverlayer", (it) => it.textContent);
-  check("pointing tells value, interval and trials", /\d ?to ?\d/.test(said) && /\(n=\d+\)/.test(said) && /trial/.test(said), said);
+  check("a tooltip has value, interval and trials", /\d ?to ?\d/.test(said) && /\(n=\d+\)/.test(said) && /trial/.test(said), said);
   await page.mouse.click(at.x + at.width / 2, at.y + at.height / 2);
   await page.waitForFunction(() => document.querySelectorAll(".trials tr.on").length > 0);
   const seeds = await page.$$eval(".trials tr.on", (all) => all.filter((it) => it.offsetHeight > 0).map((it) => it.textContent));
@@ -161,7 +161,7 @@ try {
     check(`copied as ${word}, or saved where copying is not allowed`, /Copied|saved as/.test(told), told);
   }
 
-  // ---- A spectrum has more points than it shows at once.
+  // ---- A percentile figure has several choices of load.
   const spectrum = await page.$('figure.chart[id$="spectrum"]');
   const choices = await spectrum.$$eval("select option", (all) => all.map((it) => it.value));
   const first = await spectrum.$eval("figcaption", (it) => it.textContent);
@@ -191,19 +191,19 @@ try {
   check("no request leaves the page", !page.asked.length, page.asked.join(" "));
   check("no script error", !page.errors.length, page.errors.join("; "));
 
-  // ---- On paper: as drawn, on white, with the numbers.
+  // ---- On paper: the static figures, on white.
   await page.emulateMediaType("print");
   const paper = await page.evaluate(() => ({
     still: [...document.querySelectorAll(".still")].every((it) => it.offsetHeight > 100),
     live: [...document.querySelectorAll(".live, .tools, .legend")].every((it) => it.offsetHeight === 0),
   }));
-  check("paper has the drawn pictures", paper.still && paper.live, JSON.stringify(paper));
+  check("paper has the static figures", paper.still && paper.live, JSON.stringify(paper));
   await page.close();
 
-  // ---- Side by side: each waits for its own figures.
+  // ---- In parallel: each page waits for its own figures.
   await Promise.all([onAPhone(), without(count), damaged(), hostile()]);
 } catch (error) {
-  check("the whole way", false, error.stack.replaceAll("\n", " | "));
+  check("the script ends without an exception", false, error.stack.replaceAll("\n", " | "));
 } finally {
   await end();
 }

@@ -6,10 +6,7 @@
 //! it, in all cases.
 
 #![allow(dead_code, reason = "not every test uses all of it")]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "a server is waited for that tells nobody when it is ready"
-)]
+#![allow(clippy::disallowed_methods, reason = "PostgreSQL does not signal when it is ready")]
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -56,7 +53,7 @@ impl Postgres {
     pub fn start() -> Option<Postgres> {
         let found = programs();
         let is_needed = std::env::var_os("CI").is_some() && is_root();
-        assert!(found.is_some() || !is_needed, "postgresql is needed here, and is not installed");
+        assert!(found.is_some() || !is_needed, "postgresql is required but not installed");
         let Some(programs) = found else {
             println!("skipped: postgresql is not installed");
             return None;
@@ -122,15 +119,15 @@ impl Postgres {
         }
         command.stdout(log.try_clone().unwrap()).stderr(log);
         self.child = Some(command.spawn().unwrap());
-        let mut said = String::new();
+        let mut reason = String::new();
         for _ in 0..LOOKS {
             match self.psql("postgres", "SELECT 1") {
                 Ok(_) => return,
-                Err(why) => said = why,
+                Err(why) => reason = why,
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        panic!("it did not start: {said}; {}", self.told());
+        panic!("the server did not start: {reason}; {}", self.log_text());
     }
 
     fn log(&self) -> PathBuf {
@@ -138,7 +135,7 @@ impl Postgres {
     }
 
     /// The log of the server.
-    pub fn told(&self) -> String {
+    pub fn log_text(&self) -> String {
         fs::read_to_string(self.log()).unwrap()
     }
 

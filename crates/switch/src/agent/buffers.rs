@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_found_once() {
+    fn a_buffered_frame_is_returned_once() {
         let mut buffers = Buffers::new(2, Nanos(100));
         let id = buffers.store(7, frame(1), Nanos(0)).unwrap();
         let (port, found) = buffers.take(id).unwrap();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn young_frames_stay_and_old_ones_make_room() {
+    fn new_frames_replace_old_ones_only_after_their_minimum_age() {
         let mut buffers = Buffers::new(2, Nanos(100));
         let first = buffers.store(1, frame(1), Nanos(0)).unwrap();
         let second = buffers.store(1, frame(2), Nanos(50)).unwrap();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn identities_never_mean_no_buffer_and_do_not_repeat_soon() {
+    fn buffer_ids_are_valid_and_do_not_repeat_soon() {
         let mut buffers = Buffers::new(1, Nanos(0));
         let mut seen = std::collections::HashSet::new();
         for _ in 0..FILLS {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_frame_stays_until_it_is_free_again() {
+    fn a_reserved_frame_stays_until_it_is_released() {
         let mut buffers = Buffers::new(1, Nanos(100));
         let id = buffers.store(7, frame(1), Nanos(0)).unwrap();
         buffers.reserve(id).unwrap();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn no_room_at_all_is_no_buffer() {
+    fn without_capacity_there_are_no_buffers() {
         assert_eq!(Buffers::new(0, Nanos(0)).store(1, frame(0), Nanos(9)), None);
     }
 }

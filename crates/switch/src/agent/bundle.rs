@@ -214,14 +214,14 @@ mod tests {
     }
 
     fn add(bundles: &mut Bundles, id: u32, bytes: usize) -> Result<(), ErrorCode> {
-        let mut said = Vec::new();
+        let mut encoded = Vec::new();
         let message = Message::EchoRequest(vec![7; bytes - HEADER_BYTES]);
-        codec::encode(Version::V1_4, 9, &message, &mut said).unwrap();
-        bundles.add(id, ATOMIC, &said, &limits(), Nanos(5))
+        codec::encode(Version::V1_4, 9, &message, &mut encoded).unwrap();
+        bundles.add(id, ATOMIC, &encoded, &limits(), Nanos(5))
     }
 
     #[test]
-    fn a_bundle_is_opened_filled_closed_and_taken_out() {
+    fn a_bundle_is_opened_filled_closed_and_committed() {
         let mut bundles = Bundles::default();
         bundles.open(1, ATOMIC, &limits(), Nanos(0)).unwrap();
         add(&mut bundles, 1, 10).unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_wrongly_discards_the_bundle() {
+    fn invalid_messages_discard_the_bundle() {
         let other = BundleFlags::ORDERED;
         let mut bundles = Bundles::default();
         let open = |bundles: &mut Bundles| bundles.open(1, ATOMIC, &limits(), Nanos(0));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn bundles_messages_and_bytes_have_limits_and_time_runs_out() {
+    fn bundles_have_limits_and_time_out() {
         let mut bundles = Bundles::default();
         add(&mut bundles, 1, 90).unwrap();
         assert_eq!(add(&mut bundles, 1, 91), Err(ErrorCode::BundleMessageTooMany));

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_the_limit_and_start_over_after_a_session() {
+    fn retry_pauses_double_up_to_the_limit_and_reset_after_a_session() {
         let url: Url = "unix:/nonexistent/planimeter.sock".parse().unwrap();
         let mut dialer = Dialer::new(url, None, Nanos::from_millis(400));
         let mut now = Nanos::from_secs(1);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_held_does_nothing_until_it_is_released() {
+    fn a_dialer_on_hold_does_nothing_until_it_is_released() {
         let url: Url = "unix:/nonexistent/planimeter.sock".parse().unwrap();
         let main = Dialer::new(url, None, Nanos::from_millis(400));
         let mut dialer = main.auxiliary(Auxiliary { main: 0, number: 1 });
@@ -181,13 +181,13 @@ mod tests {
         assert_eq!(dialer.next_event(), Some(Nanos(5)));
         assert!(dialer.turn(Nanos(5)).expect("an outcome").is_err());
         dialer.release(Nanos(6));
-        assert_eq!(dialer.next_event(), Some(Nanos(5) + PAUSE_MIN), "it was at work already");
+        assert_eq!(dialer.next_event(), Some(Nanos(5) + PAUSE_MIN), "it was active already");
         dialer.hold();
         assert!(dialer.turn(Nanos::MAX).is_none() && dialer.next_event().is_none());
     }
 
     #[test]
-    fn a_connection_is_made_once_and_again_after_it_was_lost() {
+    fn a_connection_is_opened_once_and_reopened_after_a_loss() {
         let folder = std::env::temp_dir().join(format!("switch-{}-dialer", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let socket = std::os::unix::net::UnixListener::bind(folder.join("s")).unwrap();

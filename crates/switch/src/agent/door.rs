@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn who_makes_room() {
+    fn admission_replaces_handshakes_within_the_limits() {
         use Progress::{Agreeing, Open, Silent};
         check(&[], &[], (0, 1), Room::Free);
         // One host has the maximum of handshakes: its oldest guest that has sent nothing is
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn tickets_allow_a_burst_and_then_the_rate() {
+    fn tickets_permit_a_burst_and_then_the_rate() {
         let mut tickets = Tickets::new(10, 3);
         let mut use_all = |at: u64| {
             let now = Nanos::from_millis(at);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_at_the_door() {
+    fn next_events_follow_timeouts_rates_and_failures() {
         let limits = Limits { handshake_ms: 50, handshakes_per_s: 1, ..Limits::default() };
         let mut door = Door::new(&limits);
         let now = Nanos::from_secs(9);

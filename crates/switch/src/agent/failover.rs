@@ -99,7 +99,7 @@ mod tests {
     const MANAGEMENT: Connected = Connected { controllers: 0, management: 1 };
 
     #[test]
-    fn standalone_bridges_after_the_patience_and_stops_when_a_controller_comes() {
+    fn standalone_bridges_after_a_timeout_and_stops_when_a_controller_connects() {
         let mut failover = Failover::new(FailMode::Standalone, PATIENCE, Nanos(5));
         assert_eq!(failover.turn(NONE, Nanos(104)), None);
         assert_eq!(failover.next_event(), Some(Nanos(105)));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn standalone_without_configured_controllers_bridges_at_once() {
+    fn standalone_without_configured_controllers_bridges_immediately() {
         let mut failover = Failover::new(FailMode::Standalone, Nanos::ZERO, Nanos(7));
         assert_eq!(failover.turn(MANAGEMENT, Nanos(7)), Some(Misses::Bridged));
     }

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_are_those_of_the_role_and_choices_are_told_back() {
+    fn defaults_follow_the_role_and_settings_are_reported() {
         let mut interests = Interests::new(Version::V1_3);
         assert!(interests.wants(Role::Master, AsyncKind::PacketIn, 0));
         assert!(!interests.wants(Role::Equal, AsyncKind::PacketIn, 2), "invalid TTL");
@@ -105,19 +105,19 @@ mod tests {
         chosen.set(AsyncKind::FlowRemoved, true, 0xffff_ffff);
         interests.set(&chosen).unwrap();
         assert!(interests.invalid_ttl() && !interests.wants(Role::Equal, AsyncKind::PacketIn, 1));
-        let told = interests.told();
-        assert_eq!(told.get(AsyncKind::PacketIn, false), Some(0b100));
-        assert_eq!(told.get(AsyncKind::FlowRemoved, true), Some(0b1111));
-        assert_eq!(told.masks.len(), 6, "1.3 knows three kinds of news");
+        let reported = interests.told();
+        assert_eq!(reported.get(AsyncKind::PacketIn, false), Some(0b100));
+        assert_eq!(reported.get(AsyncKind::FlowRemoved, true), Some(0b1111));
+        assert_eq!(reported.masks.len(), 6, "1.3 has three kinds of asynchronous messages");
     }
 
     #[test]
-    fn reasons_that_do_not_exist_are_refused_where_there_is_an_error_for_it() {
+    fn undefined_reasons_are_rejected_in_versions_with_an_error_for_them() {
         let mut interests = Interests::new(Version::V1_4);
         let mut chosen = AsyncConfig::default();
         chosen.set(AsyncKind::PacketIn, false, 0);
         chosen.set(AsyncKind::TableStatus, false, 1);
         assert_eq!(interests.set(&chosen), Err(ErrorCode::AsyncConfigInvalid));
-        assert!(interests.wants(Role::Equal, AsyncKind::PacketIn, 0), "nothing was taken over");
+        assert!(interests.wants(Role::Equal, AsyncKind::PacketIn, 0), "no setting was changed");
     }
 }

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn speeds_and_media_are_named_and_what_is_not_known_is_left_out() {
+    fn speeds_and_media_are_reported_and_unknown_ones_omitted() {
         let at = |bps| Link { speed_bps: Some(bps), full_duplex: Some(true), ..Link::default() };
         let copper = Some(Medium::Copper);
         let none = PortFeatures::NONE.to_string();
@@ -123,10 +123,10 @@ mod tests {
     }
 
     #[test]
-    fn modes_become_bits() {
+    fn link_modes_are_converted_to_bits() {
         let modes = LinkModes(0b11 | 1 << 13 | 1 << 14 | 1 << 7 | 1 << 36 | 1 << 31);
-        let told = features(modes).to_string();
+        let reported = features(modes).to_string();
         let want = "10m_half|10m_full|100g_full|other_speed|copper|pause|pause_asymmetric";
-        assert_eq!(told, want);
+        assert_eq!(reported, want);
     }
 }

@@ -84,13 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_one_number_are_joined_and_others_begin_anew() {
+    fn parts_with_one_transaction_id_are_joined_and_another_id_starts_over() {
         let mut parts = Parts::default();
         assert_eq!(parts.take(1, part(2, true), 10, 100), Ok(None));
         let Ok(Some(MultipartRequestBody::TableFeatures(all))) =
             parts.take(1, part(3, false), 10, 100)
         else {
-            panic!("it is complete")
+            panic!("the request is complete")
         };
         assert_eq!((all.len(), parts.has_begun()), (5, false));
         assert_eq!(parts.take(2, part(2, true), 10, 100), Ok(None));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_mixed_is_refused() {
+    fn excessive_or_mixed_parts_are_rejected() {
         let mut parts = Parts::default();
         assert_eq!(parts.take(1, part(1, true), 60, 100), Ok(None));
         let overflow = Err(ErrorCode::RequestMultipartOverflow);

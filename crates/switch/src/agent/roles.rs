@@ -41,11 +41,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_older_election_is_stale_even_when_numbers_wrap() {
+    fn an_older_generation_is_stale_also_when_numbers_wrap() {
         let mut roles = Roles::default();
         assert_eq!(roles.generation(), GENERATION_UNKNOWN);
         assert_eq!(roles.admit(Role::Equal, 7), Ok(()));
-        assert_eq!(roles.generation(), GENERATION_UNKNOWN, "an equal takes part in no election");
+        assert_eq!(roles.generation(), GENERATION_UNKNOWN, "an equal role has no generation");
         assert_eq!(roles.admit(Role::Master, u64::MAX - 1), Ok(()));
         assert_eq!(roles.admit(Role::Slave, u64::MAX - 2), Err(ErrorCode::RoleRequestStale));
         assert_eq!(roles.admit(Role::Slave, u64::MAX - 1), Ok(()));

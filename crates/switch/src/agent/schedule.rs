@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_carried_over_and_has_to_be_within_the_limits() {
+    fn a_scheduled_time_is_converted_and_limited() {
         let schedule = Schedule::default();
         let (wall, now) = (Nanos::from_secs(1_000_000), Nanos::from_secs(5));
         let at = |seconds, nanoseconds| WallTime { seconds, nanoseconds };

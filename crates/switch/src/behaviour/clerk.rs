@@ -76,16 +76,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_done_one_after_the_other_and_connections_in_turn() {
+    fn messages_are_processed_in_sequence_and_connections_in_turn() {
         let mut clerk = Clerk::default();
         let mut ask = |connection, came, cost, now| {
             clerk.turn(connection, Nanos(came), || Nanos(cost), Nanos(now)).map(|at| at.0)
         };
         assert_eq!(ask(1, 5, 10, 7), Err(Nanos(15)));
-        assert_eq!(ask(2, 6, 20, 7), Err(Nanos(15)), "the other one's is at hand");
-        assert_eq!(ask(1, 5, 99, 15), Ok(15), "what it costs is known when it begins");
-        assert_eq!(ask(1, 5, 10, 15), Err(Nanos(15)), "now it is the other one's turn");
-        assert_eq!(ask(2, 6, 20, 40), Ok(35), "asked late, it was done in time");
+        assert_eq!(
+            ask(2, 6, 20, 7),
+            Err(Nanos(15)),
+            "the message of the other connection is in progress"
+        );
+        assert_eq!(ask(1, 5, 99, 15), Ok(15), "the cost is fixed when processing begins");
+        assert_eq!(ask(1, 5, 10, 15), Err(Nanos(15)), "the other connection is next");
+        assert_eq!(ask(2, 6, 20, 40), Ok(35), "a late call returns the time of completion");
         assert_eq!(ask(1, 5, 10, 40), Err(Nanos(45)));
         clerk.keep(|connection| connection != 1);
         assert_eq!(clerk.turn(3, Nanos(50), || Nanos(0), Nanos(50)), Ok(Nanos(50)));

@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_takes_its_path_s_time() {
+    fn a_frame_takes_the_latency_of_its_path() {
         let mut line = line(Path { latency_ns: 2_500, byte_ps: 800, ..Path::default() });
         assert_eq!(line.admit(Nanos(10), 1000), Some(Nanos(10 + 2_500 + 800)));
         assert_eq!(line.admit(Nanos(11), 10), Some(Nanos(10 + 2_500 + 800)), "none overtakes");
     }
 
     #[test]
-    fn entries_that_are_gone_through_and_changes_take_their_time() {
+    fn searched_entries_and_rewrites_take_time() {
         let mut line = line(Path { rule_ps: 1_500, rewrite_ns: 40, ..Path::default() });
         assert_eq!(line.admit_past(Nanos(10), 64, 100), Some(Nanos(160)));
         assert_eq!(line.admit_past(Nanos(300), 64, 0), Some(Nanos(300)));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_go_in_a_second_and_so_many_wait() {
+    fn capacity_and_queue_length_are_limited() {
         let mut line = line(Path { capacity_pps: 3, queue_frames: 2, ..Path::default() });
         let times: Vec<_> = (0..5).map(|_| line.admit(Nanos::ZERO, 64)).collect();
         let at = |ns| Some(Nanos(ns));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_displaces_takes_a_place_by_chance_and_never_the_first() {
+    fn a_displacing_frame_replaces_a_random_waiting_frame() {
         let mut line = line(Path { capacity_pps: 1000, queue_frames: 9, ..Path::default() });
         for number in 0..1000 {
             match line.admit(Nanos::ZERO, 64) {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_and_slow_frames_are_as_many_and_as_much_as_said() {
+    fn jitter_and_slow_frames_follow_the_model() {
         let path = Path {
             latency_ns: 1_000,
             jitter_ns: 100,

@@ -142,12 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn one_more_entry_moves_those_of_lower_priority_and_a_change_moves_none() {
+    fn an_insert_moves_entries_of_lower_priority_and_a_modification_moves_none() {
         let (mut tcam, costs) = (Tcam::default(), costs(0));
         let mut write = |rank, port, write| tcam.write(id(rank, port), write, &costs);
         assert_eq!([5, 6, 7].map(|rank| write(rank, 1, Write::Put)), [1000, 1010, 1020]);
-        assert_eq!(write(0x1_0000, 2, Write::Put), 1030, "exact matches are above all");
-        assert_eq!(write(6, 2, Write::Put), 1010, "one of its own rank stays");
+        assert_eq!(write(0x1_0000, 2, Write::Put), 1030, "exact matches have the highest rank");
+        assert_eq!(write(6, 2, Write::Put), 1010, "an entry of equal rank stays");
         assert_eq!(write(6, 2, Write::Put), 300);
         assert_eq!((write(5, 1, Write::Take), write(5, 1, Write::Take)), (70, 0));
         assert_eq!(write(6, 3, Write::Put), 1000);
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn or_those_of_higher_priority() {
+    fn an_insert_can_move_entries_of_higher_priority_instead() {
         let (mut tcam, costs) = (Tcam::default(), costs(1));
         let mut write = |rank| tcam.write(id(rank, 1), Write::Put, &costs);
         assert_eq!([7, 6, 5, 9].map(&mut write), [1000, 1010, 1020, 1000]);
     }
 
     #[test]
-    fn moves_are_those_that_counting_one_by_one_gives() {
+    fn moves_equal_a_count_entry_by_entry() {
         let (mut tcam, costs) = (Tcam::default(), Hardware { move_ns: 1, ..Hardware::default() });
         let mut ranks: Vec<u32> = Vec::new();
         let mut dice = 1_u64;

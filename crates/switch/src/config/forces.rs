@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listening_beyond_loopback_needs_authentication_or_is_allowed_explicitly() {
+    fn listening_beyond_loopback_requires_authentication_or_explicit_permission() {
         for (url, has_ca, is_insecure, is_rejected) in [
             ("ptcp:6704", false, false, false),
             ("ptcp:6704:0.0.0.0", false, false, true),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn control_elements_are_told_by_address_and_id() {
+    fn control_elements_are_identified_by_address_and_id() {
         let read = |text: &str| text.parse::<CeConfig>();
         let plain = read("tcp:127.0.0.1").unwrap();
         assert_eq!((plain.url.to_string().as_str(), plain.id), ("tcp:127.0.0.1:6704", None));

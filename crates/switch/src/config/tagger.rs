@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_and_every_problem_of_it_is_told() {
+    fn a_file_is_parsed_and_all_its_problems_are_reported() {
         let rules = "trunk = 3\n[[rule]]\ndscp = [40, 47]\nvlan = 4095\npriority = 7\n\
                      [[rule]]\nudp_destination = 53\nvlan = 0\n";
         let config = TaggerConfig::from_toml(rules).unwrap();
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(problems(rules, &[1, 3]), [""; 0]);
         let wrong = "access = 2\n[[rule]]\ndscp = [9, 8]\nvlan = 4096\npriority = 8\n\
                      [[rule]]\ndscp = [0, 64]\nvlan = 1\n";
-        let told = problems(wrong, &[1]).join("; ");
+        let reported = problems(wrong, &[1]).join("; ");
         for part in [
             "access: no port 2",
             "trunk: no port 2",
@@ -149,9 +149,9 @@ mod tests {
             "dscp: 8 is not between 9 and 63",
             "dscp: 64 is not between 0 and 63",
         ] {
-            assert!(told.contains(part), "{told:?} lacks {part:?}");
+            assert!(reported.contains(part), "{reported:?} lacks {part:?}");
         }
-        let said = TaggerConfig::from_toml("[[rule]]\nvlan = 1\ndcsp = [1, 2]\n").unwrap_err();
-        assert_eq!(said.line, Some(3), "{said}");
+        let message = TaggerConfig::from_toml("[[rule]]\nvlan = 1\ndcsp = [1, 2]\n").unwrap_err();
+        assert_eq!(message.line, Some(3), "{message}");
     }
 }

@@ -17,7 +17,7 @@ fn openflow(text: &str) -> Result<OpenFlowConfig, String> {
 }
 
 #[test]
-fn defaults_are_usable() {
+fn defaults_are_valid() {
     let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
     config.ports = vec![port(1, "afpacket:a"), port(2, "afpacket:b")];
     assert_eq!(config.validate(), []);
@@ -28,7 +28,7 @@ fn defaults_are_usable() {
 }
 
 #[test]
-fn validation_names_every_problem() {
+fn validation_reports_every_problem() {
     let mut config = Config::new(Kind::Bridge(BridgeConfig {
         ageing_s: 9999,
         macs_max: 0,
@@ -52,7 +52,7 @@ fn validation_names_every_problem() {
 }
 
 #[test]
-fn a_switch_file_sets_what_it_names_and_refuses_what_it_does_not_know() {
+fn a_switch_file_sets_its_keys_and_rejects_unknown_ones() {
     let text = "wildcard_flows_max = 5\nfail_mode = \"standalone\"\ndatapath_id = \"0xAB\"\n";
     let read = openflow(text).unwrap();
     assert_eq!(read.wildcard_flows_max, 5);
@@ -67,7 +67,7 @@ fn a_switch_file_sets_what_it_names_and_refuses_what_it_does_not_know() {
 }
 
 #[test]
-fn tables_queues_versions_and_limits_are_read_and_checked() {
+fn tables_queues_versions_and_limits_are_parsed_and_validated() {
     let read = openflow(
         "versions = [\"1.0\"]\ntables = 3\nflows_max = 7\n\
          [[table]]\nnumber = 2\nflows_max = 5\nclassifier = \"linear\"\n\
@@ -102,7 +102,7 @@ fn tables_queues_versions_and_limits_are_read_and_checked() {
 }
 
 #[test]
-fn queues_are_gathered_by_port_and_checked() {
+fn queues_are_grouped_by_port_and_validated() {
     let queues = "[[queue]]\nport = 1\nqueue = 0\nrate_bps_min = 4000\n\
                   [[queue]]\nport = 2\nqueue = 7\nrate_bps_max = 2000\nframes_max = 9\n\
                   [[queue]]\nport = 1\nqueue = 5\n";
@@ -150,7 +150,7 @@ mac = "02:00:00:00:02:02"
 "#;
 
 #[test]
-fn a_router_file_reads_as_written() {
+fn a_router_file_round_trips() {
     let router = RouterConfig::from_toml(ROUTER).unwrap();
     assert_eq!(router.port_towards("10.0.2.2".parse().unwrap()), Some(2));
     assert_eq!(router.interface[0].addresses[1].to_string(), "192.168.0.1/31");
@@ -161,7 +161,7 @@ fn a_router_file_reads_as_written() {
 }
 
 #[test]
-fn a_router_file_with_mistakes_says_where() {
+fn errors_in_a_router_file_have_a_position() {
     for (from, to, line) in [
         ("\"10.0.1.1/24\"", "\"10.0.1.1/33\"", 6),
         ("\"10.0.1.1/24\"", "\"10.0.1.1\"", 6),
@@ -176,7 +176,7 @@ fn a_router_file_with_mistakes_says_where() {
 }
 
 #[test]
-fn a_router_that_names_what_is_not_there_is_refused() {
+fn a_router_with_undefined_references_is_rejected() {
     let text = ROUTER.replace("port = 2", "port = 3").replace("10.0.2.2", "10.0.5.2");
     let text = text.replace("02:00:00:00:01:01", "03:00:00:00:01:01");
     let mut config = Config::new(Kind::Router(RouterConfig::from_toml(&text).unwrap()));
@@ -193,7 +193,7 @@ fn a_router_that_names_what_is_not_there_is_refused() {
 }
 
 #[test]
-fn prefixes_hold_what_is_in_them() {
+fn prefixes_contain_their_addresses() {
     let prefix: Prefix = "10.1.2.3/16".parse().unwrap();
     assert_eq!(prefix.network().to_string(), "10.1.0.0");
     assert!(prefix.holds("10.1.255.1".parse().unwrap()));
@@ -204,7 +204,7 @@ fn prefixes_hold_what_is_in_them() {
 }
 
 #[test]
-fn control_channels_are_checked_for_form_and_direction() {
+fn control_channels_are_validated_for_form_and_direction() {
     let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig {
         controllers: ["tcp:127.0.0.1:6653", "punix:/x", "http:x"].map(String::from).to_vec(),
         listen: vec!["punix:/x".to_string(), "tcp:127.0.0.1:1".to_string()],

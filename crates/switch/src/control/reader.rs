@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_read_a_few_entries_a_turn() {
+    fn a_long_list_is_parsed_over_several_turns() {
         let list = format!("{{ \"add_routes\" : [{}] }}\n", vec![ROUTE; 5000].join(" , "));
         let text = format!("{list}{{\"get\":\"macs\"}}\n{list}");
         for piece in [7, 1000, 64 << 10, 1 << 20] {
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_that_is_no_request_is_named_and_left_out() {
+    fn a_long_invalid_line_is_reported_and_skipped() {
         let good = vec![ROUTE; 1000].join(",");
         let nothing = "{\"get\":\"macs\"}\n";
         for (line, why) in [
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_has_a_limit() {
+    fn a_long_list_is_limited() {
         let mut reader = Reader::default();
         reader.add(format!("{{\"add_routes\":[{ROUTE}").as_bytes());
         let more = format!(",{ROUTE}").repeat(1000);

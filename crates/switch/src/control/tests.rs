@@ -63,12 +63,12 @@ fn ask(rig: &mut Rig, client: &mut UnixStream, text: &str) -> String {
 }
 
 #[test]
-fn requests_are_answered_in_order_and_mistakes_named() {
+fn requests_are_answered_in_order_with_errors() {
     let mut rig = Rig::new("order");
     let mut client = rig.connect();
     assert_eq!(ask(&mut rig, &mut client, "{\"get\":\"counters\"}\n"), "{\"ok\":\"Counters\"}\n");
-    let answer = ask(&mut rig, &mut client, "{\"get\":\"nonsense\"}\n");
-    assert!(answer.starts_with("{\"error\":\"invalid request: unknown variant"), "{answer}");
+    let reply = ask(&mut rig, &mut client, "{\"get\":\"nonsense\"}\n");
+    assert!(reply.starts_with("{\"error\":\"invalid request: unknown variant"), "{answer}");
     client.write_all(b"{\"get\":\"macs\"}\n{\"flush\":\"routes\"}\n{\"get\":").unwrap();
     assert_eq!(rig.turn(), 2);
     client.write_all(b"\"about\"}\n").unwrap();
@@ -82,7 +82,7 @@ fn requests_are_answered_in_order_and_mistakes_named() {
 }
 
 #[test]
-fn a_request_with_a_hundred_thousand_routes_goes_through() {
+fn a_request_with_a_hundred_thousand_routes_is_accepted() {
     let mut rig = Rig::new("many");
     let mut client = rig.connect();
     let route = "{\"to\":\"10.200.100.0/24\",\"via\":\"10.1.0.2\",\"port\":2}";
@@ -100,7 +100,7 @@ fn a_request_with_a_hundred_thousand_routes_goes_through() {
 }
 
 #[test]
-fn a_long_list_is_carried_out_in_turns_and_others_are_answered_meanwhile() {
+fn a_long_list_is_executed_over_turns_while_others_are_answered() {
     let mut rig = Rig::new("turns");
     let (mut long, mut short) = (rig.connect(), rig.connect());
     let route = "{\"to\":\"10.200.100.0/24\",\"via\":\"10.1.0.2\",\"port\":2}";
@@ -122,7 +122,7 @@ fn a_long_list_is_carried_out_in_turns_and_others_are_answered_meanwhile() {
         };
         let answered = rig.control.turn(Budget::of_steps(STEPS), &mut carry);
         (turns, most) = (turns + 1, most.max(added - before));
-        assert_eq!(answers, turns, "the other client waits for no turn");
+        assert_eq!(answers, turns, "the other client does not wait");
         if answered == 2 {
             break;
         }
@@ -135,7 +135,7 @@ fn a_long_list_is_carried_out_in_turns_and_others_are_answered_meanwhile() {
 }
 
 #[test]
-fn a_list_is_sent_as_the_client_reads_it() {
+fn a_list_is_sent_as_fast_as_the_client_reads() {
     let mut rig = Rig::new("list");
     let mut client = rig.connect();
     client.write_all(b"{\"get\":\"macs\"}\n{\"get\":\"about\"}\n").unwrap();
@@ -168,11 +168,11 @@ fn a_list_is_sent_as_the_client_reads_it() {
     let list: Value = serde_json::from_str(&list).unwrap();
     let wanted: Vec<usize> = (0..rows).step_by(2).collect();
     assert_eq!((&list["ok"], &*about), (&json!(wanted), "{\"ok\":\"about\"}"));
-    assert!(made == rows && held < READ_BYTES, "{held} bytes held");
+    assert!(made == rows && held < READ_BYTES, "{held} bytes buffered");
 }
 
 #[test]
-fn a_line_without_end_is_refused_at_the_limit() {
+fn an_endless_line_is_rejected_at_the_limit() {
     let mut rig = Rig::new("endless");
     let mut client = rig.connect();
     let writer = std::thread::spawn(move || {
@@ -192,7 +192,7 @@ fn a_line_without_end_is_refused_at_the_limit() {
 }
 
 #[test]
-fn a_client_that_does_not_read_is_not_read_from() {
+fn requests_of_a_client_that_does_not_read_are_not_read() {
     let mut rig = Rig::new("deaf");
     let mut client = rig.connect();
     client.set_nonblocking(true).unwrap();
@@ -207,7 +207,7 @@ fn a_client_that_does_not_read_is_not_read_from() {
 }
 
 #[test]
-fn silent_clients_give_way_and_those_with_a_request_stay() {
+fn silent_clients_are_replaced_and_active_ones_stay() {
     let mut rig = Rig::new("crowd");
     let mut asking: Vec<_> = (1..CONNECTIONS.per_source).map(|_| rig.connect()).collect();
     for client in &mut asking {
@@ -216,7 +216,11 @@ fn silent_clients_give_way_and_those_with_a_request_stay() {
     let mut silent: Vec<_> = (0..20).map(|_| rig.connect()).collect();
     rig.turn();
     rig.turn();
-    assert_eq!(rig.control.clients.len(), CONNECTIONS.per_source, "one user has no more places");
+    assert_eq!(
+        rig.control.clients.len(),
+        CONNECTIONS.per_source,
+        "one user has no more connections"
+    );
     assert_eq!(silent[18].read(&mut [0; 9]).unwrap(), 0);
     // The last client replaced the others. Once it has sent a request, a further one is rejected.
     assert!(ask(&mut rig, &mut silent[19], "{\"get\":\"macs\"}\n").contains("ok"));
@@ -251,18 +255,18 @@ fn pipelined_requests_are_answered_in_limited_numbers_per_turn() {
 }
 
 #[test]
-fn events_come_to_who_watches_and_cost_no_more_than_their_room() {
+fn events_are_sent_to_watching_clients_within_a_limit() {
     let mut rig = Rig::new("watch");
     let (mut deaf, mut watching) = (rig.connect(), rig.connect());
     ask(&mut rig, &mut deaf, "{\"get\":\"about\"}\n");
     assert_eq!(ask(&mut rig, &mut watching, "{\"watch\":{}}\n"), "{\"ok\":1}\n");
     let event = json!({ "event": "x".repeat(1000) });
     // As many as the socket and the event buffer hold, and some more.
-    let told = (1..).take_while(|_| {
+    let reported = (1..).take_while(|_| {
         rig.control.tell(&event);
         rig.control.clients.iter().all(|client| client.events_lost == 0)
     });
-    let told = told.count();
+    let reported = reported.count();
     (0..9).for_each(|_| rig.control.tell(&event));
     let waiting = rig.control.clients.iter().map(|client| client.output.len() - client.sent);
     assert!(waiting.max() <= Some(EVENT_BYTES_MAX + 2000));
@@ -276,16 +280,16 @@ fn events_come_to_who_watches_and_cost_no_more_than_their_room() {
         }
         line
     };
-    assert_eq!(read(&mut rig, told), format!("{event}\n"));
+    assert_eq!(read(&mut rig, reported), format!("{event}\n"));
     rig.control.tell(&event);
     assert_eq!(read(&mut rig, 1), "{\"events_lost\":10}\n");
     assert_eq!(read(&mut rig, 1), format!("{event}\n"));
     deaf.set_nonblocking(true).unwrap();
-    assert!(deaf.read(&mut [0]).is_err(), "who does not watch is told nothing");
+    assert!(deaf.read(&mut [0]).is_err(), "a client that does not watch receives no events");
 }
 
 #[test]
-fn what_takes_time_is_asked_for_again_and_what_was_said_behind_it_waits() {
+fn a_long_request_is_polled_and_later_requests_wait() {
     let mut rig = Rig::new("later");
     let mut client = rig.connect();
     let check = "{\"check\":{\"name\":\"a\",\"text\":\"done\"}}\n";
@@ -293,7 +297,7 @@ fn what_takes_time_is_asked_for_again_and_what_was_said_behind_it_waits() {
     // A client that closed its sending side still receives its replies.
     client.shutdown(std::net::Shutdown::Write).unwrap();
     assert_eq!((rig.turn(), rig.turn()), (0, 0));
-    assert!(rig.control.next_event(Nanos::ZERO).is_some(), "somebody has to ask again");
+    assert!(rig.control.next_event(Nanos::ZERO).is_some(), "the request must be polled again");
     assert_eq!(rig.turn(), 2);
     rig.turn();
     let mut rest = String::new();

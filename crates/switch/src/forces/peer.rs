@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn channels_of_one_source_wait_once_and_keep_no_other_source_out() {
+    fn waiting_channels_of_one_source_are_limited_and_do_not_block_others() {
         let url: Url = "ptcp:0".parse().unwrap();
         let mut peer = Peer::open(Id(0x4000_0001), &url, None).unwrap();
         let socket = std::env::temp_dir().join(format!("peer-{}.sock", std::process::id()));

@@ -158,7 +158,7 @@ impl Rig {
             self.step();
             std::thread::yield_now();
         }
-        panic!("{what} never comes; log {:?}", self.log);
+        panic!("{what} does not occur; log {:?}", self.log);
     }
 
     /// Advances the clock in small steps.
@@ -181,7 +181,7 @@ impl Rig {
     fn answer(&mut self, at: usize, correlator: u64) -> Vec<ResultCode> {
         let is_it =
             |event: &CeEvent| matches!(event, CeEvent::Answered(it) if it.correlator == correlator);
-        self.until("the answer", |rig| rig.ces[at].events.iter().any(is_it));
+        self.until("the reply", |rig| rig.ces[at].events.iter().any(is_it));
         let events = &mut self.ces[at].events;
         let place = events.iter().position(is_it).unwrap();
         let CeEvent::Answered(answer) = events.remove(place) else { unreachable!() };
@@ -222,7 +222,7 @@ impl Rig {
 #[test]
 fn a_control_element_changes_a_running_element() {
     let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
-    assert!(rig.forwards(), "before anybody is there");
+    assert!(rig.forwards(), "before a control element connects");
     rig.all_associated();
     assert_eq!(rig.configure(0, 60), []);
     assert_eq!(rig.age(), 60);
@@ -240,7 +240,7 @@ fn a_control_element_changes_a_running_element() {
 }
 
 #[test]
-fn another_control_element_takes_over_when_the_primary_one_goes() {
+fn a_backup_takes_over_when_the_primary_disconnects() {
     let ces = vec![Controller::waiting(0x4000_0001), Controller::waiting(0x4000_0002)];
     let mut rig = Rig::new(ces);
     rig.all_associated();
@@ -262,7 +262,7 @@ fn another_control_element_takes_over_when_the_primary_one_goes() {
 }
 
 #[test]
-fn an_element_that_waits_is_dialled() {
+fn a_listening_element_accepts_connections() {
     let waits = CeConfig { url: "ptcp:0:127.0.0.1".parse().unwrap(), id: Some(0x4000_0001) };
     let mut ce = Controller::waiting(0x4000_0001);
     ce.doors = None;
@@ -282,11 +282,11 @@ fn an_element_that_waits_is_dialled() {
         rig.until("the end", |rig| !rig.forces.is_controlled());
         rig.pass(Nanos::from_secs(2));
     }
-    assert!(rig.forwards(), "the program goes on without control");
+    assert!(rig.forwards(), "the program continues without a control element");
 }
 
 #[test]
-fn what_comes_by_the_wrong_channel_is_dropped_and_counted() {
+fn messages_on_the_wrong_channel_are_dropped_and_counted() {
     let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
     rig.all_associated();
     rig.ces[0].ce().configure(set(7), Mode::AllOrNone).unwrap();
@@ -299,7 +299,7 @@ fn what_comes_by_the_wrong_channel_is_dropped_and_counted() {
     let correlator = rig.ces[0].ce().get(&place).unwrap();
     let is_it =
         |event: &CeEvent| matches!(event, CeEvent::Answered(it) if it.correlator == correlator);
-    rig.until("the answer", |rig| rig.ces[0].events.iter().any(is_it));
+    rig.until("the reply", |rig| rig.ces[0].events.iter().any(is_it));
     let catalog = &rig.element.program().catalog;
     let answer = rig.ces[0].events.iter().find(|event| is_it(event)).unwrap();
     let CeEvent::Answered(answer) = answer else { unreachable!() };
@@ -308,7 +308,7 @@ fn what_comes_by_the_wrong_channel_is_dropped_and_counted() {
 }
 
 #[test]
-fn who_speaks_something_else_is_left_and_dialled_again() {
+fn a_peer_with_another_protocol_is_disconnected_and_retried() {
     let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
     rig.all_associated();
     let (_, channels) = rig.ces[0].up.as_mut().unwrap();
@@ -323,7 +323,7 @@ fn who_speaks_something_else_is_left_and_dialled_again() {
 }
 
 #[test]
-fn a_control_element_that_falls_silent_is_lost_and_its_open_transaction_with_it() {
+fn a_silent_control_element_is_dropped_with_its_open_transaction() {
     let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
     rig.all_associated();
     let correlator = rig.ces[0].ce().transact(set(5)).unwrap();
@@ -338,11 +338,11 @@ fn a_control_element_that_falls_silent_is_lost_and_its_open_transaction_with_it(
     rig.pass(Nanos::from_secs(2));
     rig.all_associated();
     assert_eq!(rig.age(), 300);
-    assert_eq!(rig.configure(0, 6), [], "nothing is open any more");
+    assert_eq!(rig.configure(0, 6), [], "no transaction is open");
 }
 
 #[test]
-fn a_transaction_that_is_left_open_is_given_up() {
+fn an_open_transaction_times_out() {
     let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
     rig.all_associated();
     let correlator = rig.ces[0].ce().transact(set(5)).unwrap();
@@ -354,13 +354,13 @@ fn a_transaction_that_is_left_open_is_given_up() {
 }
 
 #[test]
-fn a_control_element_that_nobody_can_reach_is_told_once() {
+fn an_unreachable_control_element_is_logged_once() {
     let ce = Controller::waiting(0x4000_0001);
     let mut rig = Rig::new(vec![ce]);
     rig.ces[0].doors = None;
     rig.pass(Nanos::from_secs(5));
-    let told = rig.log.iter().filter(|event| matches!(event, Event::CeUnreachable(..))).count();
-    assert_eq!(told, 1, "{:?}", rig.log);
+    let reported = rig.log.iter().filter(|event| matches!(event, Event::CeUnreachable(..))).count();
+    assert_eq!(reported, 1, "{:?}", rig.log);
     assert!(rig.forwards());
 }
 
@@ -401,7 +401,7 @@ impl Drop for Certificate {
 }
 
 #[test]
-fn an_element_is_controlled_over_tls_whoever_dials() {
+fn an_element_is_controlled_over_tls_in_both_directions() {
     let both = Certificate::new("both");
     let ce = Controller::waiting_at(0x4000_0001, "pssl:0:127.0.0.1", Some(&both.tls()));
     let [high, ..] = ce.doors.as_ref().unwrap().addresses_to_connect();
@@ -427,7 +427,7 @@ fn an_element_is_controlled_over_tls_whoever_dials() {
 }
 
 #[test]
-fn a_control_element_whom_no_known_ca_vouches_for_is_refused_and_named_once() {
+fn an_untrusted_control_element_is_rejected_and_logged_once() {
     let (own, foreign) = (Certificate::new("own"), Certificate::new("foreign"));
     let ce = Controller::waiting_at(0x4000_0001, "pssl:0:127.0.0.1", Some(&foreign.tls()));
     let [high, ..] = ce.doors.as_ref().unwrap().addresses_to_connect();
@@ -435,19 +435,19 @@ fn a_control_element_whom_no_known_ca_vouches_for_is_refused_and_named_once() {
     let mut rig = Rig::with_files(vec![ce], vec![dials], own.files.clone());
     let refused =
         |event: &Event| matches!(event, Event::CeUnreachable(_, why) if why.contains("ertificate"));
-    let mut said = 0;
+    let mut count = 0;
     for _ in 0..200 {
         // Data between sockets takes real time; timeouts use the clock of the test.
         rig.pass(Nanos::from_millis(250));
         std::thread::yield_now();
-        said = rig.log.iter().filter(|event| refused(event)).count();
+        count = rig.log.iter().filter(|event| refused(event)).count();
     }
-    assert_eq!(said, 1, "{:?}", rig.log);
+    assert_eq!(count, 1, "{:?}", rig.log);
     assert!(!rig.forces.is_controlled() && rig.forwards());
 }
 
 #[test]
-fn a_listener_that_authenticates_nobody_says_so_once() {
+fn a_listener_without_authentication_logs_that_once() {
     let (program, _) = Program::load(&Source::new("bridge", PROGRAM), &no_files);
     let program = program.unwrap();
     for (url, warnings) in [("ptcp:0", 0), ("ptcp:0:0.0.0.0", 1)] {
@@ -460,7 +460,7 @@ fn a_listener_that_authenticates_nobody_says_so_once() {
 }
 
 #[test]
-fn doors_that_can_let_nobody_in_rest_and_say_so_once() {
+fn listeners_without_capacity_pause_and_log_that_once() {
     let waits = CeConfig { url: "ptcp:0:127.0.0.1".parse().unwrap(), id: Some(0x4000_0001) };
     let mut rig = Rig::with(Vec::new(), vec![waits]);
     rig.step();
@@ -471,20 +471,20 @@ fn doors_that_can_let_nobody_in_rest_and_say_so_once() {
         let (doing, what) = ("accept a connection on", "ptcp:0".to_owned());
         rig.forces.peers[0].looked(Err(ChannelError::System { doing, what, error }), rig.now);
         rig.step();
-        assert_eq!(waited_for(&rig), 0, "who waited for them would be woken at once");
+        assert_eq!(waited_for(&rig), 0, "poll would return immediately");
         assert!(rig.forces.next_event(rig.now).is_some_and(|due| due > rig.now));
         rig.now = rig.now.saturating_add(Nanos::from_secs(1));
     }
     assert_eq!(rig.log.iter().filter(|it| matches!(it, Event::CeUnreachable(..))).count(), 1);
     rig.step();
-    assert_eq!(waited_for(&rig), 3, "descriptors are there again");
+    assert_eq!(waited_for(&rig), 3, "descriptors are available again");
 }
 
 #[test]
-fn events_of_agents_are_told_to_who_subscribed_and_can_be_asked_for() {
+fn agent_events_are_sent_to_subscribers_and_can_be_queried() {
     let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
     rig.all_associated();
-    let said = |event: &'static str, at: u64, untold| {
+    let notification = |event: &'static str, at: u64, untold| {
         let occurred = Occurred { event, at: Nanos(at), facts: Fact::Unknown };
         let report = Report { agent: "cfm".to_owned(), occurred, untold };
         news::agent(&report, "{\"mep\":101}")
@@ -494,18 +494,18 @@ fn events_of_agents_are_told_to_who_subscribed_and_can_be_asked_for() {
         forces.agent_said(happening, element, out, *now);
     };
     // No control element has subscribed.
-    say(&mut rig, &said("PeerFound", 1, 0));
+    say(&mut rig, &notification("PeerFound", 1, 0));
     let event = Place { class: CLASS, instance: 1, path: vec![60, 1] };
     let asked = rig.ces[0].ce().subscribe(&event, &[(2, 1)]).unwrap();
     assert_eq!(rig.answer(0, asked), []);
-    say(&mut rig, &said("PeerLost", 2, 5));
-    let told = |event: &CeEvent| match event {
+    say(&mut rig, &notification("PeerLost", 2, 5));
+    let reported = |event: &CeEvent| match event {
         CeEvent::Notified(selects) => Some(selects.clone()),
         _ => None,
     };
-    rig.until("the event", |rig| rig.ces[0].events.iter().any(|it| told(it).is_some()));
-    let all: Vec<_> = rig.ces[0].events.iter().filter_map(told).flatten().collect();
-    assert_eq!(all.len(), 1, "what happened before is not told: {all:?}");
+    rig.until("the event", |rig| rig.ces[0].events.iter().any(|it| reported(it).is_some()));
+    let all: Vec<_> = rig.ces[0].events.iter().filter_map(reported).flatten().collect();
+    assert_eq!(all.len(), 1, "events before the subscription are not sent: {all:?}");
     assert_eq!((all[0].class, all[0].instance), (CLASS, 1));
     let wire = format!("{all:?}");
     let is_in = |text: &str| {

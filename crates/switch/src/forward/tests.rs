@@ -143,7 +143,7 @@ fn an_overloaded_port_loses_only_its_own_frames() {
 }
 
 #[test]
-fn the_quantum_is_counted_in_bytes_and_what_is_left_is_kept() {
+fn the_quantum_is_in_bytes_and_the_remainder_is_carried_over() {
     let (mut forward, wires) = rig(&[1, 2, 9], quantum(1000));
     for _ in 0..20 {
         wires[0].lock().unwrap().arrive(596, 1, None);
@@ -162,7 +162,7 @@ fn the_quantum_is_counted_in_bytes_and_what_is_left_is_kept() {
 }
 
 #[test]
-fn a_quantum_below_the_frame_size_still_serves_it_in_time() {
+fn a_quantum_below_the_frame_size_still_serves_the_frame() {
     let (mut forward, wires) = rig(&[1, 9], quantum(100));
     wires[0].lock().unwrap().arrive(446, 1, None);
     let turns = (0..10).take_while(|&turn| forward.turn(Nanos(turn)).frames == 0).count();
@@ -170,7 +170,7 @@ fn a_quantum_below_the_frame_size_still_serves_it_in_time() {
 }
 
 #[test]
-fn first_come_first_served_goes_by_the_stamps_of_all_ports() {
+fn first_come_first_served_uses_the_timestamps_of_all_ports() {
     let (mut forward, wires) = rig(&[1, 2, 3, 9], Service::FirstComeFirstServed);
     for (at, port) in [(1, 2), (2, 1), (3, 1), (4, 3), (5, 2), (6, 2), (7, 1), (8, 3)] {
         wires[port - 1].lock().unwrap().arrive(60, at as u8, Some(Nanos(at)));
@@ -193,7 +193,7 @@ fn frames_without_stamps_count_as_received_when_polled() {
 }
 
 #[test]
-fn frames_that_a_port_refuses_are_counted_there() {
+fn frames_that_a_port_rejects_are_counted_there() {
     let (mut forward, wires) = rig(&[1, 9], quantum(100_000));
     wires[1].lock().unwrap().sends_max = 10;
     for _ in 0..30 {
@@ -208,7 +208,7 @@ fn frames_that_a_port_refuses_are_counted_there() {
 }
 
 #[test]
-fn a_port_that_goes_down_is_told_once_and_tried_again() {
+fn a_failed_port_is_reported_once_and_retried() {
     let (mut forward, wires) = rig(&[1, 9], quantum(100_000));
     wires[1].lock().unwrap().down = true;
     wires[0].lock().unwrap().arrive(60, 1, None);
@@ -226,12 +226,12 @@ fn a_port_that_goes_down_is_told_once_and_tried_again() {
 }
 
 #[test]
-fn a_cable_that_is_unplugged_is_told_once_and_costs_one_question_at_a_time() {
+fn a_lost_link_is_reported_once_and_checked_at_intervals() {
     let (mut forward, wires) = rig(&[1, 9], quantum(100_000));
     assert_eq!(forward.link_change(Nanos(5)), None);
     wires[1].lock().unwrap().unplugged = true;
     let next = Nanos(5) + LINK_INTERVAL;
-    assert_eq!(forward.link_change(Nanos(next.0 - 1)), None, "it was asked a moment ago");
+    assert_eq!(forward.link_change(Nanos(next.0 - 1)), None, "the link was checked a moment ago");
     assert_eq!(forward.link_change(next), Some((9, false)));
     assert_eq!(forward.link_change(next + LINK_INTERVAL), None);
     wires[1].lock().unwrap().unplugged = false;
@@ -239,7 +239,7 @@ fn a_cable_that_is_unplugged_is_told_once_and_costs_one_question_at_a_time() {
 }
 
 #[test]
-fn frames_that_wait_in_a_shaped_queue_leave_when_they_are_due() {
+fn frames_in_a_shaped_queue_leave_when_due() {
     use dataplane::action::Action;
     use dataplane::flow::FlowSpec;
     use dataplane::matching::Match;

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_needs_its_header_and_its_tag() {
+    fn setting_a_field_requires_its_header_and_tag() {
         let ip = Match::ANY.with(Field::EthType, 0x0800u16);
         let tcp = ip.clone().with(Field::IpProto, 6u8);
         assert!(applied_make_sense(&ip, &[set(Field::Ipv4Src), Action::DecNwTtl]));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pushed_and_popped_counts_from_there_on() {
+    fn pushes_and_pops_change_the_prerequisites() {
         let ip = Match::ANY.with(Field::EthType, 0x0800u16);
         let push = [Action::PushVlan(0x8100), set(Field::VlanPcp), Action::PopVlan];
         assert!(applied_make_sense(&ip, &push));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_set_is_done_in_its_own_order() {
+    fn an_action_set_is_checked_in_its_execution_order() {
         let ip = Match::ANY.with(Field::EthType, 0x0800u16);
         let written = [set(Field::VlanVid), Action::PushVlan(0x8100)];
         assert!(written_make_sense(&ip, &written));

@@ -52,7 +52,7 @@ fn there_and_back(matching: &Match) -> Match {
 }
 
 #[test]
-fn every_field_comes_back_as_it_was() {
+fn every_field_round_trips() {
     assert_eq!(there_and_back(&full()), full());
     assert_eq!(there_and_back(&Match::ANY), Match::ANY);
     for open in [
@@ -78,7 +78,7 @@ fn every_field_comes_back_as_it_was() {
 }
 
 #[test]
-fn untagged_and_fields_of_other_types_come_back() {
+fn untagged_matches_and_fields_of_other_types_round_trip() {
     let untagged = full().without(Field::VlanPcp).untagged();
     assert_eq!(there_and_back(&untagged), untagged);
     let any_tag = Match::ANY
@@ -103,7 +103,7 @@ fn untagged_and_fields_of_other_types_come_back() {
 }
 
 #[test]
-fn an_ipv6_match_of_1_0_is_exact_only_with_the_fields_of_ip() {
+fn an_ipv6_match_of_1_0_is_exact_only_with_the_ip_fields() {
     let speaker = flow::Speaker { version: Version::V1_0, parts: true, source: Source::default() };
     let rank = |matching: &Match| {
         let change = model::FlowMod { matching: matching.clone(), ..model::FlowMod::default() };
@@ -132,7 +132,7 @@ fn an_ipv6_match_of_1_0_is_exact_only_with_the_fields_of_ip() {
 }
 
 #[test]
-fn the_type_of_a_second_tag_comes_back_and_counts_as_the_ethernet_type_in_1_0() {
+fn the_type_after_a_second_tag_round_trips_and_is_the_ethernet_type_in_1_0() {
     let layer2 = full().without(Field::EthType);
     for fields in [Field::IpDscp, Field::IpProto, Field::UdpSrc, Field::UdpDst] {
         assert!(there_and_back(&layer2).get(fields).is_none(), "{fields}");
@@ -153,7 +153,7 @@ fn the_type_of_a_second_tag_comes_back_and_counts_as_the_ethernet_type_in_1_0() 
 }
 
 #[test]
-fn the_upper_bytes_of_an_icmp_type_come_back() {
+fn the_upper_bytes_of_an_icmp_type_round_trip() {
     let matching = Match::ANY
         .with(Field::EthType, 0x0800u16)
         .with(Field::IpProto, 1u8)
@@ -163,13 +163,13 @@ fn the_upper_bytes_of_an_icmp_type_come_back() {
 }
 
 #[test]
-fn what_cannot_matter_is_not_told() {
+fn fields_without_their_prerequisites_are_omitted() {
     let matching = Match::ANY.with(Field::TcpDst, 80u8).with(Field::Ipv4Src, 7u8);
     assert_eq!(there_and_back(&matching), Match::ANY);
 }
 
 #[test]
-fn a_match_chooses_the_frames_that_it_names() {
+fn a_match_selects_the_frames_with_its_values() {
     // UDP from 10.0.0.1:1000 to 10.0.0.2:2000, DSCP 46, in VLAN 77 with priority 5.
     let mut frame = vec![2, 0, 0, 0, 0x80, 2, 2, 0, 0, 0, 0x80, 1, 0x81, 0, 0xa0, 77, 8, 0];
     frame.extend([0x45, 0xb8, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 200, 3, 4, 10, 129, 0, 1]);
@@ -204,7 +204,7 @@ fn port_numbers_keep_their_meaning() {
 }
 
 #[test]
-fn actions_come_back_as_they_were() {
+fn actions_round_trip() {
     let output = |port| model::Action::Output { port, bytes_max: 0 };
     let all = [
         output(1),
@@ -234,7 +234,7 @@ fn actions_come_back_as_they_were() {
 }
 
 #[test]
-fn actions_that_cannot_be_done_are_refused_with_their_error() {
+fn unsupported_actions_are_rejected_with_specific_errors() {
     let pipeline = pipeline();
     let world = world(&pipeline);
     let refused = |action| actions_down(&[action], Place::Flow, &world).unwrap_err();

@@ -121,7 +121,7 @@ impl Rig {
         let url = format!("unix:{}", path.display()).parse().unwrap();
         let deadline = Nanos::from_secs(1);
         let mut attempt = Connecting::start_with(&url, None, self.now, deadline).unwrap();
-        let channel = attempt.finish(self.now).unwrap().expect("the switch listens");
+        let channel = attempt.finish(self.now).unwrap().expect("the switch accepts connections");
         self.speak(Version::V1_0, channel)
     }
 

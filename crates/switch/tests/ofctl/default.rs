@@ -22,12 +22,12 @@ fn hearing(rig: &mut Rig, arguments: &[&str]) -> (Watch, String) {
         if let Some(line) = monitor.line_within("PACKET_IN", Nanos::from_millis(100)) {
             return (monitor, line);
         }
-        assert!(clock::now() < until, "the monitor heard of no frame");
+        assert!(clock::now() < until, "the monitor received no packet-in");
     }
 }
 
 #[test]
-fn any_table_and_field_can_be_said_and_is_told_back() {
+fn every_table_and_field_round_trips() {
     let Some(mut rig) = start("default-flows") else { return };
     let flows = [
         ("table=3,ipv6,ipv6_dst=2001:db8::/32,actions=dec_ttl,output:2", &[][..]),
@@ -56,10 +56,10 @@ fn any_table_and_field_can_be_said_and_is_told_back() {
     }
     rig.arrive(1, &udp());
     assert_eq!(rig.leaves(2), udp(), "two bits of the address match");
-    let told = rig.ofctl(&["dump-flows", "in_port=1"]);
-    assert!(told.starts_with("NXST_FLOW reply"), "{told}");
-    assert_eq!((value(&told, "n_packets="), value(&told, "n_bytes=")), ("1", "60"));
-    assert!(value(&told, "idle_age=").parse::<u16>().is_ok(), "{told}");
+    let reported = rig.ofctl(&["dump-flows", "in_port=1"]);
+    assert!(reported.starts_with("NXST_FLOW reply"), "{reported}");
+    assert_eq!((value(&reported, "n_packets="), value(&reported, "n_bytes=")), ("1", "60"));
+    assert!(value(&reported, "idle_age=").parse::<u16>().is_ok(), "{reported}");
     let sum = rig.ofctl(&["dump-aggregate"]);
     assert!(sum.starts_with("NXST_AGGREGATE reply"), "{sum}");
     assert_eq!((value(&sum, "packet_count="), value(&sum, "flow_count=")), ("1", "7"));
@@ -68,18 +68,18 @@ fn any_table_and_field_can_be_said_and_is_told_back() {
 }
 
 #[test]
-fn flows_are_changed_and_deleted_by_what_1_0_cannot_say() {
+fn entries_are_changed_and_deleted_with_extensions() {
     let Some(rig) = start("default-changes") else { return };
     rig.ofctl(&["add-flow", "priority=7,ipv6,ipv6_src=fe80::/10,actions=output:2"]);
     rig.ofctl(&["add-flow", "priority=8,ipv6,ipv6_src=fe80::/10,actions=output:2"]);
     let strict = "priority=7,ipv6,ipv6_src=fe80::/10,actions=output:3";
     rig.ofctl(&["mod-flows", strict, "--strict"]);
-    let told = |rig: &Rig| rig.flows().join("\n");
-    assert!(told(&rig).contains("priority=7,ipv6,ipv6_src=fe80::/10 actions=output:3"));
-    assert!(told(&rig).contains("priority=8,ipv6,ipv6_src=fe80::/10 actions=output:2"));
+    let reported = |rig: &Rig| rig.flows().join("\n");
+    assert!(reported(&rig).contains("priority=7,ipv6,ipv6_src=fe80::/10 actions=output:3"));
+    assert!(reported(&rig).contains("priority=8,ipv6,ipv6_src=fe80::/10 actions=output:2"));
     rig.ofctl(&["add-flow", "table=4,cookie=0x5,actions=output:1"]);
     rig.ofctl(&["mod-flows", "table=4,cookie=0x5/-1,actions=output:2"]);
-    assert!(told(&rig).contains("cookie=0x5, table=4, actions=output:2"), "{}", told(&rig));
+    assert!(reported(&rig).contains("cookie=0x5, table=4, actions=output:2"), "{}", reported(&rig));
     rig.ofctl(&["del-flows", "priority=8,ipv6,ipv6_src=fe80::/10", "--strict"]);
     assert_eq!(rig.flows().len(), 2);
     rig.ofctl(&["del-flows", "table=4"]);
@@ -89,7 +89,7 @@ fn flows_are_changed_and_deleted_by_what_1_0_cannot_say() {
 }
 
 #[test]
-fn a_monitor_hears_of_frames_and_of_entries_that_have_gone() {
+fn a_monitor_receives_packet_ins_and_flow_removed_messages() {
     let Some(mut rig) = start("default-monitor") else { return };
     let (monitor, frame) = hearing(&mut rig, &["monitor", "65534"]);
     let text = "total_len=60 in_port=1 (via no_match) data_len=60";
@@ -103,7 +103,7 @@ fn a_monitor_hears_of_frames_and_of_entries_that_have_gone() {
 }
 
 #[test]
-fn what_frames_do_not_have_is_refused() {
+fn fields_that_frames_do_not_have_are_rejected() {
     let Some(rig) = start("default-refused") else { return };
     for (arguments, error) in [
         (["add-flow", "reg0=1,actions=output:2"], "OFPBMC_BAD_FIELD"),
@@ -114,8 +114,8 @@ fn what_frames_do_not_have_is_refused() {
         (["dump-flows", "reg0=1"], "OFPBMC_BAD_FIELD"),
         (["dump-flows", "table=254"], "OFPBRC_BAD_TABLE_ID"),
     ] {
-        let told = rig.refused(&arguments);
-        assert!(told.contains(error), "{arguments:?}: {told}");
+        let message = rig.refused(&arguments);
+        assert!(message.contains(error), "{arguments:?}: {message}");
     }
     assert_eq!(rig.flows(), [""; 0]);
 }

@@ -27,7 +27,7 @@ fn show_and_description() {
 }
 
 #[test]
-fn every_match_and_action_comes_back_as_it_was_said() {
+fn every_match_and_action_round_trips() {
     let Some(rig) = Rig::start("flows", with_queues(&[(2, 7)])) else { return };
     // Added flow entries, and how ovs-ofctl prints them.
     let flows = [
@@ -93,7 +93,7 @@ fn every_match_and_action_comes_back_as_it_was_said() {
 }
 
 #[test]
-fn traffic_shows_in_every_count() {
+fn traffic_appears_in_all_statistics() {
     let Some(mut rig) = Rig::start("counts", with_queues(&[(1, 9)])) else { return };
     let exact = "in_port=1,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02,dl_vlan=0xffff,\
                  udp,nw_src=10.0.0.1,nw_dst=10.0.0.2,nw_tos=0,tp_src=1000,\
@@ -125,7 +125,7 @@ fn traffic_shows_in_every_count() {
 }
 
 #[test]
-fn ports_fragments_and_frames_from_the_controller() {
+fn ports_fragments_and_packet_outs() {
     let Some(mut rig) = Rig::start("ports", OpenFlowConfig::default()) else { return };
     rig.ofctl(&["mod-port", "3", "no-flood"]);
     let text = rig.ofctl(&["show"]);
@@ -143,7 +143,7 @@ fn ports_fragments_and_frames_from_the_controller() {
 }
 
 #[test]
-fn refusals_carry_the_right_error() {
+fn rejected_requests_have_the_correct_error() {
     let settings = OpenFlowConfig { wildcard_flows_max: 2, ..OpenFlowConfig::default() };
     let Some(rig) = Rig::start("refused", settings) else { return };
     let port = rig.refused(&["add-flow", "actions=output:9"]);
@@ -187,7 +187,7 @@ fn a_dump_of_many_flows_is_complete() {
 }
 
 #[test]
-fn fields_and_tables_that_1_0_has_no_words_for_are_said_with_extensions() {
+fn fields_and_tables_beyond_1_0_use_extensions() {
     let Some(rig) = Rig::start("extended", OpenFlowConfig::default()) else { return };
     rig.ofctl(&["add-flow", "table=3,ipv6,ipv6_dst=2001:db8::/32,actions=dec_ttl,output:2"]);
     let lines = rig.flows();

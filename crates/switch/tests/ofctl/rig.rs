@@ -98,7 +98,7 @@ impl Rig {
 
     /// Runs a command and returns its output.
     pub fn output(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).args(["-t", "20"]).output().expect("ovs-ofctl runs")
+        self.command(arguments).args(["-t", "20"]).output().expect("ovs-ofctl starts")
     }
 
     /// Returns a command that is ready to run.
@@ -164,7 +164,7 @@ impl Rig {
         let mut batch = Batch::new(1);
         let until = clock::now() + PATIENCE;
         while self.wires[port - 1].receive(&mut batch, clock::now()).unwrap() == 0 {
-            assert!(clock::now() < until, "no frame left by port {port}");
+            assert!(clock::now() < until, "no frame left through port {port}");
             std::thread::yield_now();
         }
         batch.frames()[0].bytes().to_vec()
@@ -193,7 +193,7 @@ impl Watch {
     /// Returns the next line with this text, which must arrive.
     pub fn line(&self, text: &str) -> String {
         let line = self.line_within(text, PATIENCE);
-        line.unwrap_or_else(|| panic!("nothing was said of {text}"))
+        line.unwrap_or_else(|| panic!("no line contains {text}"))
     }
 }
 
@@ -212,7 +212,7 @@ impl Drop for Rig {
         std::fs::remove_dir_all(&self.folder).unwrap();
         if !std::thread::panicking() {
             ended.unwrap();
-            assert!(!left, "the socket file is left behind");
+            assert!(!left, "the socket file was not removed");
         }
     }
 }

@@ -19,7 +19,7 @@ fn each(name: &str, first: usize, check: impl Fn(&mut Rig, &str)) {
 }
 
 #[test]
-fn flows_of_several_tables_come_and_go() {
+fn entries_of_several_tables_are_added_and_deleted() {
     each("tables", 0, |rig, version| {
         assert!(rig.ofctl(&["show"]).contains("n_tables:254"), "{version}");
         let flows = [
@@ -80,7 +80,7 @@ fn ports_are_described_set_and_counted() {
 }
 
 #[test]
-fn groups_come_change_and_take_their_flows_along() {
+fn deleting_groups_deletes_their_entries() {
     each("groups", 0, |rig, version| {
         let add = "group_id=7,type=all,bucket=actions=output:2,bucket=actions=output:3";
         rig.ofctl(&["add-group", add]);
@@ -88,8 +88,8 @@ fn groups_come_change_and_take_their_flows_along() {
         rig.ofctl(&["add-flow", "in_port=1,actions=group:7"]);
         rig.arrive(1, &udp());
         assert_eq!((rig.leaves(2), rig.leaves(3)), (udp(), udp()));
-        let told = rig.ofctl(&["dump-groups"]);
-        assert!(told.contains("group_id=7,type=all"), "{version}: {told}");
+        let reported = rig.ofctl(&["dump-groups"]);
+        assert!(reported.contains("group_id=7,type=all"), "{version}: {reported}");
         let stats = rig.ofctl(&["dump-group-stats"]);
         assert_eq!(value(&stats, "ref_count="), "1", "{version}");
         assert_eq!(value(&stats, "packet_count="), "1", "{version}");
@@ -108,7 +108,7 @@ fn groups_come_change_and_take_their_flows_along() {
 }
 
 #[test]
-fn meters_come_change_and_are_counted() {
+fn meters_are_added_changed_and_counted() {
     each("meters", 2, |rig, version| {
         rig.ofctl(&["add-meter", "meter=3,pktps,bands=type=drop,rate=1"]);
         rig.ofctl(&["add-flow", "in_port=1,actions=meter:3,output:2"]);
@@ -117,8 +117,8 @@ fn meters_come_change_and_are_counted() {
         let stats = rig.ofctl(&["meter-stats"]);
         assert_eq!(value(&stats, "flow_count:"), "1", "{version}: {stats}");
         assert_eq!(value(&stats, "packet_in_count:"), "1", "{version}: {stats}");
-        let told = rig.ofctl(&["dump-meters"]);
-        assert!(told.contains("meter=3 pktps bands="), "{version}: {told}");
+        let reported = rig.ofctl(&["dump-meters"]);
+        assert!(reported.contains("meter=3 pktps bands="), "{version}: {reported}");
         rig.ofctl(&["mod-meter", "meter=3,kbps,bands=type=drop,rate=9"]);
         assert!(rig.ofctl(&["dump-meter", "meter=3"]).contains("rate=9"), "{version}");
         // ovs-ofctl expects the message of 1.5 without the additions of 1.5.1.
@@ -127,12 +127,12 @@ fn meters_come_change_and_are_counted() {
             assert!(features.contains("max_meter:4096"), "{version}: {features}");
         }
         rig.ofctl(&["del-meters"]);
-        assert!(rig.flows().is_empty(), "{version}: the entry went with its meter");
+        assert!(rig.flows().is_empty(), "{version}: the entry was deleted with its meter");
     });
 }
 
 #[test]
-fn bundles_are_done_whole_or_not_at_all() {
+fn bundles_are_atomic() {
     each("bundles", 3, |rig, version| {
         let file = rig.folder.join("flows");
         let name = file.display().to_string();
@@ -147,11 +147,11 @@ fn bundles_are_done_whole_or_not_at_all() {
 }
 
 #[test]
-fn tables_say_what_they_can_do_and_are_set() {
+fn tables_describe_and_change_their_features() {
     each("features", 2, |rig, version| {
-        let told = rig.ofctl(&["dump-table-features"]);
-        assert!(told.contains("table 0"), "{version}: {told}");
-        assert!(told.contains("max_entries=196608"), "{version}: {told}");
+        let reported = rig.ofctl(&["dump-table-features"]);
+        assert!(reported.contains("table 0"), "{version}: {reported}");
+        assert!(reported.contains("max_entries=196608"), "{version}: {reported}");
         if ["OpenFlow14", "OpenFlow15"].contains(&version) {
             rig.ofctl(&["mod-table", "1", "evict"]);
             let desc = rig.ofctl(&["dump-table-desc"]);

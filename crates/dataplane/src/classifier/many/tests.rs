@@ -70,7 +70,7 @@ fn check(family: u128, seed: u64) {
         let before = MOVED.with(std::cell::Cell::get);
         many.advance(&all.slab, &all);
         let moved = MOVED.with(std::cell::Cell::get) - before;
-        assert!(moved <= 40 * INSERTED_STEP, "{moved} moved at once");
+        assert!(moved <= 40 * INSERTED_STEP, "{moved} moved in one step");
         assert_eq!((many.count(), many.rank_most()), (list.len(), list.rank_most()));
         if many.take_changed() {
             view = many.view();
@@ -94,7 +94,7 @@ fn check(family: u128, seed: u64) {
             assert_eq!(found, wanted.unwrap_or(NOWHERE), "seed {seed}, turn {turn}");
         }
     }
-    assert!(had_routes && beside > 100, "{beside} beside the routes");
+    assert!(had_routes && beside > 100, "{beside} next to the routes");
     assert_eq!(many.count_routes(), 0, "few are left");
     let mut places: Vec<u32> = many.matches(&all.slab).map(|(_, entry)| entry).collect();
     places.sort_unstable();
@@ -102,17 +102,17 @@ fn check(family: u128, seed: u64) {
 }
 
 #[test]
-fn routes_of_ipv4_beside_others_are_found_as_a_list_finds_them() {
+fn ipv4_routes_among_other_matches_equal_a_list() {
     check(0x0800, 1);
 }
 
 #[test]
-fn routes_of_ipv6_beside_others_are_found_as_a_list_finds_them() {
+fn ipv6_routes_among_other_matches_equal_a_list() {
     check(0x86dd, 2);
 }
 
 #[test]
-fn matches_of_a_routing_table_come_back_as_they_went_in() {
+fn matches_of_a_routing_table_round_trip() {
     let (mut dice, mut all) = (Dice::new(3), Installed::default());
     let mut many = Many::new(true, 3);
     while many.count() < ROUTES_MIN + 400 {

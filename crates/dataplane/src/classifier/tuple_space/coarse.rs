@@ -54,7 +54,7 @@ mod tests {
     use crate::dice::Dice;
 
     #[test]
-    fn each_level_asks_for_no_more_than_the_next() {
+    fn each_coarse_mask_is_a_subset_of_the_next() {
         let mut dice = Dice::new(9);
         for _ in 0..2000 {
             let word = |dice: &mut Dice| dice.roll(1 << 53) << 11 | dice.roll(1 << 11);

@@ -59,7 +59,7 @@ fn check(
     places.sort_unstable();
     assert_eq!(places, all.places());
     for (matching, entry) in tuples.matches(&all.slab) {
-        assert!(all.is(entry, &matching), "a match comes back as it went in");
+        assert!(all.is(entry, &matching), "a match round trips");
     }
     tuples
 }
@@ -74,7 +74,7 @@ fn acl_probe(dice: &mut Dice) -> (Key, Wide) {
 }
 
 #[test]
-fn it_finds_what_a_list_finds_whatever_comes_and_goes() {
+fn plain_tuples_give_the_lookups_of_a_list_under_random_changes() {
     for seed in 0..60 {
         let tuples = check(seed % 2 == 0, 300, seed, random_match, any_probe);
         assert!(!tuples.is_empty());
@@ -82,15 +82,15 @@ fn it_finds_what_a_list_finds_whatever_comes_and_goes() {
 }
 
 #[test]
-fn merged_tuples_find_what_a_list_finds_whatever_comes_and_goes() {
+fn merged_tuples_give_the_lookups_of_a_list_under_random_changes() {
     for seed in 0..4 {
         let tuples = check(true, 3000, seed, random_acl_match, acl_probe);
-        assert!(tuples.sieve.is_some(), "its masks were many");
+        assert!(tuples.sieve.is_some(), "there were many masks");
     }
 }
 
 #[test]
-fn odd_masks_are_found_in_lists_when_there_are_tuples_enough() {
+fn entries_above_the_tuple_limit_are_found_in_lists() {
     fn odd(dice: &mut Dice) -> Match {
         let mut matching = random_acl_match(dice);
         let mask = Key([0, dice.roll(1 << 12), 0, 0]).or(matching.mask());
@@ -104,7 +104,7 @@ fn odd_masks_are_found_in_lists_when_there_are_tuples_enough() {
 }
 
 #[test]
-fn masks_are_merged_into_few_tuples_only_where_there_are_many() {
+fn masks_are_merged_only_if_there_are_many() {
     let (mut all, mut dice) = (Installed::default(), Dice::new(5));
     let mut tuples = TupleSpace::new(true, 1);
     let mut masks = std::collections::HashSet::new();

@@ -40,7 +40,7 @@ impl Set {
 }
 
 #[test]
-fn signatures_are_found_in_their_slots_and_nowhere_else() {
+fn signatures_are_found_only_in_their_slots() {
     assert_eq!((size_of::<Bucket>(), align_of::<Bucket>()), (64, 64));
     let bucket = Bucket::default();
     for slot in 0..SLOTS {
@@ -100,7 +100,7 @@ fn churn(entries_max: usize, count: u64, seed: u64) {
 }
 
 #[test]
-fn it_agrees_with_a_map_while_full_and_while_not() {
+fn buckets_equal_a_map_when_full_and_when_not() {
     for seed in 1..6 {
         churn(1, 3, seed);
         churn(12, 20, seed);
@@ -110,7 +110,7 @@ fn it_agrees_with_a_map_while_full_and_while_not() {
 }
 
 #[test]
-fn more_entries_than_slots_go_to_the_stash_and_come_back() {
+fn entries_without_a_slot_use_the_stash_and_return() {
     // Two buckets of eight for more than sixteen entries: every entry still fits.
     let set = Set::new(1, 5);
     (0..40).for_each(|entry| set.insert(entry));
@@ -123,18 +123,18 @@ fn more_entries_than_slots_go_to_the_stash_and_come_back() {
 }
 
 #[test]
-fn at_its_full_size_nearly_every_entry_is_in_its_first_bucket() {
+fn at_capacity_nearly_all_entries_are_in_their_first_bucket() {
     let count = if cfg!(miri) { 200 } else { 131_072 };
     let set = Set::new(count, 99);
     (0..count as u32).for_each(|entry| set.insert(entry));
     let overflow = |bucket: &Bucket| bucket.overflow.load(Relaxed) as usize;
     let elsewhere: usize = set.buckets.rows.iter().map(overflow).sum();
     assert_eq!(set.stashed(), 0);
-    assert!(elsewhere < count / 10, "{elsewhere} of {count} are elsewhere");
+    assert!(elsewhere < count / 10, "{elsewhere} of {count} are in another bucket");
 }
 
 #[test]
-fn readers_find_what_is_there_all_the_time_while_it_moves() {
+fn readers_always_find_entries_that_are_being_moved() {
     // So full that every insertion moves others, which readers must still find.
     let (lasting, passing, turns) = if cfg!(miri) { (9, 6, 40) } else { (700, 250, 20_000) };
     let set = Set::new(lasting as usize, 3);

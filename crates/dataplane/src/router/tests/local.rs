@@ -10,7 +10,7 @@ fn echo(destination: Ipv4Addr, payload: &[u8]) -> Builder {
 }
 
 #[test]
-fn echo_requests_are_answered_from_the_address_that_was_asked() {
+fn echo_replies_come_from_the_requested_address() {
     let mut bench = Bench::usual();
     for destination in [own(1), own(2)] {
         let sent = bench.send(1, &echo(destination, b"are you there").bytes());
@@ -29,7 +29,7 @@ fn echo_requests_are_answered_from_the_address_that_was_asked() {
 }
 
 #[test]
-fn a_long_answer_goes_in_pieces() {
+fn a_long_echo_reply_is_fragmented() {
     let mut bench = Bench::usual();
     let asked = Builder::new(mac(3), GATE.0)
         .ipv4(header(GATE.1, own(3)))
@@ -43,7 +43,7 @@ fn a_long_answer_goes_in_pieces() {
 }
 
 #[test]
-fn what_cannot_be_trusted_is_not_answered() {
+fn invalid_requests_are_not_answered() {
     let mut bench = Bench::usual();
     let mut wrong = echo(own(1), b"x").bytes();
     wrong[36] ^= 1;
@@ -64,7 +64,7 @@ fn what_cannot_be_trusted_is_not_answered() {
 }
 
 #[test]
-fn replies_and_errors_for_the_router_are_taken_in_silence() {
+fn replies_and_errors_for_the_router_are_consumed_silently() {
     let mut bench = Bench::usual();
     for (kind, code) in [(icmp::ECHO_REPLY, 0), (icmp::UNREACHABLE, 1), (13, 0)] {
         let bytes = Builder::new(mac(1), ALICE.0)
@@ -78,7 +78,7 @@ fn replies_and_errors_for_the_router_are_taken_in_silence() {
 }
 
 #[test]
-fn services_that_are_not_there_are_said_not_to_be() {
+fn closed_ports_and_unknown_protocols_are_reported_as_unreachable() {
     let mut bench = Bench::usual();
     let text = to_text(&bench.send(1, &from_alice(own(2)).bytes()));
     assert!(text[0].contains("10.0.1.1 > 10.0.1.9") && text[0].contains("port-unreachable"));

@@ -18,7 +18,7 @@ fn reply_of_carol() -> Vec<u8> {
 }
 
 #[test]
-fn an_unknown_neighbour_is_asked_and_what_waits_goes_in_order() {
+fn an_unknown_neighbor_is_requested_and_waiting_frames_keep_their_order() {
     let mut bench = Bench::usual();
     let numbered = |number: u8| from_alice(CAROL.1).payload(&[number; 20]).bytes();
     let text = to_text(&bench.send(1, &numbered(1)));
@@ -43,29 +43,30 @@ fn an_unknown_neighbour_is_asked_and_what_waits_goes_in_order() {
 }
 
 #[test]
-fn a_neighbour_that_does_not_answer_is_told_to_the_sender() {
+fn an_unreachable_neighbor_is_reported_to_the_sender() {
     let mut bench = Bench::usual();
     bench.send(1, &from_alice(CAROL.1).bytes());
     let text = to_text(&bench.pass(Nanos::from_secs(10)));
     let asked = text.iter().filter(|text| text.contains("who-has 10.0.2.7")).count();
-    let told = text.iter().filter(|text| text.contains("1: 02:00:00:00:01:01 > 02:00:00:00:01:09"));
-    let told: Vec<_> = told.collect();
-    assert_eq!((asked, told.len(), text.len()), (2, 1, 3), "{text:#?}");
-    assert!(told[0].contains("host-unreachable"), "{told:?}");
+    let reported =
+        text.iter().filter(|text| text.contains("1: 02:00:00:00:01:01 > 02:00:00:00:01:09"));
+    let reported: Vec<_> = reported.collect();
+    assert_eq!((asked, reported.len(), text.len()), (2, 1, 3), "{text:#?}");
+    assert!(reported[0].contains("host-unreachable"), "{reported:?}");
     assert_eq!(bench.router.drops.of(DropReason::NoNeighbour), 1);
     assert_eq!(bench.router.counters.arp_requests, 3);
     bench.account();
 }
 
 #[test]
-fn a_neighbour_that_is_set_gets_what_waited() {
+fn a_static_neighbor_releases_waiting_frames() {
     let mut bench = Bench::usual();
     bench.send(1, &from_alice(CAROL.1).bytes());
     let place = Place { port: 2, address: CAROL.1 };
     bench.router.set_neighbor(place, CAROL.0, &mut bench.out).unwrap();
     let sent = bench.sent();
     assert_eq!((sent.len(), sent[0].1[..6].to_vec()), (1, CAROL.0.to_vec()));
-    assert!(bench.pass(Nanos::from_secs(600)).is_empty(), "it is never asked again");
+    assert!(bench.pass(Nanos::from_secs(600)).is_empty(), "it is never requested again");
     bench.account();
     let refused = bench.router.set_neighbor(place, [1; 6], &mut bench.out);
     assert_eq!(refused, Err(RouterError::BadMac(2)));
@@ -75,7 +76,7 @@ fn a_neighbour_that_is_set_gets_what_waited() {
 }
 
 #[test]
-fn too_many_waiting_frames_push_out_the_oldest() {
+fn excess_waiting_frames_replace_the_oldest() {
     let mut bench = Bench::usual();
     let most = crate::neighbor::WAITING_FRAMES_MAX as u64;
     for _ in 0..most + 5 {
@@ -88,7 +89,7 @@ fn too_many_waiting_frames_push_out_the_oldest() {
 }
 
 #[test]
-fn who_asks_for_us_is_answered_and_known() {
+fn an_arp_request_for_the_router_is_answered_and_learned() {
     let mut bench = Bench::usual();
     let asked = message(arp::REQUEST, CAROL, ([0; 6], own(2)));
     let text = to_text(&bench.send(2, &asked));
@@ -105,11 +106,11 @@ fn who_asks_for_us_is_answered_and_known() {
 }
 
 #[test]
-fn what_others_say_to_others_changes_only_who_is_known() {
+fn arp_between_others_updates_known_neighbors_only() {
     let mut bench = Bench::usual();
     let gratuitous = |from| message(arp::REQUEST, from, ([0; 6], CAROL.1));
     assert_eq!(bench.send(2, &gratuitous(CAROL)), []);
-    assert_eq!(to_text(&bench.send(1, &from_alice(CAROL.1).bytes())).len(), 1, "asks");
+    assert_eq!(to_text(&bench.send(1, &from_alice(CAROL.1).bytes())).len(), 1, "a request is sent");
     bench.send(2, &reply_of_carol());
     let moved = [2, 0, 0, 0, 2, 8];
     assert_eq!(bench.send(2, &gratuitous((moved, CAROL.1))), []);
@@ -120,7 +121,7 @@ fn what_others_say_to_others_changes_only_who_is_known() {
 }
 
 #[test]
-fn our_own_and_foreign_addresses_are_not_learned() {
+fn own_and_foreign_addresses_are_not_learned() {
     let mut bench = Bench::usual();
     let known = bench.router.neighbors().len();
     let stranger = (CAROL.0, Ipv4Addr::new(172, 16, 0, 1));
@@ -128,7 +129,7 @@ fn our_own_and_foreign_addresses_are_not_learned() {
     let probe = (CAROL.0, Ipv4Addr::UNSPECIFIED);
     for from in [stranger, duplicate, probe] {
         let sent = bench.send(2, &message(arp::REQUEST, from, ([0; 6], own(2))));
-        assert_eq!(sent.len(), 1, "asked and answered all the same");
+        assert_eq!(sent.len(), 1, "still requested and answered");
     }
     assert_eq!(bench.router.neighbors().len(), known);
     // The request arrives on the wrong link: the router does not have the address there.
@@ -137,7 +138,7 @@ fn our_own_and_foreign_addresses_are_not_learned() {
 }
 
 #[test]
-fn messages_that_make_no_sense_are_counted() {
+fn invalid_arp_messages_are_counted() {
     let mut bench = Bench::usual();
     let right = message(arp::REQUEST, CAROL, ([0; 6], own(2)));
     for (at, value) in [(14, 9), (16, 9), (18, 5), (19, 16), (22, 1)] {
@@ -149,7 +150,7 @@ fn messages_that_make_no_sense_are_counted() {
 }
 
 #[test]
-fn a_learned_neighbour_in_use_is_confirmed_and_kept() {
+fn a_learned_neighbor_in_use_is_confirmed_and_stays() {
     let mut bench = Bench::usual();
     bench.send(2, &message(arp::REQUEST, CAROL, ([0; 6], own(2))));
     bench.send(1, &from_alice(CAROL.1).bytes());

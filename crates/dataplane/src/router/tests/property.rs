@@ -83,11 +83,13 @@ fn in_place(
         }
         let both = [&see(&heads)[..], &see(&next)];
         let Decided::Done(done) = bench.router.decide(port, both, bench.now, &mut decisions) else {
-            panic!("a router asks for no frames to go on with");
+            panic!("a router never defers a frame");
         };
         for (place, decision) in decisions[..done].iter().enumerate() {
             let (head, bytes) = &mut heads[place];
-            let Decision::Output(to) = *decision else { panic!("it drops nothing by a head") };
+            let Decision::Output(to) = *decision else {
+                panic!("it drops no frame because of its visible length")
+            };
             let rest = &row[place][head.len()..];
             let after = bench.router.rewrite(place, head, *bytes);
             assert!(after == *bytes || after <= head.len(), "{after} of {bytes}");
@@ -107,7 +109,7 @@ fn in_place(
 proptest! {
     /// Includes long frames, unknown neighbors, padding and damaged frames.
     #[test]
-    fn frames_that_stay_where_they_are_go_where_others_go(
+    fn deciding_in_the_receive_buffers_gives_the_same_result(
         bursts in vec((0usize..3, vec((frame(), 0usize..200), 1..80)), 1..6),
         row_frames in 1usize..=SIGHTS_MAX,
         head_bytes in prop_oneof![Just(64usize), Just(128)],
@@ -159,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn the_cache_changes_nothing(frames in vec(frame(), 1..60)) {
+    fn the_cache_does_not_change_results(frames in vec(frame(), 1..60)) {
         let mut plain = Bench::usual();
         let mut cached = Bench::new(&Settings { cache_entries: 2, ..settings() });
         for (place, bytes) in frames {

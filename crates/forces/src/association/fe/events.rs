@@ -288,13 +288,13 @@ mod tests {
     fn check(condition: Condition, set: &[(u32, u64)], values: &[u64], expected: &[u64]) {
         let mut all = subscribed(&[(&[], set)]);
         let event = event(condition);
-        let told =
+        let reported =
             values.iter().filter(|value| all.passes(&happening(1, **value), &event, Moment::ZERO));
-        assert_eq!(told.copied().collect::<Vec<_>>(), expected, "{condition:?}");
+        assert_eq!(reported.copied().collect::<Vec<_>>(), expected, "{condition:?}");
     }
 
     #[test]
-    fn thresholds_are_crossed_and_crossed_back() {
+    fn thresholds_and_hysteresis_select_the_notifications() {
         let on = (REGISTRATION, 1);
         let threshold = (THRESHOLD, 50);
         let hysteresis = (HYSTERESIS, 10);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_has_its_own_subscription_or_all_have_one() {
+    fn a_row_subscription_overrides_that_of_all_rows() {
         let event = event(Condition::Changed);
         let mut all = subscribed(&[(&[7], &[(REGISTRATION, 1)])]);
         let mut passes = |row| all.passes(&happening(row, 1), &event, Moment::ZERO);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn subscriptions_are_bounded_and_rolled_back() {
+    fn subscriptions_are_limited_and_rolled_back() {
         let mut all = subscribed(&[(&[], &[(REGISTRATION, 1)])]);
         let place = |row| Place { class: 3, instance: 1, path: vec![60, 4, row] };
         let on = Value::struct_of([(REGISTRATION, Value::Unsigned(1))]);

@@ -3,12 +3,12 @@
 use super::*;
 
 #[test]
-fn heartbeats_go_as_fepo_says() {
+fn heartbeats_follow_the_fe_and_ce_policies() {
     let mut net = Net::new(&settings());
     assert_eq!(net.set("FEPO", "FEHBPolicy", "FEHBPolicy1"), []);
     let before = net.messages;
     net.wait(5_100);
-    assert_eq!(net.messages - before, 10, "one for each half second");
+    assert_eq!(net.messages - before, 10, "one per 500 ms");
     assert_eq!(net.set("FEPO", "FEHBPolicy", "FEHBPolicy0"), []);
     let before = net.messages;
     net.wait(9_000);
@@ -37,7 +37,7 @@ fn heartbeats_go_as_fepo_says() {
 }
 
 #[test]
-fn a_silent_ce_is_lost_and_the_element_stops() {
+fn an_element_drops_a_silent_ce_and_stops_forwarding() {
     let mut net = Net::new(&settings());
     // The CE is silent but connected.
     net.ces[0].1 = None;
@@ -55,7 +55,7 @@ fn a_silent_ce_is_lost_and_the_element_stops() {
 }
 
 #[test]
-fn a_teardown_ends_it_at_once_and_nobody_waits() {
+fn a_teardown_ends_the_association_on_both_sides() {
     let mut net = Net::new(&settings());
     net.ce(CE).teardown(TeardownReason::NORMAL);
     net.dead.push(CE);
@@ -71,7 +71,7 @@ fn a_teardown_ends_it_at_once_and_nobody_waits() {
 }
 
 #[test]
-fn what_comes_by_the_wrong_way_is_dropped() {
+fn messages_on_the_wrong_channel_or_damaged_are_dropped() {
     let mut net = Net::new(&settings());
     let body = || Body::Config(vec![set("BasicMetadataDispatch", "MetadataID", "3")]);
     let flags = Flags { ack: Ack::Always, mode: Mode::AllOrNone, ..Flags::default() };
@@ -98,7 +98,7 @@ fn what_comes_by_the_wrong_way_is_dropped() {
 }
 
 #[test]
-fn packets_are_redirected_both_ways_behind_everything_else() {
+fn packets_are_redirected_in_both_directions_with_low_priority() {
     let mut net = Net::new(&settings());
     let redirect = Redirect { metadata: vec![(1, vec![0, 0, 0, 7])], packet: Some(vec![1; 64]) };
     net.ce(CE).redirect(redirect.clone()).unwrap();
@@ -125,7 +125,7 @@ fn happening(event: u32, value: u64) -> Happening {
 }
 
 #[test]
-fn events_are_told_to_who_has_subscribed() {
+fn events_are_sent_to_subscribers_only() {
     let mut net = Net::new(&settings());
     net.element = Memory::new(&[3]);
     let tell = |net: &mut Net, value: u64, milliseconds: u64| {
@@ -135,7 +135,7 @@ fn events_are_told_to_who_has_subscribed() {
         net.run();
         net.ce_events.iter().filter(|(_, event)| matches!(event, CeEvent::Notified(_))).count()
     };
-    assert_eq!(tell(&mut net, 3, 0), 0, "nobody has subscribed");
+    assert_eq!(tell(&mut net, 3, 0), 0, "no CE has subscribed");
     let event = place("EtherPHYCop", "LinkSpeedChanged");
     let subscribe = |net: &mut Net, set: &[(u32, u32)]| {
         let correlator = net.ce(CE).subscribe(&event, set).unwrap();
@@ -149,8 +149,8 @@ fn events_are_told_to_who_has_subscribed() {
     // RFC 5812 section 4.8.5.1, with a count of 5 and 500 ms: notify of the first, suppress five,
     // and notify of the next one, or of the first after the interval.
     subscribe(&mut net, &[(2, 1), (5, 5), (6, 500)]);
-    let told: Vec<_> = (0..8).map(|_| tell(&mut net, 3, 1)).collect();
-    assert_eq!(told.iter().sum::<usize>(), 2, "{told:?}");
+    let reported: Vec<_> = (0..8).map(|_| tell(&mut net, 3, 1)).collect();
+    assert_eq!(reported.iter().sum::<usize>(), 2, "{reported:?}");
     assert_eq!(tell(&mut net, 3, 501), 1);
     // Changes smaller than the hysteresis are ignored.
     subscribe(&mut net, &[(2, 1), (4, 10), (5, 0), (6, 0)]);
@@ -176,7 +176,7 @@ fn a_backup_takes_over_when_the_primary_is_lost() {
     net.kill(CE);
     assert_eq!(net.fe.primary(), Some(CE2));
     assert!(net.element.forwards);
-    let told: Vec<_> = net
+    let reported: Vec<_> = net
         .ce_events
         .iter()
         .filter_map(|(id, event)| match event {
@@ -186,7 +186,7 @@ fn a_backup_takes_over_when_the_primary_is_lost() {
         .collect();
     let id = |id: Id| Data::Full(id.0.to_be_bytes().to_vec());
     assert_eq!(
-        told,
+        reported,
         [(CE2, PathData::with([61, 1], id(CE))), (CE2, PathData::with([61, 2], id(CE2))),]
     );
     // Without any CE it continues until CEFTI expires.
@@ -201,7 +201,7 @@ fn a_backup_takes_over_when_the_primary_is_lost() {
 }
 
 #[test]
-fn hot_standby_has_all_and_heeds_one() {
+fn hot_standby_associates_all_ces_and_obeys_the_primary() {
     let mut net =
         Net::new(&FeSettings { backups: vec![CE2], ha_mode: 2, goes_on: true, ..settings() });
     assert!(net.fe.is_associated(CE) && net.fe.is_associated(CE2));
@@ -217,9 +217,9 @@ fn hot_standby_has_all_and_heeds_one() {
     assert_eq!(net.set("FEPO", "CEID", &CE2.0.to_string()), []);
     assert_eq!(net.fe.primary(), Some(CE2));
     let changed = |net: &Net, id| {
-        let told =
+        let reported =
             |(it, event): &&(Id, CeEvent)| *it == id && matches!(event, CeEvent::Notified(_));
-        net.ce_events.iter().filter(told).count()
+        net.ce_events.iter().filter(reported).count()
     };
     assert_eq!((changed(&net, CE), changed(&net, CE2)), (2, 2));
     // It takes over again without a pause when the other is lost.
@@ -229,7 +229,7 @@ fn hot_standby_has_all_and_heeds_one() {
 }
 
 #[test]
-fn an_element_without_an_id_gets_one_and_a_stranger_none() {
+fn the_ce_assigns_an_id_only_to_admitted_elements() {
     let mut fe = Fe::new(&FeSettings { id: Id::NONE, ..settings() }, ms(0));
     let mut element = Memory::new(&[]);
     let mut gives = CeSettings { gives: Some(Id(42)), ..CeSettings::new(CE) };

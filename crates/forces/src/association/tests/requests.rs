@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_element_is_associated_configured_and_asked() {
+fn an_associated_element_accepts_configurations_and_queries() {
     let mut net = Net::new(&settings());
     assert_eq!(net.fe.primary(), Some(CE));
     assert_eq!(net.ce(CE).fe(), Some(FE));
@@ -22,7 +22,7 @@ fn an_element_is_associated_configured_and_asked() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_code() {
+fn invalid_configurations_fail_with_specific_result_codes() {
     let mut net = Net::new(&settings());
     assert_eq!(net.set("EtherPHYCop", "AdminStatus", "Up"), [ResultCode::INSTANCE_NOT_FOUND]);
     assert_eq!(net.set("FEPO", "FEID", "9"), [ResultCode::READ_ONLY]);
@@ -56,7 +56,7 @@ fn what_cannot_be_is_refused_with_its_code() {
 }
 
 #[test]
-fn a_message_takes_effect_as_its_mode_says() {
+fn the_execution_mode_decides_which_operations_take_effect() {
     let good = || set("BasicMetadataDispatch", "MetadataID", "1");
     let bad = || set("EtherPHYCop", "AdminStatus", "Up");
     let later = || set("BasicMetadataDispatch", "MetadataDispatchTable[4]", ROW);
@@ -70,9 +70,9 @@ fn a_message_takes_effect_as_its_mode_says() {
         let mut net = Net::new(&settings());
         let selects = vec![good(), bad(), later()];
         let correlator = net.ce(CE).configure(selects, mode).unwrap();
-        let told: Vec<_> =
+        let reported: Vec<_> =
             net.answer(correlator).failures().into_iter().map(|(_, code)| code).collect();
-        assert_eq!(told, codes, "{mode:?}");
+        assert_eq!(reported, codes, "{mode:?}");
         assert_eq!(net.element.text(DISPATCH, "MetadataID"), id, "{mode:?}");
         let there = !net.element.text(DISPATCH, "MetadataDispatchTable[4]").starts_with('!');
         assert_eq!(there, row, "{mode:?}");
@@ -80,7 +80,7 @@ fn a_message_takes_effect_as_its_mode_says() {
 }
 
 #[test]
-fn answers_come_when_they_are_wanted() {
+fn responses_follow_the_ack_flag() {
     let mut net = Net::new(&settings());
     let good = || Body::Config(vec![set("BasicMetadataDispatch", "MetadataID", "1")]);
     let both = || {
@@ -105,7 +105,7 @@ fn answers_come_when_they_are_wanted() {
 }
 
 #[test]
-fn a_transaction_is_all_or_nothing_until_it_is_complete() {
+fn a_transaction_takes_effect_on_commit_and_is_final_once_complete() {
     let mut net = Net::new(&settings());
     let row = |index: u32| {
         let text = format!("{{1={index}, 2=0}}");
@@ -134,14 +134,14 @@ fn a_transaction_is_all_or_nothing_until_it_is_complete() {
     net.ce(CE).complete().unwrap();
     let before = net.messages;
     net.run();
-    assert_eq!(net.messages, before, "nobody answers TRCOMP");
+    assert_eq!(net.messages, before, "TRCOMP has no response");
     assert_eq!(rows(&net), 1);
     assert_eq!(net.ce(CE).abort(), Err(Refused::Transaction));
     assert_eq!(net.set("BasicMetadataDispatch", "MetadataID", "1"), []);
 }
 
 #[test]
-fn a_transaction_that_cannot_be_carried_out_is_not() {
+fn a_transaction_that_fails_or_times_out_has_no_effect() {
     let mut net = Net::new(&settings());
     let correlator =
         net.ce(CE).transact(vec![set("BasicMetadataDispatch", "MetadataID", "9")]).unwrap();
@@ -178,7 +178,7 @@ fn a_transaction_that_cannot_be_carried_out_is_not() {
 }
 
 #[test]
-fn rows_are_written_in_whatever_shape() {
+fn a_row_can_be_set_by_any_nesting_of_paths() {
     let word = |number: u32| Data::Full(number.to_be_bytes().to_vec());
     let row = Data::Full([5u32.to_be_bytes(), 6u32.to_be_bytes()].concat());
     let indexed = Data::Full([4u32, 5, 6].map(u32::to_be_bytes).concat());
@@ -195,23 +195,26 @@ fn rows_are_written_in_whatever_shape() {
         let operation = Operation::on(OperationKind::Set, vec![shape.clone()]);
         let select = Select::one(DISPATCH, 1, operation);
         let correlator = net.ce(CE).configure(vec![select], Mode::AllOrNone).unwrap();
-        let answer = net.answer(correlator);
-        assert_eq!(answer.failures(), [], "{shape:?}");
+        let reply = net.answer(correlator);
+        assert_eq!(reply.failures(), [], "{shape:?}");
         let row = net.element.text(DISPATCH, "MetadataDispatchTable");
         assert_eq!(row, "[4={MetadataValue=5, OutputIndex=6}]", "{shape:?}");
         // The response has the shape of the request.
-        fn same(asked: &PathData, told: &PathData) -> bool {
-            asked.ids == told.ids
-                && match (&asked.data, &told.data) {
-                    (Data::Paths(asked), Data::Paths(told)) => {
-                        asked.len() == told.len()
-                            && asked.iter().zip(told).all(|(asked, told)| same(asked, told))
+        fn same(asked: &PathData, reported: &PathData) -> bool {
+            asked.ids == reported.ids
+                && match (&asked.data, &reported.data) {
+                    (Data::Paths(asked), Data::Paths(reported)) => {
+                        asked.len() == reported.len()
+                            && asked
+                                .iter()
+                                .zip(reported)
+                                .all(|(asked, reported)| same(asked, reported))
                     }
                     (_, Data::Outcome(outcome)) => outcome.code().is_success(),
                     _ => false,
                 }
         }
-        assert!(same(&shape, &answer.selects[0].operations[0].paths()[0]), "{answer:?}");
+        assert!(same(&shape, &reply.selects[0].operations[0].paths()[0]), "{reply:?}");
     }
 }
 
@@ -259,7 +262,7 @@ fn keys_and_ranges_select_rows() {
 }
 
 #[test]
-fn large_tables_come_in_parts() {
+fn large_tables_are_returned_in_several_messages() {
     let mut net = Net::new(&settings());
     let rows = (0..20_000).map(|index: u64| {
         let address = (index as u32) << 8;
@@ -297,7 +300,7 @@ fn large_tables_come_in_parts() {
 }
 
 #[test]
-fn a_response_that_is_longer_than_its_request_fits() {
+fn a_long_response_is_split_into_several_messages() {
     let mut net = Net::new(&settings());
     for rows in [4_000u32, 15_000] {
         let delete = |row: u32| PathData::named([2, row]);
@@ -333,12 +336,12 @@ fn rows_are_set_by_a_range_of_their_table() {
     // Other rows stay unchanged, inside the range and outside.
     assert_eq!(set((7, 20), &[12]), done(&[5, 7, 12]));
     let refused = |keys: &[u32]| (vec![ResultCode::INVALID_PARAMETERS], keys.to_vec());
-    assert_eq!(set((5, 9), &[8, 10]), refused(&[5, 7, 12]), "10 is none of the range");
+    assert_eq!(set((5, 9), &[8, 10]), refused(&[5, 7, 12]), "10 is not in the range");
     assert_eq!(set((5, 9), &[]), refused(&[5, 7, 12]));
 }
 
 #[test]
-fn damaged_requests_are_answered_or_dropped_and_leave_the_element_sound() {
+fn damaged_requests_do_not_corrupt_the_element() {
     let mut net = Net::new(&settings());
     let catalog = library::standard();
     let mut requests = Vec::new();
@@ -370,7 +373,7 @@ fn damaged_requests_are_answered_or_dropped_and_leave_the_element_sound() {
             number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (number >> 33) as usize % below
     };
-    let mut answers = 0;
+    let mut replies = 0;
     for _ in 0..4_000 {
         let mut bytes = requests[next(requests.len())].clone();
         for _ in 0..next(4) {
@@ -384,10 +387,10 @@ fn damaged_requests_are_answered_or_dropped_and_leave_the_element_sound() {
         }
         let channel = Channel::ALL[next(8).saturating_sub(5)];
         net.fe.receive(CE, channel, &bytes, &mut net.element, net.now);
-        answers += std::iter::from_fn(|| net.fe.poll_transmit(CE)).count();
+        replies += std::iter::from_fn(|| net.fe.poll_transmit(CE)).count();
         net.run();
     }
-    assert!(answers > 1_000, "{answers}");
+    assert!(replies > 1_000, "{replies}");
     for ((class, _), components) in &net.element.now {
         let class = catalog.class_by_id(*class).unwrap();
         for (id, value) in components {

@@ -41,11 +41,11 @@ fn components(all: &[String]) -> String {
 /// Checks the faults of some libraries, one line each, without columns.
 fn check(libraries: Vec<Library>, expected: &[&str]) {
     let faults = Catalog::new(libraries).err().unwrap_or_default();
-    let told = faults.iter().map(|fault| match fault.within.as_str() {
+    let reported = faults.iter().map(|fault| match fault.within.as_str() {
         "" => format!("{}:{}: {}", fault.library, fault.place.line, fault.problem),
         within => format!("{}:{}: {within}: {}", fault.library, fault.place.line, fault.problem),
     });
-    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(reported.collect::<Vec<_>>(), expected);
 }
 
 fn check_types(rows: &[(&str, &str)], expected: &[&str]) {
@@ -93,7 +93,7 @@ fn types_are_checked() {
 }
 
 #[test]
-fn large_and_deep_types_are_refused() {
+fn large_and_deep_types_are_rejected() {
     let grow = |levels: usize, decl: &dyn Fn(String) -> String| {
         let names: Vec<String> = (0..=levels).map(|level| format!("t{level}")).collect();
         let decls: Vec<String> = (0..=levels)
@@ -133,7 +133,7 @@ fn large_and_deep_types_are_refused() {
 }
 
 #[test]
-fn structs_are_added_to() {
+fn a_struct_can_extend_another() {
     let base = format!("<struct>{}{}</struct>", component(1, "x", UINT), component(2, "y", UINT));
     let more = format!(
         "<struct><derivedFrom>base</derivedFrom>{}</struct>",
@@ -171,7 +171,7 @@ fn structs_are_added_to() {
 }
 
 #[test]
-fn content_keys_are_paths() {
+fn content_keys_are_resolved_to_paths() {
     let row = format!(
         "<struct>{}{}</struct>",
         component(
@@ -212,7 +212,7 @@ fn content_keys_are_paths() {
 }
 
 #[test]
-fn libraries_see_what_they_load() {
+fn a_library_needs_the_libraries_that_it_uses() {
     let base = types(&[("shared", UINT)]);
     let user = types(&[("mine", "<typeRef>shared</typeRef>")]);
     let all = |loads: &[&str]| {
@@ -240,7 +240,7 @@ fn libraries_see_what_they_load() {
 }
 
 #[test]
-fn classes_are_added_to() {
+fn a_class_can_extend_another() {
     let events = |base: &str, id: u32, target: &str| {
         format!(
             "<events{base}><event eventID=\"{id}\"><name>e{id}</name><synopsis/><eventTarget>{target}\
@@ -272,20 +272,20 @@ fn classes_are_added_to() {
     let wrong = |rest: &str| {
         class(70002, "Wrong", &("<derivedFrom>Parent</derivedFrom>".to_string() + rest))
     };
-    let told = |rest: &str, expected: &str| {
+    let reported = |rest: &str, expected: &str| {
         let all = classes(&[parent.clone(), wrong(rest)]);
         let faults = Catalog::new(vec![library("L", &[], &all)]).unwrap_err();
         assert_eq!(faults[0].to_string().split_once("Wrong").unwrap().1, expected);
     };
-    told(
+    reported(
         &components(&[component(1, "z", UINT)]),
         ", component z: z exists already, with another ID or a type that this one does not extend",
     );
-    told(
+    reported(
         &events(" baseID=\"61\"", 2, field),
         ": events have another baseID than 60 of the parent class",
     );
-    told(
+    reported(
         &events("", 2, "<eventField>q</eventField>"),
         ": event e2: expected a component of the class, found \"q\"",
     );
@@ -361,7 +361,7 @@ fn classes_are_checked() {
 }
 
 #[test]
-fn an_events_path_has_its_subscripts() {
+fn event_paths_have_a_place_for_each_subscript() {
     let row = format!("<struct>{}</struct>", component(3, "state", UINT));
     let rest = components(&[component(5, "table", &format!("<array>{row}</array>"))])
         + "<events baseID=\"9\"><event eventID=\"4\"><name>Changed</name><synopsis/>\

@@ -28,7 +28,7 @@ fn disciplined(offset: u64, ppb: i64, noise: u64, pulses: u64) -> (Discipline, u
 }
 
 #[test]
-fn offset_and_drift_vanish_within_the_stated_error() {
+fn offset_and_drift_converge_within_the_stated_error() {
     for (offset, ppb, noise) in
         [(0, 0, 0), (7, 40_000, 0), (1_234_567_890_123, -80_000, 50), (5_000_000, 300, 500)]
     {
@@ -62,7 +62,7 @@ fn without_the_reference_the_error_grows() {
 }
 
 #[test]
-fn a_pulse_that_is_no_pulse_is_not_believed_and_a_new_time_is() {
+fn an_outlier_pulse_is_ignored_and_a_new_reference_time_is_adopted() {
     let (mut clock, last) = disciplined(3_000, 20_000, 100, 60);
     let before = clock.clone();
     let at = last + 400_000_000;
@@ -83,7 +83,7 @@ fn a_pulse_that_is_no_pulse_is_not_believed_and_a_new_time_is() {
 }
 
 #[test]
-fn nothing_is_said_before_the_loop_has_come_to_rest() {
+fn no_error_is_stated_before_the_loop_has_settled() {
     let (clock, last) = disciplined(0, 0, 10, 1);
     assert_eq!(clock.reference(Nanos(last)), None);
     let (clock, last) = disciplined(0, 0, 10, SETTLING - 1);
@@ -92,7 +92,7 @@ fn nothing_is_said_before_the_loop_has_come_to_rest() {
 }
 
 #[test]
-fn edges_that_come_twice_or_backwards_change_nothing() {
+fn repeated_and_earlier_edges_change_nothing() {
     let (mut clock, last) = disciplined(0, 50, 10, 40);
     let before = clock.reference(Nanos(last + 7));
     let edge = Edge { local: Nanos(last - 5), reference: Nanos(last), error: Nanos(1) };

@@ -73,7 +73,7 @@ fn at(play: &mut Play, millis: u64) -> Result<Turn, ControlError> {
 }
 
 #[test]
-fn a_batch_waits_until_one_of_those_ahead_is_answered() {
+fn a_batch_waits_for_the_reply_to_an_earlier_one() {
     let (mut play, mut switch) = play(flow_mods(10, Commit::Barrier(3)).ahead(2));
     assert_eq!(at(&mut play, 0).unwrap(), Turn::Moved);
     let first = switch.messages();
@@ -101,7 +101,7 @@ fn a_batch_waits_until_one_of_those_ahead_is_answered() {
 }
 
 #[test]
-fn a_bundle_is_answered_by_its_commit_alone_and_a_refused_one_counts_as_an_error() {
+fn a_bundle_completes_with_its_commit_reply_and_errors_are_counted() {
     let (mut play, mut switch) = play(flow_mods(4, Commit::Bundle(4)));
     at(&mut play, 0).unwrap();
     let sent = switch.messages();
@@ -116,7 +116,7 @@ fn a_bundle_is_answered_by_its_commit_alone_and_a_refused_one_counts_as_an_error
 }
 
 #[test]
-fn a_bundle_in_1_3_is_answered_by_an_experimenter_message() {
+fn a_bundle_in_1_3_completes_with_an_experimenter_message() {
     let flow_mods = std::iter::repeat_n(FlowMod::default(), 2);
     let script = Script::flow_mods(Deed::Add, Version::V1_3, Commit::Bundle(2), flow_mods).unwrap();
     let (mut play, mut switch) = play(script);
@@ -131,7 +131,7 @@ fn a_bundle_in_1_3_is_answered_by_an_experimenter_message() {
 }
 
 #[test]
-fn rows_are_counted_over_all_parts_and_however_they_arrive() {
+fn entries_are_counted_over_all_parts_and_any_segmentation() {
     let script = Script::flow_stats(Version::V1_4, FlowStatsRequest::default()).unwrap();
     let (mut play, mut switch) = play(script);
     at(&mut play, 0).unwrap();
@@ -149,7 +149,7 @@ fn rows_are_counted_over_all_parts_and_however_they_arrive() {
 }
 
 #[test]
-fn rows_that_lie_about_their_length_end_the_count() {
+fn an_invalid_entry_length_stops_the_count() {
     for body in [[0, 0, 9, 9], [0xff, 0xff, 1, 1], [0, 9, 0, 0]] {
         let message = [&[5, 19, 0, 20, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0][..], &body].concat();
         assert_eq!(rows(Version::V1_4, &message), (0, false), "{body:?}");
@@ -159,7 +159,7 @@ fn rows_that_lie_about_their_length_end_the_count() {
 }
 
 #[test]
-fn signs_of_life_are_given_between_messages_and_silence_ends_it() {
+fn echo_requests_are_answered_and_a_silent_switch_times_out() {
     let (mut play, mut switch) = play(flow_mods(2, Commit::Barrier(1)));
     at(&mut play, 0).unwrap();
     switch.messages();
@@ -174,7 +174,7 @@ fn signs_of_life_are_given_between_messages_and_silence_ends_it() {
 }
 
 #[test]
-fn bytes_without_message_borders_end_it() {
+fn an_invalid_message_length_ends_the_script() {
     let (mut play, mut switch) = play(flow_mods(1, Commit::Barrier(1)));
     at(&mut play, 0).unwrap();
     switch.say(&[5, 21, 0, 4, 0, 0, 0, 1]);
@@ -182,7 +182,7 @@ fn bytes_without_message_borders_end_it() {
 }
 
 #[test]
-fn a_steady_rate_is_kept_and_an_endless_script_begins_again() {
+fn a_paced_endless_script_keeps_its_rate_and_ends_after_a_round() {
     let script = flow_mods(4, Commit::Barrier(2)).ahead(8).paced(1000.0).endless();
     let (mut play, mut switch) = play(script);
     let mut sent = Vec::new();

@@ -67,7 +67,7 @@ fn times(sent: &[(u64, Vec<u8>)]) -> Vec<u64> {
 }
 
 #[test]
-fn frames_leave_as_they_were_captured_byte_for_byte_and_gap_for_gap() {
+fn frames_are_replayed_with_captured_bytes_and_gaps() {
     let captured = [1_000, 1_007, 1_007, 5_000, 4_000, 9_000, 2_000_009_000];
     let rows = rows(&captured);
     let mut own = player(file(&rows), once(Timing::Original));
@@ -88,7 +88,7 @@ fn frames_leave_as_they_were_captured_byte_for_byte_and_gap_for_gap() {
 }
 
 #[test]
-fn passes_follow_each_other_with_no_gap_missing() {
+fn passes_follow_each_other_with_the_correct_gap() {
     // The mean gap is 20: the next pass starts 20 after the last frame.
     let rows = rows(&[100, 110, 140]);
     let replay = Replay { passes: Some(3), ..once(Timing::Original) };
@@ -108,7 +108,7 @@ fn passes_follow_each_other_with_no_gap_missing() {
 }
 
 #[test]
-fn a_rate_is_kept_to_the_nanosecond_over_many_frames() {
+fn a_rate_is_exact_to_the_nanosecond_over_many_frames() {
     let rows = rows(&[1, 2, 3]);
     let replay = Replay { passes: Some(100_000), ..once(Timing::FramesPerSecond(3e6)) };
     let sent = play(&mut player(file(&rows), replay));
@@ -124,7 +124,7 @@ fn a_rate_is_kept_to_the_nanosecond_over_many_frames() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_padded_or_filled_and_counted() {
+fn unsuitable_frames_are_skipped_padded_or_filled_and_counted() {
     let rows: Vec<Row> = vec![
         (0, frame(0, 60), 60),
         (10, frame(1, 1515), 1515),
@@ -158,7 +158,7 @@ fn what_does_not_fit_is_refused_padded_or_filled_and_counted() {
 }
 
 #[test]
-fn a_port_that_refuses_loses_none_and_doubles_none() {
+fn frames_that_a_port_rejects_are_sent_later_exactly_once() {
     let (mut near, mut far) = pair(8, "narrow");
     let rows = rows(&(0..1_000).collect::<Vec<u64>>());
     let mut player = player(file(&rows), once(Timing::Original));
@@ -177,7 +177,7 @@ fn a_port_that_refuses_loses_none_and_doubles_none() {
 }
 
 #[test]
-fn without_pace_frames_leave_until_the_trial_ends() {
+fn without_pacing_frames_are_sent_until_the_trial_ends() {
     let (mut near, mut far) = pair(1024, "wire");
     let replay = Replay { passes: None, ..once(Timing::Unpaced) };
     // Frames of one pass are read together and leave together.
@@ -194,7 +194,7 @@ fn without_pace_frames_leave_until_the_trial_ends() {
 }
 
 #[test]
-fn frames_that_are_due_when_the_trial_ends_are_told() {
+fn frames_still_due_when_the_trial_ends_are_reported() {
     let (mut near, _far) = pair(8, "narrow");
     let mut player = player(file(&rows(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9])), once(Timing::Original));
     assert_eq!(player.send(&mut near, Nanos(START.0 + 100)).unwrap(), 8);
@@ -205,7 +205,7 @@ fn frames_that_are_due_when_the_trial_ends_are_told() {
 }
 
 #[test]
-fn what_cannot_be_replayed_ends_with_the_reason() {
+fn invalid_files_end_the_replay_with_a_reason() {
     let failure = |bytes: Vec<u8>, replay: Replay| {
         let mut player = player(bytes, replay);
         let sent = play(&mut player).len();
@@ -215,17 +215,17 @@ fn what_cannot_be_replayed_ends_with_the_reason() {
     };
     let whole = file(&rows(&[0, 10, 20]));
     let cut = whole[..whole.len() - 5].to_vec();
-    let (sent, said) = failure(cut, once(Timing::Original));
-    assert!(sent == 2 && said.contains("the file ends after"), "{sent} {said}");
+    let (sent, message) = failure(cut, once(Timing::Original));
+    assert!(sent == 2 && message.contains("the file ends after"), "{sent} {message}");
     let twice = |timing| Replay { passes: Some(2), ..once(timing) };
-    let (sent, said) = failure(file(&rows(&[5, 5])), twice(Timing::Original));
-    assert!(sent == 2 && said.contains("all frames have the same timestamp"), "{said}");
+    let (sent, message) = failure(file(&rows(&[5, 5])), twice(Timing::Original));
+    assert!(sent == 2 && message.contains("all frames have the same timestamp"), "{message}");
     let short = file(&[(0, frame(0, 20), 20)]);
     let replay = Replay { short: Short::Refuse, passes: None, ..once(Timing::Gap(Nanos(1))) };
-    let (sent, said) = failure(short.clone(), replay);
-    assert!(sent == 0 && said.starts_with("no frame can be sent"), "{said}");
+    let (sent, message) = failure(short.clone(), replay);
+    assert!(sent == 0 && message.starts_with("no frame can be sent"), "{message}");
     let replay = Replay { short: Short::Refuse, ..once(Timing::Gap(Nanos(1))) };
     assert_eq!(failure(short, replay).0, 0);
-    let (sent, said) = failure(b"no capture".to_vec(), once(Timing::Original));
-    assert!(sent == 0 && said.contains("is not the start of a capture file"), "{said}");
+    let (sent, message) = failure(b"no capture".to_vec(), once(Timing::Original));
+    assert!(sent == 0 && message.contains("is not the start of a capture file"), "{message}");
 }

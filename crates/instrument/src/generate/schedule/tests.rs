@@ -16,7 +16,7 @@ fn line_rate_of_64_byte_frames_on_a_gigabit_is_672_nanoseconds() {
 }
 
 #[test]
-fn stepping_and_seeking_agree_and_do_not_drift_over_hours() {
+fn stepping_and_seeking_agree_without_drift_over_hours() {
     for pps in [1.0, 3.0, 7e5, 1_488_095.238, 0.3] {
         let schedule = schedule(Rate::FramesPerSecond(pps), 64, Nanos::from_secs(36_000));
         let mut cursor = schedule.seek(0);
@@ -35,7 +35,7 @@ fn stepping_and_seeking_agree_and_do_not_drift_over_hours() {
 }
 
 #[test]
-fn due_counts_exactly_the_frames_whose_moment_has_come() {
+fn due_counts_exactly_the_frames_due_so_far() {
     let schedule = schedule(Rate::FramesPerSecond(3.0), 64, Nanos::from_secs(2));
     assert_eq!(schedule.count, 6);
     let moments: Vec<u64> = (0..6).map(|number| schedule.seek(number).due.0).collect();
@@ -47,7 +47,7 @@ fn due_counts_exactly_the_frames_whose_moment_has_come() {
 }
 
 #[test]
-fn a_near_look_up_equals_a_far_one_forwards_and_backwards() {
+fn nearby_and_distant_lookups_agree_in_both_directions() {
     let schedule = schedule(Rate::FramesPerSecond(123_457.0), 64, Nanos::from_secs(1));
     let mut cursor = schedule.seek(0);
     for number in [0, 1, 5, 4, 20, 21, 21, 60, 3, 9_000] {
@@ -70,7 +70,7 @@ const SHAPES: [Shape; 5] = [
 ];
 
 #[test]
-fn every_shape_steps_seeks_and_counts_alike_and_never_goes_back() {
+fn every_shape_steps_seeks_and_counts_consistently() {
     for shape in SHAPES {
         let schedule = shaped(123_456.789, shape, 1);
         let (mut cursor, mut last) = (schedule.seek(0), Nanos::ZERO);
@@ -91,7 +91,7 @@ fn every_shape_steps_seeks_and_counts_alike_and_never_goes_back() {
 }
 
 #[test]
-fn poisson_gaps_have_the_mean_and_the_variance_of_their_law_and_blocks_are_exact() {
+fn poisson_gaps_have_the_expected_mean_and_variance() {
     let schedule = shaped(1e6, Shape::Poisson { seed: 1 }, 2);
     let (mut cursor, mut gaps) = (schedule.seek(0), Vec::new());
     for _ in 0..1_000_000 {
@@ -116,7 +116,7 @@ fn poisson_gaps_have_the_mean_and_the_variance_of_their_law_and_blocks_are_exact
 }
 
 #[test]
-fn bursts_and_pauses_begin_where_exact_fractions_say() {
+fn bursts_and_pauses_begin_at_exact_times() {
     let bursts = shaped(3.0, Shape::Bursts { frames: 2, gap: Nanos(100) }, 2);
     let due = |schedule: &Schedule, number| schedule.seek(number).due.0 - 5;
     let moments: Vec<u64> = (0..6).map(|number| due(&bursts, number)).collect();
@@ -136,7 +136,7 @@ fn bursts_and_pauses_begin_where_exact_fractions_say() {
 }
 
 #[test]
-fn a_ramp_warms_up_evenly_at_its_first_rate() {
+fn a_ramp_warms_up_at_its_first_rate() {
     let rate = Rate::FramesPerSecond(1000.0);
     let shape = Shape::Ramp { to: Rate::FramesPerSecond(3000.0), over: Nanos::from_secs(1) };
     let stream = Stream { shape, rate, ..crate::generate::template::tests::stream(64) };
@@ -146,7 +146,7 @@ fn a_ramp_warms_up_evenly_at_its_first_rate() {
 }
 
 #[test]
-fn a_percentage_of_a_link_is_of_what_it_carries_of_the_mean_size() {
+fn a_percentage_refers_to_the_link_rate_for_the_mean_size() {
     let genome = crate::stream::Genome::read("7a4d1g", &[]).unwrap();
     let stream = crate::generate::template::tests::stream(64).with_genome(genome);
     let rate = Rate::LinkPercent { percent: 100.0, link_bits_per_second: 1_000_000_000 };
@@ -159,7 +159,7 @@ fn a_percentage_of_a_link_is_of_what_it_carries_of_the_mean_size() {
 }
 
 #[test]
-fn a_phase_moves_the_frames_but_not_the_end() {
+fn a_phase_shifts_the_frames_but_not_the_end() {
     let period = Period::new(Rate::FramesPerSecond(10.0), 64);
     let late = Schedule::new(Nanos(0), Nanos(50_000_000), Nanos::from_secs(1), period);
     assert_eq!((late.seek(0).due, late.count), (Nanos(50_000_000), 10));

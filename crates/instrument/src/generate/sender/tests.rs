@@ -35,7 +35,7 @@ fn numbers(port: &mut MemoryPort) -> Vec<u64> {
 }
 
 #[test]
-fn nothing_leaves_before_it_is_due() {
+fn no_frame_leaves_before_it_is_due() {
     let (mut near, mut far) = pair(4096, "wire");
     let mut sender = Sender::new(0, vec![outgoing(1, Nanos(500), Nanos::ZERO, 256)]);
     assert_eq!(sender.next_due(), Some(Nanos(500)));
@@ -51,7 +51,7 @@ fn nothing_leaves_before_it_is_due() {
 }
 
 #[test]
-fn a_late_sender_catches_up_by_a_bounded_burst_and_counts_the_rest() {
+fn a_late_sender_catches_up_with_a_bounded_burst_and_counts_the_rest() {
     let (mut near, mut far) = pair(4096, "wire");
     let mut sender = Sender::new(0, vec![outgoing(1, Nanos(0), Nanos::ZERO, 16)]);
     sender.send(&mut near, Nanos(0)).unwrap();
@@ -69,7 +69,7 @@ fn a_late_sender_catches_up_by_a_bounded_burst_and_counts_the_rest() {
 }
 
 #[test]
-fn refused_frames_are_made_anew_and_none_is_lost_or_doubled() {
+fn rejected_frames_are_rebuilt_and_sent_exactly_once() {
     let (mut near, mut far) = pair(8, "narrow");
     let mut sender = Sender::new(0, vec![outgoing(1, Nanos(0), Nanos::ZERO, 256)]);
     assert_eq!(sender.send(&mut near, Nanos(19 * MICRO)).unwrap(), 8);
@@ -90,7 +90,7 @@ fn refused_frames_are_made_anew_and_none_is_lost_or_doubled() {
 }
 
 #[test]
-fn streams_leave_in_the_order_in_which_they_are_due_also_after_a_refusal() {
+fn streams_are_sent_in_due_order_also_after_a_rejection() {
     let (mut near, mut far) = pair(16, "wire");
     let first = outgoing(1, Nanos(0), Nanos::ZERO, 256);
     let second = outgoing(2, Nanos(0), Nanos(500), 256);
@@ -105,7 +105,7 @@ fn streams_leave_in_the_order_in_which_they_are_due_also_after_a_refusal() {
 }
 
 #[test]
-fn the_warm_up_comes_first_and_is_marked() {
+fn the_warm_up_is_sent_first_and_marked() {
     let (mut near, mut far) = pair(4096, "wire");
     let one = stream(64);
     let period = Period::new(Rate::FramesPerSecond(1e6), 64);

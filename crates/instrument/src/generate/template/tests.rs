@@ -63,7 +63,7 @@ fn sequence(number: u64) -> Sequence {
 
 /// Builds a frame the slow way: headers, then the signature, then all checksums.
 ///
-/// The stream's transport header follows IP, whatever protocol IP specifies.
+/// The stream's transport header follows IP for every protocol in the IP header.
 fn built(stream: &Stream, headers: Headers, number: u64, sent: Sent) -> Vec<u8> {
     let frame_bytes = templates(stream).of(number).bytes().len();
     let ip_protocol = headers.transport.protocol();
@@ -153,7 +153,7 @@ pub(crate) fn of_all_kinds() -> Vec<(&'static str, Stream)> {
 }
 
 #[test]
-fn frames_of_every_kind_are_right_to_the_last_checksum_and_matched_to_the_last_bit() {
+fn frames_of_every_kind_have_correct_checksums_and_match_completely() {
     for (name, mut stream) in of_all_kinds() {
         for signature_at in [None, Some(150)] {
             stream.signature_at = signature_at;
@@ -183,7 +183,7 @@ fn frames_of_every_kind_are_right_to_the_last_checksum_and_matched_to_the_last_b
 }
 
 #[test]
-fn a_genome_has_each_frame_be_as_long_as_its_turn_says() {
+fn a_genome_sets_the_length_of_each_frame() {
     let stream = stream(64).with_genome(Genome::read("3abg", &[]).unwrap());
     assert_eq!((stream.frame_bytes, stream.validate()), (1518, vec![]));
     let templates = templates(&stream);
@@ -200,7 +200,7 @@ fn a_genome_has_each_frame_be_as_long_as_its_turn_says() {
 }
 
 #[test]
-fn a_signature_lies_where_it_is_put_or_the_place_is_refused() {
+fn a_signature_is_at_its_offset_or_the_offset_is_rejected() {
     let placed = |at| Stream { signature_at: Some(at), ..stream(128) };
     assert_eq!(templates(&placed(100)).signature_at(), 100);
     for at in [42, 100, 106] {
@@ -223,7 +223,7 @@ fn a_signature_lies_where_it_is_put_or_the_place_is_refused() {
 }
 
 #[test]
-fn a_64_byte_frame_carries_all_and_one_byte_less_is_refused() {
+fn the_minimum_frame_size_is_enforced() {
     let templates = templates(&stream(64));
     let template = templates.of(0);
     assert_eq!(template.bytes().len(), 60);
@@ -237,7 +237,7 @@ fn a_64_byte_frame_carries_all_and_one_byte_less_is_refused() {
 }
 
 #[test]
-fn patched_frames_equal_frames_built_whole() {
+fn patched_frames_equal_fully_built_frames() {
     for stream in [stream(64), stream(1518), varied(68), varied(333)] {
         let templates = templates(&stream);
         let template = templates.of(0);
@@ -256,7 +256,7 @@ fn patched_frames_equal_frames_built_whole() {
 }
 
 #[test]
-fn a_frame_matches_only_if_every_byte_outside_the_signature_is_right() {
+fn a_frame_matches_only_if_all_other_bytes_are_equal() {
     for stream in [stream(64), varied(68), varied(333)] {
         let templates = templates(&stream);
         let template = templates.of(0);
@@ -264,7 +264,7 @@ fn a_frame_matches_only_if_every_byte_outside_the_signature_is_right() {
         template.draw(6, &mut indices);
         let frame = made(template, sequence(6), Sent::new(Nanos(1)));
         assert!(template.matches(at, &indices, &frame));
-        assert!(!template.matches(at - 4, &indices, &frame), "a signature elsewhere");
+        assert!(!template.matches(at - 4, &indices, &frame), "a signature at a different offset");
         assert!(!template.matches(at, &indices, &frame[..frame.len() - 1]), "a byte less");
         assert!(!template.matches(at, &indices, &[&frame[..], &[0]].concat()), "a byte more");
         for place in 0..frame.len() {
@@ -279,7 +279,7 @@ fn a_frame_matches_only_if_every_byte_outside_the_signature_is_right() {
 }
 
 #[test]
-fn a_routed_arrival_has_the_routers_addresses_and_one_hop_less() {
+fn a_routed_arrival_has_the_router_addresses_and_a_decremented_ttl() {
     let mut stream = varied(100);
     let (mac_source, mac_destination) = ([2, 9, 9, 9, 9, 1], [2, 9, 9, 9, 9, 2]);
     stream.arrival = Arrival::Routed { mac_source, mac_destination };
@@ -295,7 +295,7 @@ fn a_routed_arrival_has_the_routers_addresses_and_one_hop_less() {
 }
 
 #[test]
-fn what_answers_a_loopback_message_comes_from_whom_it_asked_and_carries_the_same() {
+fn a_loopback_reply_has_swapped_addresses_and_the_same_content() {
     let mut stream = stream(128);
     stream.headers.network = Network::Loopback { level: 5, answers: false };
     stream.arrival = Arrival::Answered;
@@ -319,7 +319,7 @@ fn what_answers_a_loopback_message_comes_from_whom_it_asked_and_carries_the_same
 }
 
 #[test]
-fn a_tagged_arrival_has_the_tag_that_the_frame_draws_and_an_untagged_one_has_none() {
+fn a_tagged_arrival_has_the_selected_tag_and_an_untagged_one_has_none() {
     let tag = |id, priority| Vlan { priority, ..Vlan::new(id) };
     let tags = [tag(100, 5), tag(4095, 7), tag(1, 0)];
     let mut leaving = stream(100);

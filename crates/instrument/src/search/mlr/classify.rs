@@ -111,7 +111,7 @@ mod tests {
     /// goal after the last two stages, whose exceed ratios of 42.9 and 27.3 % are above 20 %. The
     /// values here follow the algorithm.
     #[test]
-    fn the_standards_example_by_its_algorithm() {
+    fn the_example_of_the_standard_gives_the_result_of_its_algorithm() {
         use Bound::{Lower as L, Undecided as N, Upper as U};
         let stages = [
             (times(59, 1, 0.0), [N, N, N, N]),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_undecided_and_one_loss_ends_an_unconditional_goal() {
+    fn no_trial_is_undecided_and_one_loss_fails_an_unconditional_goal() {
         let [unconditional, verified, ..] = example();
         assert_eq!(classify(&verified, &[]), Bound::Undecided);
         assert_eq!(classify(&unconditional, &times(1, 60, 0.0)), Bound::Lower);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_conditional_share_is_the_loss_that_the_allowed_time_did_not_exceed() {
+    fn the_conditional_loss_is_a_quantile_over_trial_time() {
         let goal = goal(1, 10, 0.5, 0.5);
         // Half of the time must be in it: the fifth of ten, ordered by loss.
         let trials: Vec<Tried> = (0..10).flat_map(|loss| times(1, 1, f64::from(loss))).collect();

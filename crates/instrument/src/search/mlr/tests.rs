@@ -99,7 +99,7 @@ fn a_step_is_bracketed_for_both_goals() {
 }
 
 #[test]
-fn a_slope_is_bracketed_for_every_goal_at_its_own_place() {
+fn a_slope_is_bracketed_for_every_goal_at_its_own_load() {
     for seed in 0..300 {
         let mut random = Random(seed);
         let (knee, per_double) = (random.log(5_000.0, 500_000.0), random.log(0.01, 0.5));
@@ -128,7 +128,7 @@ fn disturbed(capacity: f64, share: f64, seed: u64) -> impl FnMut(f64, Nanos) -> 
 }
 
 #[test]
-fn passing_disturbances_do_not_decide_a_verified_goal() {
+fn short_disturbances_do_not_decide_a_verified_goal() {
     let (mut bracketed, mut misled) = (0, 0);
     for seed in 0..200 {
         let capacity = Random(seed).log(5_000.0, 1_400_000.0);
@@ -143,7 +143,7 @@ fn passing_disturbances_do_not_decide_a_verified_goal() {
         misled += u32::from(!holds(&found[0], capacity));
     }
     assert!(bracketed >= 190, "{bracketed} of 200");
-    assert!(misled >= 100, "the disturbance mattered to nobody: {misled} of 200");
+    assert!(misled >= 100, "the disturbance had no effect: {misled} of 200");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn binary_seconds(capacity: f64, width: f64, search_s: f64, last_s: f64) -> f64 
 }
 
 #[test]
-fn two_goals_take_no_longer_than_one_search_of_rfc_2544_to_the_same_width() {
+fn two_goals_take_no_longer_than_one_binary_search() {
     let (mut ours, mut strict, mut shortened) = (Vec::new(), Vec::new(), Vec::new());
     for seed in 0..100 {
         let mut random = Random(seed);
@@ -216,7 +216,7 @@ fn two_goals_take_no_longer_than_one_search_of_rfc_2544_to_the_same_width() {
 }
 
 #[test]
-fn an_unconditional_goal_and_a_verified_one_go_side_by_side() {
+fn an_unconditional_and_a_verified_goal_are_searched_together() {
     let goals = [Goal::rfc2544(0.01), Goal::tst009(0.01), Goal::ndr(), Goal::pdr(0.005)];
     let capacity = 123_456.0;
     let (found, tried) = run(wanted(&goals), |rate, duration| {
@@ -225,7 +225,7 @@ fn an_unconditional_goal_and_a_verified_one_go_side_by_side() {
     for (found, (goal, truth)) in
         found.iter().zip(goals.iter().zip([capacity, capacity, capacity, capacity / 0.995]))
     {
-        assert_brackets(found, goal, truth, "side by side");
+        assert_brackets(found, goal, truth, "together");
     }
     // The lower bound of RFC 2544 had no loss for a minute.
     let minute = Nanos::from_secs(60);
@@ -234,7 +234,7 @@ fn an_unconditional_goal_and_a_verified_one_go_side_by_side() {
 }
 
 #[test]
-fn what_has_no_bound_is_irregular_and_says_why() {
+fn a_missing_bound_is_irregular_with_a_reason() {
     let (found, _) = run(wanted(&ndr_pdr()), |rate, duration| lost(rate, duration, 0.0));
     for found in &found {
         assert_eq!(found.irregular, [Irregularity::NoUpperBound]);
@@ -254,7 +254,7 @@ fn what_has_no_bound_is_irregular_and_says_why() {
 }
 
 #[test]
-fn where_a_higher_load_does_better_the_lower_one_is_believed() {
+fn with_a_loss_inversion_the_lower_load_counts() {
     // The overloaded target forwards half of its capacity. Around that rate it loses a little: more
     // than one goal allows and less than the other.
     let (found, _) = run(wanted(&ndr_pdr()), |rate, duration| {
@@ -273,7 +273,7 @@ fn where_a_higher_load_does_better_the_lower_one_is_believed() {
 }
 
 #[test]
-fn a_tester_that_falls_short_at_the_upper_bound_and_added_frames_are_told() {
+fn a_tester_limit_at_the_upper_bound_and_extra_frames_are_reported() {
     let (found, _) = run(wanted(&[Goal::ndr()]), |rate, duration| {
         let mut measured = lost(rate, duration, 0.0);
         if rate > 300_000.0 {
@@ -294,7 +294,7 @@ fn a_tester_that_falls_short_at_the_upper_bound_and_added_frames_are_told() {
 }
 
 #[test]
-fn results_without_any_sense_end_too_and_nothing_found_contradicts_the_trials() {
+fn inconsistent_results_end_the_search_without_contradictions() {
     for seed in 0..60 {
         let mut random = Random(seed);
         let goals = [Goal::quick(0.0), Goal::pdr(0.3), Goal::tst009(0.05)];
@@ -324,20 +324,23 @@ fn results_without_any_sense_end_too_and_nothing_found_contradicts_the_trials() 
 }
 
 #[test]
-fn the_largest_load_comes_first_and_the_same_trials_give_the_same_search() {
+fn the_search_starts_at_the_largest_load_and_is_deterministic() {
     let mut search = Search::new(wanted(&ndr_pdr())).unwrap();
     let second = Nanos::from_secs(1);
     assert_eq!(search.next(), Ask::Trial { rate_pps: MAX, duration: second, goal: 0 });
     assert_eq!(search.next(), search.next());
     search.record(lost(MAX, second, 0.75));
     let Ask::Trial { rate_pps, .. } = search.next() else { panic!("it has only begun") };
-    assert!((rate_pps - MAX / 4.0).abs() < 2.0, "what came out is tried next, not {rate_pps}");
+    assert!(
+        (rate_pps - MAX / 4.0).abs() < 2.0,
+        "the next trial has the forwarding rate, not {rate_pps}"
+    );
     let once = || run(wanted(&ndr_pdr()), disturbed(77_777.0, 0.2, 5));
     assert_eq!(once(), once());
 }
 
 #[test]
-fn what_cannot_be_searched_is_refused_with_what_would_be_right() {
+fn invalid_searches_are_rejected_with_a_hint() {
     let second = Nanos::from_secs(1);
     let good = wanted(&ndr_pdr());
     assert_eq!(good.check(), Ok(()));
@@ -370,7 +373,7 @@ fn what_cannot_be_searched_is_refused_with_what_would_be_right() {
     ]);
     for wanted in refused {
         let error = Search::new(wanted.clone()).unwrap_err();
-        let said = error.to_string();
-        assert!(said.contains("(hint: "), "{said}");
+        let message = error.to_string();
+        assert!(message.contains("(hint: "), "{message}");
     }
 }

@@ -25,7 +25,7 @@ fn error(rest: &str) -> String {
 }
 
 #[test]
-fn a_whole_file_becomes_streams() {
+fn a_complete_file_is_parsed() {
     let text = format!(
         r#"{HEAD}rate_percent = 12.5
 link_bits_per_second = 1_000_000_000
@@ -73,35 +73,36 @@ port_source = {{ first = 100, step = 10 }}
 }
 
 #[test]
-fn a_loopback_message_needs_no_addresses_of_ip_and_may_have_none() {
+fn a_loopback_stream_requires_no_ip_addresses_and_rejects_them() {
     let bare = HEAD.replace("ip_source = \"10.0.0.1\"\nip_destination = \"10.0.1.1\"\n", "");
     let rest = "rate_pps = 1.0\nloopback_level = 5\narrival = \"answered\"\n";
     let streams = read(&format!("{bare}{rest}"), 2).unwrap();
     assert_eq!(streams[0].headers.network, Network::Loopback { level: 5, answers: false });
     assert_eq!(streams[0].arrival, Arrival::Answered);
-    let said = error(rest);
-    assert!(said.contains("loopback_level") && said.contains("ip_source"), "{said}");
-    let said = error("rate_pps = 1.0\narrival = \"answered\"\n");
-    assert!(said.contains("loopback_level"), "{said}");
+    let message = error(rest);
+    assert!(message.contains("loopback_level") && message.contains("ip_source"), "{message}");
+    let message = error("rate_pps = 1.0\narrival = \"answered\"\n");
+    assert!(message.contains("loopback_level"), "{message}");
 }
 
 #[test]
-fn what_cannot_be_read_is_named_with_its_place() {
-    let said = error("rate_pps = 1.0\nmac_surce = 1\n");
-    assert!(said.starts_with("line 11, column 1: unknown field `mac_surce`"), "{said}");
-    let said = error("rate_pps = \"fast\"\n");
-    assert!(said.starts_with("line 10, column 12: invalid type"), "{said}");
-    let said = error("rate_pps = 1.0\n[[stream.vary]]\nport_source = { first = \"ten\" }\n");
-    assert!(said.starts_with("line 12, column 25: \"ten\" is no"), "{said}");
-    let said = read(&HEAD.replace("02:00:00:00:00:01", "2:0:0:0:0:1"), 2).unwrap_err().to_string();
-    assert!(said.starts_with("line 6, column 14: \"2:0:0:0:0:1\" is not"), "{said}");
+fn syntax_errors_are_reported_with_line_and_column() {
+    let message = error("rate_pps = 1.0\nmac_surce = 1\n");
+    assert!(message.starts_with("line 11, column 1: unknown field `mac_surce`"), "{message}");
+    let message = error("rate_pps = \"fast\"\n");
+    assert!(message.starts_with("line 10, column 12: invalid type"), "{message}");
+    let message = error("rate_pps = 1.0\n[[stream.vary]]\nport_source = { first = \"ten\" }\n");
+    assert!(message.starts_with("line 12, column 25: \"ten\" is no"), "{message}");
+    let message =
+        read(&HEAD.replace("02:00:00:00:00:01", "2:0:0:0:0:1"), 2).unwrap_err().to_string();
+    assert!(message.starts_with("line 6, column 14: \"2:0:0:0:0:1\" is not"), "{message}");
     assert!(read("[[stream]\n", 2).unwrap_err().to_string().starts_with("line 1, column "));
     assert!(matches!(read(&" ".repeat(FILE_BYTES_MAX + 1), 2), Err(FileError::TooLong(_))));
     assert_eq!(read("", 2), Ok(vec![]));
 }
 
 #[test]
-fn every_fault_of_every_stream_is_told_at_once() {
+fn all_faults_of_all_streams_are_reported_together() {
     let text = format!(
         "{}rate_pps = 0.0\nvlan_id = 5000\n{}rate_percent = 5.0\n[[stream.vary]]\n\
          port_source = {{ first = 70000 }}\nmac_source = {{ list = [1], first = 2 }}\n",
@@ -109,39 +110,39 @@ fn every_fault_of_every_stream_is_told_at_once() {
         HEAD.replace("to = 2", "to = 3"),
     );
     let Err(FileError::Streams(faults)) = read(&text, 2) else { panic!() };
-    let told = |line, problem: Problem| {
+    let assert_reported = |line, problem: Problem| {
         let fault = Fault { line, stream: 7, problem };
         assert!(faults.contains(&fault), "{fault:?} in {faults:?}");
     };
-    told(1, Problem::NoSuchPort { port: usize::MAX, ports: 2 });
-    told(1, Problem::BadRate(0.0));
-    told(1, Problem::BadVlan(Vlan::new(5000)));
-    told(1, Problem::TooSmall { frame_bytes: 64, smallest_bytes: 68 });
-    told(12, Problem::DuplicateId(7));
-    told(12, Problem::MissingKey("link_bits_per_second"));
-    told(12, Problem::Contradiction("list", "first"));
+    assert_reported(1, Problem::NoSuchPort { port: usize::MAX, ports: 2 });
+    assert_reported(1, Problem::BadRate(0.0));
+    assert_reported(1, Problem::BadVlan(Vlan::new(5000)));
+    assert_reported(1, Problem::TooSmall { frame_bytes: 64, smallest_bytes: 68 });
+    assert_reported(12, Problem::DuplicateId(7));
+    assert_reported(12, Problem::MissingKey("link_bits_per_second"));
+    assert_reported(12, Problem::Contradiction("list", "first"));
     assert!(FileError::Streams(faults.clone()).to_string().contains("no port 0 "));
     let wrong = Problem::BadValue { field: Field::PortSource, value: 70000 };
     assert!(faults.iter().any(|fault| fault.problem == wrong));
 }
 
 #[test]
-fn an_address_of_the_wrong_kind_does_not_suit_a_field() {
-    let said = error(
+fn an_address_of_the_wrong_family_does_not_fit_a_field() {
+    let message = error(
         "rate_pps = 1.0\n[[stream.vary]]\ncount = 2\nip_source = { first = \"00:00:00:00:00:01\" }\n",
     );
-    assert!(said.contains("ip_source: 0x1 does not fit"), "{said}");
+    assert!(message.contains("ip_source: 0x1 does not fit"), "{message}");
 }
 
 #[test]
-fn a_replay_is_read_beside_streams_and_refused_where_frames_must_be_known_again() {
+fn a_replay_is_accepted_except_where_frames_must_be_identified() {
     let replay = "[[replay]]\nid = 9\nfrom = 2\nfile = \"a.pcap\"\n";
     let text = format!("{HEAD}rate_pps = 1.0\n{replay}");
     let contents = read_all(&text, 2).unwrap();
     assert_eq!(contents.streams.len(), 1);
     assert_eq!(contents.replays, [Replay::once(9, 1, "a.pcap".into())]);
-    let said = read(&text, 2).unwrap_err().to_string();
-    assert!(said.starts_with("line 11, stream 9: replays are unsupported here"), "{said}");
+    let message = read(&text, 2).unwrap_err().to_string();
+    assert!(message.starts_with("line 11, stream 9: replays are unsupported here"), "{message}");
     let with =
         |rest: &str| read_all(&format!("{replay}{rest}"), 2).map(|all| all.replays[0].clone());
     for (rest, timing) in [
@@ -167,13 +168,13 @@ fn a_replay_is_read_beside_streams_and_refused_where_frames_must_be_known_again(
         ("gap = 5\n", "line 5, column 1: unknown field `gap`"),
         ("short = \"drop\"\n", "line 5, column 9: unknown variant `drop`"),
     ] {
-        let said = with(rest).unwrap_err().to_string();
-        assert!(said.contains(words), "{said:?} lacks {words:?}");
+        let message = with(rest).unwrap_err().to_string();
+        assert!(message.contains(words), "{message:?} lacks {words:?}");
     }
-    let said = read_all(&text.replace("id = 9", "id = 7"), 2).unwrap_err().to_string();
-    assert!(said.contains("line 11, stream 7: stream ID 7 is used twice"), "{said}");
-    let said = read_all(&text.replace("from = 2", "from = 3"), 2).unwrap_err().to_string();
-    assert!(said.contains("no port 3 (there are 2)"), "{said}");
+    let message = read_all(&text.replace("id = 9", "id = 7"), 2).unwrap_err().to_string();
+    assert!(message.contains("line 11, stream 7: stream ID 7 is used twice"), "{message}");
+    let message = read_all(&text.replace("from = 2", "from = 3"), 2).unwrap_err().to_string();
+    assert!(message.contains("no port 3 (there are 2)"), "{message}");
 }
 
 /// The stream of a file with these lines after `head`.
@@ -183,7 +184,7 @@ fn one(head: &str, rest: &str) -> Stream {
 }
 
 #[test]
-fn every_schedule_is_read() {
+fn every_schedule_is_parsed() {
     for (rest, shape) in [
         ("schedule = \"constant\"\n", Shape::Constant),
         ("schedule = { poisson = { seed = 7 } }\n", Shape::Poisson { seed: 7 }),
@@ -221,13 +222,16 @@ fn every_schedule_is_read() {
         ("{ ramp = { to_pps = 9.0, over_ns = 0 } }", "ramp: 0 ns is not between 1 and"),
         ("{ ramp = { to_pps = 9.0, over_ns = 3_600_000_000_001 } }", "and 3600000000000 ns"),
     ] {
-        let said = error(&format!("rate_pps = 1000.0\nschedule = {schedule}\n"));
-        assert!(said.starts_with("line ") && said.contains(words), "{said:?} lacks {words:?}");
+        let message = error(&format!("rate_pps = 1000.0\nschedule = {schedule}\n"));
+        assert!(
+            message.starts_with("line ") && message.contains(words),
+            "{message:?} lacks {words:?}"
+        );
     }
 }
 
 #[test]
-fn sizes_may_be_a_genome() {
+fn sizes_can_be_a_genome() {
     let head = HEAD.replace("frame_bytes = 64\n", "");
     let stream = one(&head, "genome = \"28a 16A 4g\"\ngenome_sizes = { A = 570 }\n");
     assert_eq!((stream.frame_bytes, stream.sizes()), (1518, &[64, 570, 1518][..]));
@@ -242,14 +246,14 @@ fn sizes_may_be_a_genome() {
         ("genome = \"aA\"\ngenome_sizes = { A = 63 }\n", "63-byte frames are too small"),
         ("genome = \"aj\"\nsignature_at = 44\n", "signature_at = 44"),
     ] {
-        let said = read(&format!("{head}rate_pps = 1.0\n{rest}"), 2).unwrap_err().to_string();
-        assert!(said.contains(words), "{said:?} lacks {words:?}");
-        assert!(!said.contains("; "), "one fault is told as several: {said}");
+        let message = read(&format!("{head}rate_pps = 1.0\n{rest}"), 2).unwrap_err().to_string();
+        assert!(message.contains(words), "{message:?} lacks {words:?}");
+        assert!(!message.contains("; "), "one fault is reported as several: {message}");
     }
 }
 
 #[test]
-fn headers_of_every_kind_are_read() {
+fn headers_of_every_kind_are_parsed() {
     let head = HEAD.replace("frame_bytes = 64", "frame_bytes = 256");
     let bare: String = head
         .lines()
@@ -288,13 +292,13 @@ fn headers_of_every_kind_are_read() {
         (format!("{v6}vlans = [{{ id = 4096 }}]\n"), "VLAN 4096 priority 0: at most"),
         (format!("{v6}signature_at = 9\n"), "from 62 (end of headers) to 234"),
     ] {
-        let said = read(&format!("{bare}rate_pps = 1.0\n{rest}"), 2).unwrap_err().to_string();
-        assert!(said.contains(words), "{said:?} lacks {words:?}");
+        let message = read(&format!("{bare}rate_pps = 1.0\n{rest}"), 2).unwrap_err().to_string();
+        assert!(message.contains(words), "{message:?} lacks {words:?}");
     }
 }
 
 #[test]
-fn every_order_and_every_kind_of_values_is_read() {
+fn every_order_and_every_kind_of_values_is_parsed() {
     let head = HEAD.replace("frame_bytes = 64", "frame_bytes = 256");
     let vary = |rest: &str| one(&head, &format!("[[stream.vary]]\n{rest}")).vary;
     let group =
@@ -328,20 +332,20 @@ fn every_order_and_every_kind_of_values_is_read() {
         ("count = 2\nip_source = { first = \"::1\" }\n", "ip_source: 0x1 does not fit"),
     ] {
         let text = format!("{head}rate_pps = 1.0\n[[stream.vary]]\n{rest}");
-        let said = read(&text, 2).unwrap_err().to_string();
-        assert!(said.contains(words), "{said:?} lacks {words:?}");
+        let message = read(&text, 2).unwrap_err().to_string();
+        assert!(message.contains(words), "{message:?} lacks {words:?}");
     }
 }
 
 #[test]
-fn a_replay_may_be_marked() {
+fn a_replay_can_be_marked() {
     let text = "[[replay]]\nid = 9\nfrom = 1\nfile = \"a.pcap\"\n";
     let mark = |rest: &str| read_all(&format!("{text}{rest}"), 2).map(|all| all.replays[0].mark);
     assert_eq!(mark("to = 2\n"), Ok(Some(Mark { to: 1, before_end: 0 })));
     let placed = mark("to = 1\nsignature_before_end = 40\n");
     assert_eq!(placed, Ok(Some(Mark { to: 0, before_end: 40 })));
-    let said = mark("to = 3\n").unwrap_err().to_string();
-    assert!(said.contains("no port 3"), "{said}");
-    let said = mark("signature_before_end = 4\n").unwrap_err().to_string();
-    assert!(said.contains("missing key to"), "{said}");
+    let message = mark("to = 3\n").unwrap_err().to_string();
+    assert!(message.contains("no port 3"), "{message}");
+    let message = mark("signature_before_end = 4\n").unwrap_err().to_string();
+    assert!(message.contains("missing key to"), "{message}");
 }

@@ -201,16 +201,16 @@ mod tests {
         "sender_tcp_congestion":"cubic"}}"#;
 
     #[test]
-    fn what_it_says_of_its_connection_is_read() {
-        let said = parse(SAID.as_bytes()).unwrap();
-        assert_eq!((said.program.as_str(), said.congestion.as_str()), ("iperf 3.12", "cubic"));
-        assert_eq!((said.received_bytes, said.seconds, said.retransmits), (800, 1.5, 3));
-        assert_eq!((said.congestion_bytes, said.round_trip_us), (Some(14_480), Some(81)));
-        assert_eq!(said.window_bytes, None);
+    fn the_report_of_a_connection_is_parsed() {
+        let report = parse(SAID.as_bytes()).unwrap();
+        assert_eq!((report.program.as_str(), report.congestion.as_str()), ("iperf 3.12", "cubic"));
+        assert_eq!((report.received_bytes, report.seconds, report.retransmits), (800, 1.5, 3));
+        assert_eq!((report.congestion_bytes, report.round_trip_us), (Some(14_480), Some(81)));
+        assert_eq!(report.window_bytes, None);
     }
 
     #[test]
-    fn what_it_does_not_say_is_an_error() {
+    fn an_incomplete_report_is_an_error() {
         for (text, why) in [
             (SAID.replace(r#""end""#, r#""error":"unable to connect","end""#), "unable to connect"),
             (SAID.replace(r#""bytes":800"#, r#""x":1"#), "received bytes"),

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ports_counters_by_our_names() {
+    fn port_counters_have_our_names() {
         // From testpmd 22.11, with its per-queue counters shortened.
         let answer = r#"{"/ethdev/stats":{"ipackets":2631040,"opackets":7,"ibytes":157862400,
             "obytes":420,"imissed":1,"ierrors":2,"oerrors":3,"rx_nombuf":4,"q_ipackets":[2631040,0],
@@ -182,20 +182,20 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_started_when_it_says_so() {
-        let answer = r#"{"/ethdev/info":{"name":"net_memif0","state":1,"nb_rx_queues":1,
+    fn a_port_is_started_if_it_reports_so() {
+        let reply = r#"{"/ethdev/info":{"name":"net_memif0","state":1,"nb_rx_queues":1,
             "dev_started":1,"lro":0,"dev_configured":1}}"#;
-        assert!(parse_started(answer));
-        let not_yet = answer.replace("dev_started\":1", "dev_started\":0");
-        for answer in [not_yet.as_str(), r#"{"/ethdev/info":null}"#, ""] {
-            assert!(!parse_started(answer), "{answer}");
+        assert!(parse_started(reply));
+        let not_yet = reply.replace("dev_started\":1", "dev_started\":0");
+        for reply in [not_yet.as_str(), r#"{"/ethdev/info":null}"#, ""] {
+            assert!(!parse_started(reply), "{reply}");
         }
     }
 
     #[test]
-    fn no_such_port_is_nothing() {
-        for answer in [r#"{"/ethdev/stats":null}"#, "{}", "", "[", r#"{"/ethdev/stats":[1]}"#] {
-            assert_eq!(parse_port(answer, 1), BTreeMap::new(), "{answer}");
+    fn a_missing_port_has_no_counters() {
+        for reply in [r#"{"/ethdev/stats":null}"#, "{}", "", "[", r#"{"/ethdev/stats":[1]}"#] {
+            assert_eq!(parse_port(reply, 1), BTreeMap::new(), "{reply}");
         }
     }
 }

@@ -120,7 +120,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn counters_by_dotted_name() {
+    fn counters_have_dotted_names() {
         let answer = json!({
             "ports": [{ "port": 3, "rx": { "frames": 5 } }, { "rx": 6 }],
             "drops": { "no_route": 7, "text": "x", "negative": -1, "none": null },
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_in_parts_and_being_refused() {
+    fn long_requests_are_split_and_errors_are_returned() {
         let path = std::env::temp_dir().join(format!("planimeter-ask-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).unwrap();

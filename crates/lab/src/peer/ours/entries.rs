@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_as_the_control_socket_wants_them() {
+    fn entries_have_the_format_of_the_control_socket() {
         let to_ten = PortRoute {
             prefix: "10.0.0.0".parse().unwrap(),
             length: 8,

@@ -184,7 +184,7 @@ mod tests {
     const ANY: &str = "0001 0004 00000000";
 
     #[test]
-    fn a_monitor_is_set_up_by_a_row() {
+    fn a_monitor_request_lists_its_monitors() {
         let request = FlowMonitorRequest {
             id: 5,
             flags: FlowMonitorFlags::ADD | FlowMonitorFlags::ONLY_OWN,
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn news_are_long_or_short() {
+    fn updates_have_a_full_and_an_abbreviated_form() {
         let full = FlowUpdateFull {
             event: FlowEvent::Removed(FlowRemovedReason::Delete),
             table: 1,

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_from_a_template_is_what_encoding_it_gives() {
+    fn an_entry_from_a_template_equals_its_encoding() {
         for version in [Version::V1_2, Version::V1_3, Version::V1_4] {
             let template = FlowTemplate::of(version, &row(1)).unwrap();
             for seed in [1, 2, 255, 65_000] {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_such_form_has_no_template() {
+    fn entries_of_other_forms_have_no_template() {
         for version in [Version::V1_0, Version::V1_1, Version::V1_5] {
             assert_eq!(FlowTemplate::of(version, &row(1)), None);
         }

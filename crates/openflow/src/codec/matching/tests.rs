@@ -25,7 +25,7 @@ fn check(version: Version, matching: &Match, hex: &str) {
 }
 
 #[test]
-fn rows_of_fields_are_padded_to_eight_bytes() {
+fn a_match_is_padded_to_eight_bytes() {
     check(Version::V1_3, &Match::ANY, "0001 0004 00000000");
     let ipv4 = Match::ANY.with(Field::EthType, 0x0800u16);
     let masked = ipv4.clone().with_masked(Field::Ipv4Dst, 0x0a00_0100u32, 0xff00_ff00u32);
@@ -41,7 +41,7 @@ fn rows_of_fields_are_padded_to_eight_bytes() {
 }
 
 #[test]
-fn a_wrong_row_is_answered_with_what_is_wrong() {
+fn invalid_matches_have_specific_errors() {
     for (hex, answer) in [
         ("0000 0004 00000000", ErrorCode::MatchBadType),
         ("0001 0003 00000000", ErrorCode::MatchBadLength),
@@ -65,7 +65,7 @@ fn a_wrong_row_is_answered_with_what_is_wrong() {
 }
 
 #[test]
-fn fields_of_others_come_back_as_they_came() {
+fn experimenter_fields_round_trip() {
     let field = ExperimenterField { class: 1, number: 0, has_mask: false, body: vec![0, 0, 0, 5] };
     let matching = Match::ANY.with_experimenter(field);
     check(Version::V1_3, &matching, "0001 000c 00010004 00000005 00000000");
@@ -75,7 +75,7 @@ fn fields_of_others_come_back_as_they_came() {
 }
 
 #[test]
-fn a_field_of_others_is_there_once_wherever_it_stands() {
+fn a_repeated_experimenter_field_is_rejected_at_any_position() {
     // Class, number, mask bit and length; then the experimenter ID.
     let (one, two, three) = ("ffff0004 00000001", "ffff0004 00000002", "ffff0004 00000003");
     let masked_one = "ffff0104 00000001";
@@ -88,14 +88,14 @@ fn a_field_of_others_is_there_once_wherever_it_stands() {
 }
 
 #[test]
-fn a_number_of_more_than_seven_bits_is_not_said() {
+fn experimenter_field_numbers_above_seven_bits_are_not_encoded() {
     let field = ExperimenterField { class: 1, number: 0x80, has_mask: false, body: vec![0; 4] };
     let refused = put_match(Version::V1_3, &Match::ANY.with_experimenter(field), &mut Vec::new());
     assert!(matches!(refused, Err(What::Value { value: 0x80, .. })), "{refused:?}");
 }
 
 #[test]
-fn the_match_of_1_1_has_88_bytes_and_masks_that_say_what_does_not_count() {
+fn the_match_of_1_1_has_88_bytes_and_wildcard_masks() {
     let label = Match::ANY
         .with(Field::InPort, 3u8)
         .with_masked(Field::Metadata, 1u8, 0xffu8)
@@ -116,7 +116,7 @@ fn the_match_of_1_1_has_88_bytes_and_masks_that_say_what_does_not_count() {
 }
 
 #[test]
-fn an_icmp_type_of_1_1_keeps_all_16_bits_and_matches_by_the_low_byte() {
+fn an_icmp_type_in_1_1_keeps_16_bits_and_matches_the_low_byte() {
     let echo = Match::ANY
         .with(Field::EthType, 0x0800u16)
         .with(Field::IpProto, 1u8)

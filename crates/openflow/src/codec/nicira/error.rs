@@ -78,7 +78,7 @@ mod tests {
     const ROLE: [u8; 20] = [1, 4, 0, 20, 0, 0, 0, 9, 0, 0, 0x23, 0x20, 0, 0, 0, 10, 0, 0, 0, 7];
 
     #[test]
-    fn what_1_0_cannot_say_is_said_in_niciras_numbers() {
+    fn errors_unknown_to_1_0_use_nicira_codes() {
         let error = refusal(ErrorCode::RoleRequestBadRole, &ROLE).unwrap();
         assert_eq!(error.code.to_wire(Version::V1_0), Some((0xb0c2, 0)));
         assert_eq!(error.data[..8], [0, 0, 0x23, 0x20, 0, 1, 2, 1]);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_1_0_can_say_and_what_others_sent_is_not() {
+    fn errors_of_1_0_and_of_other_vendors_do_not_use_nicira_codes() {
         assert_eq!(refusal(ErrorCode::RequestBadLength, &ROLE), None);
         assert_eq!(refusal(ErrorCode::GroupModExists, &ROLE), None);
         let mut other = ROLE;

@@ -23,7 +23,7 @@ fn ipv4() -> Match {
 }
 
 #[test]
-fn entries_of_a_dump_have_their_idle_age() {
+fn dumped_entries_have_their_idle_age() {
     // dump-flows with its default format: one entry, idle for five seconds.
     let reply = vendor(
         "00000000 00000000 0060 01 00 00000007 066ff300 000a 0000 001e 0018 0006 0000
@@ -46,7 +46,7 @@ fn entries_of_a_dump_have_their_idle_age() {
 }
 
 #[test]
-fn a_flow_mod_can_name_any_field_and_look_for_a_cookie() {
+fn a_flow_mod_matches_any_field_and_a_cookie() {
     let change = FlowMod {
         command: FlowModCommand::Delete,
         table: 3,
@@ -72,7 +72,7 @@ fn a_flow_mod_can_name_any_field_and_look_for_a_cookie() {
 }
 
 #[test]
-fn short_messages_mean_what_their_subtype_says() {
+fn short_messages_are_decoded_by_subtype() {
     for (message, hex) in [
         (NiciraMessage::SetFlowFormat(Form::Nicira), "0000000c 00000002"),
         (NiciraMessage::FlowModTableId(true), "0000000f 01000000 00000000"),
@@ -94,7 +94,7 @@ fn short_messages_mean_what_their_subtype_says() {
 }
 
 #[test]
-fn a_cookie_has_as_many_bytes_as_it_needs() {
+fn a_cookie_of_another_length_is_rejected() {
     let request = |length: &str, field: &str| {
         read_request(&vendor(&format!("00000000 00000000 ffff {length} ff 000000 {field}")))
     };
@@ -108,7 +108,7 @@ fn a_cookie_has_as_many_bytes_as_it_needs() {
 }
 
 #[test]
-fn news_and_requests_come_back_as_they_went() {
+fn monitor_requests_and_updates_round_trip() {
     let removed = NiciraMessage::FlowRemoved(FlowRemoved {
         reason: FlowRemovedReason::HardTimeout,
         table: 9,

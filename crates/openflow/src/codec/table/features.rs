@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn properties_are_lists_of_names() {
+    fn properties_are_lists_of_identifiers() {
         let vid = FieldId::maskable(FieldSet::NONE.with(Field::VlanVid).with(Field::VlanPcp));
         let properties = vec![
             TableProperty::Instructions {
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn later_properties_are_not_for_earlier_versions() {
+    fn later_properties_are_rejected_in_earlier_versions() {
         let types = vec![TableProperty::PacketTypes(vec![0x0001_0800])];
         let hex = start("0050") + "0016 000c 80005804 00010800 00000000";
         check(Version::V1_5, &request(features(types.clone())), &hex);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_properties_have_the_errors_of_their_version() {
+    fn invalid_properties_have_the_errors_of_their_version() {
         let refused = |version, length: &str, hex: &str| {
             refused(version, MessageKind::MultipartRequest, &(start(length) + hex))
         };

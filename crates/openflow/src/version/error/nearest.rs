@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_version_can_say_something_of_every_error() {
+    fn every_error_has_an_equivalent_in_every_version() {
         for version in Version::ALL {
             for &error in ErrorCode::ALL {
                 let nearest = error.nearest(version);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_word_is_the_one_that_says_most() {
+    fn the_most_specific_older_error_is_chosen() {
         use ErrorCode::*;
         for (error, version, nearest) in [
             (ActionBadSetMask, Version::V1_3, ActionBadSetArgument),

@@ -1,4 +1,4 @@
-"""What neither Open vSwitch nor os-ken sends, put together from the specifications' structures.
+"""Writes messages that neither Open vSwitch nor os-ken sends, from the specifications.
 
     python3 byhand.py
 """

@@ -1,11 +1,11 @@
-"""The words for ovs-ofctl that call forth each structure of each version."""
+"""Arguments of ovs-ofctl that produce each structure of each version."""
 
 import pathlib
 import struct
 
 import samples
 
-# Match fields, each with what it needs; with a mask where it has one.
+# Match fields, each with its prerequisites, and with a mask if it has one.
 MATCHES = [
     "in_port=1,dl_src=02:00:00:00:00:01,dl_dst=02:00:00:00:00:02,dl_type=0x88b5",
     "dl_src=02:00:00:00:00:00/ff:ff:ff:00:00:00,dl_dst=01:00:00:00:00:00/01:00:00:00:00:00",
@@ -30,7 +30,7 @@ MATCHES_FROM_2 = [
     "arp,arp_spa=10.0.0.0/8,arp_sha=02:00:00:00:00:00/ff:00:00:00:00:00",
 ]
 
-# Actions by the first version that has them, with the match that they need.
+# Actions by the first version that has them, with the match that they require.
 ACTIONS = [
     (0, 5, "ip,actions=mod_vlan_vid:200,mod_vlan_pcp:3,mod_dl_src:02:00:00:00:00:0a,"
      "mod_dl_dst:02:00:00:00:00:0b,mod_nw_src:1.2.3.4,mod_nw_dst:5.6.7.8,mod_nw_tos:184,output:3"),
@@ -181,7 +181,7 @@ def groups_and_meters(version):
 
 
 def nicira():
-    """Version 1.0 with the extensions that ovs-ofctl uses of itself."""
+    """Version 1.0 with the extensions that ovs-ofctl uses by default."""
     for form in ("NXM", "NXM+table_id", "OpenFlow10+table_id"):
         table = "table=3," if form.endswith("table_id") else ""
         for flow in ("ip,nw_src=10.0.0.0/8,actions=output:1", "tcp6,ipv6_src=fe80::1,actions=drop",
@@ -213,7 +213,7 @@ def role(version, role, generation):
 
 
 def raw_messages(version):
-    """What ovs-ofctl does not send of itself, and every mistake that a switch answers."""
+    """Messages that ovs-ofctl does not send, and all invalid messages that get a reply."""
     if version >= 2:
         yield role(version, 0, 0)
         yield role(version, 1, 0)
@@ -232,7 +232,7 @@ def raw_messages(version):
 
 
 def bodies_refused(version):
-    """Kinds and bodies that are wrong, each in its own way."""
+    """Kinds and invalid bodies, each with a different error."""
     yield "flow_mod", bytes(8)
     yield "set_config", bytes(3)
     yield "port_mod", bytes(5)
@@ -261,7 +261,7 @@ def bodies_refused(version):
         yield "role_status", bytes(16)
 
 
-# Match and instructions, from the match's type on: each wrong in one place.
+# Match and instructions, beginning with the match's type. Each has one error.
 BODIES_OF_FLOWS = [
     "0009 0004 00000000",                                          # unknown match type
     "0001 0003 00000000",                                          # too short
@@ -286,31 +286,31 @@ BODIES_OF_FLOWS = [
     "0001 0004 00000000 0001 0008 03 000000",                      # goto the same table
     "0001 0004 00000000 0004 0010 00000000 0016 0008 00000063",    # no such group
     "0001 0004 00000000 0001 0008 09 000000 0001 0008 0a 000000",  # twice the same instruction
-    "0001 0004 00000000 0004 0010 00000000 0011 0008 1234 0000",   # push what is no tag
+    "0001 0004 00000000 0004 0010 00000000 0011 0008 1234 0000",   # the pushed type is no tag
 ]
 
 
 def mistakes(version):
-    """Messages that a switch refuses, each under a number of its own."""
+    """Messages that a switch rejects, each with a different transaction id."""
     for number, (kind, body) in enumerate(bodies_refused(version)):
         octets = message(version, kind, body)
         yield octets[:4] + struct.pack("!I", 0x6600 + number) + octets[8:]
 
 
 def refused(version, caught):
-    """The mistakes that were answered with an error, each with it."""
+    """The invalid messages that had an error in reply, each with its error."""
     errors = {octets[4:8]: octets for _, octets in caught if samples.kind(octets) == "error"}
     return [(octets, errors[octets[4:8]]) for octets in mistakes(version) if octets[4:8] in errors]
 
 
 def thin(caught):
-    """Leaves out what says nothing new: repeated barriers, echoes, replies of the same shape."""
+    """Removes repetitions: barriers, echoes, and replies of the same form."""
     limits, kept = {}, []
     for origin, octets in caught:
         name = samples.kind(octets)
         if name.endswith("port_desc") and octets[0] < 4:  # not in those versions' texts
             continue
-        if octets[0] == 1 and name == "flow_mod" and octets[56]:  # a table's number stands there
+        if octets[0] == 1 and name == "flow_mod" and octets[56]:  # it holds a table number
             continue
         shape = (name, octets[1] != 1 and len(octets), octets[:200] if "mod" in name else b"")
         limit = {"hello": 1, "echo_request": 1, "echo_reply": 1, "barrier_request": 1,

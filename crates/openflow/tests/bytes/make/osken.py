@@ -1,4 +1,4 @@
-"""What os-ken's encoders make of messages with a different value in every field.
+"""Encodes messages with os-ken, with a different value in every field.
 
     python3 -m venv DIR && DIR/bin/pip install os-ken && DIR/bin/python osken.py
 
@@ -14,7 +14,7 @@ import samples
 ORIGIN = "os-ken 4.2.2, its encoder"
 VENDOR = 0x00abcdef
 
-# Fields with what they need, and a mask where the field takes one.
+# Fields with their prerequisites, and with a mask if the field accepts one.
 MATCHES = [
     dict(in_port=7, in_phy_port=8, metadata=(0x1122334455667788, 0xffff0000ffff0000)),
     dict(eth_src="02:00:00:00:00:01", eth_dst=("01:00:00:00:00:00", "01:00:00:00:00:00")),
@@ -45,7 +45,7 @@ MATCHES_FROM_5 = [
     dict(packet_type=(1 << 16) | 0x800),
 ]
 
-# Every field that an action may set, but for those that no version lets one set.
+# Every field that a set-field action can set in at least one version.
 SET = dict(
     eth_src="02:00:00:00:00:0a", eth_dst="02:00:00:00:00:0b", vlan_vid=0x1007, vlan_pcp=3,
     ip_dscp=10, ip_ecn=1, ip_proto=7, ipv4_src="1.2.3.4", ipv4_dst="5.6.7.8", tcp_src=1, tcp_dst=2,

@@ -1,9 +1,9 @@
-"""What Open vSwitch and ovs-ofctl say to each other, in every version that they speak.
+"""Records the messages between Open vSwitch and ovs-ofctl, in every version that they support.
 
     python3 ovs.py
 
 A private ovsdb-server and ovs-vswitchd with a bridge over dummy ports (no network is touched) and
-a relay on Unix sockets in between, which keeps every message. `commands.py` holds the words.
+a relay on Unix sockets in between, which records every message. `commands.py` has the commands.
 """
 
 import os
@@ -24,7 +24,7 @@ ORIGIN = "Open vSwitch 3.1.0, through a relay, "
 
 
 class Switch:
-    """Database, switch and bridge `br0` with ports p1, p2, p3, in a folder of their own."""
+    """Database, switch and bridge `br0` with ports p1, p2, p3, in a separate folder."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -75,7 +75,7 @@ class Switch:
 
 
 class Relay:
-    """Passes a control channel on and keeps its messages, each with who sent it."""
+    """Relays a control channel and records its messages, each with its sender."""
 
     def __init__(self, path, target):
         self.messages, self.path, self.target = [], path, target
@@ -111,7 +111,7 @@ class Relay:
 
 
 def cut(message):
-    """A reply of very many rows with only its first ones: tables and their features."""
+    """Cuts a very long reply (tables, table features) to its first rows."""
     rows = {"table": 2, "table_features": 1, "table_desc": 2}
     name = samples.kind(message)
     if not name.startswith("multipart_reply.") or name.split(".")[1] not in rows:
@@ -129,7 +129,7 @@ def cut(message):
 
 
 def ofctl(switch, relay, version, command):
-    """Runs one command of ovs-ofctl; the messages that it caused."""
+    """Runs one command of ovs-ofctl and returns the messages that it caused."""
     before = len(relay.messages)
     words = [word.replace("BR", f"unix:{relay.path}") for word in command]
     code, text = switch.run("ovs-ofctl", "-t", "5", "-O", f"OpenFlow1{version}", *words)
@@ -139,7 +139,7 @@ def ofctl(switch, relay, version, command):
 
 
 class Controller:
-    """A connection that stays, and sends whatever it is told to."""
+    """A persistent connection that sends the given messages."""
 
     def __init__(self, relay, version):
         self.socket, self.version = socket.socket(socket.AF_UNIX), version
@@ -162,7 +162,7 @@ class Controller:
 
 
 def watch(switch, relay, version):
-    """The flow monitor, while entries come, change and go."""
+    """The flow monitor while entries are added, changed and removed."""
     process = subprocess.Popen(
         ["ovs-ofctl", "-O", f"OpenFlow1{version}", "monitor", f"unix:{relay.path}",
          "watch:" if version else "watch:initial,add,delete,modify,own,actions"],
@@ -177,7 +177,7 @@ def watch(switch, relay, version):
 
 
 def crowd(switch, relay, version, add):
-    """A small table that fills and empties, and two controllers of which one becomes the master."""
+    """A small table that is filled and emptied; one of two controllers becomes master."""
     switch.vsctl("--id=@t", "create", "flow_table", "flow_limit=4", "--", "set", "bridge", "br0",
                  "flow_tables:7=@t")
     ofctl(switch, relay, version, ["mod-table", "BR", "7", "vacancy:30,60"])
@@ -194,7 +194,7 @@ def crowd(switch, relay, version, add):
 
 
 def news(switch, relay, version):
-    """What the switch tells unasked: frames, ends of entries, changes of ports and tables."""
+    """Asynchronous messages of the switch: frames, removed entries, changes of ports and tables."""
     before = len(relay.messages)
     add = lambda flow: ofctl(switch, relay, version, ["add-flow", "BR", flow])
     ofctl(switch, relay, version, ["del-flows", "BR"])

@@ -1,4 +1,4 @@
-"""Files of samples: which file a message belongs into, and writing it there.
+"""Writes samples into the file of their version and kind.
 
 A maker hands over messages with their origin; samples of the same origin that a file had before
 are replaced, all others stay. What a message prints as is written by `UPDATE=1 cargo test`.
@@ -26,7 +26,7 @@ MULTIPART = ["desc", "flow", "aggregate", "table", "port", "queue", "group", "gr
 
 
 def kind(message):
-    """The name of a message's type; with that of the statistics in it after a dot."""
+    """The name of a message's type. The type of statistics follows a dot."""
     version, number = message[0], message[1]
     name = (OF10 if version == 1 else OF11)[number]
     if not name.startswith("multipart"):
@@ -38,7 +38,7 @@ def kind(message):
 
 
 def split(stream):
-    """The whole messages at the start of a stream, and the rest."""
+    """The complete messages at the start of a stream, and the remaining bytes."""
     messages = []
     while len(stream) >= 8:
         (length,) = struct.unpack_from("!H", stream, 2)
@@ -59,8 +59,8 @@ def hexadecimal(message):
 
 
 def save(version, name, maker, samples):
-    """Writes `samples`, each an origin, a message and, if it was refused, the answer, in the place
-    of those of `maker`."""
+    """Replaces the samples of `maker` by `samples`. Each has an origin, a message and, if the
+    message was rejected, the error in reply."""
     path = FOLDER / version / f"{name}.txt"
     path.parent.mkdir(exist_ok=True)
     old = path.read_text().split("---\n") if path.exists() else []
@@ -74,7 +74,7 @@ def save(version, name, maker, samples):
 
 
 def save_all(maker, samples, seen=None):
-    """Sorts `samples` into their files, leaving out what only the transaction id tells apart."""
+    """Writes `samples` into their files, without messages that differ only in transaction id."""
     files, seen = {}, seen if seen is not None else set()
     for origin, message in samples:
         if without_xid(message) not in seen:

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A header with a published checksum, 0xb861 (Wikipedia, "Internet checksum", 2023), with payload for its total
-/// length.
+/// A header with a published checksum, 0xb861 (Wikipedia, "Internet checksum", 2023), with payload
+/// for its total length.
 fn foreign() -> Vec<u8> {
     let mut bytes = vec![
         0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0,
@@ -14,7 +14,7 @@ fn foreign() -> Vec<u8> {
 }
 
 #[test]
-fn a_foreign_header_reads_shows_and_writes_back() {
+fn a_published_header_is_parsed_formatted_and_written() {
     let bytes = foreign();
     let (header, length) = Header::parse(&bytes).unwrap();
     assert_eq!((length, header.payload_bytes, header.protocol), (20, 95, 17));
@@ -26,7 +26,7 @@ fn a_foreign_header_reads_shows_and_writes_back() {
 }
 
 #[test]
-fn each_contradiction_is_refused_at_its_byte() {
+fn each_invalid_field_is_rejected_with_its_offset() {
     let refuse = |at: usize, value: u8| {
         let mut bytes = foreign();
         bytes[at] = value;
@@ -45,7 +45,7 @@ fn each_contradiction_is_refused_at_its_byte() {
 }
 
 #[test]
-fn a_fragment_that_reaches_past_the_end_of_any_packet_is_refused() {
+fn a_fragment_beyond_the_maximum_packet_length_is_rejected() {
     let mut bytes = foreign();
     bytes[6..8].copy_from_slice(&[0x1f, 0xff]);
     set_checksum(&mut bytes);
@@ -62,7 +62,7 @@ fn set_checksum_if_possible(bytes: &mut [u8]) {
 }
 
 #[test]
-fn options_are_kept_and_a_header_longer_than_the_bytes_is_refused() {
+fn options_are_preserved_and_a_truncated_header_is_rejected() {
     let options = Options::from_bytes(&[7, 7, 4, 0, 0, 0, 0]).unwrap();
     let header = Header { options, ..Header::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into()) };
     let mut out = Vec::new();
@@ -74,7 +74,7 @@ fn options_are_kept_and_a_header_longer_than_the_bytes_is_refused() {
 }
 
 #[test]
-fn decrementing_keeps_the_checksum_right_down_to_zero() {
+fn decrementing_the_ttl_keeps_the_checksum_correct() {
     let mut bytes = foreign();
     for left in (0..64).rev() {
         assert!(decrement_ttl(&mut bytes));
@@ -102,6 +102,6 @@ fn the_quick_check_agrees_with_the_sum() {
             bytes[15] ^= 1 << (round % 8);
         }
     }
-    assert!(!checksum_is_right(&[0; 20]), "a header of zeros has no right checksum");
+    assert!(!checksum_is_right(&[0; 20]), "a header of zeros has no valid checksum");
     assert!(!checksum_is_right(&[]));
 }

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_that_is_named_is_seen_and_can_be_another() {
+    fn every_file_in_a_plan_is_found_and_replaceable() {
         let words = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
         let mut arguments = Arguments {
             experiments: words(&["latency", "mine.py"]),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn gates_are_those_that_were_written_or_a_few_by_default() {
+fn gates_are_the_given_ones_or_the_defaults() {
     let (by_default, are_written) = gates(&[]).unwrap();
     assert!(!are_written && by_default.len() > 5);
     let (own, are_written) = gates(&["throughput_pps>=0.97".into()]).unwrap();

@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_or_looks_like_an_address_is_replaced_and_the_rest_is_not() {
+    fn known_words_and_addresses_are_replaced_and_others_are_not() {
         let mut words = Words::default();
         words.learn(Sort::Interface, "enp3s0f1");
         words.learn(Sort::Host, "core-sw-7");
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_found_in_every_case() {
+    fn a_word_is_found_in_any_case() {
         let mut words = Words::default();
         words.learn(Sort::Hidden, "Acme");
         words.learn(Sort::Hidden, "ACME");
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_more_addresses_than_one_block_has() {
+    fn there_are_more_addresses_than_in_one_block() {
         let mut words = Words::default();
         let mut seen = std::collections::BTreeSet::new();
         for number in 0..2000_u32 {

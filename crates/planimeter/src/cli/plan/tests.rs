@@ -13,7 +13,7 @@ fn read(text: &str) -> (Vec<Step>, Vec<String>) {
 }
 
 #[test]
-fn a_step_has_what_stands_for_all_unless_it_says_otherwise() {
+fn a_step_inherits_the_common_settings_unless_overridden() {
     let (steps, faults) = read(
         "on = [\"ours\", \"bridge\"]\nlink = [\"memory\", \"bridge=veth\"]\neffort = \"quick\"\nbefore = \"true\"\n\
          [set]\nframe = [64, 1518]\nseconds = 0.5\n\
@@ -37,7 +37,7 @@ fn a_step_has_what_stands_for_all_unless_it_says_otherwise() {
 }
 
 #[test]
-fn a_parameter_for_all_reaches_the_steps_that_know_it() {
+fn a_common_parameter_applies_to_steps_that_declare_it() {
     let (steps, faults) = read(
         "on = \"ours\"\nset = { rules = \"either\", seconds = 10, rules_count = 10 }\n\
          [[step]]\nrun = \"latency\"\n[[step]]\nrun = \"rule-activation\"\n",
@@ -48,7 +48,7 @@ fn a_parameter_for_all_reaches_the_steps_that_know_it() {
 }
 
 #[test]
-fn every_fault_is_told_with_its_place_and_the_nearest_name() {
+fn every_fault_is_reported_with_its_position_and_the_nearest_name() {
     let (_, faults) = read(
         "efort = \"quick\"\non = [\"ours\", \"owrs\"]\nseed = -1\nlink = 7\nstrict = \"yes\"\n\
          [set]\nsconds = 1\nframe = 63\n\
@@ -83,7 +83,7 @@ fn every_fault_is_told_with_its_place_and_the_nearest_name() {
 }
 
 #[test]
-fn what_is_no_toml_is_told_too_and_what_is_above_it_read() {
+fn invalid_toml_is_reported_and_the_preceding_part_is_read() {
     let (steps, faults) = read("run = \"latency\"\non = [\"ours\"\nseed 7\n");
     assert!(faults[0].starts_with("plan.toml:"), "{faults:?}");
     assert_eq!(steps[0].arguments.experiments, ["latency"]);
@@ -92,7 +92,7 @@ fn what_is_no_toml_is_told_too_and_what_is_above_it_read() {
 }
 
 #[test]
-fn a_gate_needs_only_the_number_and_knows_its_side() {
+fn a_gate_needs_only_a_ratio_and_derives_its_direction() {
     let mut faults = Faults::default();
     let text = "run = \"latency\"\n[[gate]]\nmetric = \"latency_ns_p99\"\nratio = 1.1\n\
                 [[gate]]\nmetric = \"throughput_pps\"\nratio = 0.97\nnew = \"ovs\"\n";
@@ -104,7 +104,7 @@ fn a_gate_needs_only_the_number_and_knows_its_side() {
 
 /// Checks that the parser ends on any plan, and that errors have positions inside the text.
 #[test]
-fn damaged_plans_are_faults_and_nothing_else() {
+fn damaged_plans_give_errors_and_never_panic() {
     let whole = "on = [\"ours\"]\n[set]\nframe = [64]\n[[step]]\nrun = \"latency\"\n[[gate]]\nmetric = \"é\"\nratio = 1\n";
     for cut in (0..whole.len()).filter(|at| whole.is_char_boundary(*at)) {
         let _ = read(&whole[..cut]);

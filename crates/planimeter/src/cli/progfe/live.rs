@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_said_in_few_letters() {
+    fn rates_are_printed_compactly() {
         let all = [0.0, 7.0, 0.5, 12.34, 1234.0, 56_789.0, 1.5e6, 2.5e9].map(short);
         assert_eq!(all, ["0", "7", "0.50", "12.3", "1.23k", "56.8k", "1.50M", "2.50G"]);
     }

@@ -286,13 +286,13 @@ throughput ours frame_bytes=64: trial 2 in one line
 ";
 
     #[test]
-    fn a_search_on_two_targets() {
-        let shown = text(&drawn(&picture(), 90, 18, true));
-        assert_eq!(shown, WANTED, "\n{shown}");
+    fn a_search_on_two_targets_is_drawn() {
+        let printed = text(&drawn(&picture(), 90, 18, true));
+        assert_eq!(printed, WANTED, "\n{printed}");
     }
 
     #[test]
-    fn colours_are_used_unless_nobody_wants_them() {
+    fn colors_are_used_unless_disabled() {
         let colours = |plain| {
             let terminal = drawn(&picture(), 90, 18, plain);
             let cells = terminal.backend().buffer().content.iter();
@@ -304,7 +304,7 @@ throughput ours frame_bytes=64: trial 2 in one line
     }
 
     #[test]
-    fn any_size_and_any_picture_can_be_drawn() {
+    fn any_size_and_any_state_can_be_drawn() {
         let mut hostile = picture();
         hostile.begun.command_line = "\x1b[31mred\x07".into();
         hostile.searches[0].most = 0.0;
@@ -321,8 +321,8 @@ throughput ours frame_bytes=64: trial 2 in one line
     #[test]
     fn rates_and_times_are_short() {
         let numbers = [0.0, 999.4, 9_999.0, 123_456.0, 999_499.0, 1_234_567.0, 14_880_952.0];
-        let said = numbers.map(number);
-        assert_eq!(said, ["0", "999", "9999", "123 k", "999 k", "1.23 M", "14.9 M"]);
+        let text = numbers.map(number);
+        assert_eq!(text, ["0", "999", "9999", "123 k", "999 k", "1.23 M", "14.9 M"]);
         assert_eq!([30.0, 600.0, 9_000.0].map(span), ["about 30 s", "about 10 min", "about 2.5 h"]);
         assert_eq!([61.0, 3_661.0].map(clock), ["1:01", "1:01:01"]);
     }

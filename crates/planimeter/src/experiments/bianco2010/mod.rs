@@ -95,8 +95,8 @@ mod tests {
 
     /// Returns the mean rate by table of a target in virtual time whose rate drifts.
     ///
-    /// The rate falls by a tenth from the first trial to the last, in any order. Filling an entry takes 10 us and a
-    /// trial half a second.
+    /// The rate falls by a tenth from the first trial to the last, in any order. Filling an entry
+    /// takes 10 us and a trial half a second.
     fn drifting(make: fn(&Context) -> Box<dyn Method>, repeats: u32) -> Vec<f64> {
         let parameters = Parameters { repeats, ..Parameters::at(Effort::Quick) };
         assert!(parameters.seconds < LONG_TRIAL_S);

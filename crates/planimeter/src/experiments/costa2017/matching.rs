@@ -366,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_has_its_prefix() {
+    fn every_match_type_has_its_prefix() {
         for (word, prefix) in WORDS.iter().zip(PREFIXES) {
             assert_eq!(format!("{word}_"), **prefix);
         }

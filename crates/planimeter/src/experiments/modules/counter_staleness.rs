@@ -420,6 +420,10 @@ mod tests {
         assert_eq!(watched.staleness(9, Nanos(190)), at(65, 55));
         assert_eq!(watched.staleness(10, Nanos(190)), None);
         watched.readings.remove(0);
-        assert_eq!(watched.staleness(4, Nanos(190)), at(10, 10), "the first reading had all");
+        assert_eq!(
+            watched.staleness(4, Nanos(190)),
+            at(10, 10),
+            "the first reply counts all frames"
+        );
     }
 }

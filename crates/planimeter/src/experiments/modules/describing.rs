@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_one_line_and_bounded() {
+    fn texts_are_one_line_and_limited() {
         assert_eq!(told("a\nb\u{0} "), "a b");
         assert_eq!(told(&"é".repeat(200)).len(), TEXT_BYTES_MAX);
     }

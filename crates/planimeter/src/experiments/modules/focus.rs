@@ -174,7 +174,8 @@ impl Focus {
 mod tests {
     use super::*;
 
-    /// Returns the probes per second of each block, for a total of a thousand entries and a thousand probes.
+    /// Returns the probes per second of each block, for a total of a thousand entries and a
+    /// thousand probes.
     fn shares(focus: &Focus) -> Vec<f64> {
         focus.rates().map(|(_, _, pps)| pps.round()).collect()
     }

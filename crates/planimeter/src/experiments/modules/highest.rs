@@ -249,7 +249,8 @@ impl Highest {
 mod tests {
     use super::*;
 
-    /// Simulates a 100 ms step against a device of this capacity per second, which queues or drops the excess.
+    /// Simulates a 100 ms step against a device of this capacity per second, which queues or drops
+    /// the excess.
     fn step(rate: f64, capacity: f64, queues: bool) -> Step {
         let asked = (rate * 0.1) as u64;
         let most = (capacity * 0.1) as u64;

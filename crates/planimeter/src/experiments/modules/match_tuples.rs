@@ -652,6 +652,6 @@ mod tests {
         assert!(all.iter().all(|fields| closed(*fields) == *fields));
         let pairs = combinations(2);
         assert!(pairs.len() > 70 && pairs.len() < all.len(), "{}", pairs.len());
-        assert!(pairs.contains(&((1 << 13) - 1)), "all fields at once");
+        assert!(pairs.contains(&((1 << 13) - 1)), "all fields together");
     }
 }

@@ -133,14 +133,14 @@ mod tests {
 
     #[test]
     fn a_percentile_needs_ten_samples_above_it() {
-        let told = |count: u32| {
+        let reported = |count: u32| {
             let mut names = Vec::new();
             let spread = Spread::of((0..count).map(f64::from).collect()).unwrap();
             spread.tell("x_ns", 0.0, &mut |measured| names.push(measured.name.to_string()));
             names
         };
-        assert_eq!(told(99), ["x_ns_min", "x_ns_p50", "x_ns_max", "x_ns_mean"]);
-        assert!(told(100).contains(&"x_ns_p90".to_string()));
-        assert!(told(1000).contains(&"x_ns_p99".to_string()));
+        assert_eq!(reported(99), ["x_ns_min", "x_ns_p50", "x_ns_max", "x_ns_mean"]);
+        assert!(reported(100).contains(&"x_ns_p90".to_string()));
+        assert!(reported(1000).contains(&"x_ns_p99".to_string()));
     }
 }

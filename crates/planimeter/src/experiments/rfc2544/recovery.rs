@@ -82,8 +82,8 @@ mod tests {
 
     const SECOND: Nanos = Nanos::from_secs(1);
 
-    /// Derives the result of one second of overload and one of half the load; the arguments are the times of the
-    /// last loss.
+    /// Derives the result of one second of overload and one of half the load; the arguments are the
+    /// times of the last loss.
     fn recovery(over_ms: Option<u64>, under_ms: Option<u64>) -> (f64, bool) {
         let rate = Rate::FramesPerSecond(1000.0);
         let stream = |id| between(&ADDRESSES, id, (0, 1), 64, rate);

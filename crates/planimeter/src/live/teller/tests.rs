@@ -42,7 +42,7 @@ fn until(follower: &mut Follower, is: impl Fn(&Picture) -> bool) {
 }
 
 #[test]
-fn what_is_told_is_followed_to_the_end_and_leaves_nothing() {
+fn events_are_followed_to_the_end_and_the_file_is_removed() {
     let folder = Folder::new("end");
     let teller = Teller::of(&folder.0, Vec::new(), &EMPTY, FILE_BYTES_MAX);
     events().into_iter().for_each(|told| teller.tell(told.event));
@@ -58,7 +58,7 @@ fn what_is_told_is_followed_to_the_end_and_leaves_nothing() {
 }
 
 #[test]
-fn a_run_that_ends_without_a_word_leaves_its_file() {
+fn a_crashed_run_leaves_its_file() {
     let folder = Folder::new("crash");
     let teller = Teller::of(&folder.0, Vec::new(), &EMPTY, FILE_BYTES_MAX);
     events().into_iter().for_each(|told| teller.tell(told.event));
@@ -70,8 +70,8 @@ fn a_run_that_ends_without_a_word_leaves_its_file() {
 }
 
 #[test]
-fn a_file_that_is_begun_anew_again_and_again_is_followed_without_a_gap() {
-    let folder = Folder::new("anew");
+fn a_repeatedly_rewritten_file_is_followed_without_a_gap() {
+    let folder = Folder::new("again");
     let teller = Teller::of(&folder.0, Vec::new(), &EMPTY, 4_000);
     let mut follower = Follower::open(&folder.0).unwrap();
     teller.tell(events().remove(0).event);
@@ -87,11 +87,11 @@ fn a_file_that_is_begun_anew_again_and_again_is_followed_without_a_gap() {
     assert_eq!(follower.unreadable(), 0);
     let mut late = Follower::open(&folder.0).unwrap();
     until(&mut late, |picture| picture.done == trials);
-    assert_eq!(late.picture().begun, follower.picture().begun, "told in the picture");
+    assert_eq!(late.picture().begun, follower.picture().begun, "the state event contains it");
 }
 
 #[test]
-fn a_disk_that_refuses_and_a_reader_of_nothing_hold_nobody_back() {
+fn an_unwritable_file_does_not_block_the_run() {
     let folder = Folder::new("refused");
     let nowhere = folder.0.join("not/there");
     let teller = Teller::of(&nowhere, Vec::new(), &EMPTY, FILE_BYTES_MAX);
@@ -112,21 +112,21 @@ fn events_beyond_the_queue_are_lost_and_counted() {
 }
 
 #[test]
-fn nonsense_in_the_file_costs_little_and_hides_nothing_else() {
+fn invalid_lines_are_skipped_and_counted() {
     let folder = Folder::new("nonsense");
     folder.append(b"{\"event\":\"of the future\",\"at_ms\":1}\n\xff\xfe\n");
     folder.append(&vec![b'x'; 3 * LINE_BYTES_MAX]);
     folder.append(b"\n");
-    let said = r#"{"at_ms":5,"event":"said","line":"here"}"#;
-    folder.append(&said.as_bytes()[..20]);
+    let line = r#"{"at_ms":5,"event":"said","line":"here"}"#;
+    folder.append(&line.as_bytes()[..20]);
     let mut follower = Follower::open(&folder.0).unwrap();
     follower.look();
     assert!(follower.picture().log.is_empty());
-    folder.append(&said.as_bytes()[20..]);
+    folder.append(&line.as_bytes()[20..]);
     folder.append(b"\n");
     assert_eq!(follower.look(), Looked::News);
     assert_eq!((follower.picture().log[0].text.as_str(), follower.unreadable()), ("here", 3));
-    let elsewhere = Folder::new("elsewhere");
+    let elsewhere = Folder::new("other-folder");
     let link = elsewhere.0.join(LIVE_FILE);
     std::os::unix::fs::symlink(folder.0.join(LIVE_FILE), link).unwrap();
     assert!(Follower::open(&elsewhere.0).is_none(), "a link is not followed");

@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hides_messages_is_said() {
+    fn the_reason_for_hidden_messages_is_stated() {
         assert!(hidden("ssl:192.0.2.1:6653").contains("TLS"));
         assert!(hidden("unix:/run/x").contains("Unix"));
         assert!(hidden("openflow.1").contains("memory"));

@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_say_what_they_are_for() {
+    fn probe_frames_are_unique_by_port_and_time() {
         let (one, other) = (lldp(1, Nanos(7)), lldp(2, Nanos(7)));
         assert_eq!((one.len(), &one[12..14]), (FRAME_BYTES, &LLDP[..]));
         assert!(

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_messages_of_arp_are_read() {
+    fn only_complete_arp_messages_are_parsed() {
         let message = arp::Header {
             operation: arp::REQUEST,
             sender_mac: [2, 0, 0, 0, 0, 1],

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_exchanged_and_stay_different() {
+    fn port_numbers_are_exchanged_and_stay_unique() {
         assert_eq!(Numbering::of(&[1, 2, 3]), None);
         for ports in [&[5, 17][..], &[2, 1], &[3, 1], &[2, 3, 9], &[17, 2, 5]] {
             let numbering = Numbering::of(ports).unwrap();
@@ -297,22 +297,22 @@ mod tests {
     }
 
     #[test]
-    fn messages_pass_in_pieces_of_any_size_with_the_other_numbers() {
+    fn messages_in_pieces_of_any_size_are_renumbered() {
         let numbering = Numbering::of(&[5, 17]).unwrap();
         let messages = |ports: [u32; 3]| ports.map(bytes_of).concat();
         // Piece sizes in which the channel takes and delivers bytes.
         for room in [1, 7, 100, 10_000] {
             let (near, mut far) = memory::pair(room, "switch");
             let mut near = numbering.around(Box::new(near));
-            let (said, mut heard) = (messages([1, 2, 9]), Vec::new());
+            let (bytes, mut heard) = (messages([1, 2, 9]), Vec::new());
             let mut sent = 0;
             let mut buffer = [0; 64];
-            while heard.len() < said.len() {
-                sent += near.transmit(&said[sent..]).unwrap();
+            while heard.len() < bytes.len() {
+                sent += near.transmit(&bytes[sent..]).unwrap();
                 let count = far.receive(&mut buffer).unwrap();
                 heard.extend_from_slice(&buffer[..count]);
             }
-            assert_eq!((sent, heard), (said.len(), messages([5, 17, 9])), "{room}");
+            assert_eq!((sent, heard), (bytes.len(), messages([5, 17, 9])), "{room}");
             let (answered, mut heard) = (messages([17, 1, 5]), Vec::new());
             let mut sent = 0;
             while heard.len() < answered.len() {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_passes_as_it_is() {
+    fn invalid_messages_pass_unchanged() {
         let numbering = Numbering::of(&[5, 17]).unwrap();
         let half = bytes_of(1)[..30].to_vec();
         for bytes in [vec![4, 14, 0, 2, 0, 0, 0, 0, 1, 1, 1], half, vec![4, 14, 0]] {

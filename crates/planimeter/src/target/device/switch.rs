@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_put_back_as_it_was() {
+    fn an_entry_is_restored() {
         let entry = FlowStats {
             table: 3,
             matching: Match::ANY.with(Field::InPort, 7u32),

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_over_when_a_pass_is_found_in_caches() {
+    fn warming_ends_when_a_pass_is_served_from_caches() {
         check(
             &[
                 pass(100_000, 5, 10_000, 10_000),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn with_patience_at_its_end_what_grows_or_loses_is_not_steady() {
+    fn at_the_timeout_growing_or_lossy_caches_are_not_steady() {
         let mut growing: Vec<Pass> =
             (1..=12).map(|n| pass(50_000, 0, n * 10_000, n * 10_000)).collect();
         let mut wanted = [None; 12];

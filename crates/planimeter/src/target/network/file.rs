@@ -349,7 +349,7 @@ mod tests {
     const ROW: [[&str; 2]; 2] = [["a:2", "b:1"], ["b:2", "c:3"]];
 
     #[test]
-    fn the_way_leads_through_the_ports_that_are_joined() {
+    fn the_path_uses_the_connected_ports() {
         let network = read(&text("[\"a:1\", \"c:1\", \"c:2\"]", &ROW)).unwrap();
         let hop = |switch, port_in, port_out| Hop { switch, port_in, port_out };
         assert_eq!(network.path, [hop(0, 1, 2), hop(1, 1, 2), hop(2, 3, 1)]);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_taken_where_the_file_says_so_and_the_way_is_the_shortest() {
+    fn loops_are_permitted_if_declared_and_the_path_is_the_shortest() {
         let ring = [ROW[0], ROW[1], ["c:2", "a:3"]];
         let text = text("[\"a:1\", \"c:1\"]", &ring);
         assert!(matches!(read(&text), Err(Fault::Loop(15, _))), "{:?}", read(&text));
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mistake_is_one_line_with_its_place_and_what_to_do() {
+    fn each_fault_is_one_line_with_position_and_hint() {
         let ports = "[\"a:1\", \"c:1\", \"c:2\"]";
         let row = |links: &[[&str; 2]]| text(ports, links);
         for (text, words) in [

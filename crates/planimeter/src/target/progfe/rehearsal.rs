@@ -173,16 +173,16 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_does_what_is_asked_passes_and_another_is_told_where_it_differs() {
+    fn a_suitable_program_passes_and_another_is_rejected_with_the_difference() {
         assert_eq!(rehearsed("router.fe.xml", Table::Lpm, 1000), Ok(()));
         assert_eq!(rehearsed("vlan.fe.xml", Table::Tags, 3), Ok(()));
         assert_eq!(rehearsed("vlan16.fe.xml", Table::Tags, 16), Ok(()));
-        let said = rehearsed("vlan.fe.xml", Table::Tags, 4).unwrap_err();
+        let message = rehearsed("vlan.fe.xml", Table::Tags, 4).unwrap_err();
         assert!(
-            said.contains("the frame of rule 3 of 4 (--set entries) leaves port 2 with"),
-            "{said}"
+            message.contains("the frame of rule 3 of 4 (--set entries) leaves port 2 with"),
+            "{message}"
         );
-        assert!(!said.contains('\n'), "{said}");
+        assert!(!message.contains('\n'), "{message}");
         // A tagger tags with every table: all setups have the rule for every frame.
         assert_eq!(rehearsed("vlan.fe.xml", Table::Exact, 1), Ok(()));
     }

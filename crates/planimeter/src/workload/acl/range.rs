@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_port_of_a_range_is_in_one_prefix_and_no_other_port_is() {
+    fn the_prefixes_of_a_port_range_cover_exactly_its_ports() {
         for range in [(0, 65_535), (1024, 65_535), (0, 1023), (80, 80), (1, 65_534), (5000, 5100)] {
             let found = masks(range);
             for port in 0..=u16::MAX {

@@ -1,10 +1,11 @@
-//! Switches drawn from a seed: which matches use hardware or software, and which property reveals that.
+//! Switches drawn from a seed: which matches use hardware or software, and which property reveals
+//! that.
 //!
-//! A draw is not a copy of one of the study's switches. Base delays, tails, the cost of bytes, rewrites and entries,
-//! capacity, and the types of match that a processor handles are drawn independently. Hardware is fast and steady,
-//! and nothing costs it much. A processor has at least one revealing property (a [`Sign`]), and may be as fast and
-//! steady as hardware in all others. No sign is drawn that the measurements cannot show, since the path would be
-//! undecidable.
+//! A draw is not a copy of one of the study's switches. Base delays, tails, the cost of bytes,
+//! rewrites and entries, capacity, and the types of match that a processor handles are drawn
+//! independently. Hardware is fast and steady, and nothing costs it much. A processor has at least
+//! one revealing property (a [`Sign`]), and may be as fast and steady as hardware in all others. No
+//! sign is drawn that the measurements cannot show, since the path would be undecidable.
 
 use std::fmt::Write;
 
@@ -14,8 +15,9 @@ use super::super::common::Folder;
 use super::super::models::modelled;
 use planimeter::target::name::TargetKind;
 
-/// The first draw of tests. The path decision (`results/src/table/costa2017/paths.rs`) was tuned with draws from 0 to
-/// 999 only (`PATH_FIRST=0 PATH_CASES=1000`), and must never be tuned with these.
+/// The first draw of tests. The path decision (`results/src/table/costa2017/paths.rs`) was tuned
+/// with draws from 0 to 999 only (`PATH_FIRST=0 PATH_CASES=1000`), and must never be tuned with
+/// these.
 pub const FRESH: u64 = 1_000_000;
 
 /// Property that reveals a processor.
@@ -128,8 +130,8 @@ impl Layout {
         if by_hardware { Way::Hardware } else { Way::Software }
     }
 
-    /// Returns whether a sign is measurable: rewrites and entries use rules for addresses, which hardware handles
-    /// here, and legacy mode is compared with the delay of all types.
+    /// Returns whether a sign is measurable: rewrites and entries use rules for addresses, which
+    /// hardware handles here, and legacy mode is compared with the delay of all types.
     fn shows(self, sign: Sign) -> bool {
         match sign {
             Sign::Rewrites | Sign::Entries => self != Layout::Layer3,
@@ -165,7 +167,7 @@ pub fn with(folder: &Folder, seed: u64, layout: Layout, signs: &[Sign]) -> Drawn
         let mut path = calm(chance, base_ns, rules);
         let mut put = |name: &str, value: f64| {
             let found = path.iter_mut().find(|(known, _)| *known == name);
-            found.expect("a calm path says all").1 = value;
+            found.expect("a path without signs is complete").1 = value;
         };
         if has(Sign::Tail) {
             put("slow_percent", chance.between(2.5, 12.0));
@@ -202,7 +204,8 @@ pub fn draw(folder: &Folder, seed: u64) -> Drawn {
     with(folder, seed, layout, &signs)
 }
 
-/// Returns a path without signs: small variation, few slow frames that are only a little slower, and low costs.
+/// Returns a path without signs: small variation, few slow frames that are only a little slower,
+/// and low costs.
 fn calm(chance: &mut Chance, latency_ns: f64, rules: f64) -> Vec<(&'static str, f64)> {
     let has_slow = chance.happens(0.3);
     let mut some = |most: f64| if chance.happens(0.6) { chance.between(0.0, most) } else { 0.0 };
@@ -224,10 +227,10 @@ struct Keys(String);
 impl Keys {
     fn say(&mut self, section: &str, rows: &[(&'static str, f64)]) {
         let text = &mut self.0;
-        writeln!(text, "[{section}]").expect("memory takes it");
+        writeln!(text, "[{section}]").expect("writing to a string succeeds");
         for (name, value) in rows.iter().filter(|(_, value)| *value >= 0.5) {
             writeln!(text, "{name} = {{ value = {value:.0}, source = \"assumed\" }}")
-                .expect("memory takes it");
+                .expect("writing to a string succeeds");
         }
     }
 }

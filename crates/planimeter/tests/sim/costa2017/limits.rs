@@ -1,4 +1,5 @@
-//! Tests of message rates of switches with known limits, and of the verdicts on faulty switches near these limits.
+//! Tests of message rates of switches with known limits, and of the verdicts on faulty switches
+//! near these limits.
 
 use instrument::module::{Ended, StageReport};
 use packet::time::Nanos;
@@ -8,7 +9,7 @@ use switch::behaviour::model::Model;
 
 use super::super::common::Folder;
 use super::super::models::modelled;
-use super::super::one_switch::{OneSwitch, Vice, said};
+use super::super::one_switch::{OneSwitch, Vice, measured_metric};
 use super::super::{measure, plan};
 
 /// An agent that takes 150 us for a rule, 50 us for a barrier and a millisecond for statistics.
@@ -29,7 +30,7 @@ fn bears(record: &Record, kind: TargetKind) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn as_many_messages_are_found_as_a_model_takes_and_it_bears_nearly_as_many() {
+fn the_sustained_message_rate_is_that_of_the_model() {
     let [stable, small] = [Folder::new(), Folder::new()];
     let kind = modelled(&stable, AGENT);
     // In any case, half of the added rules are rejected.
@@ -41,17 +42,17 @@ fn as_many_messages_are_found_as_a_model_takes_and_it_bears_nearly_as_many() {
     let of = |kind: TargetKind, name: &str| {
         let metric = Metric::Named(Name::read(name).unwrap());
         let cell = record.cells_of("costa2017/messages", kind.name(), metric).next();
-        cell.unwrap_or_else(|| panic!("{name} is not told")).value
+        cell.unwrap_or_else(|| panic!("{name} is missing")).value
     };
     for (word, truth) in [("flow_mod", RULES_PER_S), ("port_stats", STATISTICS_PER_S)] {
-        let told = |what: &str| of(kind, &format!("{word}_{what}"));
-        let taken = told("taken_per_s");
+        let reported = |what: &str| of(kind, &format!("{word}_{what}"));
+        let taken = reported("taken_per_s");
         // Messages in flight at the end do not count.
         assert!((taken / truth - 1.0).abs() < 64.0 / (0.2 * truth), "{word}: {taken} of {truth}");
-        assert_eq!(told("near_answered_ratio"), 1.0, "{word}");
-        assert_eq!((told("near_errors_count"), told("lost_count")), (0.0, 0.0), "{word}");
-        assert!((told("near_per_s") / taken - 0.9).abs() < 1e-9, "{word}");
-        assert!((told("beyond_per_s") / taken - 1.2).abs() < 1e-9, "{word}");
+        assert_eq!(reported("near_answered_ratio"), 1.0, "{word}");
+        assert_eq!((reported("near_errors_count"), reported("lost_count")), (0.0, 0.0), "{word}");
+        assert!((reported("near_per_s") / taken - 0.9).abs() < 1e-9, "{word}");
+        assert!((reported("beyond_per_s") / taken - 1.2).abs() < 1e-9, "{word}");
     }
     assert!(of(refusing, "flow_mod_near_errors_count") > 100.0);
     let shown = |kind: TargetKind| {
@@ -75,8 +76,8 @@ fn near_its_limit(vice: Vice) -> StageReport {
 }
 
 #[test]
-fn a_switch_that_fails_near_its_limit_is_said_to() {
-    let value = |report: &StageReport, name: &str| said(report, name).map(|it| it.value);
+fn a_switch_that_fails_near_its_limit_is_reported() {
+    let value = |report: &StageReport, name: &str| measured_metric(report, name).map(|it| it.value);
     // About 0.2 s are for the limit, the next two seconds are near it.
     let silent = near_its_limit(Vice::FallsSilent(Nanos::from_millis(1200)));
     assert_eq!(silent.ended, Ended::Said);
@@ -87,20 +88,20 @@ fn a_switch_that_fails_near_its_limit_is_said_to() {
     let leaving = near_its_limit(Vice::Leaves(Nanos::from_millis(1200)));
     assert!(matches!(leaving.ended, Ended::Lost { .. }), "{:?}", leaving.ended);
     assert_eq!(value(&leaving, "lost_count"), Some(1.0));
-    let why = said(&leaving, "lost_count").unwrap().note.clone().unwrap();
+    let why = measured_metric(&leaving, "lost_count").unwrap().note.clone().unwrap();
     assert!(why.starts_with("near"), "{why}");
-    assert_eq!(value(&leaving, "beyond_answered_ratio"), None, "it never came to that");
+    assert_eq!(value(&leaving, "beyond_answered_ratio"), None, "the fault did not occur");
 }
 
 #[test]
-fn statistics_whose_pieces_never_end_are_given_up_and_the_run_goes_on() {
+fn endless_statistics_replies_are_abandoned_and_the_run_continues() {
     let set = ["pace=0.05", "requests=2", "heavy_pps=1000", "patience=0.2", "rules_bound=20"];
     let mut switch = OneSwitch::like(&Model::default(), 1).with(Vice::NeverEnds);
     let reports = switch.run("costa2017/table7", &set.map(String::from), 1);
     assert_eq!(reports.len(), 2, "one rule, and many");
     for report in &reports {
         assert_eq!(report.ended, Ended::Said);
-        let value = |name: &str| said(report, name).map(|it| it.value);
+        let value = |name: &str| measured_metric(report, name).map(|it| it.value);
         for load in ["light", "heavy"] {
             assert_eq!(value(&format!("{load}_flow_endless_count")), Some(2.0));
             assert_eq!(value(&format!("{load}_flow_answered_ratio")), Some(0.0));

@@ -35,7 +35,7 @@ fn judged(record: &Record, kind: TargetKind) -> Vec<Judged> {
 }
 
 #[test]
-fn the_way_of_every_match_is_told_of_the_nine_switches() {
+fn the_path_of_every_match_is_decided_for_the_nine_switches() {
     let kinds: Vec<TargetKind> = NINE.iter().map(|(name, ..)| known(name)).collect();
     let types = "match_types=port,mac,ip,udp_port,exact";
     // More than the HP's hardware holds, so that the last rule is not in hardware.
@@ -83,7 +83,7 @@ fn wrong(record: &Record, drawn: &Drawn) -> Vec<Judged> {
 }
 
 #[test]
-fn of_switches_that_were_never_seen_nine_in_ten_are_told_right() {
+fn nine_of_ten_unknown_switches_are_classified_correctly() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let cases = number("PATH_CASES").unwrap_or(12);
     let first = number("PATH_FIRST").unwrap_or(FRESH);
@@ -98,16 +98,16 @@ fn of_switches_that_were_never_seen_nine_in_ten_are_told_right() {
         for (seed, drawn) in some.iter().zip(&drawn) {
             let wrong = wrong(&record, drawn);
             right += u64::from(wrong.is_empty());
-            let told = || format!("{seed} {:?} {:?}: {wrong:?}", drawn.layout, drawn.signs);
-            faults.extend((!wrong.is_empty()).then(told));
+            let reported = || format!("{seed} {:?} {:?}: {wrong:?}", drawn.layout, drawn.signs);
+            faults.extend((!wrong.is_empty()).then(reported));
         }
     }
-    println!("draws {seeds:?}: {right} of {cases} told right\n{}", faults.join("\n"));
+    println!("draws {seeds:?}: {right} of {cases} correct\n{}", faults.join("\n"));
     assert!(cases > 0 && 10 * right >= 9 * cases, "{right} of {cases}:\n{}", faults.join("\n"));
 }
 
 #[test]
-fn one_sign_by_itself_is_enough_and_is_named() {
+fn one_sign_alone_is_sufficient_and_named() {
     let cases = [
         (Sign::Slow, "one way"),
         (Sign::Tail, "99th percentile"),
@@ -126,7 +126,7 @@ fn one_sign_by_itself_is_enough_and_is_named() {
     for ((sign, words), drawn) in cases.into_iter().zip(&drawn) {
         assert!(wrong(&record, drawn).is_empty(), "{sign:?}");
         for it in judged(&record, drawn.kind) {
-            let is_named = |other: &&str| it.evidence.iter().any(|said| said.contains(*other));
+            let is_named = |other: &&str| it.evidence.iter().any(|text| text.contains(*other));
             assert!(is_named(&words), "{sign:?}: {it:?}");
             let others = cases.iter().map(|(_, other)| other).filter(|other| **other != words);
             assert_eq!(others.filter(|other| is_named(other)).count(), 0, "{sign:?}: {it:?}");
@@ -136,7 +136,7 @@ fn one_sign_by_itself_is_enough_and_is_named() {
 }
 
 #[test]
-fn claims_are_put_to_the_models_of_their_switches() {
+fn claims_are_evaluated_for_the_models_of_their_switches() {
     let kinds = ["hp-2920", "hp-2920,mode=legacy", "extreme-x460"].map(known);
     let set = ["packets=100", "open_pps=0", "wait=0.02", "repeats=3", "rewrites=published"];
     let items = [
@@ -154,13 +154,13 @@ fn claims_are_put_to_the_models_of_their_switches() {
         matches!(fast.verdict, Verdict::CannotTell(_)),
         "simulated time decides no delay: {fast:?}"
     );
-    let told = |item: &str, target: &str| {
+    let reported = |item: &str, target: &str| {
         let name = format!("ours:model={target}");
         let of = |line: &&results::record::ClaimVerdict| {
             line.claim.item == item && line.targets.contains(&name)
         };
         let found: Vec<_> = claims.iter().filter(of).map(|line| &line.verdict).collect();
-        assert!(!found.is_empty(), "no claim of {item} is put to {target}");
+        assert!(!found.is_empty(), "no claim of {item} is evaluated for {target}");
         found.contains(&&Verdict::Holds)
     };
     for (item, target) in [
@@ -172,6 +172,6 @@ fn claims_are_put_to_the_models_of_their_switches() {
         ("fig6", "hp-2920"),
         ("table6", "hp-2920"),
     ] {
-        assert!(told(item, target), "{item} on {target}: {claims:?}");
+        assert!(reported(item, target), "{item} on {target}: {claims:?}");
     }
 }

@@ -49,7 +49,7 @@ fn numbers(mut ahead: ReadAhead) -> (Vec<u64>, Vec<u64>, Option<CaptureError>) {
 }
 
 #[test]
-fn a_file_of_any_length_comes_as_often_as_asked() {
+fn a_file_of_any_length_is_repeated_as_requested() {
     for frames in [1, 7, CHUNK_FRAMES as u64, 3 * CHUNK_FRAMES as u64 + 5] {
         for passes in [1, 2, 5] {
             let ahead = ReadAhead::of(Cursor::new(file(frames)), Some(passes)).unwrap();
@@ -62,13 +62,13 @@ fn a_file_of_any_length_comes_as_often_as_asked() {
 }
 
 #[test]
-fn what_stands_before_a_fault_comes_first() {
+fn frames_before_a_fault_are_delivered_first() {
     let mut bytes = file(CHUNK_FRAMES as u64 + 100);
     bytes.truncate(bytes.len() - 10);
     let (numbers, _, error) = numbers(ReadAhead::of(Cursor::new(bytes), Some(3)).unwrap());
     assert_eq!(numbers.len(), CHUNK_FRAMES + 99);
-    let said = error.unwrap().to_string();
-    assert!(said.contains("the file ends after"), "{said}");
+    let text = error.unwrap().to_string();
+    assert!(text.contains("the file ends after"), "{text}");
     let (numbers, _, error) = self::numbers(ReadAhead::of(Cursor::new(file(0)), None).unwrap());
     assert!(numbers.is_empty() && matches!(error, Some(CaptureError::NoFrames)));
 }
@@ -91,7 +91,7 @@ impl Seek for Counted {
 }
 
 #[test]
-fn no_more_is_read_ahead_than_the_chunks_hold_and_a_short_file_is_read_once() {
+fn reading_ahead_is_limited_and_a_short_file_is_read_once() {
     let read = Arc::new(AtomicU64::new(0));
     let long = file((CHUNKS * CHUNK_FRAMES * 3) as u64);
     let size = long.len() as u64;
@@ -114,7 +114,7 @@ fn no_more_is_read_ahead_than_the_chunks_hold_and_a_short_file_is_read_once() {
 }
 
 #[test]
-fn a_file_of_one_frame_has_begun_with_it() {
+fn a_file_with_one_frame_is_ready_with_it() {
     for frames in [1, 10_000] {
         let ahead = ReadAhead::of(Cursor::new(file(frames)), Some(2)).unwrap().begun().unwrap();
         let (numbers, firsts, ended) = numbers(ahead);

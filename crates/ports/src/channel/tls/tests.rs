@@ -113,7 +113,7 @@ fn talk(
         if left_done && right_done {
             return (left, right);
         }
-        assert!(clock::now() < until, "they never come together: {left:?} {right:?}");
+        assert!(clock::now() < until, "the ends do not connect: {left:?} {right:?}");
     }
 }
 
@@ -140,7 +140,7 @@ fn trouble(outcome: Outcome) -> String {
 }
 
 #[test]
-fn both_ends_authenticate_and_carry_bytes() {
+fn both_ends_authenticate_and_transfer_bytes() {
     let folder = Folder::new("carry");
     let (switch, controller) = friends(&folder);
     let (switch, controller) = (Tls::load(&switch).unwrap(), Tls::load(&controller).unwrap());
@@ -184,7 +184,7 @@ fn a_peer_that_does_not_read_costs_a_bounded_buffer() {
     } {
         assert!(sent < 1 << 30, "a channel has a limit");
     }
-    assert!(ends.0.waits_for_room(false), "it holds encrypted bytes itself");
+    assert!(ends.0.waits_for_room(false), "it buffers encrypted bytes itself");
     let mut have = 0;
     let mut buffer = [0; 5000];
     while have < sent {
@@ -199,8 +199,8 @@ fn a_peer_that_does_not_read_costs_a_bounded_buffer() {
 
 /// Bytes that were decrypted together but received one by one are announced.
 #[test]
-fn bytes_that_left_the_socket_are_not_forgotten() {
-    let folder = Folder::new("held");
+fn decrypted_bytes_that_left_the_socket_are_announced() {
+    let folder = Folder::new("open");
     let (switch, controller) = friends(&folder);
     let mut ends = connected(&Tls::load(&switch).unwrap(), &Tls::load(&controller).unwrap());
     let (left, right) = talk(&mut ends, b"a", b"b");
@@ -217,19 +217,19 @@ fn bytes_that_left_the_socket_are_not_forgotten() {
 
 /// An end with bytes to send waits to read during the handshake, not for room.
 #[test]
-fn a_handshake_does_not_spin() {
+fn a_handshake_does_not_busy_poll() {
     let folder = Folder::new("spin");
     let (switch, controller) = friends(&folder);
     let mut ends = connected(&Tls::load(&switch).unwrap(), &Tls::load(&controller).unwrap());
-    assert!(!ends.0.waits_for_room(true), "a server has nothing to say first");
-    assert!(ends.1.waits_for_room(false), "a client has its hello to send");
+    assert!(!ends.0.waits_for_room(true), "a server sends nothing first");
+    assert!(ends.1.waits_for_room(false), "a client sends its hello first");
     assert_eq!(ends.1.transmit(b"early").unwrap(), 0);
     assert!(!ends.1.waits_for_room(true));
 }
 
 #[test]
-fn strangers_are_refused_by_both_sides() {
-    let folder = Folder::new("strangers");
+fn untrusted_peers_are_rejected_by_both_sides() {
+    let folder = Folder::new("untrusted");
     let (ours, theirs) = (ca(), ca());
     let good = folder.files("good", &ours, &ours, 2100);
     let good_tls = Tls::load(&good).unwrap();
@@ -267,8 +267,8 @@ fn strangers_are_refused_by_both_sides() {
 }
 
 #[test]
-fn without_a_ca_a_listener_takes_anybody() {
-    let folder = Folder::new("anybody");
+fn without_a_ca_a_listener_accepts_any_client() {
+    let folder = Folder::new("no-ca");
     let (switch, controller) = friends(&folder);
     let open = Files { ca_cert: None, ..controller.clone() };
     // The client must still know the CA of the listener's certificate.
@@ -279,7 +279,7 @@ fn without_a_ca_a_listener_takes_anybody() {
 }
 
 #[test]
-fn who_speaks_no_tls_is_told_apart() {
+fn a_peer_without_tls_is_recognized() {
     let folder = Folder::new("plain");
     let (switch, _) = friends(&folder);
     let switch = Tls::load(&switch).unwrap();
@@ -317,7 +317,7 @@ fn failure(channel: &mut dyn Channel) -> String {
     loop {
         match channel.receive(&mut buffer) {
             Ok(0) => assert!(clock::now() < until, "nothing happens"),
-            Ok(count) => panic!("{count} bytes came"),
+            Ok(count) => panic!("{count} bytes were received"),
             Err(error) => return error.to_string(),
         }
     }
@@ -325,7 +325,7 @@ fn failure(channel: &mut dyn Channel) -> String {
 
 /// Random bytes instead of a handshake end the connection without a panic.
 #[test]
-fn garbage_ends_the_handshake() {
+fn random_bytes_end_the_handshake() {
     let folder = Folder::new("garbage");
     let (switch, _) = friends(&folder);
     let switch = Tls::load(&switch).unwrap();
@@ -363,7 +363,7 @@ fn garbage_ends_the_handshake() {
 
 /// OpenSSL tests the versions: 1.2 and 1.3 connect, 1.1 does not.
 #[test]
-fn old_versions_are_refused() {
+fn old_tls_versions_are_rejected() {
     let found = Command::new("openssl").arg("version").output().is_ok();
     if !found {
         println!("skipped; need: openssl (apt-get install openssl)");
@@ -426,7 +426,7 @@ fn old_versions_are_refused() {
 }
 
 #[test]
-fn files_that_cannot_be_used_are_named_with_the_remedy() {
+fn unusable_files_are_named_with_a_hint() {
     let folder = Folder::new("files");
     let (switch, controller) = friends(&folder);
     let text = folder.write("text.pem", "no PEM at all\n");

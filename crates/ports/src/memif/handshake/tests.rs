@@ -42,7 +42,7 @@ fn server_says(messages: Vec<(Message, Option<u8>)>) -> Result<ServerStep<u8>, F
 }
 
 #[test]
-fn client_and_server_agree_on_the_smaller_wishes() {
+fn client_and_server_agree_on_the_smaller_values() {
     let mut server: Server<String> = Server::new(identity(), 1, 2);
     let mut client = Client::new(identity(), SHAPE);
     let Ok(ClientStep::Prepare(shape)) = client.receive(server.hello()) else { panic!() };
@@ -63,16 +63,16 @@ fn client_and_server_agree_on_the_smaller_wishes() {
         }
     };
     assert_eq!(offer.regions, [(shape.bytes() as u64, "Region".to_string())]);
-    let told: Vec<AddRing> =
+    let reported: Vec<AddRing> =
         offer.to_server.iter().chain(&offer.to_client).map(|offered| offered.ring).collect();
-    assert_eq!(told, shape.rings().collect::<Vec<_>>());
+    assert_eq!(reported, shape.rings().collect::<Vec<_>>());
     assert_eq!(offer.to_client[1].doorbell, "Doorbell(ToClient, 1)");
     assert_eq!(client.receive(server.connected()), Ok(ClientStep::Up));
     assert_eq!(client.receive(Message::Ack), Err(Fault::Unexpected));
 }
 
 #[test]
-fn a_server_refuses_whom_it_does_not_want() {
+fn a_server_rejects_unsuitable_clients() {
     for (wrong, fault) in [
         (Init { version: 0x0100, ..init() }, Fault::Version),
         (Init { id: 4, ..init() }, Fault::Id),
@@ -81,18 +81,18 @@ fn a_server_refuses_whom_it_does_not_want() {
         (Init { secret: text("s3cre"), ..init() }, Fault::Secret),
         (Init { secret: text("s3cret!"), ..init() }, Fault::Secret),
     ] {
-        let said = server_says(vec![(Message::Init(wrong.clone()), None)]);
-        assert_eq!(said.err(), Some(fault), "{wrong:?}");
+        let message = server_says(vec![(Message::Init(wrong.clone()), None)]);
+        assert_eq!(message.err(), Some(fault), "{wrong:?}");
     }
     let mut untidy = init();
     untidy.secret[7..].fill(0xaa);
     assert!(server_says(vec![(Message::Init(untidy), None)]).is_ok());
     let mut open: Server<u8> = Server::new(Identity { secret: text(""), ..identity() }, 1, 1);
-    assert!(open.receive(Message::Init(init()), None).is_ok(), "a secret that nobody asked for");
+    assert!(open.receive(Message::Init(init()), None).is_ok(), "an unexpected secret");
 }
 
 #[test]
-fn a_server_refuses_what_is_out_of_order() {
+fn a_server_rejects_messages_out_of_order() {
     let hello = || (Message::Init(init()), None);
     let connect = || (Message::Connect { name: text("x") }, None);
     let limit = REGION_BYTES_MAX;
@@ -129,7 +129,7 @@ fn a_server_refuses_what_is_out_of_order() {
 }
 
 #[test]
-fn a_client_refuses_what_is_out_of_order() {
+fn a_client_rejects_messages_out_of_order() {
     let hello = || Server::<u8>::new(identity(), 1, 1).hello();
     let mut client = Client::new(identity(), SHAPE);
     assert_eq!(client.receive(Message::Ack), Err(Fault::Unexpected));
@@ -137,7 +137,11 @@ fn a_client_refuses_what_is_out_of_order() {
     assert_eq!(client.receive(hello()), Err(Fault::Unexpected));
     client.start(&SHAPE, 4096);
     let connected = || Message::Connected { name: text("x") };
-    assert_eq!(client.receive(connected()), Err(Fault::Unexpected), "before all was told");
+    assert_eq!(
+        client.receive(connected()),
+        Err(Fault::Unexpected),
+        "before all messages were sent"
+    );
     // Region, five rings, connect: seven messages, one for each acknowledgement.
     for _ in 0..7 {
         assert!(matches!(client.receive(Message::Ack), Ok(ClientStep::Say(..))));
@@ -153,12 +157,12 @@ fn a_client_refuses_what_is_out_of_order() {
 }
 
 #[test]
-fn who_leaves_may_say_why() {
+fn a_disconnect_can_have_a_reason() {
     let goodbye = || Message::Disconnect { code: 0, reason: text("ID not found") };
     let mut client = Client::new(identity(), SHAPE);
     assert_eq!(client.receive(goodbye()), Ok(ClientStep::Left("ID not found".into())));
-    let said = server_says(vec![(goodbye(), None)]);
-    assert!(matches!(said, Ok(ServerStep::Left(why)) if why == "ID not found"));
+    let message = server_says(vec![(goodbye(), None)]);
+    assert!(matches!(message, Ok(ServerStep::Left(why)) if why == "ID not found"));
     let Message::Disconnect { reason, .. } = Message::farewell(Fault::Secret) else { panic!() };
     assert_eq!(words(&reason), Fault::Secret.text());
 }

@@ -1,4 +1,4 @@
-//! Control messages compared with bytes written by hand from `memif.h`.
+//! Control messages compared with bytes from the structures of `memif.h`.
 
 use super::*;
 
@@ -73,7 +73,7 @@ fn values_and_bytes_agree() {
 }
 
 #[test]
-fn other_sizes_and_types_are_no_messages() {
+fn messages_of_other_sizes_and_types_are_rejected() {
     for bytes in [&[][..], &[1, 0], &[0; 127], &[0; 129]] {
         assert_eq!(Message::decode(bytes), Err(Fault::Message));
     }
@@ -90,7 +90,7 @@ fn other_sizes_and_types_are_no_messages() {
 }
 
 #[test]
-fn texts_are_cut_where_they_must_and_shown_without_surprises() {
+fn texts_are_truncated_and_printed_without_control_characters() {
     let long: Text<8> = text("0123456789");
     assert_eq!(&long, b"0123456\0");
     assert_eq!(words(&long), "0123456");

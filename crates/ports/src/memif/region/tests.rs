@@ -20,7 +20,7 @@ fn fault(file: &OwnedFd, bytes: u64) -> Option<Fault> {
 }
 
 #[test]
-fn a_region_that_could_shrink_is_refused() {
+fn a_region_that_could_shrink_is_rejected() {
     assert_eq!(fault(&file(8192, 0), 8192), Some(Fault::RegionUnsealed));
     assert_eq!(fault(&file(8192, libc::F_SEAL_GROW), 8192), Some(Fault::RegionUnsealed));
     let plain = std::fs::File::open("/proc/self/exe").unwrap();
@@ -32,7 +32,7 @@ fn a_region_that_could_shrink_is_refused() {
 }
 
 #[test]
-fn a_region_larger_than_its_file_is_refused() {
+fn a_region_larger_than_its_file_is_rejected() {
     let sealed = file(8192, libc::F_SEAL_SHRINK);
     assert_eq!(fault(&sealed, 8193), Some(Fault::RegionSize));
     assert_eq!(fault(&sealed, u64::MAX), Some(Fault::RegionSize));
@@ -43,7 +43,7 @@ fn a_region_larger_than_its_file_is_refused() {
 }
 
 #[test]
-fn what_we_make_is_what_we_would_take() {
+fn a_created_region_is_acceptable() {
     let (ours, file) = Region::create(10_000, false).unwrap();
     let theirs = Region::map(&file, ours.bytes() as u64, false).unwrap();
     let (at, there) = (ours.at(9_999, 1).unwrap(), theirs.at(9_999, 1).unwrap());
@@ -55,7 +55,7 @@ fn what_we_make_is_what_we_would_take() {
 }
 
 #[test]
-fn huge_pages_are_taken_from_the_trusted_only_and_replaced_by_small_ones_where_there_are_none() {
+fn huge_pages_are_used_for_trusted_peers_only_and_replaced_if_missing() {
     let (ours, file) = Region::create(3 << 20, true).unwrap();
     let bytes = ours.bytes() as u64;
     if kind_of(&file) == Some(HUGETLBFS_MAGIC) {

@@ -30,9 +30,9 @@ const SHAPE: Shape = Shape { to_server: 1, to_client: 1, slots_log2: 3, buffer_b
 /// Maps the memory again, as the peer has it.
 fn ring_of(file: &OwnedFd, bytes: u64, side: Side, direction: Direction) -> Ring {
     let region = Region::map(file, bytes, false).unwrap();
-    let told = SHAPE.rings().find(|ring| ring.direction == direction).unwrap();
+    let reported = SHAPE.rings().find(|ring| ring.direction == direction).unwrap();
     let regions = Arc::new([region]);
-    Ring::new(regions, (0, told.offset), SHAPE.slots_log2, (side, direction)).unwrap()
+    Ring::new(regions, (0, reported.offset), SHAPE.slots_log2, (side, direction)).unwrap()
 }
 
 /// Returns a server's ends, and both rings as the hostile client has them.
@@ -77,7 +77,7 @@ fn good() -> Descriptor {
 }
 
 #[test]
-fn a_server_finds_every_lie_in_a_received_descriptor() {
+fn a_server_detects_invalid_received_descriptors() {
     let end = server().1.regions()[0].bytes() as u32;
     for (lie, fault) in [
         (Descriptor { region: 1, ..good() }, Fault::BufferPlace),
@@ -95,10 +95,10 @@ fn a_server_finds_every_lie_in_a_received_descriptor() {
         ring.publish(3);
         let receive = &mut ends.receive[0];
         assert_eq!(receive.look(256), Ok(()));
-        assert_eq!(receive.views(256).len(), 1, "what came before the lie is good");
+        assert_eq!(receive.views(256).len(), 1, "frames before the invalid one are good");
         receive.release(1);
         assert_eq!(receive.look(256), Err(fault), "{lie:?}");
-        assert_eq!(receive.look(256), Err(fault), "and stays so");
+        assert_eq!(receive.look(256), Err(fault), "and the fault remains");
     }
     let (mut ends, ring, _) = server();
     ring.set_descriptor(0, Descriptor { offset: end - 60, ..good() });
@@ -108,7 +108,7 @@ fn a_server_finds_every_lie_in_a_received_descriptor() {
 }
 
 #[test]
-fn a_client_knows_its_own_buffers_whatever_is_written() {
+fn a_client_detects_changes_of_its_own_buffers() {
     let (ends, _, ring) = client();
     let ours = ring.descriptor(0);
     drop(ends);
@@ -135,7 +135,7 @@ fn a_client_knows_its_own_buffers_whatever_is_written() {
 }
 
 #[test]
-fn an_index_that_jumps_is_found_on_every_ring() {
+fn an_index_that_jumps_is_detected_on_every_ring() {
     for jump in [9, 0x7fff, 0xffff] {
         let (mut ends, ring, _) = server();
         ring.publish(jump);
@@ -168,18 +168,18 @@ fn an_index_that_jumps_is_found_on_every_ring() {
 }
 
 #[test]
-fn a_frame_in_pieces_is_followed_so_far_and_no_further() {
+fn chained_frames_are_followed_up_to_a_limit() {
     let next = Descriptor { flags: FLAG_NEXT, ..good() };
     let (mut ends, ring, _) = server();
     ring.set_descriptor(0, next);
     ring.set_descriptor(1, next);
     ring.publish(2);
-    assert_eq!(ends.receive[0].look(256), Err(Fault::Chain), "it does not end");
+    assert_eq!(ends.receive[0].look(256), Err(Fault::Chain), "the chain does not end");
     let (mut ends, ring, _) = server();
     ring.set_descriptor(0, next);
     ring.set_descriptor(1, Descriptor { offset: u32::MAX, ..good() });
     ring.publish(2);
-    assert_eq!(ends.receive[0].look(256), Err(Fault::BufferPlace), "a lie in its second piece");
+    assert_eq!(ends.receive[0].look(256), Err(Fault::BufferPlace), "an invalid second part");
     // Longer than any frame: it is skipped, the frame after it is not.
     let (mut ends, ring, _) = server();
     let half = Descriptor { length: FRAME_BYTES_MAX as u32, offset: 0, ..good() };
@@ -195,7 +195,7 @@ fn a_frame_in_pieces_is_followed_so_far_and_no_further() {
     assert_eq!(ring.descriptor(0).flags, 0, "DPDK would not clear it");
     assert_eq!(receive.take_too_long(), 1);
     receive.release(2);
-    assert_eq!(ring.peers_index(), 4, "all four slots are given back");
+    assert_eq!(ring.peers_index(), 4, "all four slots are returned");
     // A single frame.
     ring.set_descriptor(4, Descriptor { length: half.length + 1, ..half });
     ring.publish(5);
@@ -204,7 +204,7 @@ fn a_frame_in_pieces_is_followed_so_far_and_no_further() {
 }
 
 #[test]
-fn joined_frames_that_find_no_room_together_come_later() {
+fn joined_frames_without_space_are_received_later() {
     let (mut ends, ring, _) = server();
     let half = Descriptor { length: FRAME_BYTES_MAX as u32 / 2, offset: 0, ..good() };
     let receive = &mut ends.receive[0];
@@ -227,7 +227,7 @@ fn joined_frames_that_find_no_room_together_come_later() {
 }
 
 #[test]
-fn a_server_finds_every_lie_in_an_empty_buffer() {
+fn a_server_detects_invalid_empty_buffers() {
     let room = Descriptor { length: 2048, ..good() };
     for (lie, stop) in [
         (Descriptor { region: 1, ..room }, Stop::Broken(Fault::BufferPlace)),
@@ -250,17 +250,18 @@ fn a_server_finds_every_lie_in_an_empty_buffer() {
     assert_eq!(transmit.put(View::of(&[1; 101])), Err(Stop::Refused(Refusal::Full)));
     assert_eq!(transmit.put(View::of(&[1; 100])), Ok(()));
     assert_eq!(transmit.put(View::of(&[1; 1])), Err(Stop::Refused(Refusal::Full)));
-    assert_eq!(ring.peers_index(), 0, "nothing is seen before it is flushed");
+    assert_eq!(ring.peers_index(), 0, "nothing is visible before the flush");
     transmit.flush();
     assert_eq!(ring.peers_index(), 8);
-    let told: Vec<_> = (0..8).map(|slot| ring.descriptor(slot)).collect();
-    let told: Vec<_> = told.iter().map(|told| (told.flags, told.length)).collect();
+    let reported: Vec<_> = (0..8).map(|slot| ring.descriptor(slot)).collect();
+    let reported: Vec<_> =
+        reported.iter().map(|reported| (reported.flags, reported.length)).collect();
     let rest = [(1, 20), (1, 20), (1, 20), (1, 20), (0, 20)];
-    assert_eq!(told, [&[(1, 20), (1, 20), (0, 10)][..], &rest].concat());
+    assert_eq!(reported, [&[(1, 20), (1, 20), (0, 10)][..], &rest].concat());
 }
 
 #[test]
-fn rings_that_are_none_are_refused() {
+fn invalid_rings_are_rejected() {
     let offer = |change: fn(&mut AddRing)| {
         let made = prepare(&SHAPE, false).unwrap();
         let mut rings = SHAPE.rings();
@@ -321,7 +322,7 @@ fn last_words(socket: &Socket) -> Option<Message> {
 }
 
 #[test]
-fn a_peer_that_lies_is_counted_told_and_left_and_the_next_one_served() {
+fn a_hostile_peer_is_counted_and_disconnected_and_the_next_one_served() {
     let spec = Spec { huge_pages: false, ..Spec::new(path("liar")) };
     let mut port = MemifPort::open(&spec).unwrap();
     let mut batch = Batch::new(8);
@@ -347,12 +348,12 @@ fn a_peer_that_lies_is_counted_told_and_left_and_the_next_one_served() {
     batch.clear();
     assert!(port.receive(&mut batch, Nanos::ZERO).unwrap() <= 1);
     turn_until(&mut [&mut port], |ports| !ports[0].has_link());
-    assert_eq!(port.faults().total(), 3, "to leave is no fault");
+    assert_eq!(port.faults().total(), 3, "a disconnect is not a fault");
 }
 
 #[test]
-fn what_is_said_wrongly_ends_a_stranger_and_nobody_else() {
-    let spec = Spec { huge_pages: false, ..Spec::new(path("stranger")) };
+fn invalid_messages_disconnect_only_their_sender() {
+    let spec = Spec { huge_pages: false, ..Spec::new(path("other-client")) };
     let mut port = MemifPort::open(&spec).unwrap();
     let file = std::fs::File::open("/dev/null").unwrap();
     let silent: Vec<Socket> = (0..4).map(|_| Socket::connect(&spec.address).unwrap()).collect();

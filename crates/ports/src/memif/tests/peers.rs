@@ -38,7 +38,7 @@ pub fn turn_until(ports: &mut [&mut MemifPort], mut done: impl FnMut(&[&mut Memi
         ports.iter_mut().for_each(|port| port.turn(now));
     }
     let words: Vec<_> = ports.iter().map(|port| (port.faults(), port.last_words())).collect();
-    panic!("it does not come about: {words:?}");
+    panic!("the condition is not reached: {words:?}");
 }
 
 fn connect(server: &mut MemifPort, client: &mut MemifPort) {
@@ -73,7 +73,7 @@ fn carry(from: &mut MemifPort, to: &mut MemifPort, sizes: &[usize]) -> Vec<Vec<u
 }
 
 #[test]
-fn frames_of_every_size_arrive_in_order_both_ways() {
+fn frames_of_every_size_arrive_in_order_in_both_directions() {
     let (mut left, mut right) = pair("sizes");
     let sizes: Vec<usize> = (0..200)
         .map(|number| [60, 1, 64, 65, 2047, 2048, 2049, 4097, 1514, FRAME_BYTES_MAX][number % 10])
@@ -92,7 +92,7 @@ fn frames_of_every_size_arrive_in_order_both_ways() {
 }
 
 #[test]
-fn copies_of_every_size_arrive_in_order_as_far_as_there_is_room() {
+fn copies_of_every_size_arrive_in_order_as_far_as_there_is_space() {
     let (mut left, mut right) = pair("copies");
     let sizes = [60, 0, 1, 64, 65, 2048, 4097, 1514, FRAME_BYTES_MAX];
     let mut copies = Copies::new(sizes.len());
@@ -121,7 +121,7 @@ fn copies_of_every_size_arrive_in_order_as_far_as_there_is_room() {
 }
 
 #[test]
-fn a_ring_that_is_full_takes_no_more_until_it_is_emptied() {
+fn a_full_ring_accepts_no_frame_until_it_is_emptied() {
     let (mut left, mut right) = pair("full");
     for _ in 0..2 {
         let mut batch = Batch::new(40);
@@ -138,7 +138,7 @@ fn a_ring_that_is_full_takes_no_more_until_it_is_emptied() {
 }
 
 #[test]
-fn what_is_peeked_stays_until_it_is_released_and_goes_on_without_another_copy() {
+fn peeked_frames_stay_until_released_and_are_forwarded_without_a_copy() {
     let (mut left, mut right) = pair("peek-in");
     let (mut other, mut far) = pair("peek-out");
     let mut batch = Batch::new(10);
@@ -160,7 +160,7 @@ fn what_is_peeked_stays_until_it_is_released_and_goes_on_without_another_copy() 
     let (receive, transmit) = right.split();
     receive[0].release(3);
     let views = receive[0].peek(256);
-    assert_eq!(views.len(), 1, "new ones come after the old ones are released");
+    assert_eq!(views.len(), 1, "new frames appear after the old ones are released");
     transmit[0].put_parts(View::of(&[9; 3]), views.get(0).after(4)).unwrap();
     transmit[0].flush();
     receive[0].release(1);
@@ -172,7 +172,7 @@ fn what_is_peeked_stays_until_it_is_released_and_goes_on_without_another_copy() 
 }
 
 #[test]
-fn queues_are_each_their_own_and_as_many_as_both_have() {
+fn queues_are_independent_and_as_many_as_both_ends_have() {
     let spec = Spec { receive_queues: 3, transmit_queues: 2, ..server("queues") };
     let mut left = MemifPort::open(&spec).unwrap();
     let wish = Spec { receive_queues: 4, transmit_queues: 2, ..client(&spec) };
@@ -191,17 +191,17 @@ fn queues_are_each_their_own_and_as_many_as_both_have() {
             assert_eq!(firsts, wanted, "queue {number}");
             queue.release(1);
         }
-        assert!(receivers.len() > 2, "there are queues that the other end has no ring for");
+        assert!(receivers.len() > 2, "the other end has fewer rings");
         left.split().1[1].put(View::of(&[7; 60])).unwrap();
         left.split().1[1].flush();
         let mut batch = Batch::new(4);
-        assert_eq!(right.receive(&mut batch, clock::now()).unwrap(), 1, "of any queue");
+        assert_eq!(right.receive(&mut batch, clock::now()).unwrap(), 1, "for any queue");
         std::mem::swap(&mut left, &mut right);
     }
 }
 
 #[test]
-fn who_sleeps_is_woken_by_frames_and_by_peers() {
+fn a_sleeping_port_is_woken_by_frames_and_peers() {
     let spec = server("sleep");
     let mut left = MemifPort::open(&spec).unwrap();
     let mut wait = Wait::new();
@@ -216,9 +216,9 @@ fn who_sleeps_is_woken_by_frames_and_by_peers() {
     assert!(!is_ready(&left, &mut wait));
     let mut right = MemifPort::open(&client(&spec)).unwrap();
     right.turn(clock::now());
-    assert!(is_ready(&left, &mut wait), "somebody calls");
+    assert!(is_ready(&left, &mut wait), "a client connects");
     connect(&mut left, &mut right);
-    assert_eq!(left.descriptor(), number, "whoever waits for it need not know");
+    assert_eq!(left.descriptor(), number, "a waiting caller is not affected");
     for _ in 0..2 {
         let (from, to) = (&mut right, &mut left);
         to.receive(&mut batch, clock::now()).unwrap();
@@ -236,7 +236,7 @@ fn who_sleeps_is_woken_by_frames_and_by_peers() {
         batch.clear();
         batch.push_bytes(&[1; 60]);
         from.transmit(&mut batch, clock::now()).unwrap();
-        assert!(is_ready(to, &mut wait), "a frame was there");
+        assert!(is_ready(to, &mut wait), "a frame was waiting");
         batch.clear();
         assert_eq!(to.receive(&mut batch, clock::now()).unwrap(), 1);
         std::mem::swap(&mut left, &mut right);
@@ -247,7 +247,7 @@ fn who_sleeps_is_woken_by_frames_and_by_peers() {
 }
 
 #[test]
-fn either_end_may_go_and_come_back() {
+fn either_end_can_disconnect_and_reconnect() {
     let spec = server("again");
     let mut left = MemifPort::open(&spec).unwrap();
     let mut right = MemifPort::open(&client(&spec)).unwrap();
@@ -259,7 +259,7 @@ fn either_end_may_go_and_come_back() {
         assert_eq!(left.last_words(), Some("closed"));
         let mut batch = Batch::new(1);
         batch.push_bytes(&[1; 60]);
-        assert_eq!(left.transmit(&mut batch, clock::now()).unwrap(), 0, "there is nobody");
+        assert_eq!(left.transmit(&mut batch, clock::now()).unwrap(), 0, "there is no peer");
         right = MemifPort::open(&client(&spec)).unwrap();
         connect(&mut left, &mut right);
         assert_eq!(carry(&mut right, &mut left, &[60, 70, 80]).len(), 3);
@@ -272,7 +272,7 @@ fn either_end_may_go_and_come_back() {
 }
 
 #[test]
-fn only_one_client_at_a_time_and_only_one_who_knows() {
+fn one_client_with_the_correct_secret_is_accepted() {
     let spec = Spec { secret: text("right"), id: 5, ..server("door") };
     let mut left = MemifPort::open(&spec).unwrap();
     let mut first = MemifPort::open(&client(&spec)).unwrap();
@@ -303,21 +303,21 @@ fn an_abstract_name_needs_no_file_and_a_stale_file_is_replaced() {
     // A file without a listener: another name of a closed listener's file.
     let other = Listener::open(&Address::Path(path("other"))).unwrap();
     std::fs::hard_link(path("other"), path("stale")).unwrap();
-    assert!(MemifPort::open(&spec).is_err(), "it is in use");
+    assert!(MemifPort::open(&spec).is_err(), "the address is in use");
     drop(other);
     drop(MemifPort::open(&spec).unwrap());
     let strange = std::os::unix::net::UnixDatagram::bind(path("stale")).unwrap();
-    assert!(MemifPort::open(&spec).is_err(), "another kind of socket is left alone");
+    assert!(MemifPort::open(&spec).is_err(), "another kind of socket is not removed");
     drop(strange);
     std::fs::remove_file(path("stale")).unwrap();
     let one = MemifPort::open(&spec).unwrap();
-    assert!(MemifPort::open(&spec).is_err(), "it is in use");
+    assert!(MemifPort::open(&spec).is_err(), "the address is in use");
     drop(one);
-    assert!(!path("stale").exists(), "the file goes with the listener");
+    assert!(!path("stale").exists(), "the listener removes its file");
 }
 
 #[test]
-fn a_frame_that_no_chain_holds_is_counted_and_others_pass() {
+fn a_frame_longer_than_any_chain_is_counted_and_others_pass() {
     let spec = server("long");
     let mut left = MemifPort::open(&spec).unwrap();
     let mut right = MemifPort::open(&Spec { buffer_bytes: 64, ..client(&spec) }).unwrap();
@@ -329,7 +329,7 @@ fn a_frame_that_no_chain_holds_is_counted_and_others_pass() {
 }
 
 #[test]
-fn parts_of_a_port_have_queues_of_their_own_and_are_woken_by_them_alone() {
+fn parts_of_a_port_have_their_own_queues_and_wakeups() {
     let queues = |spec: Spec| Spec { receive_queues: 2, transmit_queues: 2, ..spec };
     let spec = queues(server("parts"));
     let mut left = MemifPort::open(&spec).unwrap();

@@ -73,7 +73,7 @@ fn receive(end: &mut ReceiveEnd, ring: &Ring) -> bool {
     for view in views.iter() {
         assert!(view.len() <= FRAME_BYTES_MAX.min(16 * region_bytes));
         assert_eq!(view.to_vec().len(), view.len());
-        assert!(end.shows(view), "it is neither in a region nor joined");
+        assert!(end.shows(view), "the view is neither in a region nor joined");
     }
     let count = views.len();
     end.release(count);
@@ -89,7 +89,7 @@ fn transmit(end: &mut TransmitEnd, random: &mut Pcg64Mcg) -> bool {
 }
 
 #[test]
-fn whatever_is_written_nothing_leaves_its_region() {
+fn random_writes_never_lead_outside_the_region() {
     let mut random = Pcg64Mcg::seed_from_u64(1);
     let makers: [(fn() -> _, bool); 2] = [(server, true), (client, false)];
     for (make, is_server) in makers {

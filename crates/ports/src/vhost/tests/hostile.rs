@@ -44,7 +44,7 @@ fn check(name: &str, fault: Fault, lie: impl FnOnce(&mut Front)) {
 
 /// Invalid descriptors of received frames.
 #[test]
-fn descriptors_of_frames_that_lie() {
+fn invalid_descriptors_of_frames_are_detected() {
     let cases: &[(&str, Fault, Words)] = &[
         ("before", Fault::BufferPlace, (GUEST - 1, 72, 0, 0)),
         ("behind", Fault::BufferPlace, (END, 72, 0, 0)),
@@ -71,7 +71,7 @@ fn descriptors_of_frames_that_lie() {
 }
 
 #[test]
-fn descriptors_of_buffers_that_lie() {
+fn invalid_descriptors_of_buffers_are_detected() {
     let cases: &[(&str, Fault, Words)] = &[
         ("to-behind", Fault::BufferPlace, (END, 2048, WRITE, 0)),
         ("to-last", Fault::BufferPlace, (END - 71, 2048, WRITE, 0)),
@@ -92,7 +92,7 @@ fn descriptors_of_buffers_that_lie() {
 }
 
 #[test]
-fn rings_that_lie() {
+fn invalid_rings_are_detected() {
     check("jump", Fault::IndexJump, |front| front.jump(1, ENTRIES + 2));
     check("back", Fault::IndexJump, |front| front.jump(1, u16::MAX));
     check("to-jump", Fault::IndexJump, |front| front.jump(0, ENTRIES + 1));
@@ -114,7 +114,7 @@ fn rings_that_lie() {
 }
 
 #[test]
-fn memory_that_is_taken_away_ends_the_peer_and_not_us() {
+fn truncated_memory_disconnects_the_peer_only() {
     check("shrunk", Fault::RegionShrunk, |front| shorten(&front.file, 0));
     check("shrunk-buffers", Fault::RegionShrunk, |front| {
         for number in 1..20 {
@@ -135,7 +135,7 @@ fn receive_nothing(front: &mut Front) {
 }
 
 #[test]
-fn a_frame_that_is_too_long_is_lost_alone() {
+fn an_oversized_frame_is_lost_alone() {
     let (mut port, mut front) = pair("long-frame", ALL);
     for bytes in [FRAME_BYTES_MAX, FRAME_BYTES_MAX + 1] {
         front.describe(1, 0, (GUEST, bytes as u32 + 12, 0, 0));
@@ -171,7 +171,7 @@ fn check_words(name: &str, fault: Fault, say: impl FnOnce(&Front)) {
 }
 
 #[test]
-fn words_that_make_no_sense() {
+fn invalid_messages_are_detected() {
     check_words("w-feature", Fault::Features, |front| front.say(SET_FEATURES, &[1], &[]));
     check_words("w-packed", Fault::Features, |front| {
         front.say(SET_FEATURES, &[VERSION_1 | 1 << 34], &[]);
@@ -210,7 +210,7 @@ fn words_that_make_no_sense() {
 }
 
 #[test]
-fn memory_and_rings_that_are_not_there() {
+fn invalid_memory_and_rings_are_detected() {
     let bytes = BYTES as u64;
     for (name, fault, region) in [
         ("m-longer", Fault::RegionSize, [GUEST, USER, bytes + 4096, 0]),
@@ -263,7 +263,7 @@ fn memory_and_rings_that_are_not_there() {
 }
 
 #[test]
-fn half_a_message_is_waited_for_and_not_for_ever() {
+fn an_incomplete_message_times_out() {
     let start = Nanos::from_secs(10);
     for (name, bytes) in [("half-header", 5), ("half-body", 16)] {
         let mut port = port(name);
@@ -276,7 +276,7 @@ fn half_a_message_is_waited_for_and_not_for_ever() {
         port.turn(start + Nanos::from_secs(4));
         (&front.stream).write_all(&message[bytes..]).unwrap();
         port.turn(start + Nanos::from_secs(6));
-        assert_eq!(port.faults().total(), 0, "it came in time");
+        assert_eq!(port.faults().total(), 0, "the message was completed in time");
         (&front.stream).write_all(&message[..bytes]).unwrap();
         port.turn(start + Nanos::from_secs(7));
         port.turn(start + Nanos::from_secs(11));
@@ -295,23 +295,23 @@ fn turn_until(port: &mut VhostPort, fault: Fault) -> bool {
 }
 
 #[test]
-fn answers_that_nobody_reads_keep_nobody_waiting() {
+fn unread_replies_block_nothing() {
     let mut port = port("deaf");
     let front = Front::connect(&path("deaf"));
     front.stream.set_nonblocking(true).unwrap();
     let ask = [GET_FEATURES as u8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0];
-    let mut asked = 0;
-    while (&front.stream).write(&ask).is_ok() && asked < 100_000 {
-        asked += 1;
-        if asked % 64 == 0 {
+    let mut requests = 0;
+    while (&front.stream).write(&ask).is_ok() && requests < 100_000 {
+        requests += 1;
+        if requests % 64 == 0 {
             port.turn(clock::now());
         }
     }
-    assert!(turn_until(&mut port, Fault::Slow), "{asked}: {:?}", port.faults());
+    assert!(turn_until(&mut port, Fault::Slow), "{requests}: {:?}", port.faults());
 }
 
 #[test]
-fn noise_instead_of_a_front_end() {
+fn random_bytes_never_panic() {
     use rand_core::{RngCore, SeedableRng};
     let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(7);
     let mut port = port("noise");

@@ -48,7 +48,7 @@ pub fn frame(number: usize, bytes: usize) -> Vec<u8> {
 const ALL: u64 = VERSION_1 | PROTOCOL | MERGE;
 
 #[test]
-fn frames_go_both_ways_and_rings_wrap() {
+fn frames_pass_in_both_directions_and_rings_wrap() {
     let (mut port, mut front) = pair("wrap", ALL);
     for round in 0..900 {
         let frames: Vec<_> = (0..97).map(|n| frame(round + n, 60 + (round + n) % 1455)).collect();
@@ -67,14 +67,14 @@ fn frames_go_both_ways_and_rings_wrap() {
             assert_eq!(front.read(at + 12, frame.len()), *frame);
         }
     }
-    assert_eq!(send(&mut port, &[frame(0, 60)]), 0, "nothing is lent");
+    assert_eq!(send(&mut port, &[frame(0, 60)]), 0, "no buffer is in use");
     let counters = port.counters();
     assert_eq!((counters.rx_frames, counters.tx_frames), (87_300, 87_300));
     assert_eq!((counters.drops, counters.peer_faults), (vec![], 0));
 }
 
 #[test]
-fn frames_in_several_pieces_are_put_together() {
+fn frames_in_several_parts_are_joined() {
     let (mut port, mut front) = pair("pieces", ALL);
     let wanted = frame(3, 5000);
     // Header alone, header with some bytes, header in two pieces; and the rest in three.
@@ -119,7 +119,7 @@ fn frames_in_several_pieces_are_put_together() {
 }
 
 #[test]
-fn without_merging_a_frame_that_no_chain_holds_is_lost() {
+fn without_merging_a_frame_longer_than_a_chain_is_lost() {
     let (mut port, mut front) = pair("alone", VERSION_1 | PROTOCOL);
     front.lend(1);
     front.lend(2);
@@ -129,7 +129,7 @@ fn without_merging_a_frame_that_no_chain_holds_is_lost() {
 }
 
 #[test]
-fn an_old_driver_has_a_shorter_header_and_its_rings_need_no_enabling() {
+fn an_old_driver_has_a_shorter_header_and_rings_without_enabling() {
     let mut port = port("old");
     let mut front = Front::connect(&path("old"));
     front.greet(0);
@@ -153,7 +153,7 @@ fn an_old_driver_has_a_shorter_header_and_its_rings_need_no_enabling() {
 }
 
 #[test]
-fn memory_may_be_in_regions_that_follow_each_other() {
+fn memory_can_have_adjacent_regions() {
     let mut port = port("regions");
     let mut front = Front::connect(&path("regions"));
     front.say(SET_FEATURES, &[ALL], &[]);
@@ -195,7 +195,7 @@ fn frames_in_place_are_copied_once_from_ring_to_ring() {
     let (left, right) = (left.in_place().unwrap(), right.in_place().unwrap());
     let now = clock::now();
     assert_eq!(left.look(12, now), 12);
-    assert_eq!(left.look(12, now), 12, "they are shown until they are released");
+    assert_eq!(left.look(12, now), 12, "frames are visible until released");
     let heads: Vec<[u8; 14]> = left.shown().iter().map(|view| view.head().unwrap()).collect();
     let changed: Vec<_> = heads.iter().map(|head| head.map(|byte| !byte)).collect();
     let views = left.shown().iter().zip(&changed);
@@ -224,7 +224,7 @@ fn is_readable(descriptor: i32) -> bool {
 }
 
 #[test]
-fn sleepers_are_woken_and_nobody_else() {
+fn only_sleeping_ends_are_signaled() {
     let (mut port, mut front) = pair("sleep", ALL);
     receive(&mut port);
     assert!(front.is_not_to_kick(1), "it polls");
@@ -241,7 +241,7 @@ fn sleepers_are_woken_and_nobody_else() {
     assert!(is_readable(port.descriptor().unwrap()));
     assert_eq!(receive(&mut port).len(), 1);
     // The device signals the driver unless it polls.
-    assert!(is_readable(front.calls[1].descriptor()), "its frames were taken");
+    assert!(is_readable(front.calls[1].descriptor()), "its frames were received");
     front.calls[1].drain();
     front.want_no_calls(1, true);
     front.send(0, &frame(0, 60));
@@ -253,7 +253,7 @@ fn sleepers_are_woken_and_nobody_else() {
 }
 
 #[test]
-fn a_ring_that_is_stopped_goes_on_where_it_was() {
+fn a_stopped_ring_continues_at_its_position() {
     let (mut port, mut front) = pair("stop", ALL);
     for number in 0..5 {
         front.send(number, &frame(1, 60));
@@ -278,8 +278,8 @@ fn a_ring_that_is_stopped_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_is_offered_is_told() {
-    let mut port = VhostPort::open(&Spec { queues: 3, ..Spec::new(path("told")) }).unwrap();
+fn the_offered_features_are_reported() {
+    let mut port = VhostPort::open(&Spec { queues: 3, ..Spec::new(path("ends")) }).unwrap();
     let mut front = Front::connect(&path("told"));
     front.say(GET_FEATURES, &[], &[]);
     port.turn(clock::now());
@@ -287,7 +287,7 @@ fn what_is_offered_is_told() {
     front.say(SET_FEATURES, &[ALL], &[]);
     front.say(GET_PROTOCOL_FEATURES, &[], &[]);
     port.turn(clock::now());
-    assert_eq!(front.answer(), 1 | 1 << 3, "several queues, and answers where they are asked for");
+    assert_eq!(front.answer(), 1 | 1 << 3, "several queues, and replies on request");
     front.say(SET_PROTOCOL_FEATURES, &[1], &[]);
     front.say(GET_QUEUE_NUM, &[], &[]);
     port.turn(clock::now());
@@ -301,14 +301,14 @@ fn what_is_offered_is_told() {
 }
 
 #[test]
-fn front_ends_come_and_go_and_one_is_enough() {
+fn front_ends_can_reconnect_and_only_one_is_connected() {
     let (mut port, mut front) = pair("come", ALL);
     for _ in 0..3 {
         let other = Front::connect(&path("come"));
         other.set_up(ALL);
         port.turn(clock::now());
         front.send(0, &frame(0, 60));
-        assert_eq!(receive(&mut port).len(), 1, "the first one stays");
+        assert_eq!(receive(&mut port).len(), 1, "the first one stays connected");
         drop(other);
         // During a burst.
         front.send(1, &frame(0, 60));
@@ -326,7 +326,7 @@ fn front_ends_come_and_go_and_one_is_enough() {
 }
 
 #[test]
-fn a_front_end_that_listens_is_called_again_and_again() {
+fn a_listening_front_end_is_connected_again_and_again() {
     let place = path("listens");
     let spec = Spec { role: Role::Client, ..Spec::new(&place) };
     let mut port = VhostPort::open(&spec).unwrap();

@@ -25,9 +25,9 @@ const STEPS: usize = 30_000;
 /// Maps the driver's memory as a port would: two regions with a gap in their addresses.
 fn mapped(file: &OwnedFd) -> SharedMemory {
     let half = BYTES as u64 / 2;
-    let told = |guest, offset| Told { guest, user: USER + offset, bytes: half, offset };
-    let regions = [told(GUEST, 0), told(GUEST + half + 4096, half)];
-    let both = regions.map(|told| (told, file.try_clone().unwrap()));
+    let region = |guest, offset| Told { guest, user: USER + offset, bytes: half, offset };
+    let regions = [region(GUEST, 0), region(GUEST + half + 4096, half)];
+    let both = regions.map(|region| (region, file.try_clone().unwrap()));
     Arc::new(Memory::map(both.into()).unwrap())
 }
 
@@ -84,7 +84,7 @@ fn scribble(random: &mut Pcg64Mcg, front: &mut Front, ring: u64) {
 }
 
 #[test]
-fn whatever_is_written_nothing_leaves_its_region() {
+fn random_writes_never_lead_outside_the_memory() {
     let mut random = Pcg64Mcg::seed_from_u64(3);
     let (stream, _other) = std::os::unix::net::UnixStream::pair().unwrap();
     let (mut faults, mut frames, mut sent) = (0, 0, 0);
@@ -102,8 +102,8 @@ fn whatever_is_written_nothing_leaves_its_region() {
         let looked = receive.look(5);
         for view in receive.views().iter() {
             assert!((1..=FRAME_BYTES_MAX).contains(&view.len()));
-            assert_eq!(view.to_vec().len(), view.len(), "all bytes are there");
-            assert!(receive.shows(view), "it is neither in a region nor joined");
+            assert_eq!(view.to_vec().len(), view.len(), "all bytes are mapped");
+            assert!(receive.shows(view), "the view is neither in a region nor joined");
         }
         let count = receive.views().len() - receive.views().len() / 3;
         receive.release(count);

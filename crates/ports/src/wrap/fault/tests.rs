@@ -54,7 +54,7 @@ fn without_faults_nothing_changes() {
 }
 
 #[test]
-fn losses_are_about_as_many_as_asked_for_and_all_counted() {
+fn about_the_requested_share_is_lost_and_all_losses_are_counted() {
     let (arrived, faults, port) = run(FaultOptions { loss: 0.1, ..FaultOptions::default() });
     about_a_tenth(faults.lost);
     assert_eq!(arrived.len() as u64 + faults.lost, COUNT);
@@ -74,7 +74,7 @@ fn a_duplicate_follows_its_original() {
 }
 
 #[test]
-fn a_reordered_frame_is_passed_by_as_many_as_asked_for() {
+fn a_reordered_frame_is_overtaken_by_the_requested_number() {
     let options = FaultOptions { reorder: 0.1, reorder_frames: 2, ..FaultOptions::default() };
     let (arrived, faults, _) = run(options);
     about_a_tenth(faults.reordered);
@@ -86,7 +86,7 @@ fn a_reordered_frame_is_passed_by_as_many_as_asked_for() {
 }
 
 #[test]
-fn the_first_of_four_arrives_after_the_two_that_pass_it() {
+fn the_first_of_four_arrives_after_the_two_that_overtake_it() {
     let (left, mut right) = pair(8, "link");
     let options = FaultOptions { reorder: 1.0, reorder_frames: 2, ..FaultOptions::default() };
     let mut left = Fault::new(left, options);
@@ -103,7 +103,7 @@ fn the_first_of_four_arrives_after_the_two_that_pass_it() {
 }
 
 #[test]
-fn a_frame_held_back_goes_when_its_time_is_up() {
+fn a_delayed_frame_is_sent_when_its_time_expires() {
     let (left, mut right) = pair(8, "link");
     let options = FaultOptions { reorder: 1.0, reorder_wait: Nanos(50), ..FaultOptions::default() };
     let mut left = Fault::new(left, options);
@@ -134,7 +134,7 @@ fn corruption_inverts_exactly_one_bit() {
 }
 
 #[test]
-fn the_seed_determines_all_faults_and_kinds_do_not_disturb_each_other() {
+fn the_seed_determines_all_faults_independently_for_each_kind() {
     let all = FaultOptions {
         loss: 0.1,
         duplicate: 0.1,

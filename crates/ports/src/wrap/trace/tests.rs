@@ -44,7 +44,7 @@ fn exchange(options: TraceOptions, frames: usize) -> (Vec<u8>, TraceSummary) {
 }
 
 #[test]
-fn a_trace_holds_bytes_directions_and_nanoseconds() {
+fn a_trace_has_bytes_directions_and_nanoseconds() {
     let options = TraceOptions { epoch: Nanos(5), ..TraceOptions::simulated() };
     let (bytes, summary) = exchange(options, 2);
     assert_eq!(summary, TraceSummary { frames: 3, frames_missing: 0, bytes: bytes.len() as u64 });
@@ -79,7 +79,7 @@ fn a_trace_holds_bytes_directions_and_nanoseconds() {
 
 /// Walks the blocks by their lengths alone, as the format defines: type, length, body, length.
 #[test]
-fn blocks_are_whole_and_padded() {
+fn blocks_are_complete_and_padded() {
     let (bytes, _) = exchange(TraceOptions::simulated(), 40);
     let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
     let (mut at, mut kinds) = (0, Vec::new());
@@ -95,7 +95,7 @@ fn blocks_are_whole_and_padded() {
 }
 
 #[test]
-fn the_size_limit_ends_the_trace_and_not_the_traffic() {
+fn the_size_limit_ends_the_trace_but_not_the_traffic() {
     let options = TraceOptions { bytes_max: 1_000, ..TraceOptions::simulated() };
     let (bytes, summary) = exchange(options, 100);
     assert_eq!(summary.frames + summary.frames_missing, 101);
@@ -103,7 +103,7 @@ fn the_size_limit_ends_the_trace_and_not_the_traffic() {
 }
 
 #[test]
-fn a_full_disk_ends_the_trace_and_not_the_traffic() {
+fn a_full_disk_ends_the_trace_but_not_the_traffic() {
     let (left, mut right) = pair(4096, "link");
     let output = Limited(Vec::new(), 20_000);
     let mut left = Trace::new(left, output, TraceOptions::simulated()).unwrap();

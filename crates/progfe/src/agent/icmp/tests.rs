@@ -27,7 +27,7 @@ fn empty() -> Builder {
 }
 
 /// Delivers a packet with an exception. Returns the errors as Ethernet frames.
-fn told(bench: &mut Bench, why: Option<u128>, packet: &Builder) -> Vec<Vec<u8>> {
+fn deliver(bench: &mut Bench, why: Option<u128>, packet: &Builder) -> Vec<Vec<u8>> {
     let meta: Vec<(u32, u128)> = why
         .map(|why| (meta_id::EXCEPTION, why))
         .into_iter()
@@ -42,14 +42,14 @@ fn told(bench: &mut Bench, why: Option<u128>, packet: &Builder) -> Vec<Vec<u8>> 
 }
 
 #[test]
-fn echo_is_answered_for_its_own_addresses() {
+fn echo_requests_to_its_own_addresses_are_answered() {
     let mut bench = Bench::new(AGENT, 1);
     let request = icmp::Header::echo_request(7, 9);
     let packet = empty().ipv4(v4([10, 1, 0, 9], [10, 2, 0, 1])).icmp(request).payload(b"ping");
     // Also on the last hop, which is the router itself.
     for why in [None, Some(exception::BAD_TTL)] {
-        let said = told(&mut bench, why, &packet).remove(0);
-        let reply = Packet::of(&said);
+        let frame = deliver(&mut bench, why, &packet).remove(0);
+        let reply = Packet::of(&frame);
         reply.verify_checksums().unwrap();
         let view = reply.ipv4().unwrap();
         assert_eq!(
@@ -62,15 +62,15 @@ fn echo_is_answered_for_its_own_addresses() {
     }
     let request = icmpv6::Header::new(icmpv6::ECHO_REQUEST, 0, 5);
     let packet = empty().ipv6(v6("fd01::9", "fd01::1")).icmpv6(request).payload(b"ping");
-    let said = told(&mut bench, None, &packet).remove(0);
-    let reply = Packet::of(&said);
+    let frame = deliver(&mut bench, None, &packet).remove(0);
+    let reply = Packet::of(&frame);
     reply.verify_checksums().unwrap();
     assert_eq!(reply.icmpv6().unwrap().kind(), icmpv6::ECHO_REPLY);
     assert_eq!(bench.count("echo_replies"), 3);
 }
 
 #[test]
-fn every_reason_has_its_message() {
+fn every_exception_has_its_icmp_message() {
     let mut bench = Bench::new(AGENT, 1);
     bench.tables.numbers.insert("nh.IPv4NextHopTable[3].MTU".into(), 1300);
     let far = empty().ipv4(v4([10, 1, 0, 9], [9, 9, 9, 9])).udp(1, 2).payload(&[7; 2000]);
@@ -85,8 +85,8 @@ fn every_reason_has_its_message() {
         (None, &here, icmp::UNREACHABLE, 3, 0),
         (None, &raw, icmp::UNREACHABLE, 2, 0),
     ] {
-        let said = told(&mut bench, why, packet).remove(0);
-        let error = Packet::of(&said);
+        let frame = deliver(&mut bench, why, packet).remove(0);
+        let error = Packet::of(&frame);
         error.verify_checksums().unwrap();
         let (view, message) = (error.ipv4().unwrap(), error.icmp().unwrap());
         assert_eq!((message.kind(), message.code(), message.word()), (kind, code, word), "{why:?}");
@@ -102,21 +102,21 @@ fn every_reason_has_its_message() {
         (exception::LPM_FAILED, icmpv6::UNREACHABLE, 0),
         (exception::ENCAP_LOOKUP_FAILED, icmpv6::UNREACHABLE, 3),
     ] {
-        let said = told(&mut bench, Some(why), &far).remove(0);
-        let error = Packet::of(&said);
+        let frame = deliver(&mut bench, Some(why), &far).remove(0);
+        let error = Packet::of(&frame);
         error.verify_checksums().unwrap();
         let message = error.icmpv6().unwrap();
-        assert_eq!((message.kind(), message.code(), said.len()), (kind, code, 14 + V6_BYTES_MAX));
+        assert_eq!((message.kind(), message.code(), frame.len()), (kind, code, 14 + V6_BYTES_MAX));
     }
 }
 
 #[test]
-fn a_packet_that_may_be_cut_is_cut() {
+fn a_packet_that_may_be_fragmented_is_fragmented() {
     let mut bench = Bench::new(AGENT, 1);
     bench.tables.numbers.insert("nh.IPv4NextHopTable[3].MTU".into(), 600);
     let header = ipv4::Header { dont_fragment: false, ..v4([10, 1, 0, 9], [9, 9, 9, 9]) };
     let packet = empty().ipv4(header).udp(1, 2).payload(&[7; 1210]);
-    let pieces = told(&mut bench, Some(exception::FRAGMENTATION), &packet);
+    let pieces = deliver(&mut bench, Some(exception::FRAGMENTATION), &packet);
     let sizes: Vec<usize> = pieces.iter().map(|piece| piece.len() - 14).collect();
     // Eight bytes of UDP and the rest: 576 + 576 + 66, each with a header.
     assert_eq!(sizes, [596, 596, 86]);
@@ -124,11 +124,11 @@ fn a_packet_that_may_be_cut_is_cut() {
     assert_eq!(rest, packet.bytes_unpadded()[34..]);
     // A link with an unknown MTU.
     bench.tables.numbers.clear();
-    assert!(told(&mut bench, Some(exception::FRAGMENTATION), &packet).is_empty());
+    assert!(deliver(&mut bench, Some(exception::FRAGMENTATION), &packet).is_empty());
 }
 
 #[test]
-fn nothing_is_said_about_errors_to_groups_or_too_often() {
+fn no_icmp_errors_about_errors_to_groups_or_above_the_rate() {
     let mut bench = Bench::new(AGENT, 1);
     let udp = |from, to| empty().ipv4(v4(from, to)).udp(1, 2);
     let later = ipv4::Header { fragment_offset: 64, ..v4([10, 1, 0, 9], [9, 9, 9, 9]) };
@@ -148,16 +148,17 @@ fn nothing_is_said_about_errors_to_groups_or_too_often() {
         empty().ipv6(v6("fd01::9", "ff05::9")).udp(1, 2),
     ];
     for packet in &silent {
-        let said = told(&mut bench, Some(exception::LPM_FAILED), packet);
-        assert!(said.is_empty(), "{:?}", Packet::of(&packet.bytes()));
+        let sent = deliver(&mut bench, Some(exception::LPM_FAILED), packet);
+        assert!(sent.is_empty(), "{:?}", Packet::of(&packet.bytes()));
     }
     assert_eq!(bench.count("not_told"), silent.len() as i128);
     let meta = [(meta_id::EXCEPTION, exception::BAD_TTL), (meta_id::DST_MAC, 0xffff_ffff_ffff)];
     let packet = udp([10, 1, 0, 9], [9, 9, 9, 9]);
     assert!(bench.told(&meta, &packet.bytes_unpadded()[14..]).is_empty());
     // A burst of fifty errors and no more at the same time.
-    let said = (0..80).filter(|_| !told(&mut bench, Some(exception::BAD_TTL), &packet).is_empty());
-    assert_eq!((said.count(), bench.count("errors_limited")), (50, 30));
+    let sent =
+        (0..80).filter(|_| !deliver(&mut bench, Some(exception::BAD_TTL), &packet).is_empty());
+    assert_eq!((sent.count(), bench.count("errors_limited")), (50, 30));
     bench.now += Nanos::from_millis(1);
-    assert_eq!(told(&mut bench, Some(exception::BAD_TTL), &packet).len(), 1);
+    assert_eq!(deliver(&mut bench, Some(exception::BAD_TTL), &packet).len(), 1);
 }

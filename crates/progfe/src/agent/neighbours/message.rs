@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn questions_and_answers_are_read_as_they_were_said() {
+    fn requests_and_replies_round_trip() {
         let speaker = |last: u8, address: &str| Speaker {
             mac: [2, 0, 0, 0, 0, last],
             address: address.parse().unwrap(),
@@ -190,8 +190,11 @@ mod tests {
             };
             assert_eq!(question, asked);
             let answer = other.answer(&question).unwrap();
-            let said = Message::read(&answer).unwrap();
-            assert_eq!((said.asks, said.target, said.mac), (false, other.address, Some(other.mac)));
+            let decoded = Message::read(&answer).unwrap();
+            assert_eq!(
+                (decoded.asks, decoded.target, decoded.mac),
+                (false, other.address, Some(other.mac))
+            );
             for cut in 0..answer.len() {
                 Message::read(&answer[..cut]);
             }

@@ -38,7 +38,7 @@ fn unresolved(bench: &mut Bench, port: u32, to: &str, next_hop: u128) -> Vec<Sen
     bench.told(&meta, &bytes[14..])
 }
 
-fn said(sent: &[Sent]) -> Message {
+fn only_message(sent: &[Sent]) -> Message {
     assert_eq!(sent.len(), 1, "{sent:?}");
     Message::read(sent[0].frame.bytes()).unwrap()
 }
@@ -50,8 +50,8 @@ fn answered(address: &str, question: &Message, vid: u16) -> Vec<u8> {
 }
 
 #[test]
-fn packets_wait_for_the_answer_and_go_on_in_order() {
-    for (port, to, next_hop, asked) in [
+fn packets_wait_for_the_reply_and_are_sent_in_order() {
+    for (port, to, next_hop, requested) in [
         (1, "10.1.0.9", 0u128, "10.1.0.9"),
         (1, "8.8.8.8", 0x0a01_0008, "10.1.0.8"),
         (2, "10.2.0.9", 0, "10.2.0.9"),
@@ -60,19 +60,19 @@ fn packets_wait_for_the_answer_and_go_on_in_order() {
         let mut bench = bench();
         let sent = unresolved(&mut bench, port, to, next_hop);
         assert_eq!(sent[0].output, port - 1);
-        let question = said(&sent);
-        assert_eq!((question.target.to_string().as_str(), question.asks), (asked, true));
+        let question = only_message(&sent);
+        assert_eq!((question.target.to_string().as_str(), question.asks), (requested, true));
         let vid = if port == 2 { 7 } else { 0 };
         for _ in 1..WAITING_MAX {
-            assert!(unresolved(&mut bench, port, to, next_hop).is_empty(), "asked once only");
+            assert!(unresolved(&mut bench, port, to, next_hop).is_empty(), "requested only once");
         }
-        let on = bench.frame(port, &answered(asked, &question, vid));
+        let on = bench.frame(port, &answered(requested, &question, vid));
         assert_eq!(on.len(), WAITING_MAX);
         assert!(on.iter().all(|sent| sent.output == 2), "{on:?}");
         assert!(on[0].meta.contains(&(meta_id::L3_PORT, port.into())));
-        let known = bench.tables.neighbours.get(&(port, asked.parse().unwrap()));
+        let known = bench.tables.neighbours.get(&(port, requested.parse().unwrap()));
         let own = [2, 0, 0, 0, 1, port as u8];
-        assert_eq!(known, Some(&(FAR, own, vid)), "{asked}");
+        assert_eq!(known, Some(&(FAR, own, vid)), "{requested}");
         assert_eq!(bench.happened(), ["NeighbourFound"]);
         // A packet that was in flight when the reply arrived.
         assert_eq!(unresolved(&mut bench, port, to, next_hop)[0].output, 2);
@@ -80,7 +80,7 @@ fn packets_wait_for_the_answer_and_go_on_in_order() {
 }
 
 #[test]
-fn who_does_not_answer_is_unreachable_after_three_questions() {
+fn a_silent_neighbor_is_unreachable_after_three_requests() {
     let mut bench = bench();
     let begun = bench.now;
     unresolved(&mut bench, 1, "10.1.0.9", 0);
@@ -92,9 +92,9 @@ fn who_does_not_answer_is_unreachable_after_three_questions() {
 }
 
 #[test]
-fn a_neighbour_is_asked_again_by_himself_and_forgotten_when_silent() {
+fn a_neighbor_is_probed_by_unicast_and_removed_when_silent() {
     let mut bench = bench();
-    let question = said(&unresolved(&mut bench, 1, "10.1.0.9", 0));
+    let question = only_message(&unresolved(&mut bench, 1, "10.1.0.9", 0));
     bench.frame(1, &answered("10.1.0.9", &question, 0));
     let learnt = bench.now;
     let sent = bench.until(learnt + REACHABLE);
@@ -106,7 +106,7 @@ fn a_neighbour_is_asked_again_by_himself_and_forgotten_when_silent() {
     assert!(bench.tables.neighbours.is_empty());
     assert_eq!(bench.happened(), ["NeighbourFound", "NeighbourLost"]);
     // Another station takes over the address.
-    let question = said(&unresolved(&mut bench, 1, "10.1.0.9", 0));
+    let question = only_message(&unresolved(&mut bench, 1, "10.1.0.9", 0));
     bench.frame(1, &answered("10.1.0.9", &question, 0));
     let other = Speaker { mac: [2, 0, 0, 0, 8, 8], address: "10.1.0.9".parse().unwrap(), vid: 0 };
     bench.frame(1, &other.question("10.1.0.77".parse().unwrap(), None).unwrap());
@@ -114,14 +114,14 @@ fn a_neighbour_is_asked_again_by_himself_and_forgotten_when_silent() {
 }
 
 #[test]
-fn it_answers_for_its_own_addresses_and_for_no_others() {
+fn requests_for_its_own_addresses_only_are_answered() {
     let mut bench = bench();
     let host = |address: &str| Speaker { mac: FAR, address: address.parse().unwrap(), vid: 0 };
     let ask = |bench: &mut Bench, from: &str, about: &str| {
         bench.frame(1, &host(from).question(about.parse().unwrap(), None).unwrap())
     };
     for (from, about) in [("10.1.0.9", "10.1.0.1"), ("fd01::9", "fd01::1")] {
-        let answer = said(&ask(&mut bench, from, about));
+        let answer = only_message(&ask(&mut bench, from, about));
         assert_eq!((answer.target.to_string().as_str(), answer.asks), (about, false));
         assert_eq!(answer.mac, Some([2, 0, 0, 0, 1, 1]));
         assert!(bench.tables.neighbours.contains_key(&(1, from.parse().unwrap())), "{from}");
@@ -141,11 +141,11 @@ fn it_answers_for_its_own_addresses_and_for_no_others() {
         (meta_id::SRC_MAC, number(&frame[6..12])),
         (meta_id::ETHER_TYPE, 0x0806),
     ];
-    assert_eq!(said(&bench.told(&meta, &frame[14..])).target.to_string(), "10.1.0.1");
+    assert_eq!(only_message(&bench.told(&meta, &frame[14..])).target.to_string(), "10.1.0.1");
 }
 
 #[test]
-fn tables_and_queues_have_limits_that_are_counted() {
+fn tables_and_queues_are_limited_and_losses_counted() {
     let mut bench = bench();
     for last in 0..=ASKED_MAX {
         let to = format!("fd01::{:x}", last + 16);
@@ -161,7 +161,7 @@ fn tables_and_queues_have_limits_that_are_counted() {
     bench.frame(1, &[0; 60]);
     bench.frame(
         2,
-        &answered("10.1.0.9", &said(&unresolved(&mut self::bench(), 1, "10.1.0.9", 0)), 0),
+        &answered("10.1.0.9", &only_message(&unresolved(&mut self::bench(), 1, "10.1.0.9", 0)), 0),
     );
     assert_eq!((bench.count("not_read"), bench.count("no_interface")), (1, 2));
 }

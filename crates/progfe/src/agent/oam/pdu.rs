@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_reads_as_it_was_made_tagged_and_not() {
+    fn frames_round_trip_with_and_without_tag() {
         for tag in [None, Some(0xe064)] {
             let header = Header {
                 destination: group(5, false),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_do_not_fit_are_none() {
+    fn invalid_names_are_rejected() {
         assert!(maid(Some("0123456789012345678901"), "0123456789012345678901").is_some());
         assert!(maid(Some("0123456789012345678901"), "01234567890123456789012").is_none());
         assert!(maid(None, "").is_none());

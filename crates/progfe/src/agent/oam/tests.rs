@@ -37,7 +37,7 @@ fn pair() -> (Bench, Bench) {
 }
 
 #[test]
-fn a_peer_is_lost_after_three_and_a_half_periods_and_that_is_told() {
+fn a_lost_peer_is_reported_after_three_and_a_half_periods() {
     let (mut one, mut two) = pair();
     let at = |ms: u64| Nanos::from_secs(100) + Nanos::from_millis(ms);
     run(&mut one, &mut two, at(1000));
@@ -61,7 +61,7 @@ fn a_peer_is_lost_after_three_and_a_half_periods_and_that_is_told() {
 }
 
 #[test]
-fn every_period_is_kept_and_named_in_the_flags() {
+fn every_period_is_met_and_encoded_in_the_flags() {
     for (number, (period, name)) in (1..).zip(PERIODS) {
         let mut bench = Bench::new(&mep(1, 2, name), 1);
         let begun = bench.now;
@@ -74,7 +74,7 @@ fn every_period_is_kept_and_named_in_the_flags() {
 }
 
 #[test]
-fn what_is_not_as_agreed_is_a_defect_for_three_and_a_half_periods() {
+fn a_configuration_mismatch_is_a_defect_for_three_and_a_half_periods() {
     for (agent, event) in [
         (mep(2, 1, "100ms").replace("\"d\"", "\"e\""), "Mismerge"),
         (mep(1, 2, "100ms"), "UnexpectedMep"),
@@ -98,7 +98,7 @@ fn what_is_not_as_agreed_is_a_defect_for_three_and_a_half_periods() {
 }
 
 #[test]
-fn loopback_is_answered_to_one_at_once_and_to_all_within_a_second() {
+fn loopback_replies_are_immediate_for_unicast_and_delayed_for_multicast() {
     let (mut one, mut two) = pair();
     let begun = one.now;
     let two_mac = "02:00:00:00:02:01";
@@ -129,7 +129,7 @@ fn loopback_is_answered_to_one_at_once_and_to_all_within_a_second() {
 }
 
 #[test]
-fn a_delay_is_free_of_what_the_other_end_takes() {
+fn a_measured_delay_excludes_the_processing_time_of_the_peer() {
     let (mut one, mut two) = pair();
     let (_, sent) = one.ask("delay", &[("to", "02:00:00:00:02:01")]);
     // The clock of the peer is different.
@@ -153,10 +153,10 @@ fn a_linktrace_is_answered_and_relayed_by_the_table() {
     let target = [2, 0, 0, 0, 9, 9];
     let ask = [("to", "02:00:00:00:09:09"), ("ttl", "3")];
     let (_, sent) = one.ask("linktrace", &ask);
-    assert!(two.frame(1, sent[0].frame.bytes()).is_empty(), "nobody knows the way");
+    assert!(two.frame(1, sent[0].frame.bytes()).is_empty(), "the target is unknown");
     two.tables.stations.insert(target, 2);
-    let answers = two.frame(1, sent[0].frame.bytes());
-    let [reply, relayed] = &answers[..] else { panic!("{answers:?}") };
+    let replies = two.frame(1, sent[0].frame.bytes());
+    let [reply, relayed] = &replies[..] else { panic!("{replies:?}") };
     assert_eq!((reply.output, relayed.output), (0, 1));
     let on = Pdu::read(relayed.frame.bytes()).unwrap();
     assert_eq!((on.op, on.body[4], on.source), (op::LTM, 2, [2, 0, 0, 0, 2, 2]));
@@ -168,9 +168,9 @@ fn a_linktrace_is_answered_and_relayed_by_the_table() {
     assert_eq!(step.get("egress"), Some(&"02:00:00:00:02:02".into()));
     // The target replies itself and ends the trace.
     let (_, sent) = one.ask("linktrace", &[("to", "02:00:00:00:02:01")]);
-    let answers = two.frame(1, sent[0].frame.bytes());
-    let reply = Pdu::read(answers[0].frame.bytes()).unwrap();
-    assert_eq!((answers.len(), reply.body[5]), (1, 1));
+    let replies = two.frame(1, sent[0].frame.bytes());
+    let reply = Pdu::read(replies[0].frame.bytes()).unwrap();
+    assert_eq!((replies.len(), reply.body[5]), (1, 1));
     assert_eq!(reply.flags, pdu::USE_FDB_ONLY | pdu::TERMINAL_MEP);
     // The last hop replies and does not relay.
     let mut last = sent[0].frame.clone();
@@ -182,7 +182,7 @@ fn a_linktrace_is_answered_and_relayed_by_the_table() {
 }
 
 #[test]
-fn no_frame_harms_it_whatever_its_bytes() {
+fn arbitrary_frames_never_panic() {
     let (mut one, mut two) = pair();
     let mut frames: Vec<Frame> = one.until(one.now).into_iter().map(|(_, it)| it.frame).collect();
     for what in ["loopback", "linktrace", "delay"] {
@@ -206,9 +206,9 @@ fn no_frame_harms_it_whatever_its_bytes() {
 }
 
 #[test]
-fn commands_and_settings_that_make_no_sense_are_named() {
+fn invalid_commands_and_settings_are_reported() {
     let (mut one, _) = pair();
-    for (what, with, says) in [
+    for (what, with, message) in [
         ("ping", &[][..], "unknown command \"ping\" (hint: use loopback, linktrace"),
         ("loopback", &[("to", "01:80:c2:00:00:35")], "invalid to \"01:80:c2:00:00:35\""),
         (
@@ -222,13 +222,13 @@ fn commands_and_settings_that_make_no_sense_are_named() {
         ("result", &[("id", "7")], "no measurement 7"),
     ] {
         let error = one.ask(what, with).0.unwrap_err();
-        assert!(error.contains(says), "{error}");
+        assert!(error.contains(message), "{error}");
     }
     let wrong = r#"<agent name="a" type="y1731" x="1"><mep id="0" level="8" port="3" ma="" ccm="2s"
         peers="x" fish="1" mac="ff:ff:ff:ff:ff:ff"/><reply op="XYZ" fdb="enc"/><fish/></agent>
         <agent name="b" type="y1731"/><agent name="c" type="post"/>"#;
     let problems = program(wrong).1.to_string();
-    for says in [
+    for message in [
         "has no attribute \"x\"",
         "id of <mep>: invalid value \"0\" (hint: use an integer from 1 to 8191",
         "level of <mep>",
@@ -243,12 +243,12 @@ fn commands_and_settings_that_make_no_sense_are_named() {
         "agent b: no end point",
         "unknown type \"post\"",
     ] {
-        assert!(problems.contains(says), "{says} is not in\n{problems}");
+        assert!(problems.contains(message), "{message} is not in\n{problems}");
     }
 }
 
 #[test]
-fn whoever_asks_a_program_finds_where_it_answers_loopback_messages() {
+fn the_loopback_point_of_a_program_is_found() {
     let point = |settings: &str| {
         let agent = format!(r#"<agent name="a" type="y1731">{settings}</agent>"#);
         let (program, problems) = program(&agent);
@@ -258,8 +258,8 @@ fn whoever_asks_a_program_finds_where_it_answers_loopback_messages() {
     let reply = r#"<reply op="LBM"/>"#;
     let wanted = LoopbackPoint { mac: [2, 0, 0, 0, 0, 9], level: 3, vid: 7 };
     assert_eq!(point(&format!("{mep}{reply}")), Some(wanted));
-    assert_eq!(point(mep), None, "it does not answer");
+    assert_eq!(point(mep), None, "it does not respond");
     assert_eq!(point(&format!("{}{reply}", mep.replace("port=\"1\"", "port=\"2\""))), None);
     let nameless = mep.replace("mac=\"02:00:00:00:00:09\"", "");
-    assert_eq!(point(&format!("{nameless}{reply}")), None, "its address is not said");
+    assert_eq!(point(&format!("{nameless}{reply}")), None, "its address is not given");
 }

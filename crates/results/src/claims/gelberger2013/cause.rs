@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_have_to_go_as_the_claim_has_it() {
+    fn both_metrics_must_agree_with_the_claim() {
         let open = Some(Conclusion::Undecided(Reason::Overlap));
         let (up, down) = (Some(Conclusion::Greater), Some(Conclusion::Smaller));
         assert_eq!(verdict(up, down), Verdict::Holds);

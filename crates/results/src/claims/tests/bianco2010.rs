@@ -1,4 +1,4 @@
-//! Verdicts on bianco2010's figures 3 to 10 and its table I, from values made by hand.
+//! Verdicts on figures 3 to 10 and table I of bianco2010, from handmade values.
 
 use super::made::{Made, is_open};
 use crate::record::Verdict::{DoesNot, Holds};
@@ -9,7 +9,7 @@ fn wire_pps(bytes: f64) -> f64 {
     1e9 / (8.0 * (bytes + 20.0))
 }
 
-/// Adds a rate with a table where so much of the link was offered.
+/// Adds the rate with a table at this share of the offered link rate.
 fn forwarded(
     made: &mut Made,
     target: &str,
@@ -25,7 +25,7 @@ fn forwarded(
 }
 
 #[test]
-fn a_drop_is_judged_only_where_the_link_was_offered_in_full() {
+fn a_drop_is_evaluated_only_at_the_full_link_rate() {
     let judged = |offered: f64, shares: [f64; 3]| {
         let mut made = Made::of("bianco2010", "fig5");
         for (entries, share) in [8192.0, 65_536.0, 131_072.0].into_iter().zip(shares) {
@@ -41,9 +41,10 @@ fn a_drop_is_judged_only_where_the_link_was_offered_in_full() {
         )
     };
     assert_eq!(at(&full, "8K entries", "0.6"), Holds);
-    assert_eq!(at(&full, "64K entries", "5.0"), Holds, "each number has a line of its own");
+    assert_eq!(at(&full, "64K entries", "5.0"), Holds, "each number has its own line");
     assert_eq!(at(&full, "128K entries", "11.3"), DoesNot);
-    // A third of the link was offered, so that 44 % lost are no drop of the link's 100 %.
+    // Only a third of the link rate was offered, so a loss of 44 % is not a drop from the full
+    // rate.
     let third = judged(0.33, [0.2, 0.19, 0.1]);
     let line = third.line("128K entries: relative throughput drop 11.3", &["ours"]);
     assert!(is_open(&line.verdict, "offered 33 % of 1 Gbit/s"), "{line:?}");
@@ -51,7 +52,7 @@ fn a_drop_is_judged_only_where_the_link_was_offered_in_full() {
 }
 
 #[test]
-fn larger_tables_have_to_be_slower_and_a_tie_is_not() {
+fn larger_tables_must_be_slower_and_a_tie_is_not() {
     let judged = |shares: [f64; 3]| {
         let mut made = Made::of("bianco2010", "fig5");
         for (entries, share) in [8192.0, 65_536.0, 131_072.0].into_iter().zip(shares) {
@@ -95,7 +96,7 @@ fn openflow_is_3_percent_slower_than_routing_with_the_largest_table() {
 }
 
 #[test]
-fn wire_speed_with_small_tables_needs_the_size_and_no_less() {
+fn wire_speed_with_small_tables_needs_the_claimed_packet_size() {
     let reaching = |from: f64| {
         let mut made = Made::of("bianco2010", "fig5");
         for entries in [8192.0, 131_072.0] {
@@ -112,7 +113,7 @@ fn wire_speed_with_small_tables_needs_the_size_and_no_less() {
 }
 
 #[test]
-fn the_linear_table_is_compared_with_the_hash_table_and_with_the_wire() {
+fn the_linear_table_is_compared_with_the_hash_table_and_the_wire() {
     let linear = |share: f64, offered: f64| {
         let mut made = Made::of("bianco2010", "fig6");
         for (curve, share) in [("hash_entries", 0.9), ("linear_entries", share)] {
@@ -138,7 +139,7 @@ fn the_linear_table_is_compared_with_the_hash_table_and_with_the_wire() {
 }
 
 #[test]
-fn a_mix_is_compared_with_both_pure_cases_and_with_the_line_between_them() {
+fn a_mix_is_compared_with_both_pure_cases_and_their_interpolation() {
     let mixed = |half: f64, linear: f64, loss: f64| {
         let mut made = Made::of("bianco2010", "fig7");
         for (percent, pps) in [(0.0, 9e5), (50.0, half), (100.0, linear)] {
@@ -149,17 +150,20 @@ fn a_mix_is_compared_with_both_pure_cases_and_with_the_line_between_them() {
         ["bounded", "proportional"].map(|text| made.verdict(text, &["ovs"]))
     };
     assert_eq!(mixed(7.5e5, 6e5, 0.2), [Holds, Holds]);
-    assert_eq!(mixed(6.2e5, 6e5, 0.2), [Holds, DoesNot], "each half is judged by itself");
+    assert_eq!(mixed(6.2e5, 6e5, 0.2), [Holds, DoesNot], "each part is evaluated separately");
     assert_eq!(mixed(5.5e5, 6e5, 0.2), [DoesNot, DoesNot]);
     let [bounded, proportional] = mixed(9e5, 9e5, 0.2);
     assert_eq!(bounded, Holds);
-    assert!(is_open(&proportional, "not slower here"), "no drop, no proportion: {proportional:?}");
+    assert!(
+        is_open(&proportional, "not slower here"),
+        "without a drop there is no proportion: {proportional:?}"
+    );
     let [bounded, _] = mixed(7.5e5, 6e5, 0.0);
     assert!(is_open(&bounded, "was not overloaded"), "{bounded:?}");
 }
 
 #[test]
-fn times_are_compared_with_those_of_the_smallest_table_and_packet() {
+fn times_are_compared_with_the_smallest_table_and_packet() {
     let timed = |time: fn(f64, f64) -> f64| {
         let mut made = Made::of("bianco2010", "table1");
         for curve in ["hash_entries", "linear_entries"] {
@@ -193,7 +197,7 @@ fn flows(item: &str, targets: &[(&str, [(f64, f64); 3])]) -> Made {
 }
 
 #[test]
-fn the_loss_difference_of_one_port_is_judged_where_frames_are_lost() {
+fn the_loss_difference_of_one_port_is_evaluated_under_loss() {
     let fig9 = |points| {
         flows("fig9", &[("linux-router", points)]).verdict("always below", &["linux-router"])
     };
@@ -203,7 +207,7 @@ fn the_loss_difference_of_one_port_is_judged_where_frames_are_lost() {
 }
 
 #[test]
-fn the_ranking_of_fairness_needs_a_difference() {
+fn a_fairness_ranking_needs_a_difference() {
     let ranked = |openflow: f64, bridge: f64, loss: f64| {
         let of = |difference: f64| [(0.0, 0.0), (loss, difference), (loss, -difference)];
         let made =
@@ -220,7 +224,7 @@ fn the_ranking_of_fairness_needs_a_difference() {
 }
 
 #[test]
-fn the_smaller_flow_of_two_ports_is_favoured_and_more_so_with_overload() {
+fn the_smaller_flow_of_two_ports_is_favored_more_under_overload() {
     let of = |points| {
         let made = flows("fig10", &[("ours", points)]);
         ["F1 is favoured (", "the more F1"].map(|text| made.verdict(text, &["ours"]))
@@ -234,7 +238,7 @@ fn the_smaller_flow_of_two_ports_is_favoured_and_more_so_with_overload() {
 }
 
 #[test]
-fn openflow_is_slightly_fairer_only_within_a_band_on_both_sides() {
+fn slightly_fairer_is_a_band_with_two_limits() {
     let fairer = |openflow: f64| {
         let of = |difference: f64| [(0.0, 0.0), (0.1, difference), (0.3, 2.0 * difference)];
         let made = flows("fig10", &[("ours", of(openflow)), ("router", of(-20.0))]);
@@ -248,7 +252,7 @@ fn openflow_is_slightly_fairer_only_within_a_band_on_both_sides() {
 }
 
 #[test]
-fn round_robin_is_the_cause_if_the_favour_ends_without_it() {
+fn round_robin_is_the_cause_if_the_favor_ends_without_it() {
     let first_come = "ours:service=first-come";
     let of = |by_arrival: f64| {
         let mut made = Made::of("bianco2010", "fig10");
@@ -269,7 +273,7 @@ fn round_robin_is_the_cause_if_the_favour_ends_without_it() {
 }
 
 #[test]
-fn a_bridge_is_overloaded_at_first_and_stays_as_it_is() {
+fn a_bridge_overload_is_found_and_stays_constant() {
     let bridge = |points| {
         let made = flows("fig10", &[("linux-bridge", points)]);
         ["already overloaded", "no difference"].map(|text| made.verdict(text, &["linux-bridge"]))
@@ -302,7 +306,7 @@ fn one_disturbed_mean_does_not_decide_about_latency() {
 }
 
 #[test]
-fn similar_rates_are_within_a_factor_on_both_sides() {
+fn similar_rates_are_within_a_factor_in_both_directions() {
     let similar = |bridge: f64, loss: f64| {
         let mut made = Made::of("bianco2010", "fig3");
         for (target, pps) in [("linux-bridge", bridge), ("linux-router", 7e5)] {

@@ -1,4 +1,4 @@
-//! Verdicts on costa2017, from values made by hand.
+//! Verdicts on costa2017, from handmade values.
 
 use super::made::{Made, is_open};
 use crate::record::Verdict::{DoesNot, Holds};
@@ -21,12 +21,12 @@ fn names(models: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn round_trips_lie_in_the_band_of_their_group_on_both_sides() {
+fn round_trips_are_in_the_band_of_their_group() {
     let judged = |model: &str, ms: f64, text: &str| {
         let made = medians("fig2", "ip_rtt_ns_p50", &[(model, ms)]);
         made.verdict(text, &[&names(&[model])[0]])
     };
-    // Hosts take 0.1 ms of what the study measured.
+    // Hosts take 0.1 ms of the measured time.
     assert_eq!(judged("pica8-p3297", 0.1, "between"), Holds);
     assert_eq!(judged("pica8-p3297", 0.5, "between"), DoesNot);
     assert_eq!(judged("ovs-2.3", 0.4, "close to"), Holds);
@@ -37,7 +37,7 @@ fn round_trips_lie_in_the_band_of_their_group_on_both_sides() {
 }
 
 #[test]
-fn three_groups_need_every_switch_on_its_side() {
+fn three_groups_require_every_switch_on_its_side() {
     let judged = |values: [f64; 4]| {
         let values: Vec<(&str, f64)> = ALL.into_iter().zip(values).collect();
         let made = medians("fig2", "ip_rtt_ns_p50", &values);
@@ -51,7 +51,7 @@ fn three_groups_need_every_switch_on_its_side() {
 }
 
 #[test]
-fn the_fastest_and_the_slowest_are_so_against_all_others() {
+fn the_fastest_and_the_slowest_are_compared_with_all_others() {
     let judged = |extreme: f64, linksys: f64| {
         let values =
             [("extreme-x460", extreme), ("pica8-p3297", 0.2), ("linksys-wrt54gl", linksys)];
@@ -87,7 +87,7 @@ fn large_packets_delay_some_switches_and_not_others() {
 }
 
 #[test]
-fn jitter_is_judged_against_a_limit_against_others_and_against_software() {
+fn jitter_is_compared_with_a_limit_with_others_and_with_software() {
     let judged = |extreme: f64, hp: f64| {
         let mut made = Made::of("costa2017", "fig5");
         for (model, ms) in [("extreme-x460", extreme), ("ovs-2.3", 0.2), ("hp-2920", hp)] {
@@ -107,7 +107,7 @@ fn jitter_is_judged_against_a_limit_against_others_and_against_software() {
 }
 
 #[test]
-fn fewer_rules_fit_than_in_legacy_mode_where_the_table_was_full() {
+fn fewer_rules_than_in_legacy_mode_fit_if_the_table_was_full() {
     let judged = |rules: f64, is_full: f64| {
         let mut made = Made::of("costa2017", "table4");
         let target = made.model("extreme-x460");
@@ -124,7 +124,7 @@ fn fewer_rules_fit_than_in_legacy_mode_where_the_table_was_full() {
 }
 
 #[test]
-fn statistics_are_judged_by_rules_and_by_load() {
+fn statistics_are_evaluated_by_rules_and_by_load() {
     let judged = |item: &str, model: &str, text: &str, [light, heavy]: [f64; 2]| -> Verdict {
         let kind = if item == "table7" { "flow" } else { "port" };
         let mut made = Made::of("costa2017", item);
@@ -157,7 +157,7 @@ fn statistics_are_judged_by_rules_and_by_load() {
 }
 
 #[test]
-fn software_is_compared_with_what_is_declared_to_be_hardware() {
+fn software_is_compared_with_declared_hardware() {
     let judged = |kind: &[(&str, &str)], software_ms: f64| {
         let mut made = Made::of("costa2017", "table3");
         made.switch("openflow:device", kind);
@@ -173,5 +173,5 @@ fn software_is_compared_with_what_is_declared_to_be_hardware() {
         (Holds, vec!["ours".to_string(), "openflow:device".to_string()])
     );
     assert_eq!(judged(&hardware, 0.05).verdict, DoesNot);
-    assert!(is_open(&judged(&[], 0.9).verdict, "kind=hardware"), "nobody declared it");
+    assert!(is_open(&judged(&[], 0.9).verdict, "kind=hardware"), "it is not declared");
 }

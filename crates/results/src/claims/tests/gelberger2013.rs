@@ -1,4 +1,4 @@
-//! Verdicts on gelberger2013, from values made by hand.
+//! Verdicts on gelberger2013, from handmade values.
 
 use super::made::{Made, is_open};
 use crate::number::WORKLOAD;
@@ -7,7 +7,7 @@ use crate::record::{Metric, Point, Technology};
 
 const ELEMENT: &str = "progfe:a.fe.xml";
 
-/// A run of an element and a switch whose values are these at three sizes.
+/// Returns a run of an element and a switch with these values at three sizes.
 fn run(item: &str, metric: Metric, [element, switch]: [[f64; 3]; 2]) -> Made {
     let mut made = Made::of("gelberger2013", item);
     made.switch(ELEMENT, &[]);
@@ -21,21 +21,21 @@ fn run(item: &str, metric: Metric, [element, switch]: [[f64; 3]; 2]) -> Made {
 }
 
 #[test]
-fn slightly_lower_is_a_band_on_both_sides() {
+fn slightly_lower_is_a_band_with_two_limits() {
     let judged = |element: f64| {
         let made = run("fig5", Metric::LatencyNsP50, [[element; 3], [1e4; 3]]);
         made.verdict("slightly lower", &[ELEMENT, "ours"])
     };
     assert_eq!(judged(9e3), Holds);
     assert_eq!(judged(1e4), DoesNot, "a tie");
-    assert_eq!(judged(1e3), DoesNot, "ten times lower is not slightly");
+    assert_eq!(judged(1e3), DoesNot, "ten times lower is not slightly lower");
     let mut apart = run("fig5", Metric::LatencyNsP50, [[9e3; 3], [1e4; 3]]);
     apart.record.cells.retain(|cell| cell.target == "ours");
     assert!(is_open(&apart.verdict("slightly lower", &[]), "no target"));
 }
 
 #[test]
-fn flexibility_costs_nothing_where_every_ratio_is_one() {
+fn flexibility_has_no_cost_if_every_ratio_is_one() {
     let judged = |element: f64| {
         let mut made = run("discussion", Metric::RatePpsForwarded, [[element; 3], [1e6; 3]]);
         made.record.targets.iter_mut().find(|it| it.name == "ours").unwrap().technology =
@@ -43,7 +43,7 @@ fn flexibility_costs_nothing_where_every_ratio_is_one() {
         made.verdict("flexibility", &[ELEMENT, "ours"])
     };
     assert_eq!(judged(5e5), Holds);
-    assert_eq!(judged(1e6), DoesNot, "a tie is no expense");
+    assert_eq!(judged(1e6), DoesNot, "a tie is not a cost");
     let mut easy = run("discussion", Metric::RatePpsForwarded, [[1e6; 3], [1e6; 3]]);
     easy.record.targets.iter_mut().find(|it| it.name == "ours").unwrap().technology =
         Technology::Bridging;
@@ -58,7 +58,7 @@ fn flexibility_costs_nothing_where_every_ratio_is_one() {
 }
 
 #[test]
-fn worse_and_unusable_are_judged_each_by_itself() {
+fn worse_and_unusable_are_evaluated_separately() {
     let judged = |switch: [f64; 3]| {
         let metric = crate::derive::richer::named("frames_per_s_lossfree");
         let made = run("offload", metric, [[1e6; 3], switch]);
@@ -70,7 +70,7 @@ fn worse_and_unusable_are_judged_each_by_itself() {
 }
 
 #[test]
-fn a_workload_has_to_cost_more_than_one_percent() {
+fn a_workload_must_cost_more_than_one_percent() {
     let judged = |routing: f64| {
         let mut made = Made::of("gelberger2013", "discussion");
         for (number, pps) in [(1.0, 1e6), (2.0, routing)] {

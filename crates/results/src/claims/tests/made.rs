@@ -1,4 +1,4 @@
-//! Runs made by hand: values of five repeats that differ by a few per mille, and the verdicts on them.
+//! Handmade runs: values of five repeats that differ by a few per mille, and their verdicts.
 
 use crate::claims::judge;
 use crate::derive::richer::named;
@@ -6,7 +6,7 @@ use crate::interval::{self, LEVEL_PERCENT};
 use crate::record::{Cell, ClaimVerdict, Metric, Point, Record, Target, Technology, Verdict};
 use crate::sample;
 
-/// What the five repeats differ by.
+/// Relative deviations of the five repeats.
 const SPREAD: [f64; 5] = [0.998, 0.999, 1.0, 1.001, 1.002];
 
 /// A run of one item of a study.
@@ -16,7 +16,7 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// A run of this item without values; the targets are those of the sample.
+    /// Creates a run of this item without values, with the targets of the sample run.
     pub(super) fn of(study: &str, item: &str) -> Made {
         let mut record = sample::record();
         record.experiments.truncate(1);
@@ -89,7 +89,7 @@ impl Made {
         });
     }
 
-    /// Adds a value of a module at a place of the axis.
+    /// Adds a value of a module at a position of the axis.
     pub(super) fn tell(&mut self, target: &str, name: &'static str, x: f64, value: f64) {
         self.add(target, named(name), Point::new("x", x), value);
     }
@@ -107,12 +107,13 @@ impl Made {
         self.experiment = here;
     }
 
-    /// All lines.
+    /// Returns the verdicts of all claims.
     pub(super) fn lines(&self) -> Vec<ClaimVerdict> {
         judge(&self.record, &sample::claims())
     }
 
-    /// The only line about a claim with these words, the subject included, on these targets.
+    /// Returns the only verdict of a claim with this text, including its subject, for these
+    /// targets.
     pub(super) fn line(&self, text: &str, targets: &[&str]) -> ClaimVerdict {
         let words = |line: &ClaimVerdict| {
             format!(
@@ -131,13 +132,13 @@ impl Made {
         one.clone()
     }
 
-    /// Its verdict.
+    /// Returns the verdict itself.
     pub(super) fn verdict(&self, text: &str, targets: &[&str]) -> Verdict {
         self.line(text, targets).verdict
     }
 }
 
-/// Whether a verdict is open, for a reason with these words.
+/// Whether a verdict is open for a reason with this text.
 pub(super) fn is_open(verdict: &Verdict, words: &str) -> bool {
     matches!(verdict, Verdict::CannotTell(why) if why.contains(words))
 }

@@ -1,4 +1,4 @@
-//! Verdicts on oflops2018, from values made by hand.
+//! Verdicts on oflops2018, from handmade values.
 
 use super::made::{Made, is_open};
 use crate::record::Verdict::{DoesNot, Holds};
@@ -6,7 +6,7 @@ use crate::record::{Bound, BoundCause, BoundSide, Metric, Point};
 
 const HARD: &str = "openflow:device";
 
-/// A run with a device that its user declares to be hardware, and software switches.
+/// Returns a run with a device declared as hardware, and software switches.
 fn run(item: &str) -> Made {
     let mut made = Made::of("oflops2018", item);
     made.switch(HARD, &[("implementation", "hardware")]);
@@ -16,7 +16,7 @@ fn run(item: &str) -> Made {
     made
 }
 
-/// Adds a value at a rate in Mbit/s, where so much of that rate was offered.
+/// Adds a value at a rate in Mbit/s with this share of the offered rate.
 fn forwarding(
     made: &mut Made,
     (target, metric): (&str, Metric),
@@ -38,7 +38,7 @@ fn forwarding(
 }
 
 #[test]
-fn a_device_counts_as_hardware_by_declaration_and_never_by_its_name() {
+fn hardware_is_declared_and_not_guessed_from_a_name() {
     let judged = |name: &str, settings: &[(&str, &str)]| {
         let mut made = Made::of("oflops2018", "fig7a");
         made.record.targets.clear();
@@ -56,7 +56,7 @@ fn a_device_counts_as_hardware_by_declaration_and_never_by_its_name() {
 }
 
 #[test]
-fn an_early_barrier_is_stated_with_its_time_and_share_of_rules() {
+fn an_early_barrier_is_stated_with_time_and_share_of_rules() {
     let judged = |gap_ns: f64| {
         let mut made = run("fig7a");
         made.tell(HARD, "barrier_gap_ns_max", 1000.0, gap_ns);
@@ -92,7 +92,7 @@ fn a_time_below_the_resolution_decides_nothing() {
 }
 
 #[test]
-fn software_is_linear_and_alike_each_by_itself() {
+fn linear_and_equal_software_are_evaluated_separately() {
     let judged = |more: f64, modified: f64| {
         let mut made = run("fig7c");
         made.tell("ovs", "data_plane_ns", 500.0, 1e7);
@@ -124,7 +124,7 @@ fn random_priorities_act_sooner_than_increasing_ones() {
 }
 
 #[test]
-fn insertions_and_modifications_pause_each_by_itself() {
+fn pauses_of_insertions_and_modifications_are_evaluated_separately() {
     let judged = |[inserted, modified]: [f64; 2]| {
         let mut made = run("fig8a");
         for (name, value) in

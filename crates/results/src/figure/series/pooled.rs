@@ -49,14 +49,14 @@ fn thinned(points: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
 mod tests {
     use super::*;
 
-    /// The distribution of these values, for tests.
+    /// Returns the distribution of these values.
     fn distribution(values: &[f64]) -> Vec<[f64; 2]> {
         let all = values.len() as f64;
         values.iter().zip(1..).map(|(value, rank)| [*value, f64::from(rank) / all]).collect()
     }
 
     #[test]
-    fn all_repeats_are_pooled_by_how_many_values_they_have() {
+    fn repeats_are_pooled_in_proportion_to_their_values() {
         let one = distribution(&[1.0, 3.0, 5.0]);
         let other = distribution(&[2.0]);
         let (points, count) = of([&one[..], &other[..]].into_iter()).unwrap();
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_that_does_not_tell_how_many_values_it_has_is_not_pooled() {
+    fn a_series_without_a_count_is_not_pooled() {
         assert_eq!(of([&[[1.0, 0.0], [2.0, 1.0]][..]].into_iter()), None);
         assert_eq!(of(std::iter::empty()), None);
     }

@@ -1,7 +1,8 @@
-//! The page in a real headless Chromium, by `tests/browser/report.mjs`, which says what it looks at.
+//! Tests of the page in a real headless Chromium with `tests/browser/report.mjs`.
 //!
-//! It needs Chromium, Node and two packages from npm (`tools/needs.sh tests`); without them it says so and
-//! passes, except as root with CI set. Sizes are judged, times only told (`--nocapture`).
+//! Requires Chromium, Node and two packages from npm (`tools/needs.sh tests`). Without them, the
+//! test reports that and passes, except as root with CI set. Sizes are checked; times are only
+//! printed (`--nocapture`).
 
 use std::path::Path;
 use std::process::Command;
@@ -17,7 +18,7 @@ use crate::sample;
 /// Figures of a full study.
 const FIGURES: usize = 10;
 
-/// The made-up run with as many figures as a full study has, and latencies by percentile.
+/// The sample run with as many figures as a full study, and latencies by percentile.
 fn study() -> Run {
     let mut record = sample::record();
     let made_up = record.experiments.clone();
@@ -52,7 +53,7 @@ fn latencies(trial: &Trial) -> Histogram {
     histogram
 }
 
-/// A run whose names would be markup if anybody let them.
+/// A run with names that contain markup.
 fn hostile() -> Run {
     let mut run = study();
     let evil = "<img src=x onerror=window.hostile=1></script><script>window.hostile=2</script>";
@@ -73,7 +74,7 @@ fn hostile() -> Run {
 
 #[test]
 #[allow(clippy::disallowed_methods)]
-fn a_reader_in_a_browser() {
+fn the_report_works_in_a_browser() {
     let Some(packages) = packages::found() else { return };
     let folder = std::env::temp_dir().join(format!("planimeter-browser-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -82,13 +83,13 @@ fn a_reader_in_a_browser() {
     keep("hostile.html", page::html(None, &[hostile()], page::library::PLOTLY));
     keep("damaged.html", page::html(None, &[sample::record().into()], "H4sIAAAA"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/report.mjs");
-    // Longer than it takes on a machine that does nothing else by far.
+    // Far longer than it takes on an idle machine.
     let run =
         Command::new("timeout").arg("500").arg("node").args([&script, &folder, &packages]).output();
     let run = run.expect("timeout is part of every system");
     std::fs::remove_dir_all(&folder).unwrap();
-    let said = String::from_utf8_lossy(&run.stdout);
-    println!("{said}");
-    assert!(run.status.success(), "{said}\n{}", String::from_utf8_lossy(&run.stderr));
-    assert!(said.matches("ok ").count() > 20, "it looked at too little:\n{said}");
+    let output = String::from_utf8_lossy(&run.stdout);
+    println!("{output}");
+    assert!(run.status.success(), "{output}\n{}", String::from_utf8_lossy(&run.stderr));
+    assert!(output.matches("ok ").count() > 20, "too few checks:\n{output}");
 }

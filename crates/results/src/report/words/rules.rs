@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_sentence_states_by_how_much_and_for_how_many_rules_a_switch_is_early() {
+    fn the_first_sentence_states_how_early_and_for_how_many_rules() {
         let record = run(&[("ours", 0.0, -2e6), ("ovs", 0.58, 355e6)]);
         let short = super::super::short(&record).unwrap();
         let early = "ovs acknowledges rules 355 ms before they act (58 % of 1000 rules premature)";
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_that_acknowledges_in_time_is_not_called_early() {
+    fn a_switch_with_correct_acknowledgements_is_not_called_early() {
         let short = super::super::short(&run(&[("ours", 0.0, -2e6)])).unwrap();
         assert!(short.starts_with("No rule was premature on ours."), "{short}");
         let mut once = run(&[("ours", 0.3, 5e6)]);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_behaviour_which_simulated_time_shows() {
+    fn an_early_acknowledgement_is_reported_in_simulated_time_too() {
         let mut record = run(&[("ours", 0.58, 355e6)]);
         for cell in &mut record.cells {
             cell.exclusion = Some(crate::record::Exclusion::Simulated);

@@ -114,7 +114,7 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn a_version_family_is_its_first_two_numbers() {
+    fn a_version_family_has_two_numbers() {
         for (version, wanted) in [
             ("ovs-vswitchd (Open vSwitch) 3.1.0", Some("3.1")),
             ("planimeter 0.2.7 (21119ce)", Some("0.2")),
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_the_same_in_any_order_and_differ_by_each_value() {
+    fn equal_parameters_in_any_order_are_one_series() {
         let of = |set: &[&str]| {
             let mut record = sample::record();
             record.parameters.insert(SET.into(), serde_json::json!(set));
             parameters(&record)
         };
         assert_eq!(of(&["frame=64", "capacity=1G"]), of(&["capacity=1G", "frame=64"]));
-        assert_eq!(of(&["frame=64", "frame=512"]), of(&["frame=512"]), "the last one counts");
+        assert_eq!(of(&["frame=64", "frame=512"]), of(&["frame=512"]), "the last value counts");
         assert_ne!(of(&["frame=64", "capacity=1G"]), of(&["frame=512", "capacity=10G"]));
     }
 }

@@ -61,7 +61,7 @@ fn record(day: &str, experiment: &str) -> Record {
 }
 
 #[test]
-fn runs_of_a_campaign_are_found_below_it() {
+fn runs_of_a_campaign_are_found_in_its_folder() {
     let runs = Runs::new("campaign");
     let alone = runs.add("2026-01-30", "latency");
     let office = runs.0.join("2026-01-31-office-1");
@@ -69,7 +69,7 @@ fn runs_of_a_campaign_are_found_below_it() {
         let store = Store::create_at(&office.join(step)).unwrap();
         store.write_record(&record("2026-01-31", step)).unwrap();
     }
-    assert_eq!(runs.folders(&[]), std::slice::from_ref(&alone), "it is no campaign yet");
+    assert_eq!(runs.folders(&[]), std::slice::from_ref(&alone), "the folder is not a campaign yet");
     fs::write(office.join(campaign::CAMPAIGN_FILE), "{}").unwrap();
     let wanted = ["2026-01-31-office-1/1-rates", "2026-01-31-office-1/2-latency"];
     assert_eq!(runs.folders(&["since=2026-01-31"]).len(), 2);
@@ -79,7 +79,7 @@ fn runs_of_a_campaign_are_found_below_it() {
 }
 
 #[test]
-fn runs_are_found_by_what_they_are() {
+fn runs_are_found_by_their_properties() {
     let runs = Runs::new("filters");
     let first = runs.add("2026-01-31", "bianco2010/fig2");
     let second = runs.add("2026-02-01", "latency");
@@ -98,13 +98,13 @@ fn runs_are_found_by_what_they_are() {
     }
     let wrong = ["speed=1", "since=yesterday", "partial=maybe", "target", "target="];
     for text in wrong {
-        let said = Filter::read(&[text.into()]).unwrap_err().to_string();
-        assert!(said.contains(text) && said.contains("KEY=VALUE"), "{said}");
+        let message = Filter::read(&[text.into()]).unwrap_err().to_string();
+        assert!(message.contains(text) && message.contains("KEY=VALUE"), "{message}");
     }
 }
 
 #[test]
-fn a_trend_is_the_values_of_a_metric_in_order() {
+fn a_trend_lists_the_values_of_a_metric_in_order() {
     let runs = Runs::new("trend");
     runs.add("2026-02-01", "latency");
     runs.add("2026-01-31", "latency");
@@ -117,7 +117,7 @@ fn a_trend_is_the_values_of_a_metric_in_order() {
 }
 
 #[test]
-fn a_series_has_one_link_host_effort_parameters_and_version_family() {
+fn a_series_has_equal_link_host_effort_parameters_and_version_family() {
     let runs = Runs::new("series");
     type Change = fn(&mut Record);
     let changes: [(&str, Change); 7] = [
@@ -162,7 +162,7 @@ fn a_series_has_one_link_host_effort_parameters_and_version_family() {
 }
 
 #[test]
-fn only_what_changed_is_read_again() {
+fn only_changed_runs_are_read_again() {
     let runs = Runs::new("stale");
     let (first, second) = (runs.add("2026-01-31", "latency"), runs.add("2026-02-01", "latency"));
     assert_eq!(runs.open().1, Refreshed { read: 2, ..Refreshed::default() });
@@ -175,7 +175,7 @@ fn only_what_changed_is_read_again() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_and_harms_nothing_else() {
+fn an_unreadable_run_is_named_and_does_not_affect_others() {
     let runs = Runs::new("unreadable");
     let good = runs.add("2026-01-31", "latency");
     let whole = crate::store::record_text(&record("2026-01-31", "latency"));
@@ -190,24 +190,24 @@ fn what_cannot_be_read_is_named_and_harms_nothing_else() {
     }
     fs::create_dir(runs.0.join("no run")).unwrap();
     let (_, refreshed) = runs.open();
-    let told: Vec<&str> = refreshed.unreadable.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(told, ["cut", "edited", "later", "other"]);
+    let reported: Vec<&str> = refreshed.unreadable.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(reported, ["cut", "edited", "later", "other"]);
     assert!(refreshed.unreadable.iter().all(|(_, why)| !why.contains('\n')));
     assert!(refreshed.unreadable[2].1.contains("schema version 2, and only 1"));
     assert_eq!(runs.folders(&[]), [good]);
-    assert_eq!(runs.open().1.read, 0, "what is no good is not read again until it changes");
+    assert_eq!(runs.open().1.read, 0, "an invalid run is not read again until it changes");
     fs::write(runs.0.join("cut").join(RECORD_FILE), whole).unwrap();
     assert_eq!(runs.open().1.unreadable.len(), 3);
 }
 
 #[test]
-fn a_damaged_index_is_made_anew() {
+fn a_damaged_index_is_rebuilt() {
     let runs = Runs::new("damage");
     let folder = runs.add("2026-01-31", "latency");
     runs.open();
     let file = runs.0.join(INDEX_FILE);
     let whole = fs::read(&file).unwrap();
-    let mut told = 0;
+    let mut reported = 0;
     for step in 0..24 {
         // Truncated or partly overwritten.
         let at = whole.len() * step / 24;
@@ -218,16 +218,19 @@ fn a_damaged_index_is_made_anew() {
         }
         fs::write(&file, spoilt).unwrap();
         let (mut index, refreshed) = runs.open();
-        told += usize::from(refreshed.remark.is_some());
+        reported += usize::from(refreshed.remark.is_some());
         let rows = index.runs(&Filter::default());
         if let Ok(rows) = rows {
             assert!(rows.iter().all(|row| row.folder == folder), "step {step}: {rows:?}");
         }
     }
-    assert!(told > 6, "{told}");
+    assert!(reported > 6, "{reported}");
     fs::write(&file, "no database").unwrap();
-    let said = runs.open().1.remark.unwrap();
-    assert!(said.contains("index.sqlite was damaged") && said.contains("made anew"), "{said}");
+    let remark = runs.open().1.remark.unwrap();
+    assert!(
+        remark.contains("index.sqlite was damaged") && remark.contains("made anew"),
+        "{remark}"
+    );
     assert_eq!(runs.folders(&[]), std::slice::from_ref(&folder));
     let later = Connection::open(&file).unwrap();
     later.pragma_update(None, "user_version", 99).unwrap();
@@ -242,7 +245,7 @@ fn a_damaged_index_is_made_anew() {
 }
 
 #[test]
-fn many_may_look_while_runs_are_made() {
+fn concurrent_readers_work_while_runs_are_written() {
     let runs = Runs::new("concurrent");
     thread::scope(|scope| {
         for day in ["2026-01-01", "2026-01-02", "2026-01-03"] {

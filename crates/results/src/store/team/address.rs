@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_read_and_shown_without_passwords() {
+    fn addresses_are_parsed_and_printed_without_passwords() {
         for (text, shown, password) in [
             ("postgres://db", "postgres://ann@db:5432/ann", None),
             ("postgres://bob@db/", "postgres://bob@db:5432/bob", None),
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_without_the_address() {
+    fn errors_do_not_contain_the_address() {
         for (text, want) in [
             ("mysql://u:secret@db/x", "does not begin with postgres://"),
             ("u:secret@db", "does not begin with postgres://"),
@@ -363,13 +363,13 @@ mod tests {
             ("postgres://u:secret@a/x?connect_timeout=0", "connect_timeout: give 1 to"),
             ("postgres://u%00:secret@a/x", "user: it may not hold"),
         ] {
-            let said = Address::read(text, &beside()).unwrap_err().to_string();
-            assert!(said.contains(want) && !said.contains("secret"), "{text}: {said}");
+            let message = Address::read(text, &beside()).unwrap_err().to_string();
+            assert!(message.contains(want) && !message.contains("secret"), "{text}: {message}");
         }
     }
 
     #[test]
-    fn a_password_comes_from_a_file_that_is_nobody_elses() {
+    fn a_password_comes_from_a_private_file() {
         let file = std::env::temp_dir().join(format!("planimeter-pgpass-{}", std::process::id()));
         let lines = "# other:*:*:*:no\nother:*:*:*:no\ndb:5432:lab:ann:a\\:b\\\\c:d\n*:*:*:*:any\n";
         fs::write(&file, lines).unwrap();
@@ -378,15 +378,15 @@ mod tests {
             Address::read(text, &beside).map(|(address, _)| address.password)
         };
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-        let said = asked("postgres://db/lab", &file).unwrap_err().to_string();
-        assert!(said.contains("others may read it"), "{said}");
+        let message = asked("postgres://db/lab", &file).unwrap_err().to_string();
+        assert!(message.contains("others may read it"), "{message}");
         // A password in the address takes precedence over the file.
         assert_eq!(asked("postgres://ann:x@db/lab", &file).unwrap().as_deref(), Some("x"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(asked("postgres://db/lab", &file).unwrap().as_deref(), Some("a:b\\c:d"));
         assert_eq!(asked("postgres://db/other", &file).unwrap().as_deref(), Some("any"));
         fs::remove_file(&file).unwrap();
-        assert!(asked("postgres://db/lab", &file).is_err(), "it was named and is not there");
+        assert!(asked("postgres://db/lab", &file).is_err(), "the named file is missing");
         let beside = Beside { password: Some("env".into()), ..beside() };
         let (address, stood) = Address::read("postgres://db/lab", &beside).unwrap();
         assert_eq!((address.password.as_deref(), stood), (Some("env"), false));

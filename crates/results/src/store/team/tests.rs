@@ -123,21 +123,21 @@ fn folders(team: &mut Team, filter: &[&str]) -> Vec<String> {
 
 /// All tests share one server, because starting it takes longest.
 #[test]
-fn a_real_server_keeps_what_folders_hold() {
+fn a_real_server_stores_the_contents_of_run_folders() {
     let Some(server) = Postgres::start() else { return };
-    what_is_sent_is_what_a_file_holds(&server.database("equal"));
-    names_may_be_long_and_of_any_letters(&server.database("names"));
-    what_is_newer_takes_the_place_of_what_is_older(&server.database("newer"));
-    many_may_send_the_same(&server.database("many"));
-    trials_are_sent_as_they_end(&server.database("pushing"));
-    tables_of_others_are_left_alone(&server);
-    who_may_only_look_looks(&server);
+    uploaded_runs_equal_a_local_index(&server.database("equal"));
+    names_can_be_long_and_have_any_characters(&server.database("names"));
+    newer_runs_replace_older_ones(&server.database("newer"));
+    several_clients_can_upload_the_same_run(&server.database("many"));
+    trials_are_uploaded_when_they_end(&server.database("pushing"));
+    tables_of_other_versions_are_not_changed(&server);
+    a_read_only_user_can_read(&server);
 }
 
-fn what_is_sent_is_what_a_file_holds(url: &str) {
+fn uploaded_runs_equal_a_local_index(url: &str) {
     let runs = Runs::new("equal");
     let mut team = Team::open(&address(url)).unwrap();
-    assert!(folders(&mut team, &[]).is_empty(), "who only looks makes no tables");
+    assert!(folders(&mut team, &[]).is_empty(), "reading creates no tables");
     for seed in 0..70 {
         runs.add(&format!("2026-01-{:02}", 1 + seed % 28), seed, 1 + seed as usize % 5);
     }
@@ -149,7 +149,7 @@ fn what_is_sent_is_what_a_file_holds(url: &str) {
         .unwrap()
         .write_record(&record("2026-01-31", 0, 0))
         .unwrap();
-    assert_eq!(runs.send(&mut team).runs, 71, "all in which something was measured");
+    assert_eq!(runs.send(&mut team).runs, 71, "all runs with a measurement");
     fs::remove_dir_all(runs.0.join("2026-01-31-empty-1")).unwrap();
     is_same_as_file(&runs, &mut team);
     assert_eq!(runs.send(&mut team), Sent::default());
@@ -179,7 +179,7 @@ fn what_is_sent_is_what_a_file_holds(url: &str) {
     let found = team.runs(&Filter::default()).unwrap().pop().unwrap();
     let (identity, folder) = team.find(&found.id.unwrap()).unwrap();
     assert_eq!(team.find(&found.folder).unwrap().0, identity);
-    let elsewhere = Runs::new("elsewhere");
+    let elsewhere = Runs::new("other");
     team.fetch(&identity, &elsewhere.0).unwrap();
     for file in [RECORD_FILE, "latency/00001.hgrm"] {
         let files =
@@ -196,15 +196,15 @@ fn what_is_sent_is_what_a_file_holds(url: &str) {
         team.database
             .execute("UPDATE contents SET path = $1", &[Value::Text(name.into())])
             .unwrap();
-        let said = team.fetch(&identity, &elsewhere.0).unwrap_err().to_string();
-        assert!(said.contains("is none of a run"), "{said}");
+        let text = team.fetch(&identity, &elsewhere.0).unwrap_err().to_string();
+        assert!(text.contains("is none of a run"), "{text}");
     }
     let bomb = "UPDATE contents SET path = 'record.json', bytes = 3";
     team.database.execute(bomb, &[]).unwrap();
     assert!(team.fetch(&identity, &elsewhere.0).unwrap_err().to_string().contains("is damaged"));
 }
 
-fn names_may_be_long_and_of_any_letters(url: &str) {
+fn names_can_be_long_and_have_any_characters(url: &str) {
     let runs = Runs::new("names");
     let odd = "žluťoučký 🐎 \u{202e}'; DROP TABLE run; -- \\ \" %";
     let folder = runs.add("2026-01-31", 1, 2);
@@ -224,7 +224,7 @@ fn names_may_be_long_and_of_any_letters(url: &str) {
     assert_eq!(team.find(odd).unwrap().1, odd);
 }
 
-fn what_is_newer_takes_the_place_of_what_is_older(url: &str) {
+fn newer_runs_replace_older_ones(url: &str) {
     let (here, there) = (Runs::new("here"), Runs::new("there"));
     let mut team = Team::open(&address(url)).unwrap();
     let name = here.add("2026-01-31", 7, 2);
@@ -234,10 +234,10 @@ fn what_is_newer_takes_the_place_of_what_is_older(url: &str) {
     assert_eq!(there.add("2026-01-31", 8, 2), name);
     let sent = team.send(&there.0, &mut there.index(), "bob@lab2").unwrap();
     assert_eq!(sent.runs, 1);
-    let said = team.find(&name).unwrap_err().to_string();
-    assert!(said.contains("ann@lab1") && said.contains("bob@lab2"), "{said}");
+    let message = team.find(&name).unwrap_err().to_string();
+    assert!(message.contains("ann@lab1") && message.contains("bob@lab2"), "{message}");
     fs::rename(here.0.join(&name), here.0.join("moved")).unwrap();
-    assert_eq!(here.send(&mut team), Sent::default(), "it is the same run");
+    assert_eq!(here.send(&mut team), Sent::default(), "the run is the same");
     // More trials replace fewer, and not the reverse.
     let go_on = |trials: usize| {
         let mut store = Store::create_at(&here.0.join(format!("moved-{trials}"))).unwrap();
@@ -253,16 +253,16 @@ fn what_is_newer_takes_the_place_of_what_is_older(url: &str) {
     };
     fs::remove_dir_all(there.0.join(&name)).unwrap();
     go_on(5);
-    assert_eq!(here.send(&mut team).runs, 1, "it has changed, and of two copies the newer counts");
+    assert_eq!(here.send(&mut team).runs, 1, "it has changed, and the newer copy counts");
     assert_eq!(here.send(&mut team).runs, 0);
     fs::rename(here.0.join("moved"), there.0.join("old")).unwrap();
     assert_eq!(team.find(&identity).unwrap().1, "moved-5");
-    assert_eq!(there.send(&mut team).runs, 0, "what is older does not come back");
+    assert_eq!(there.send(&mut team).runs, 0, "an older copy does not return");
     assert_eq!(team.find(&identity).unwrap().1, "moved-5");
     assert_eq!(team.runs(&Filter::default()).unwrap().len(), 2);
 }
 
-fn many_may_send_the_same(url: &str) {
+fn several_clients_can_upload_the_same_run(url: &str) {
     let runs = Runs::new("many");
     (0..40).for_each(|seed| drop(runs.add("2026-01-31", seed, 2)));
     // The tables do not exist yet either.
@@ -277,7 +277,7 @@ fn many_may_send_the_same(url: &str) {
     is_same_as_file(&runs, &mut team);
 }
 
-fn trials_are_sent_as_they_end(url: &str) {
+fn trials_are_uploaded_when_they_end(url: &str) {
     let runs = Runs::new("pushing");
     let mut team = Team::open(&address(url)).unwrap();
     let mut store = Store::create(&runs.0, "2026-01-31", "latency").unwrap();
@@ -309,7 +309,7 @@ fn trials_are_sent_as_they_end(url: &str) {
     is_same_as_file(&runs, &mut team);
 }
 
-fn tables_of_others_are_left_alone(server: &Postgres) {
+fn tables_of_other_versions_are_not_changed(server: &Postgres) {
     let runs = Runs::new("versions");
     runs.add("2026-01-31", 1, 2);
     let url = server.database("later");
@@ -317,19 +317,19 @@ fn tables_of_others_are_left_alone(server: &Postgres) {
     assert_eq!(runs.send(&mut team).runs, 1);
     server.sql("later", "UPDATE planimeter.about SET version = 99");
     let mut other = Team::open(&address(&url)).unwrap();
-    for said in [
+    for message in [
         other.send(&runs.0, &mut runs.index(), "x").unwrap_err(),
         other.runs(&Filter::default()).unwrap_err(),
     ] {
-        assert!(matches!(said, TeamError::Newer { there: 99, own: 4 }) && said.is_lasting());
-        assert!(said.to_string().contains("update it"), "{said}");
+        assert!(matches!(message, TeamError::Newer { there: 99, own: 4 }) && message.is_lasting());
+        assert!(message.to_string().contains("update it"), "{message}");
     }
     // Data from an earlier version are preserved.
     let url = server.database("earlier");
     let mut team = Team::open(&address(&url)).unwrap();
     tables::make_up_to_first(&mut team.database);
-    let said = team.runs(&Filter::default()).unwrap_err().to_string();
-    assert!(said.contains("version 1, and this planimeter reads 4"), "{said}");
+    let message = team.runs(&Filter::default()).unwrap_err().to_string();
+    assert!(message.contains("version 1, and this planimeter reads 4"), "{message}");
     server.sql("earlier", &format!("INSERT INTO planimeter.run VALUES (nextval('planimeter.run_number'), 'kept', 1, 1, '{}', 'd', \
         NULL, '2026-01-01', 'v', 'c', '1', 'quick', false, 'memory', false, '{{}}')", "a".repeat(64)));
     assert_eq!(runs.send(&mut team).runs, 1);
@@ -337,7 +337,7 @@ fn tables_of_others_are_left_alone(server: &Postgres) {
     assert!(matches!(team.fetch(&"a".repeat(64), &runs.0), Err(TeamError::NotKept)));
 }
 
-fn who_may_only_look_looks(server: &Postgres) {
+fn a_read_only_user_can_read(server: &Postgres) {
     let runs = Runs::new("looking");
     runs.add("2026-01-31", 1, 2);
     let url = server.database("looking");
@@ -349,16 +349,16 @@ fn who_may_only_look_looks(server: &Postgres) {
     ));
     runs.add("2026-02-01", 2, 2);
     let mut reader = Team::open(&address(&server.url("reader", "looking"))).unwrap();
-    let said = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
-    assert!(said.is_read_only() && said.is_lasting(), "{said}");
-    assert!(said.to_string().contains("permission denied"), "{said}");
-    assert_eq!(folders(&mut reader, &[]), ["2026-01-31-latency-1"], "and looks on");
+    let message = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
+    assert!(message.is_read_only() && message.is_lasting(), "{message}");
+    assert!(message.to_string().contains("permission denied"), "{message}");
+    assert_eq!(folders(&mut reader, &[]), ["2026-01-31-latency-1"], "reading still works");
     // Without existing tables, this user may not create any.
     server.database("bare");
     let mut reader = Team::open(&address(&server.url("reader", "bare"))).unwrap();
     assert!(folders(&mut reader, &[]).is_empty());
-    let said = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
-    assert!(said.is_read_only(), "{said}");
+    let message = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
+    assert!(message.is_read_only(), "{message}");
     // A wrong password, and a missing database.
     let wrong = Beside { password: Some("secret".into()), ..Beside::default() };
     let (wrong, _) = Address::read(&server.url("reader", "looking"), &wrong).unwrap();
@@ -366,9 +366,9 @@ fn who_may_only_look_looks(server: &Postgres) {
         (wrong, "password authentication failed"),
         (address(&server.url("reader", "nowhere")), "does not exist"),
     ] {
-        let said = Team::open(&address).unwrap_err();
-        assert!(said.is_lasting() && said.to_string().contains(want), "{said}");
-        assert!(!said.to_string().contains("secret"), "{said}");
+        let message = Team::open(&address).unwrap_err();
+        assert!(message.is_lasting() && message.to_string().contains(want), "{message}");
+        assert!(!message.to_string().contains("secret"), "{message}");
     }
 }
 
@@ -392,7 +392,7 @@ fn until_they_leave(mut stream: std::net::TcpStream) {
 const LET_IN: &[u8] = b"R\0\0\0\x08\0\0\0\0K\0\0\0\x0c\0\0\0\x01\0\0\0\x02Z\0\0\0\x05I";
 
 #[test]
-fn a_server_that_is_none_ends_in_one_line() {
+fn an_invalid_server_ends_in_a_one_line_error() {
     let answers: [(&'static [u8], &str); 6] = [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", ""),
         (b"R\0\0\0\x08\0\0\0\0Z\xff\xff\xff\xff\xff\xff", ""),
@@ -406,20 +406,26 @@ fn a_server_that_is_none_ends_in_one_line() {
             let _ = stream.read(&mut [0; 1024]);
             let _ = stream.write_all(bytes);
         });
-        let said = Team::open(&address).unwrap_err().to_string();
-        assert!(!said.contains(char::is_control) && said.contains(want), "{bytes:?}: {said}");
+        let message = Team::open(&address).unwrap_err().to_string();
+        assert!(
+            !message.contains(char::is_control) && message.contains(want),
+            "{bytes:?}: {message}"
+        );
     }
     // A server that accepts the connection but does not reply, either at the start or after login.
     let silent = strange(until_they_leave);
-    let said = Team::open(&silent).unwrap_err();
-    assert!(said.to_string().contains("no answer in 0.3 s") && !said.is_lasting(), "{said}");
+    let message = Team::open(&silent).unwrap_err();
+    assert!(
+        message.to_string().contains("no answer in 0.3 s") && !message.is_lasting(),
+        "{message}"
+    );
     let silent = strange(|mut stream| {
         let _ = stream.read(&mut [0; 1024]);
         let _ = stream.write_all(LET_IN);
         until_they_leave(stream);
     });
-    let said = Team::open(&silent).unwrap_err().to_string();
-    assert!(said.contains("no answer in 0.3 s"), "{said}");
+    let message = Team::open(&silent).unwrap_err().to_string();
+    assert!(message.contains("no answer in 0.3 s"), "{message}");
     // Unrequested rows.
     let odd = strange(|mut stream| {
         let _ = stream.read(&mut [0; 1024]);
@@ -435,19 +441,22 @@ fn a_server_that_is_none_ends_in_one_line() {
         until_they_leave(stream);
     });
     let mut team = Team::open(&odd).unwrap();
-    let said = team.runs(&Filter::default()).unwrap_err().to_string();
-    assert!(!said.contains(char::is_control) && !said.is_empty(), "{said}");
+    let message = team.runs(&Filter::default()).unwrap_err().to_string();
+    assert!(!message.contains(char::is_control) && !message.is_empty(), "{message}");
     // No server listens.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = address(&format!("postgres://ann@{free}/lab"));
-    let said = Team::open(&nobody).unwrap_err();
-    assert!(said.to_string().contains("cannot be reached") && !said.is_lasting(), "{said}");
+    let message = Team::open(&nobody).unwrap_err();
+    assert!(
+        message.to_string().contains("cannot be reached") && !message.is_lasting(),
+        "{message}"
+    );
     let socket = address("postgres://ann@/lab?host=/nowhere");
     assert!(Team::open(&socket).unwrap_err().to_string().contains("cannot be reached"));
 }
 
 #[test]
-fn columns_are_called_by_both_databases_as_they_are_here() {
+fn both_databases_have_the_column_names_of_the_schema() {
     let kinds: Vec<_> = [&EXPERIMENT, &TARGET, &CELL, &TRIAL, &tables::CONTENTS]
         .into_iter()
         .flat_map(|table| table.columns.iter().map(|(_, kind, _)| word(*kind)))

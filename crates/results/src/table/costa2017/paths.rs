@@ -260,10 +260,10 @@ mod tests {
     use crate::sample;
 
     #[test]
-    fn what_runs_here_is_software_unless_it_is_a_model_of_hardware() {
+    fn local_targets_are_software_except_hardware_models() {
         let mut target = sample::record().targets[0].clone();
         target.settings.remove("cores_target");
-        assert!(!is_known_software(&target), "a device of somebody's");
+        assert!(!is_known_software(&target), "an external device");
         target.settings.insert("cores_target".into(), "[1]".into());
         assert!(is_known_software(&target));
         target.settings.insert(crate::record::MODEL.into(), "hp-2920".into());

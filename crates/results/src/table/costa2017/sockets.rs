@@ -108,7 +108,7 @@ mod tests {
     use crate::record::{Metric, Name, Point};
     use crate::sample;
 
-    /// A run that was measured in both ways, in ns.
+    /// Returns a run that was measured in both ways, in ns.
     fn run(ports: &[f64], sockets: &[(u32, f64)]) -> Record {
         let mut record = sample::record();
         record.experiments.truncate(1);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hosts_take_is_taken_repeat_by_repeat() {
+    fn host_time_is_subtracted_for_each_repeat() {
         let sockets = [(1, 40_000.0), (2, 50_000.0), (3, 61_000.0)];
         let record = run(&[10_000.0, 20_000.0, 30_000.0], &sockets);
         let [row] = &rows(&record)[..] else { panic!("one row") };
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeat_that_one_way_lacks_is_no_pair_and_one_pair_has_no_interval() {
+    fn an_unpaired_repeat_is_excluded_and_one_pair_has_no_interval() {
         let record = run(&[10_000.0, 20_000.0], &[(2, 50_000.0)]);
         let [row] = &rows(&record)[..] else { panic!("one row") };
         assert_eq!((&*row[5].text, &*row[5].range), ("30", "n=1"));

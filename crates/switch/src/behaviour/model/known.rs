@@ -63,7 +63,7 @@ mod tests {
     use crate::behaviour::writer::{Change, Writer};
 
     #[test]
-    fn each_can_be_read_and_bears_its_files_name() {
+    fn every_known_model_is_valid_and_has_the_name_of_its_file() {
         for (model, name) in all().iter().zip(NAMES) {
             assert_eq!(model.name, *name);
             assert!(find(name).is_some() && text(name).is_some());
@@ -74,7 +74,7 @@ mod tests {
     /// entries arrive in random order, as frames bring them into hardware. Compared with increasing
     /// priorities this halves the number of moves.
     #[test]
-    fn the_edgecore_modifies_some_70_percent_faster_than_it_inserts() {
+    fn the_edgecore_modifies_about_70_percent_faster_than_it_inserts() {
         let model = find("edgecore-as5812").unwrap();
         let mut writer: Writer<()> = Writer::new(&model, 1);
         let mut last = |from: Nanos| {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_honest_one_is_what_holds_where_nothing_is_said() {
+    fn the_honest_model_equals_the_default_model() {
         let honest = find("honest").unwrap();
         let (name, about) = (honest.name.clone(), honest.about.clone());
         assert_eq!(*honest, Model { name, about, ..Model::default() });

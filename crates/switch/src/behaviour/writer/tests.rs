@@ -37,7 +37,7 @@ fn run(writer: &mut Writer<u32>) -> Happened {
 }
 
 #[test]
-fn each_change_takes_its_time_and_moves_take_more() {
+fn each_change_takes_its_time_and_moves_take_longer() {
     let costs = Hardware { insert_ns: 2 * MS, move_ns: 10, modify_ns: 600, ..Hardware::default() };
     let mut writer = writer(costs, Barrier::default());
     for rank in 0..4 {
@@ -52,7 +52,7 @@ fn each_change_takes_its_time_and_moves_take_more() {
 }
 
 #[test]
-fn a_barrier_is_early_by_exactly_what_is_declared() {
+fn a_barrier_reply_is_early_by_the_declared_time() {
     for lead in [MS, 10 * MS, 400 * MS, 4_000 * MS] {
         let costs = Hardware { insert_ns: 3 * MS, activation_ns: lead, ..Hardware::default() };
         let mut writer = writer(costs, Barrier { answers: 1, delay_ns: 0 });
@@ -65,7 +65,7 @@ fn a_barrier_is_early_by_exactly_what_is_declared() {
 }
 
 #[test]
-fn a_barrier_is_honest_late_or_answered_when_the_agent_has_taken_the_rules() {
+fn a_barrier_reply_is_correct_late_or_sent_on_acceptance() {
     let costs = Hardware { insert_ns: 3 * MS, activation_ns: MS, ..Hardware::default() };
     for (barrier, wanted) in [
         (Barrier { answers: 0, delay_ns: 0 }, 31 * MS),
@@ -80,12 +80,12 @@ fn a_barrier_is_honest_late_or_answered_when_the_agent_has_taken_the_rules() {
         assert_eq!((acted.len(), answered), (10, vec![(1, wanted)]));
         writer.barrier(2, Nanos(500 * MS));
         let delay = writer.model.barrier.delay_ns;
-        assert_eq!(run(&mut writer).1, [(2, 500 * MS + delay)], "nothing is before it");
+        assert_eq!(run(&mut writer).1, [(2, 500 * MS + delay)], "no change is pending before it");
     }
 }
 
 #[test]
-fn batches_begin_at_multiples_of_their_interval_and_it_is_quiet_between() {
+fn batches_begin_at_multiples_of_the_interval() {
     let costs = Hardware {
         insert_ns: 100,
         batch_rules: 50,
@@ -114,7 +114,7 @@ fn shuffled(seed: u64, answers: u64) -> Vec<u64> {
 }
 
 #[test]
-fn the_order_within_a_batch_is_random_by_the_seed_and_an_honest_barrier_parts_it() {
+fn the_order_within_a_batch_is_random_but_does_not_cross_a_correct_barrier() {
     let (early, honest) = (shuffled(1, 2), shuffled(1, 0));
     assert_eq!((early.clone(), honest.clone()), (shuffled(1, 2), shuffled(1, 0)));
     assert_ne!(early, shuffled(2, 2));
@@ -124,13 +124,13 @@ fn the_order_within_a_batch_is_random_by_the_seed_and_an_honest_barrier_parts_it
         ports
     };
     assert_eq!(sorted(&early[..60]), (0..60).collect::<Vec<_>>());
-    assert_ne!(sorted(&early[..30]), (0..30).collect::<Vec<_>>(), "it crosses the barrier");
+    assert_ne!(sorted(&early[..30]), (0..30).collect::<Vec<_>>(), "the order crosses the barrier");
     assert_eq!(sorted(&honest[..30]), (0..30).collect::<Vec<_>>());
     assert_eq!(sorted(&honest[60..]), (60..100).collect::<Vec<_>>());
 }
 
 #[test]
-fn changes_of_one_entry_stay_in_their_order_however_they_are_shuffled() {
+fn shuffling_keeps_the_order_of_changes_of_one_entry() {
     for seed in 0..50 {
         let hardware =
             Hardware { batch_rules: 40, batch_interval_ns: 1, order: 1, ..Hardware::default() };
@@ -151,7 +151,7 @@ fn changes_of_one_entry_stay_in_their_order_however_they_are_shuffled() {
 }
 
 #[test]
-fn how_often_it_is_asked_changes_nothing() {
+fn the_number_of_calls_does_not_change_the_result() {
     let costs = || Hardware {
         insert_ns: 777,
         move_ns: 3,
@@ -171,13 +171,13 @@ fn how_often_it_is_asked_changes_nothing() {
     };
     let (acted, answered) = run(&mut make());
     let mut often = make();
-    let (mut seen, mut told) = (Vec::new(), Vec::new());
+    let (mut seen, mut reported) = (Vec::new(), Vec::new());
     for now in (0..200_000).map(Nanos) {
         often.advance(now);
         while let Some(change) = often.acts(now) {
             seen.push((change.id.matching.field(Field::InPort).0, now.0));
         }
-        told.extend(often.answered(now).map(|whose| (whose, now.0)));
+        reported.extend(often.answered(now).map(|whose| (whose, now.0)));
     }
-    assert_eq!((acted, answered), (seen, told));
+    assert_eq!((acted, answered), (seen, reported));
 }

@@ -97,7 +97,7 @@ fn frame(to: u8, from: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_bridge_tells_and_takes_addresses() {
+fn a_bridge_lists_and_accepts_addresses() {
     let mut rig = Rig::new(Kind::Bridge(BridgeConfig::default()));
     rig.arrive(1, &frame(2, 1));
     rig.now += Nanos::from_millis(1_500);
@@ -114,7 +114,7 @@ fn a_bridge_tells_and_takes_addresses() {
 }
 
 #[test]
-fn a_bridge_refuses_addresses_that_cannot_be() {
+fn a_bridge_rejects_invalid_addresses() {
     let mut rig = Rig::new(Kind::Bridge(BridgeConfig { macs_max: 1, ..BridgeConfig::default() }));
     for (line, why) in [
         (r#"{"add_mac":{"mac":"02:00:00:00:00:01","port":3}}"#, "no port 3"),
@@ -128,24 +128,28 @@ fn a_bridge_refuses_addresses_that_cannot_be() {
         (r#"{"get":"routes"}"#, "a bridge cannot get routes"),
         (r#"{"set":{"ageing_s":3601}}"#, "is not between 0 and 3600"),
     ] {
-        let answer = rig.ask(line).to_string();
-        assert!(answer.contains(why), "{line}: {answer}");
+        let reply = rig.ask(line).to_string();
+        assert!(reply.contains(why), "{line}: {reply}");
     }
 }
 
 #[test]
-fn the_ageing_time_of_a_bridge_is_set_while_it_runs() {
+fn the_ageing_time_of_a_bridge_changes_while_it_runs() {
     let mut rig = Rig::new(Kind::Bridge(BridgeConfig::default()));
     rig.arrive(1, &frame(2, 1));
     assert_eq!(rig.ask(r#"{"set":{"ageing_s":0}}"#), json!({"ageing_s": 0}));
     rig.now += Nanos::from_secs(4000);
     assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0]);
     rig.ask(r#"{"set":{"ageing_s":5}}"#);
-    assert_eq!(rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(), 1, "2 was just seen");
+    assert_eq!(
+        rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(),
+        1,
+        "address 2 was just learned"
+    );
 }
 
 #[test]
-fn an_element_is_read_changed_and_programmed_anew_while_frames_pass() {
+fn an_element_is_read_changed_and_reprogrammed_while_frames_pass() {
     let text = include_str!("../../../../../examples/progfe/bridge.fe.xml");
     let source = progfe::xml::Source::new("bridge.fe.xml", text);
     let (program, problems) = progfe::program::Program::load(&source, &|_| Err("none".into()));
@@ -188,14 +192,14 @@ fn an_element_is_read_changed_and_programmed_anew_while_frames_pass() {
     assert!(rig.ask(r#"{"roll_back":{}}"#)["program"].is_string());
     assert_eq!(rig.ask(read), json!({"value": "60"}));
     assert!(rig.ask(r#"{"roll_back":{}}"#).as_str().unwrap().contains("no previous program"));
-    let told = rig.ask(r#"{"get":"program"}"#);
-    assert!(told["text"].as_str().unwrap().contains("<fe "));
+    let reported = rig.ask(r#"{"get":"program"}"#);
+    assert!(reported["text"].as_str().unwrap().contains("<fe "));
     assert!(rig.ask(r#"{"get":"routes"}"#).as_str().unwrap().contains("cannot get routes"));
     assert_eq!(rig.arrive(2, &frame(9, 2)), [1, 0]);
 }
 
 #[test]
-fn many_entries_of_an_element_are_made_ready_apart_all_of_them_or_none() {
+fn many_table_entries_are_prepared_separately_and_applied_atomically() {
     let folder = std::env::temp_dir().join(format!("switch-{}-apart", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let text = include_str!("../../../../../examples/progfe/bridge.fe.xml");
@@ -212,17 +216,17 @@ fn many_entries_of_an_element_are_made_ready_apart_all_of_them_or_none() {
     // Returns the reply to a line. `between` is called before each turn.
     let mut ask = |rig: &mut Rig, line: Value, between: &mut dyn FnMut(&mut Rig)| {
         std::io::Write::write_all(&mut client, format!("{line}\n").as_bytes()).unwrap();
-        let mut answer = Vec::new();
-        while answer.last() != Some(&b'\n') {
+        let mut reply = Vec::new();
+        while reply.last() != Some(&b'\n') {
             between(rig);
             rig.node.serve(rig.now);
             let mut bytes = [0; 4096];
             if let Ok(count) = std::io::Read::read(&mut client, &mut bytes) {
-                answer.extend_from_slice(&bytes[..count]);
+                reply.extend_from_slice(&bytes[..count]);
             }
             std::thread::yield_now();
         }
-        serde_json::from_slice::<Value>(&answer).unwrap()
+        serde_json::from_slice::<Value>(&reply).unwrap()
     };
     let macs = |port: usize| -> Vec<Value> {
         (0..1000).map(|at| json!({ "mac": station(at), "port": port })).collect()
@@ -230,7 +234,7 @@ fn many_entries_of_an_element_are_made_ready_apart_all_of_them_or_none() {
     // Another change is applied before the first program is prepared. It is kept, and the program
     // is prepared again.
     let mut small = 0;
-    let answer = ask(&mut rig, json!({ "add_macs": macs(1) }), &mut |rig| {
+    let reply = ask(&mut rig, json!({ "add_macs": macs(1) }), &mut |rig| {
         assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0], "frames pass");
         if small < 2 {
             small += 1;
@@ -239,18 +243,18 @@ fn many_entries_of_an_element_are_made_ready_apart_all_of_them_or_none() {
             assert_eq!(rig.ask(&add.to_string()), json!({ "added": 1 }));
         }
     });
-    assert_eq!(answer, json!({ "ok": { "added": 1000 } }));
+    assert_eq!(reply, json!({ "ok": { "added": 1000 } }));
     let count = |rig: &mut Rig| rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len();
     assert_eq!(count(&mut rig), 1000 + 2 + 2, "with those that were learned");
     // One invalid entry: none is changed.
     let mut wrong = macs(2);
     wrong.push(json!({ "mac": "02:00:00:00:09:03", "port": 4_000_000_000u32 }));
     let before = rig.ask(r#"{"get":"program"}"#);
-    let answer = ask(&mut rig, json!({ "add_macs": wrong }), &mut |_| {});
-    if answer["error"].is_string() {
+    let reply = ask(&mut rig, json!({ "add_macs": wrong }), &mut |_| {});
+    if reply["error"].is_string() {
         assert_eq!(rig.ask(r#"{"get":"program"}"#), before);
     } else {
-        panic!("{answer}");
+        panic!("{reply}");
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -263,7 +267,7 @@ fn element(text: &str) -> Rig {
 }
 
 #[test]
-fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_is() {
+fn a_routing_element_accepts_interfaces_neighbors_and_routes() {
     let mut rig = element(include_str!("../../../../../examples/progfe/router.fe.xml"));
     let packet = |to: [u8; 4], behind: u8| {
         let ip = packet::header::ipv4::Header::new([10, 1, 0, 2].into(), to.into());
@@ -281,8 +285,8 @@ fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_i
     assert_eq!(early, json!("16.0.0.0/8: unknown neighbour 10.0.2.2"));
     assert_eq!(rig.arrive(1, &packet([16, 0, 0, 1], 1)), [0, 0]);
     assert_eq!(rig.ask(neighbour), json!({"added": 1}));
-    let told = routes(&[route("16.0.0.0/8", ""), route("10.1.0.0/16", r#","port":2"#)]);
-    assert_eq!(rig.ask(&told), json!({"added": 2}));
+    let reported = routes(&[route("16.0.0.0/8", ""), route("10.1.0.0/16", r#","port":2"#)]);
+    assert_eq!(rig.ask(&reported), json!({"added": 2}));
     // Through a new route, through a replaced route, and to the neighbour itself.
     for to in [[16, 0, 0, 1], [10, 1, 9, 9], [10, 0, 2, 2]] {
         let mut batch = Batch::new(1);
@@ -304,28 +308,28 @@ fn an_element_that_routes_is_told_interfaces_neighbours_and_routes_as_a_router_i
     };
     let before = rows(&mut rig, "lpm");
     assert_eq!(rig.ask(neighbour), json!({"added": 1}));
-    assert_eq!(rows(&mut rig, "lpm"), before, "a neighbour that is known has the row that it had");
+    assert_eq!(rows(&mut rig, "lpm"), before, "a known neighbour keeps its row");
     for (line, part) in [
         (r#"{"set_interfaces":[{"port":3,"mac":"02:00:00:00:00:01"}]}"#, "declares no port 3"),
         (r#"{"add_routes":[{"to":"1.0.0.0/8","port":2}]}"#, "no next hop"),
         (r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1}]}"#, "no learning table"),
     ] {
-        let said = rig.ask(line);
-        assert!(said.as_str().is_some_and(|said| said.contains(part)), "{said} lacks {part:?}");
+        let reply = rig.ask(line);
+        assert!(reply.as_str().is_some_and(|reply| reply.contains(part)), "{reply} lacks {part:?}");
     }
     let mut bridge = element(include_str!("../../../../../examples/progfe/bridge.fe.xml"));
     assert_eq!(bridge.ask(&interfaces), json!("the program has no IPv4NextHop"));
 }
 
 #[test]
-fn a_tagger_is_told_its_rules_and_tells_what_it_did() {
+fn a_tagger_accepts_rules_and_reports_counters() {
     let mut rig = Rig::new(Kind::Tagger(crate::config::TaggerConfig::default()));
     assert_eq!(rig.ask(r#"{"get":"about"}"#)["kind"], "tagger");
     assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
     let rules =
         json!([{"dscp": [40, 47], "vlan": 100, "priority": 5}, {"vlan": 200, "priority": 0}]);
-    let told = rig.ask(&json!({ "set_rules": rules }).to_string());
-    assert_eq!(told, json!({"rules": 2}));
+    let reported = rig.ask(&json!({ "set_rules": rules }).to_string());
+    assert_eq!(reported, json!({"rules": 2}));
     assert_eq!(rig.ask(r#"{"get":"rules"}"#), rules);
     assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
     let all = rig.ask(r#"{"get":"counters"}"#);
@@ -363,16 +367,16 @@ fn station(number: usize) -> String {
 }
 
 #[test]
-fn a_bridge_adds_and_lists_addresses_a_budget_at_a_time() {
+fn a_bridge_adds_and_lists_addresses_within_a_budget() {
     let mut rig = Rig::new(Kind::Bridge(BridgeConfig::default()));
     let macs: Vec<Value> =
         (0..1000).map(|at| json!({ "mac": station(at), "port": 1 + at % 2 })).collect();
     let mut forwarded = 0;
-    let (answer, turns) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |rig, _| {
+    let (reply, turns) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |rig, _| {
         // Frames are forwarded between turns.
         forwarded += rig.arrive(1, &frame(2, 1))[1];
     });
-    assert_eq!((answer, turns.len(), forwarded), (json!({ "added": 1000 }), 9, 9));
+    assert_eq!((reply, turns.len(), forwarded), (json!({ "added": 1000 }), 9, 9));
     let (rows, turns) = rig.turns(&json!({ "get": "macs" }), 16 * 100, |_, _| {});
     let rows = rows.as_array().unwrap();
     assert_eq!((rows.len(), turns), (1001, [[100; 10].as_slice(), &[1]].concat()));
@@ -382,15 +386,15 @@ fn a_bridge_adds_and_lists_addresses_a_budget_at_a_time() {
     // Entries that earlier turns added stay when a later entry is invalid.
     let macs: Vec<Value> =
         (0..300).map(|at| json!({ "mac": station(at), "port": 1 + at / 250 * 8 })).collect();
-    let (answer, _) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |_, _| {});
-    assert!(answer.as_str().unwrap().ends_with(": no port 9; 250 were added"), "{answer}");
+    let (reply, _) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |_, _| {});
+    assert!(reply.as_str().unwrap().ends_with(": no port 9; 250 were added"), "{answer}");
     assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0], "it was learned");
     assert_eq!(rig.ask(r#"{"flush":"macs"}"#), json!({ "flushed": 2 }));
     assert_eq!(rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(), 1000);
 }
 
 #[test]
-fn a_list_of_routes_has_each_that_is_there_all_the_time_once() {
+fn a_list_of_routes_during_changes_has_each_permanent_route_once() {
     let mut rig = router();
     let to = |at: usize| format!("10.{}.{}.0/24", 100 + at / 256, at % 256);
     let routes: Vec<Value> =
@@ -409,15 +413,23 @@ fn a_list_of_routes_has_each_that_is_there_all_the_time_once() {
     let rows = rows.as_array().unwrap();
     let count = |wanted: &str| rows.iter().filter(|row| row["to"] == wanted).count();
     assert!((0..1000).all(|at| count(&to(at)) == 1));
-    assert_eq!((count("9.9.3.0/24"), count("11.9.3.0/24")), (0, 1), "it goes on behind the last");
+    assert_eq!(
+        (count("9.9.3.0/24"), count("11.9.3.0/24")),
+        (0, 1),
+        "it continues after the last row"
+    );
     let flushed = rig.ask(r#"{"flush":"routes"}"#);
     assert_eq!(flushed, json!({ "flushed": 1000 + 2 * (turns.len() - 1) }));
-    assert_eq!(rig.arrive(1, &packet_to([10, 100, 3, 1])), [1, 0], "no route: the sender is told");
-    assert_eq!(rig.arrive(1, &packet_to([10, 0, 2, 2])), [0, 1], "its own networks stay");
+    assert_eq!(
+        rig.arrive(1, &packet_to([10, 100, 3, 1])),
+        [1, 0],
+        "no route: the sender receives an ICMP error"
+    );
+    assert_eq!(rig.arrive(1, &packet_to([10, 0, 2, 2])), [0, 1], "connected networks stay");
 }
 
 #[test]
-fn counters_have_the_connections_of_each_listener() {
+fn counters_include_the_connections_of_each_listener() {
     let folder = std::env::temp_dir().join(format!("switch-{}-listeners", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut config = Config::new(Kind::Bridge(BridgeConfig::default()));
@@ -448,7 +460,7 @@ fn counters_have_the_connections_of_each_listener() {
 }
 
 #[test]
-fn a_switch_tells_its_tables_and_has_no_addresses() {
+fn a_switch_lists_its_tables_and_has_no_addresses() {
     let mut rig = Rig::new(Kind::OpenFlow(OpenFlowConfig::default()));
     rig.arrive(1, &frame(2, 1));
     let all = rig.ask(r#"{"get":"counters"}"#);
@@ -461,7 +473,7 @@ fn a_switch_tells_its_tables_and_has_no_addresses() {
 }
 
 #[test]
-fn a_switch_tells_when_each_entry_last_matched() {
+fn a_switch_reports_the_last_match_of_each_entry() {
     let mut rig = Rig::new(Kind::OpenFlow(OpenFlowConfig::default()));
     let mut spec = FlowSpec::new(Match::ANY, 7, &[Action::Output { port: 2 }]);
     spec.idle_timeout = Nanos::from_secs(60);
@@ -469,8 +481,8 @@ fn a_switch_tells_when_each_entry_last_matched() {
     rig.now += Nanos::from_secs(2);
     assert_eq!(rig.arrive(1, &frame(2, 1)), [0, 1]);
     rig.now += Nanos::from_millis(1_500);
-    let told = rig.ask(r#"{"get_flows":{}}"#);
-    let (flow, next) = (&told["flows"][0], &told["next"]);
+    let reported = rig.ask(r#"{"get_flows":{}}"#);
+    let (flow, next) = (&reported["flows"][0], &reported["next"]);
     assert_eq!((&flow["packets"], &flow["bytes"], next), (&json!(1), &json!(60), &Value::Null));
     assert_eq!((&flow["age_ms"], &flow["since_match_ms"]), (&json!(3_500), &json!(1_500)));
     assert_eq!((&flow["table"], &flow["actions"][0]), (&json!("wildcard"), &json!("output:2")));
@@ -478,7 +490,7 @@ fn a_switch_tells_when_each_entry_last_matched() {
 }
 
 #[test]
-fn a_long_list_of_entries_comes_in_parts() {
+fn a_long_list_of_entries_has_several_parts() {
     let wildcard_flows_max = 2 * switch::FLOWS_TOLD_MAX;
     let config = OpenFlowConfig { wildcard_flows_max, ..OpenFlowConfig::default() };
     let mut rig = Rig::new(Kind::OpenFlow(config));
@@ -491,9 +503,9 @@ fn a_long_list_of_entries_comes_in_parts() {
     let rest = rig.ask(&format!(r#"{{"get_flows":{{"from":{}}}}}"#, first["next"]));
     let flows = |part: &Value| part["flows"].as_array().unwrap().clone();
     assert_eq!((flows(&first).len(), flows(&rest).len()), (count - 1, 1));
-    let told = flows(&first).into_iter().chain(flows(&rest));
+    let reported = flows(&first).into_iter().chain(flows(&rest));
     let priorities: std::collections::BTreeSet<_> =
-        told.map(|flow| flow["priority"].as_u64().unwrap()).collect();
+        reported.map(|flow| flow["priority"].as_u64().unwrap()).collect();
     assert_eq!((priorities.len(), &rest["next"]), (count, &Value::Null));
 }
 
@@ -528,13 +540,13 @@ fn packet_to(destination: [u8; 4]) -> Vec<u8> {
 }
 
 #[test]
-fn a_router_takes_routes_and_neighbours_and_forwards_by_them() {
+fn a_router_accepts_routes_and_neighbors_and_uses_them() {
     let mut rig = router();
     assert_eq!(rig.arrive(1, &packet_to([10, 0, 2, 2])), [0, 1]);
     assert_eq!(
         rig.arrive(1, &packet_to([10, 9, 0, 1])),
         [1, 0],
-        "no route: the sender is asked for"
+        "no route: the sender is resolved"
     );
     let add = r#"{"add_routes":[{"to":"10.9.0.0/16","via":"10.0.2.9"}]}"#;
     assert_eq!(rig.ask(add), json!({"added": 1}));
@@ -559,7 +571,7 @@ fn a_router_takes_routes_and_neighbours_and_forwards_by_them() {
 }
 
 #[test]
-fn a_router_refuses_what_it_cannot_reach() {
+fn a_router_rejects_unreachable_next_hops() {
     let mut rig = router();
     for (line, why) in [
         (
@@ -574,7 +586,7 @@ fn a_router_refuses_what_it_cannot_reach() {
         ),
         (r#"{"get":"macs"}"#, "a router cannot get macs"),
     ] {
-        let answer = rig.ask(line).to_string();
-        assert!(answer.contains(why), "{line}: {answer}");
+        let reply = rig.ask(line).to_string();
+        assert!(reply.contains(why), "{line}: {reply}");
     }
 }

@@ -68,7 +68,7 @@ fn number(rig: &mut Rig, who: usize) -> u8 {
 }
 
 #[test]
-fn they_come_after_the_main_connection_and_go_with_it() {
+fn auxiliary_connections_follow_the_main_connection() {
     let mut door = Door::open("come");
     let mut rig = Rig::new(door.settings(2));
     rig.pass(Nanos::from_secs(1));
@@ -90,11 +90,11 @@ fn they_come_after_the_main_connection_and_go_with_it() {
     assert!(rig.log.iter().any(|line| line.ends_with("main connection closed")));
     rig.controllers.clear();
     rig.pass(Nanos::from_secs(2));
-    assert_eq!(door.take(&mut rig, Version::V1_3), 1, "and the main one first again");
+    assert_eq!(door.take(&mut rig, Version::V1_3), 1, "the main connection is reopened first");
 }
 
 #[test]
-fn a_controller_of_an_older_version_gets_none() {
+fn controllers_of_an_older_version_get_no_auxiliary_connections() {
     let mut door = Door::open("older");
     let mut rig = Rig::new(door.settings(2));
     rig.pass(Nanos::from_secs(1));
@@ -104,7 +104,7 @@ fn a_controller_of_an_older_version_gets_none() {
 }
 
 #[test]
-fn another_version_than_the_main_connections_is_refused() {
+fn a_version_other_than_that_of_the_main_connection_is_rejected() {
     let mut door = Door::open("other");
     let mut rig = Rig::new(door.settings(1));
     rig.pass(Nanos::from_secs(1));
@@ -114,17 +114,21 @@ fn another_version_than_the_main_connections_is_refused() {
 }
 
 #[test]
-fn frames_go_over_them_and_the_role_is_shared() {
+fn packet_ins_use_auxiliary_connections_and_the_role_is_shared() {
     let mut door = Door::open("frames");
     let mut rig = Rig::new(door.settings(1));
     rig.pass(Nanos::from_secs(1));
     door.take(&mut rig, Version::V1_3);
     rig.order(&Message::FlowMod(add(Match::ANY, reserved::CONTROLLER)));
     rig.arrive(1, &udp(0, 60));
-    assert_eq!(rig.news(0).len(), 1, "over the main one as long as there is no other");
+    assert_eq!(rig.news(0).len(), 1, "over the main connection while there is no other");
     assert_eq!(door.take(&mut rig, Version::V1_3), 1);
     rig.arrive(1, &udp(1, 60));
-    assert_eq!((rig.news(0).len(), rig.news(1).len()), (0, 1), "once, beside the main one");
+    assert_eq!(
+        (rig.news(0).len(), rig.news(1).len()),
+        (0, 1),
+        "once, in addition to the main connection"
+    );
     // A barrier is answered on the connection on which it was sent.
     assert_eq!(rig.ask(1, &Message::BarrierRequest), [Message::BarrierReply]);
     // A slave role requested on one connection also applies to the other.
@@ -133,5 +137,5 @@ fn frames_go_over_them_and_the_role_is_shared() {
     let refused = rig.ask(0, &Message::FlowMod(add(from_port(2), 1)));
     assert!(matches!(refused.as_slice(), [Message::Error(_)]), "{refused:?}");
     rig.arrive(1, &udp(2, 60));
-    assert_eq!((rig.news(0).len(), rig.news(1).len()), (0, 0), "a slave hears of no frames");
+    assert_eq!((rig.news(0).len(), rig.news(1).len()), (0, 0), "a slave receives no packet-ins");
 }

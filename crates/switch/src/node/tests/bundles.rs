@@ -53,7 +53,7 @@ fn flows(rig: &mut Rig) -> u32 {
 }
 
 #[test]
-fn nothing_happens_before_the_commit_and_all_of_it_then() {
+fn a_bundle_has_no_effect_before_its_commit() {
     for version in [Version::V1_4, Version::V1_5] {
         let mut rig = Rig::speaking(version, OpenFlowConfig::default());
         done(&mut rig, BundleCommand::Open).unwrap();
@@ -80,7 +80,7 @@ fn nothing_happens_before_the_commit_and_all_of_it_then() {
 }
 
 #[test]
-fn one_message_that_cannot_be_done_takes_all_back() {
+fn one_failed_message_rolls_the_bundle_back() {
     let mut rig = Rig::speaking(Version::V1_4, OpenFlowConfig::default());
     rig.order(&Message::FlowMod(add(from_port(3), 1)));
     rig.arrive(3, &udp(0, 60));
@@ -109,16 +109,16 @@ fn one_message_that_cannot_be_done_takes_all_back() {
         .collect();
     let failed = (commit, ErrorCode::BundleMessageFailed);
     assert_eq!(codes, [(wrong, ErrorCode::ActionBadOutPort), failed]);
-    assert!(rig.news(0).is_empty(), "nobody hears of what was tried");
+    assert!(rig.news(0).is_empty(), "no event of the failed bundle is sent");
     assert_eq!(flows(&mut rig), 1);
     rig.order(&Message::GroupMod(group));
     rig.left(1);
     rig.arrive(3, &udp(1, 60));
-    assert_eq!(rig.left(1).len(), 1, "the entry is what it was");
+    assert_eq!(rig.left(1).len(), 1, "the entry is unchanged");
 }
 
 #[test]
-fn what_is_said_wrongly_has_an_error_each() {
+fn invalid_bundle_messages_have_specific_errors() {
     use BundleCommand::{Close, Commit, Discard, Open};
     let limits = Limits { bundles: 1, bundle_messages: 1, ..Limits::default() };
     let settings = OpenFlowConfig { limits, ..OpenFlowConfig::default() };
@@ -136,18 +136,22 @@ fn what_is_said_wrongly_has_an_error_each() {
     assert_eq!(refused(&mut rig, more), ErrorCode::BundleMessageTooMany);
     let other = control(1, Close, BundleFlags::ORDERED);
     assert_eq!(refused(&mut rig, other), ErrorCode::BundleBadFlags);
-    assert_eq!(done(&mut rig, Commit), Err(vec![ErrorCode::BundleBadId]), "it is gone");
+    assert_eq!(
+        done(&mut rig, Commit),
+        Err(vec![ErrorCode::BundleBadId]),
+        "the bundle no longer exists"
+    );
     done(&mut rig, Open).unwrap();
     done(&mut rig, Close).unwrap();
     let late = put(1, Message::FlowMod(add(from_port(1), 2)), BOTH);
     assert_eq!(refused(&mut rig, late), ErrorCode::BundleClosed);
     done(&mut rig, Open).unwrap();
     rig.pass(Nanos::from_secs(11));
-    assert_eq!(done(&mut rig, Commit), Err(vec![ErrorCode::BundleBadId]), "it was too slow");
+    assert_eq!(done(&mut rig, Commit), Err(vec![ErrorCode::BundleBadId]), "the bundle timed out");
 }
 
 #[test]
-fn a_bundle_with_a_time_waits_for_it() {
+fn a_scheduled_bundle_is_committed_at_its_time() {
     let mut rig = Rig::speaking(Version::V1_5, OpenFlowConfig::default());
     let flags = BundleFlags::ATOMIC | BundleFlags::TIME;
     let day = Nanos::from_secs(1_700_000_000);

@@ -12,7 +12,7 @@ use crate::config::FailMode;
 use crate::control::request::What;
 
 #[test]
-fn a_secure_switch_keeps_its_flows_and_drops_misses() {
+fn a_switch_in_secure_mode_keeps_its_flows_and_drops_misses() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.order(&Message::FlowMod(add(exact(0), 2)));
     rig.controllers.clear();
@@ -23,11 +23,11 @@ fn a_secure_switch_keeps_its_flows_and_drops_misses() {
     assert!(rig.log.contains(&"controller c0.1: closed the connection".to_string()));
     rig.connect(1 << 20);
     rig.arrive(1, &udp(1, 60));
-    assert_eq!(rig.news(0).len(), 1, "a new controller is asked again");
+    assert_eq!(rig.news(0).len(), 1, "a new controller receives packet-ins again");
 }
 
 #[test]
-fn a_controller_that_falls_silent_is_given_up_after_two_probes() {
+fn a_silent_controller_is_disconnected_after_two_echo_requests() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.controllers[0].down = true;
     rig.pass(Nanos::from_secs(9));
@@ -37,7 +37,7 @@ fn a_controller_that_falls_silent_is_given_up_after_two_probes() {
 }
 
 #[test]
-fn garbage_ends_only_its_own_connection() {
+fn invalid_bytes_end_only_their_own_connection() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let hello = [1, 0, 0, 8, 0, 0, 0, 1];
     let huge = [1, 14, 0xff, 0xff, 0, 0, 0, 2];
@@ -47,8 +47,8 @@ fn garbage_ends_only_its_own_connection() {
         ("another version", vec![9, 0, 0, 8, 0, 0, 0, 1]),
         ("version 1.3 without bitmap but low", vec![0, 0, 0, 8, 0, 0, 0, 1]),
         ("half a hello", hello[..5].to_vec()),
-        ("a length of nothing", [hello, zero].concat()),
-        ("half a huge message", [&hello[..], &huge, &[0; 100]].concat()),
+        ("a length of zero", [hello, zero].concat()),
+        ("part of a huge message", [&hello[..], &huge, &[0; 100]].concat()),
     ];
     for (name, bytes) in attacks {
         let (ours, mut theirs) = ports::channel::memory::pair(1 << 20, name);
@@ -61,8 +61,8 @@ fn garbage_ends_only_its_own_connection() {
         match name {
             // Sends hello, then an incomplete message. The connection ends when no echo reply
             // arrives.
-            "half a huge message" => assert_eq!(about.len(), 2, "{about:?}"),
-            "a length of nothing" => assert_eq!(about.len(), 2, "{about:?}"),
+            "part of a huge message" => assert_eq!(about.len(), 2, "{about:?}"),
+            "a length of zero" => assert_eq!(about.len(), 2, "{about:?}"),
             // Version 9 is above that of the switch, so both sides use the switch's version.
             "another version" => assert_eq!(about.len(), 2, "{about:?}"),
             _ => assert_eq!(about.len(), 1, "{about:?}"),
@@ -76,7 +76,7 @@ fn garbage_ends_only_its_own_connection() {
 }
 
 #[test]
-fn messages_that_cannot_be_understood_are_answered_and_logged_once() {
+fn undecodable_messages_are_answered_and_logged_once() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let (ours, mut theirs) = ports::channel::memory::pair(1 << 20, "odd");
     rig.node.adopt(Box::new(ours), rig.now);
@@ -94,11 +94,11 @@ fn messages_that_cannot_be_understood_are_answered_and_logged_once() {
     assert_eq!(lines.count(), 1);
     theirs.transmit(&[1, 18, 0, 8, 0, 0, 0, 9]).unwrap();
     rig.settle();
-    assert_eq!(theirs.receive(&mut answer).unwrap(), 8, "the connection goes on");
+    assert_eq!(theirs.receive(&mut answer).unwrap(), 8, "the connection stays open");
 }
 
 #[test]
-fn a_controller_that_reads_a_long_answer_slowly_is_not_given_up() {
+fn a_controller_that_reads_a_long_reply_slowly_stays_connected() {
     let mut rig = Rig::new(OpenFlowConfig::default());
     rig.connect(4000);
     for flow in 0..600 {
@@ -131,11 +131,14 @@ fn a_controller_that_reads_a_long_answer_slowly_is_not_given_up() {
     assert_eq!(rows(&rig), 600, "after {rounds} rounds: {:?}", rig.log);
     assert!(rounds > 5 && !rig.controllers[0].down, "{rounds}: {:?}", rig.log);
     rig.pass(Nanos::from_secs(11));
-    assert!(rig.log.iter().any(|line| line.contains("echo")), "who reads no more is given up");
+    assert!(
+        rig.log.iter().any(|line| line.contains("echo")),
+        "a controller that stops reading is disconnected"
+    );
 }
 
 #[test]
-fn a_controller_that_does_not_read_costs_a_bounded_backlog() {
+fn a_controller_that_does_not_read_costs_bounded_memory() {
     let mut rig = Rig::new(OpenFlowConfig { miss_send_len: 1500, ..OpenFlowConfig::default() });
     rig.connect(1000);
     rig.connect(1 << 24);
@@ -147,7 +150,7 @@ fn a_controller_that_does_not_read_costs_a_bounded_backlog() {
         rig.step();
     }
     rig.settle();
-    assert_eq!(rig.news(1).len(), 2_000, "the one that reads misses nothing");
+    assert_eq!(rig.news(1).len(), 2_000, "the controller that reads misses nothing");
     let counters = rig.node.answer(crate::control::Request::Get(What::Counters), rig.now).unwrap();
     let count = |name: &str| counters["controllers"][name].as_u64().unwrap();
     let lost = count("news_lost") as usize;
@@ -165,7 +168,7 @@ fn a_controller_that_does_not_read_costs_a_bounded_backlog() {
 }
 
 #[test]
-fn connections_above_the_limit_are_refused() {
+fn connections_above_the_limit_are_rejected() {
     let mut rig = Rig::new(OpenFlowConfig::default());
     for _ in 0..OpenFlowConfig::default().limits.connections {
         rig.connect(1 << 16);
@@ -178,7 +181,7 @@ fn connections_above_the_limit_are_refused() {
 }
 
 #[test]
-fn a_lost_controller_is_dialled_again() {
+fn a_lost_controller_is_reconnected() {
     let folder = std::env::temp_dir().join(format!("switch-{}-redial", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("s");
@@ -194,12 +197,12 @@ fn a_lost_controller_is_dialled_again() {
     assert!(socket.accept().is_err(), "once");
     drop(first);
     rig.pass(Nanos::from_secs(10));
-    assert!(socket.accept().is_ok(), "and again after that was lost");
+    assert!(socket.accept().is_ok(), "again after the second loss");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn a_standalone_switch_goes_on_alone_as_a_learning_bridge() {
+fn a_switch_in_standalone_mode_becomes_a_learning_bridge() {
     let mut rig = Rig::connected(OpenFlowConfig {
         fail_mode: FailMode::Standalone,
         controllers: vec!["unix:/nonexistent/planimeter".to_string()],
@@ -224,11 +227,11 @@ fn a_standalone_switch_goes_on_alone_as_a_learning_bridge() {
     rig.connect(1 << 20);
     rig.arrive(1, &udp(0, 60));
     assert_eq!(rig.left(2).len(), 0);
-    assert_eq!(rig.news(0).len(), 1, "and a new controller is asked again");
+    assert_eq!(rig.news(0).len(), 1, "a new controller receives packet-ins again");
 }
 
 #[test]
-fn management_connections_do_not_stop_a_standalone_switch_from_bridging() {
+fn management_connections_do_not_stop_standalone_bridging() {
     let folder = std::env::temp_dir().join(format!("switch-{}-manage", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("s");
@@ -242,14 +245,14 @@ fn management_connections_do_not_stop_a_standalone_switch_from_bridging() {
         rig.arrive(1, &udp(0, 60));
         [1, 2, 3].map(|port| rig.left(port).len()) == [0, 1, 1]
     };
-    assert!(bridges(&mut rig), "at once, as no controller is configured");
+    assert!(bridges(&mut rig), "immediately, as no controller is configured");
     rig.dial(&path);
     assert!(rig.controllers[0].news.is_empty());
     assert!(bridges(&mut rig), "while a management connection is up");
     let flows = rig.ask(0, &Message::ask(MultipartRequestBody::Desc));
     assert_eq!(flows.len(), 1, "which is answered");
     rig.controllers.clear();
-    assert!(bridges(&mut rig), "when it has gone");
+    assert!(bridges(&mut rig), "after it disconnected");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

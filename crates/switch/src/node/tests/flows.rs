@@ -4,7 +4,7 @@ use openflow::model::{FlowModCommand, FlowModFlags, FlowRemovedReason, reserved}
 
 use super::*;
 
-fn told(rig: &mut Rig) -> Vec<(FlowRemovedReason, u64, u64)> {
+fn removals(rig: &mut Rig) -> Vec<(FlowRemovedReason, u64, u64)> {
     let news = rig.news(0);
     let removed = news.iter().map(|message| match message {
         Message::FlowRemoved(gone) => (gone.reason, gone.cookie, gone.packets),
@@ -14,7 +14,7 @@ fn told(rig: &mut Rig) -> Vec<(FlowRemovedReason, u64, u64)> {
 }
 
 #[test]
-fn a_flow_forwards_what_it_matches_and_nothing_else() {
+fn an_entry_forwards_only_frames_that_match() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.order(&Message::FlowMod(add(exact(0), 2)));
     assert_eq!(rig.ask(0, &Message::BarrierRequest), [Message::BarrierReply]);
@@ -26,7 +26,7 @@ fn a_flow_forwards_what_it_matches_and_nothing_else() {
 }
 
 #[test]
-fn exact_flows_go_before_wildcards_of_any_priority() {
+fn exact_entries_have_precedence_over_wildcards() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.order(&Message::FlowMod(FlowMod { priority: 65535, ..add(from_port(1), 3) }));
     rig.order(&Message::FlowMod(FlowMod { priority: 1, ..add(exact(0), 2) }));
@@ -36,7 +36,7 @@ fn exact_flows_go_before_wildcards_of_any_priority() {
 }
 
 #[test]
-fn modify_changes_the_actions_and_delete_takes_the_flow_away() {
+fn modify_changes_actions_and_delete_removes_entries() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.order(&Message::FlowMod(add(exact(0), 2)));
     let modify = FlowMod { command: FlowModCommand::Modify, ..add(from_port(1), 3) };
@@ -61,7 +61,7 @@ fn modify_changes_the_actions_and_delete_takes_the_flow_away() {
 }
 
 #[test]
-fn flows_time_out_and_who_asked_is_told_why() {
+fn entries_time_out_with_a_flow_removed_message_if_requested() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let flags = FlowModFlags::SEND_FLOW_REMOVED;
     let flow = |at, cookie, flags| FlowMod { cookie, flags, ..add(exact(at), 2) };
@@ -74,18 +74,18 @@ fn flows_time_out_and_who_asked_is_told_why() {
     rig.pass(Nanos::from_millis(1_500));
     rig.arrive(1, &udp(0, 60));
     rig.pass(Nanos::from_millis(1_300));
-    assert_eq!(told(&mut rig), []);
+    assert_eq!(removals(&mut rig), []);
     rig.pass(Nanos::from_millis(500));
-    assert_eq!(told(&mut rig), [(FlowRemovedReason::HardTimeout, 11, 0)]);
+    assert_eq!(removals(&mut rig), [(FlowRemovedReason::HardTimeout, 11, 0)]);
     rig.pass(Nanos::from_millis(500));
-    assert_eq!(told(&mut rig), [(FlowRemovedReason::IdleTimeout, 10, 1)]);
+    assert_eq!(removals(&mut rig), [(FlowRemovedReason::IdleTimeout, 10, 1)]);
     let all = FlowMod { command: FlowModCommand::Delete, ..FlowMod::default() };
     rig.order(&Message::FlowMod(all));
-    assert_eq!(told(&mut rig), [(FlowRemovedReason::Delete, 13, 0)]);
+    assert_eq!(removals(&mut rig), [(FlowRemovedReason::Delete, 13, 0)]);
 }
 
 #[test]
-fn a_removal_is_told_before_the_barrier_that_follows_it() {
+fn a_flow_removed_message_precedes_the_following_barrier_reply() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let flags = FlowModFlags::SEND_FLOW_REMOVED;
     rig.order(&Message::FlowMod(FlowMod { flags, ..add(exact(0), 2) }));
@@ -99,7 +99,7 @@ fn a_removal_is_told_before_the_barrier_that_follows_it() {
 }
 
 #[test]
-fn what_does_not_fit_or_overlaps_is_refused_with_the_offending_bytes() {
+fn full_tables_and_overlaps_are_rejected_with_the_offending_bytes() {
     let settings =
         OpenFlowConfig { exact_flows_max: 2, wildcard_flows_max: 1, ..OpenFlowConfig::default() };
     let mut rig = Rig::connected(settings);
@@ -121,7 +121,7 @@ fn what_does_not_fit_or_overlaps_is_refused_with_the_offending_bytes() {
 }
 
 #[test]
-fn impossible_flows_are_refused_with_the_right_error() {
+fn unsupported_flow_mods_are_rejected_with_specific_errors() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let with = |action| Message::FlowMod(FlowMod::add(Match::ANY, 1, vec![action]));
     for (request, code) in [
@@ -141,11 +141,11 @@ fn impossible_flows_are_refused_with_the_right_error() {
     let vendor = rig.refused(&Message::Experimenter(vendor));
     assert_eq!(vendor.0, ErrorCode::RequestBadExperimenter);
     rig.arrive(1, &udp(0, 60));
-    assert_eq!(rig.left(2).len(), 0, "no refused flow was installed");
+    assert_eq!(rig.left(2).len(), 0, "no rejected entry was installed");
 }
 
 #[test]
-fn header_changes_leave_with_right_checksums() {
+fn rewritten_frames_have_correct_checksums() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let actions = vec![
         Action::set(Field::Ipv4Dst, Ipv4Addr::new(192, 0, 2, 9).to_bits()),

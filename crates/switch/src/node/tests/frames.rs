@@ -18,14 +18,14 @@ fn out(buffer_id: Option<u32>, in_port: u32, port: u32, data: &[u8]) -> Message 
 }
 
 #[test]
-fn a_miss_is_kept_and_its_beginning_told() {
+fn a_table_miss_buffers_the_frame_and_sends_its_first_bytes() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.arrive(3, &udp(0, 1000));
     let packet = packet_ins(&mut rig, 0).remove(0);
     assert_eq!((packet.in_port, packet.frame_bytes), (3, 1000));
     assert_eq!(packet.reason, PacketInReason::NoMatch);
     assert_eq!(packet.data, udp(0, 1000)[..128]);
-    let id = packet.buffer_id.expect("it is kept");
+    let id = packet.buffer_id.expect("the frame is buffered");
     rig.order(&out(Some(id), reserved::NONE, 2, &[]));
     assert_eq!(rig.left(2), [udp(0, 1000)]);
     let again = out(Some(id), reserved::NONE, 2, &[]);
@@ -36,7 +36,7 @@ fn a_miss_is_kept_and_its_beginning_told() {
 }
 
 #[test]
-fn each_controller_gets_as_much_as_it_asked_for() {
+fn each_controller_receives_its_configured_length() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.connect(1 << 20);
     let config = SwitchConfig { miss_send_bytes: 20, ..SwitchConfig::default() };
@@ -49,7 +49,7 @@ fn each_controller_gets_as_much_as_it_asked_for() {
 }
 
 #[test]
-fn an_action_to_the_controller_says_how_much() {
+fn an_output_to_the_controller_has_its_own_length() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let actions = vec![Action::Output { port: reserved::CONTROLLER, bytes_max: 33 }];
     rig.order(&Message::FlowMod(FlowMod::add(exact(0), PRIORITY_DEFAULT, actions)));
@@ -59,7 +59,7 @@ fn an_action_to_the_controller_says_how_much() {
 }
 
 #[test]
-fn without_room_for_it_the_whole_frame_is_told() {
+fn without_a_free_buffer_the_complete_frame_is_sent() {
     let settings = OpenFlowConfig { buffers: 1, ..OpenFlowConfig::default() };
     let mut rig = Rig::connected(settings);
     rig.arrive(1, &udp(0, 500));
@@ -76,7 +76,7 @@ fn without_room_for_it_the_whole_frame_is_told() {
 }
 
 #[test]
-fn a_flow_mod_releases_the_kept_frame_into_the_new_flow() {
+fn a_flow_mod_applies_to_its_buffered_frame() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.arrive(1, &udp(0, 60));
     let buffer_id = packet_ins(&mut rig, 0).remove(0).buffer_id;
@@ -85,11 +85,11 @@ fn a_flow_mod_releases_the_kept_frame_into_the_new_flow() {
     let late = Message::FlowMod(FlowMod { buffer_id, ..add(exact(1), 3) });
     assert_eq!(rig.refused(&late).0, ErrorCode::RequestBufferEmpty);
     rig.arrive(1, &udp(1, 60));
-    assert_eq!(rig.left(3).len(), 0, "a flow-mod is done whole or not at all");
+    assert_eq!(rig.left(3).len(), 0, "a flow-mod takes effect completely or not at all");
 }
 
 #[test]
-fn packet_out_reaches_every_kind_of_port() {
+fn packet_out_supports_every_kind_of_port() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.order(&Message::FlowMod(add(exact(0), 3)));
     let frame = udp(0, 60);
@@ -108,8 +108,8 @@ fn packet_out_reaches_every_kind_of_port() {
         assert_eq!(counts, left, "in {in_port:#x} out {port:#x}");
     }
     rig.order(&out(None, none, reserved::CONTROLLER, &frame));
-    let told = packet_ins(&mut rig, 0).remove(0);
-    assert_eq!((told.in_port, told.reason), (none, PacketInReason::Action));
+    let reported = packet_ins(&mut rig, 0).remove(0);
+    assert_eq!((reported.in_port, reported.reason), (none, PacketInReason::Action));
     let nowhere = out(None, none, 9, &frame);
     assert_eq!(rig.refused(&nowhere).0, ErrorCode::ActionBadOutPort);
     let huge = out(None, none, 1, &[0; packet::frame::FRAME_BYTES_MAX + 1]);
@@ -117,7 +117,7 @@ fn packet_out_reaches_every_kind_of_port() {
 }
 
 #[test]
-fn frames_of_a_packet_out_leave_before_the_barrier_is_answered() {
+fn frames_of_a_packet_out_leave_before_the_barrier_reply() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.send(0, &out(None, reserved::NONE, 2, &udp(0, 60)));
     rig.send(0, &Message::BarrierRequest);
@@ -140,7 +140,7 @@ fn through_tables(in_port: u32, fields: Match, before: &[Action]) -> Message {
 }
 
 #[test]
-fn tables_see_the_pipeline_fields_of_a_packet_out() {
+fn tables_match_the_pipeline_fields_of_a_packet_out() {
     let mut rig = Rig::speaking(Version::V1_5, OpenFlowConfig::default());
     rig.order(&Message::FlowMod(add(Match::ANY.with_masked(Field::Metadata, 0x70u8, 0xf0u8), 2)));
     rig.order(&Message::FlowMod(add(Match::ANY.with(Field::TunnelId, 5u8), 3)));
@@ -162,14 +162,18 @@ fn tables_see_the_pipeline_fields_of_a_packet_out() {
         assert_eq!([2, 3].map(|port| rig.left(port).len()), left, "{fields} {before:?}");
     }
     rig.order(&through_tables(1, tunnel(6).with(Field::Metadata, 9u8), &[]));
-    let told = packet_ins(&mut rig, 0).remove(0);
-    assert_eq!(told.fields, tunnel(6).with(Field::Metadata, 9u8), "it is told what it had");
+    let reported = packet_ins(&mut rig, 0).remove(0);
+    assert_eq!(
+        reported.fields,
+        tunnel(6).with(Field::Metadata, 9u8),
+        "the packet-in has its fields"
+    );
     rig.arrive(1, &udp(0, 60));
-    assert_eq!([2, 3].map(|port| rig.left(port).len()), [0, 0], "others have none of them");
+    assert_eq!([2, 3].map(|port| rig.left(port).len()), [0, 0], "other frames have none of them");
 }
 
 #[test]
-fn a_kept_frame_goes_on_with_the_fields_that_the_packet_out_names() {
+fn a_buffered_frame_gets_the_pipeline_fields_of_the_packet_out() {
     let mut rig = Rig::speaking(Version::V1_5, OpenFlowConfig::default());
     let to_controller = Action::Output { port: reserved::CONTROLLER, bytes_max: 60 };
     rig.order(&Message::FlowMod(FlowMod::add(from_port(1), 1, vec![to_controller])));
@@ -188,7 +192,7 @@ fn a_kept_frame_goes_on_with_the_fields_that_the_packet_out_names() {
 }
 
 #[test]
-fn a_packet_out_with_other_fields_is_refused_and_sends_nothing() {
+fn a_packet_out_with_other_fields_is_rejected() {
     let mut rig = Rig::speaking(Version::V1_5, OpenFlowConfig::default());
     rig.order(&Message::FlowMod(add(Match::ANY, 2)));
     for (in_port, fields, code) in [

@@ -25,16 +25,16 @@ fn entries(rig: &mut Rig) -> u64 {
 }
 
 #[test]
-fn a_turn_does_so_many_flow_mods_and_frames_go_on_between_turns() {
+fn flow_mods_per_turn_are_limited_and_frames_pass_between_turns() {
     let mut rig = connected(10);
     for flow in 0..95 {
         rig.send(0, &Message::FlowMod(add(exact(flow), 2)));
     }
     let barrier = rig.send(0, &Message::BarrierRequest);
     rig.step();
-    assert_eq!(entries(&mut rig), 0, "they have only just been sent");
+    assert_eq!(entries(&mut rig), 0, "the flow-mods have only just been sent");
     for turn in 1..=10 {
-        assert!(rig.controllers[0].replies.is_empty(), "the barrier waits for what came before it");
+        assert!(rig.controllers[0].replies.is_empty(), "the barrier waits for earlier messages");
         let mut frame = Batch::new(1);
         frame.push_bytes(&udp(0, 60));
         rig.wires[0].as_mut().unwrap().transmit(&mut frame, rig.now).unwrap();
@@ -47,7 +47,7 @@ fn a_turn_does_so_many_flow_mods_and_frames_go_on_between_turns() {
 }
 
 #[test]
-fn a_turn_that_has_room_for_all_is_not_cut() {
+fn a_turn_with_enough_budget_processes_all_messages() {
     let mut rig = connected(30);
     for flow in 0..20 {
         rig.send(0, &Message::FlowMod(add(exact(flow), 2)));
@@ -60,7 +60,7 @@ fn a_turn_that_has_room_for_all_is_not_cut() {
 }
 
 #[test]
-fn frames_that_a_controller_sends_count_as_well_and_none_is_lost() {
+fn packet_outs_count_toward_the_limit_and_none_is_lost() {
     let mut rig = connected(3);
     let out = Message::PacketOut(model::PacketOut {
         in_port: reserved::NONE,
@@ -81,7 +81,7 @@ fn frames_that_a_controller_sends_count_as_well_and_none_is_lost() {
 }
 
 #[test]
-fn a_controller_that_reads_nothing_is_given_up_even_while_an_order_of_it_waits() {
+fn a_controller_that_does_not_read_is_disconnected_with_pending_messages() {
     let mut rig = connected(1);
     rig.controllers[0].reads = false;
     for flow in 0..2 {
@@ -110,7 +110,7 @@ fn group_rows(rig: &mut Rig, who: usize, request: MultipartRequestBody) -> (usiz
 }
 
 #[test]
-fn groups_of_many_buckets_are_told_in_as_many_parts_as_they_need() {
+fn groups_with_many_buckets_are_reported_in_several_parts() {
     let mut rig = Rig::speaking(Version::V1_5, OpenFlowConfig::default());
     let earlier = rig.connect_as(Version::V1_3, 1 << 20);
     let buckets = |from: u32, count: u32| -> Vec<Bucket> {
@@ -135,7 +135,7 @@ fn groups_of_many_buckets_are_told_in_as_many_parts_as_they_need() {
         // 40 bytes for each group and 16 for each of its buckets: three groups fit into a message.
         assert_eq!(group_rows(&mut rig, who, MultipartRequestBody::Group(GROUP_ALL)), (2, 5));
         // No message can hold a whole group: buckets that do not fit are omitted.
-        let told = group_rows(&mut rig, who, MultipartRequestBody::GroupDesc(GROUP_ALL));
-        assert_eq!(told, (5, 5));
+        let reported = group_rows(&mut rig, who, MultipartRequestBody::GroupDesc(GROUP_ALL));
+        assert_eq!(reported, (5, 5));
     }
 }

@@ -55,7 +55,7 @@ impl Rig {
             if let Some(at) = replies.iter().position(|(of, _)| *of == xid) {
                 return (self.now, replies.remove(at).1);
             }
-            let next = self.node.next_event(self.now).expect("an answer comes some time");
+            let next = self.node.next_event(self.now).expect("a reply arrives eventually");
             self.now = next.max(self.now);
         }
     }
@@ -67,7 +67,7 @@ impl Rig {
             if !self.left(port).is_empty() {
                 return self.now;
             }
-            let next = self.node.next_event(self.now).expect("a frame leaves some time");
+            let next = self.node.next_event(self.now).expect("a frame leaves eventually");
             self.now = next.max(self.now);
         }
         panic!("nothing leaves");
@@ -90,7 +90,7 @@ fn flow_stats() -> Message {
 }
 
 #[test]
-fn a_rule_acts_when_it_is_written_and_an_early_barrier_comes_before() {
+fn a_rule_is_active_when_written_and_an_early_barrier_reply_precedes_it() {
     for lead in [MS, 10 * MS, 400 * MS, 4_000 * MS] {
         let mut rig = modelled(&format!(
             "hardware.insert_ns = 2000000; hardware.activation_ns = {lead};
@@ -104,12 +104,12 @@ fn a_rule_acts_when_it_is_written_and_an_early_barrier_comes_before() {
         rig.until(start + Nanos(2_300_000 + lead - 1));
         assert!(!rig.passes(0));
         rig.until(start + Nanos(2_300_000 + lead));
-        assert!(rig.passes(0), "it acts {lead} ns after the barrier");
+        assert!(rig.passes(0), "it is active {lead} ns after the barrier reply");
     }
 }
 
 #[test]
-fn an_honest_barrier_comes_when_the_rule_acts() {
+fn a_correct_barrier_reply_follows_the_activation() {
     let mut rig = modelled("hardware.insert_ns = 5000000; hardware.activation_ns = 1000000");
     let barrier = (0..20).map(|number| rig.send(0, &flow(number))).count();
     assert_eq!(barrier, 20);
@@ -122,7 +122,7 @@ fn an_honest_barrier_comes_when_the_rule_acts() {
 }
 
 #[test]
-fn frames_that_only_ask_bring_their_rule_to_hardware_and_are_treated_by_the_last_entry() {
+fn frames_trigger_hardware_installation_and_use_the_last_entry_until_then() {
     let mut rig = modelled(
         "tiers.in_hardware = \"used\"; tiers.software = \"asks\"; tiers.link_pps = 1000;
          hardware.insert_ns = 2000000; barrier.answers = \"taken\"",
@@ -135,18 +135,18 @@ fn frames_that_only_ask_bring_their_rule_to_hardware_and_are_treated_by_the_last
         rig.arrive(1, &udp(0, 60));
         [2, 3].map(|port| rig.left(port).len())
     };
-    assert_eq!(goes(&mut rig), [0, 1], "no frame has asked for the rule");
+    assert_eq!(goes(&mut rig), [0, 1], "no frame has requested the rule");
     // A millisecond over the link, and two to write the entry.
     rig.until(rig.now + Nanos(3 * MS - 1));
     assert_eq!(goes(&mut rig), [0, 1]);
     rig.until(rig.now + Nanos(1));
     assert_eq!(goes(&mut rig), [1, 0]);
     rig.until(rig.now + Nanos(50 * MS));
-    assert_eq!([2, 3].map(|port| rig.left(port).len()), [0, 0], "no copy comes out");
+    assert_eq!([2, 3].map(|port| rig.left(port).len()), [0, 0], "no copy is sent");
 }
 
 #[test]
-fn messages_take_the_agent_s_time_and_statistics_take_it_by_the_rule() {
+fn messages_take_agent_time_and_statistics_take_time_per_entry() {
     let mut rig = modelled(
         "agent.message_ns = 1000; agent.flow_mod_ns = 100000; agent.flow_stats_ns = 2000000;
          agent.flow_stats_rule_ns = 10000; agent.port_stats_ns = 7000000",
@@ -169,7 +169,7 @@ fn messages_take_the_agent_s_time_and_statistics_take_it_by_the_rule() {
 }
 
 #[test]
-fn counters_come_from_the_hardware_when_they_are_fetched() {
+fn counters_are_updated_when_they_are_read_from_hardware() {
     let packets = |rig: &mut Rig| {
         let stats = rig.send(0, &flow_stats());
         match rig.answered(stats).1 {
@@ -186,7 +186,7 @@ fn counters_come_from_the_hardware_when_they_are_fetched() {
     assert_eq!(packets(&mut rig), [2]);
     rig.order(&flow(0));
     assert!(rig.passes(0));
-    assert_eq!(packets(&mut rig), [1], "1.0 counts anew");
+    assert_eq!(packets(&mut rig), [1], "1.0 resets the counters");
     let mut stale = modelled("hardware.counters_ns = 1000000000");
     stale.order(&flow(0));
     assert!(stale.passes(0));
@@ -200,7 +200,7 @@ fn counters_come_from_the_hardware_when_they_are_fetched() {
 }
 
 #[test]
-fn an_entry_that_frames_meet_in_hardware_is_not_idle() {
+fn an_entry_with_hardware_traffic_is_not_idle() {
     let mut rig = modelled("");
     rig.order(&Message::FlowMod(FlowMod { idle_timeout_s: 2, ..add(exact(0), 2) }));
     for _ in 0..5 {
@@ -212,7 +212,7 @@ fn an_entry_that_frames_meet_in_hardware_is_not_idle() {
 }
 
 #[test]
-fn each_kind_of_match_has_its_room_and_no_more() {
+fn each_kind_of_match_has_its_own_capacity() {
     let mut rig = modelled(
         "capacity.rules = 10; capacity.exact_rules = 3; capacity.wildcard_rules = 5; capacity.l2_rules = 1",
     );
@@ -233,7 +233,7 @@ fn each_kind_of_match_has_its_room_and_no_more() {
 }
 
 #[test]
-fn a_bundle_has_no_more_room_than_its_messages_one_by_one() {
+fn a_bundle_has_the_same_capacity_as_single_messages() {
     let mut rig = Rig::with(Kind::OpenFlow(OpenFlowConfig::default()), |config| {
         config.model = Some(model("capacity.rules = 5"));
     });
@@ -262,7 +262,7 @@ fn a_bundle_has_no_more_room_than_its_messages_one_by_one() {
 }
 
 #[test]
-fn frames_take_their_path_s_time_and_find_only_so_much_room() {
+fn frames_take_the_time_of_their_path_and_its_queue_is_limited() {
     let mut rig = modelled(
         "path_hardware.latency_ns = 2500; path_hardware.capacity_pps = 1000000; path_hardware.queue_frames = 3",
     );
@@ -285,7 +285,7 @@ fn frames_take_their_path_s_time_and_find_only_so_much_room() {
 }
 
 #[test]
-fn every_entry_and_a_change_of_the_frame_cost_what_their_path_says() {
+fn searched_entries_and_rewrites_cost_the_time_of_their_path() {
     let mut rig = modelled(
         "tiers.in_hardware = \"exact\"; path_hardware.latency_ns = 1000; path_hardware.rule_ps = 2000000;
          path_hardware.rewrite_ns = 300; path_software.latency_ns = 5000; path_software.rule_ps = 100000;
@@ -309,7 +309,7 @@ fn every_entry_and_a_change_of_the_frame_cost_what_their_path_says() {
 }
 
 #[test]
-fn what_is_not_exact_is_done_in_software_behind_a_link() {
+fn wildcard_entries_are_processed_in_software_behind_a_link() {
     let mut rig = modelled(
         "tiers.in_hardware = \"exact\"; path_software.latency_ns = 500000; path_hardware.latency_ns = 1000",
     );
@@ -324,7 +324,7 @@ fn what_is_not_exact_is_done_in_software_behind_a_link() {
 }
 
 #[test]
-fn the_layer_that_a_match_looks_at_may_say_who_forwards() {
+fn the_matched_layer_can_decide_between_hardware_and_software() {
     for (word, in_hardware) in [("layer2", [true, false]), ("layer3", [false, true])] {
         let mut rig = modelled(&format!(
             "tiers.in_hardware = \"{word}\"; path_software.latency_ns = 500000; path_hardware.latency_ns = 1000"
@@ -343,7 +343,7 @@ fn the_layer_that_a_match_looks_at_may_say_who_forwards() {
 }
 
 #[test]
-fn what_does_not_fit_into_hardware_stays_in_software() {
+fn entries_beyond_the_hardware_capacity_stay_in_software() {
     let mut rig = modelled(
         "tiers.in_hardware = \"first\"; tiers.hardware_rules = 2; path_software.latency_ns = 300000",
     );
@@ -356,7 +356,7 @@ fn what_does_not_fit_into_hardware_stays_in_software() {
 }
 
 #[test]
-fn the_first_frame_brings_a_rule_into_hardware_over_a_link_of_set_rate() {
+fn the_first_frame_installs_an_entry_in_hardware_at_the_link_rate() {
     let mut rig = modelled(
         "tiers.in_hardware = \"used\"; tiers.link_pps = 1000; tiers.link_queue_frames = 2;
          hardware.insert_ns = 4000000; path_software.latency_ns = 100000",
@@ -364,22 +364,22 @@ fn the_first_frame_brings_a_rule_into_hardware_over_a_link_of_set_rate() {
     (0..5).for_each(|number| rig.order(&flow(number)));
     rig.until(rig.now + Nanos(100 * MS));
     let written = |rig: &Rig| rig.node.forward.forwarder.behaviour().unwrap().counters()[4];
-    assert_eq!(written(&rig), ("entries_written", 0), "time alone brings none");
+    assert_eq!(written(&rig), ("entries_written", 0), "no entry is installed without a frame");
     let start = rig.now;
     (0..5).for_each(|number| rig.arrive(1, &udp(number, 60)));
     assert_eq!(rig.leaves(2).since(start), Nanos(MS + 100_000));
     rig.until(start + Nanos(5 * MS - 1));
     rig.left(2);
-    assert!(!rig.passes(0), "it is being written");
+    assert!(!rig.passes(0), "the entry is being written");
     rig.until(start + Nanos(5 * MS));
-    assert!(rig.passes(0), "now it is not");
+    assert!(rig.passes(0), "the entry is written");
     rig.until(start + Nanos(100 * MS));
     // One was on the link and two waited; the frame above matched entry 0 again.
     assert_eq!(written(&rig), ("entries_written", 3));
 }
 
 #[test]
-fn a_switch_that_is_nearly_full_says_nothing_for_a_while_or_drops_its_connections() {
+fn a_nearly_full_switch_pauses_or_drops_its_connections() {
     let full = "capacity.rules = 10; full.at_percent = 90; full.lasts_ns = 3000000000";
     let mut rig = modelled(full);
     (0..9).for_each(|number| rig.order(&flow(number)));
@@ -394,18 +394,18 @@ fn a_switch_that_is_nearly_full_says_nothing_for_a_while_or_drops_its_connection
 }
 
 #[test]
-fn packet_ins_come_at_the_model_s_rate() {
+fn packet_ins_have_the_rate_of_the_model() {
     let mut rig = modelled("agent.packet_ins_per_s = 100");
     for _ in 0..2_000 {
         rig.arrive(1, &udp(0, 60));
         rig.until(rig.now + Nanos(MS));
     }
-    let told = rig.news(0).len();
-    assert!((200..=210).contains(&told), "{told}");
+    let reported = rig.news(0).len();
+    assert!((200..=210).contains(&reported), "{reported}");
 }
 
 #[test]
-fn the_same_hardware_is_a_bridge() {
+fn the_same_hardware_model_applies_to_a_bridge() {
     let mut rig = Rig::with(Kind::Bridge(BridgeConfig::default()), |config| {
         config.model = Some(model("path_legacy.latency_ns = 7000; path_hardware.latency_ns = 9"));
     });

@@ -48,7 +48,7 @@ fn entry(priority: u16, port: u32) -> Message {
 }
 
 #[test]
-fn another_controller_sees_entries_there_come_change_and_go() {
+fn a_monitor_reports_initial_added_changed_and_removed_entries() {
     for version in [Version::V1_4, Version::V1_5] {
         let mut rig = Rig::speaking(version, OpenFlowConfig::default());
         rig.connect_as(version, 1 << 20);
@@ -61,7 +61,7 @@ fn another_controller_sees_entries_there_come_change_and_go() {
             FlowMod { command: FlowModCommand::Modify, ..FlowMod::add(from_port(1), 0, vec![]) };
         rig.order(&Message::FlowMod(change));
         rig.order(&Message::FlowMod(FlowMod::delete(0, Match::ANY)));
-        let told = updates(rig.news(1));
+        let reported = updates(rig.news(1));
         let gone = FlowEvent::Removed(FlowRemovedReason::Delete);
         let want = [
             (FlowEvent::Added, 2),
@@ -70,13 +70,13 @@ fn another_controller_sees_entries_there_come_change_and_go() {
             (gone, 1),
             (gone, 2),
         ];
-        assert_eq!(events(&told), want, "{version}");
-        assert!(rig.news(0).is_empty(), "who watches nothing hears nothing");
+        assert_eq!(events(&reported), want, "{version}");
+        assert!(rig.news(0).is_empty(), "a controller without monitors receives nothing");
     }
 }
 
 #[test]
-fn own_changes_are_told_in_short_unless_asked_otherwise() {
+fn own_changes_are_abbreviated_unless_requested_otherwise() {
     let mut rig = Rig::speaking(Version::V1_4, OpenFlowConfig::default());
     let request = FlowMonitorRequest { id: 1, flags: all(), ..Default::default() };
     assert!(watch(&mut rig, 0, request.clone()).is_empty());
@@ -98,7 +98,7 @@ fn own_changes_are_told_in_short_unless_asked_otherwise() {
 }
 
 #[test]
-fn monitors_have_an_error_for_everything_that_can_be_wrong() {
+fn invalid_monitors_have_specific_errors() {
     let mut rig = Rig::speaking(Version::V1_4, OpenFlowConfig::default());
     let request = FlowMonitorRequest { id: 1, flags: all(), ..Default::default() };
     watch(&mut rig, 0, request.clone());
@@ -115,7 +115,7 @@ fn monitors_have_an_error_for_everything_that_can_be_wrong() {
 }
 
 #[test]
-fn who_does_not_read_is_told_so_and_later_what_is_different() {
+fn a_slow_reader_is_notified_of_a_pause_and_then_of_the_differences() {
     let mut rig = Rig::new(OpenFlowConfig::default());
     rig.connect_as(Version::V1_4, 1 << 20);
     rig.connect_as(Version::V1_4, 1000);
@@ -135,21 +135,22 @@ fn who_does_not_read_is_told_so_and_later_what_is_different() {
     rig.settle();
     rig.order(&Message::FlowMod(FlowMod::delete(0, Match::ANY)));
     rig.controllers[1].reads = true;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for _ in 0..4_000 {
         rig.step();
-        told.extend(updates(rig.news(1)));
+        reported.extend(updates(rig.news(1)));
     }
-    let paused = told.iter().position(|it| *it == FlowUpdate::Paused).expect("it was too much");
-    let resumed = told.iter().position(|it| *it == FlowUpdate::Resumed).expect("it goes on");
+    let paused = reported.iter().position(|it| *it == FlowUpdate::Paused).expect("it was too much");
+    let resumed =
+        reported.iter().position(|it| *it == FlowUpdate::Resumed).expect("monitoring resumes");
     assert!(paused < resumed);
     let mut known = std::collections::BTreeSet::new();
-    for update in told {
+    for update in reported {
         let FlowUpdate::Full(update) = update else { continue };
         match update.event {
             FlowEvent::Removed(_) => drop(known.remove(&update.priority)),
             _ => drop(known.insert(update.priority)),
         }
     }
-    assert!(known.is_empty(), "who follows the news knows that nothing is left: {known:?}");
+    assert!(known.is_empty(), "the updates show that no entry is left: {known:?}");
 }

@@ -62,7 +62,7 @@ fn sum(rig: &mut Rig, which: FlowStatsRequest) -> AggregateStats {
 }
 
 /// Returns the only asynchronous message, which must be one of Nicira's.
-fn told(rig: &mut Rig, who: usize) -> NiciraMessage {
+fn only_nicira_message(rig: &mut Rig, who: usize) -> NiciraMessage {
     match rig.news(who).as_slice() {
         [Message::Experimenter(body)] => read_message(body).unwrap().unwrap(),
         other => panic!("{other:?}"),
@@ -84,7 +84,7 @@ fn with_tables() -> Rig {
 }
 
 #[test]
-fn a_flow_mod_can_match_what_1_0_cannot() {
+fn a_flow_mod_matches_fields_that_1_0_lacks() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.order(&change(add(ipv6(), 2)));
     let ports = from_port(1).with_masked(Field::EthDst, 2u128, 3u128);
@@ -104,7 +104,7 @@ fn a_flow_mod_can_match_what_1_0_cannot() {
 }
 
 #[test]
-fn a_cookie_is_looked_for_by_its_bits() {
+fn cookie_filters_match_by_mask() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     for cookie in [0x11, 0x12, 0x21] {
         let matching = from_port(cookie as u32 & 3).with(Field::EthType, cookie as u16);
@@ -128,7 +128,7 @@ fn a_cookie_is_looked_for_by_its_bits() {
 }
 
 #[test]
-fn tables_have_numbers_once_they_are_asked_for() {
+fn tables_have_numbers_once_requested() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let third = FlowMod { table: 3, ..add(from_port(1), 2) };
     for order in [Message::FlowMod(third.clone()), change(third.clone())] {
@@ -144,7 +144,7 @@ fn tables_have_numbers_once_they_are_asked_for() {
         tables.sort_unstable();
         tables
     };
-    assert_eq!(tables(&mut rig, 255), [0, 3, 5], "one that names none is in the first");
+    assert_eq!(tables(&mut rig, 255), [0, 3, 5], "a flow-mod without a table is for the first one");
     assert_eq!(tables(&mut rig, 5), [5]);
     rig.order(&change(FlowMod::delete(3, Match::ANY)));
     assert_eq!(tables(&mut rig, 255), [0, 5]);
@@ -157,7 +157,7 @@ fn tables_have_numbers_once_they_are_asked_for() {
 }
 
 #[test]
-fn statistics_tell_tables_and_idle_ages_in_as_many_parts_as_it_takes() {
+fn statistics_report_tables_and_idle_ages_in_several_parts() {
     let mut rig = with_tables();
     rig.order(&say(&NiciraMessage::FlowAge));
     for flow in 0..500 {
@@ -187,7 +187,7 @@ fn statistics_tell_tables_and_idle_ages_in_as_many_parts_as_it_takes() {
 }
 
 #[test]
-fn what_later_versions_install_is_told_as_far_as_it_can_be() {
+fn entries_of_later_versions_are_reported_as_far_as_possible() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.connect_as(Version::V1_3, 1 << 20);
     let goto = model::Instruction::GotoTable(4);
@@ -200,7 +200,7 @@ fn what_later_versions_install_is_told_as_far_as_it_can_be() {
 }
 
 #[test]
-fn removals_are_told_in_the_form_that_was_chosen() {
+fn flow_removed_messages_use_the_chosen_format() {
     let mut rig = with_tables();
     rig.connect(1 << 20);
     rig.order(&say(&NiciraMessage::SetFlowFormat(Form::Nicira)));
@@ -208,10 +208,13 @@ fn removals_are_told_in_the_form_that_was_chosen() {
     let flow = FlowMod { table: 4, hard_timeout_s: 1, flags, cookie: 9, ..add(ipv6(), 2) };
     rig.order(&change(flow));
     rig.pass(Nanos::from_secs(2));
-    let NiciraMessage::FlowRemoved(gone) = told(&mut rig, 0) else { panic!() };
+    let NiciraMessage::FlowRemoved(gone) = only_nicira_message(&mut rig, 0) else { panic!() };
     assert_eq!((gone.table, gone.cookie, gone.reason), (4, 9, FlowRemovedReason::HardTimeout));
     assert_eq!(gone.matching, ipv6());
-    assert!(matches!(rig.news(1)[..], [Message::FlowRemoved(_)]), "the other one chose nothing");
+    assert!(
+        matches!(rig.news(1)[..], [Message::FlowRemoved(_)]),
+        "the other controller chose no format"
+    );
     rig.order(&say(&NiciraMessage::SetFlowFormat(Form::Standard)));
     rig.order(&change(FlowMod { flags, ..add(from_port(1), 2) }));
     rig.order(&change(FlowMod::delete(0, Match::ANY)));
@@ -219,12 +222,12 @@ fn removals_are_told_in_the_form_that_was_chosen() {
 }
 
 #[test]
-fn frames_are_told_in_the_form_that_was_chosen() {
+fn packet_ins_use_the_chosen_format() {
     let mut rig = with_tables();
     rig.order(&say(&NiciraMessage::SetPacketInFormat(Form::Nicira)));
     rig.order(&change(FlowMod { cookie: 5, ..add(from_port(2), reserved::CONTROLLER) }));
     rig.arrive(2, &udp(0, 60));
-    let NiciraMessage::PacketIn(frame) = told(&mut rig, 0) else { panic!() };
+    let NiciraMessage::PacketIn(frame) = only_nicira_message(&mut rig, 0) else { panic!() };
     assert_eq!((frame.in_port, frame.cookie, frame.table), (2, 5, 0));
     assert_eq!((frame.reason, frame.data), (PacketInReason::Action, udp(0, 60)));
     rig.order(&say(&NiciraMessage::SetPacketInFormat(Form::Standard)));
@@ -233,7 +236,7 @@ fn frames_are_told_in_the_form_that_was_chosen() {
 }
 
 #[test]
-fn whoever_asks_last_is_the_master_and_a_slave_orders_nothing() {
+fn the_last_role_request_makes_the_master_and_a_slave_changes_nothing() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.connect(1 << 20);
     for who in [0, 1] {
@@ -247,7 +250,7 @@ fn whoever_asks_last_is_the_master_and_a_slave_orders_nothing() {
 }
 
 #[test]
-fn news_is_chosen_by_role_and_reason() {
+fn asynchronous_messages_are_selected_by_role_and_reason() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let chosen = |packet_in, flow_removed| {
         say(&NiciraMessage::SetAsyncConfig { packet_in, port_status: [0, 0], flow_removed })
@@ -269,7 +272,7 @@ fn news_is_chosen_by_role_and_reason() {
 }
 
 #[test]
-fn what_is_not_known_is_refused() {
+fn unknown_requests_are_rejected() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let body = |experimenter, subtype: u32| Experimenter {
         experimenter,
@@ -296,7 +299,7 @@ fn what_is_not_known_is_refused() {
 }
 
 #[test]
-fn fields_that_frames_do_not_have_are_refused_in_every_version() {
+fn fields_of_other_vendors_are_rejected_in_every_version() {
     // A register of Open vSwitch.
     let field =
         || ExperimenterField { class: 1, number: 0, has_mask: false, body: vec![0, 0, 0, 1] };
@@ -321,7 +324,7 @@ fn fields_that_frames_do_not_have_are_refused_in_every_version() {
 }
 
 #[test]
-fn what_1_0_has_no_error_for_is_refused_with_niciras() {
+fn errors_that_1_0_lacks_use_nicira_codes() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.order(&say(&NiciraMessage::FlowModTableId(true)));
     let far = FlowMod { table: 254, ..add(ipv6(), 2) };
@@ -329,7 +332,7 @@ fn what_1_0_has_no_error_for_is_refused_with_niciras() {
     // A match with a duplicate field, and one with a missing prerequisite.
     let Message::Experimenter(whole) = change(add(ipv6(), 2)) else { unreachable!() };
     let eth_type = [0, 0, 6, 2, 0x86, 0xdd];
-    let at = whole.body.windows(6).position(|bytes| bytes == eth_type).expect("it is there");
+    let at = whole.body.windows(6).position(|bytes| bytes == eth_type).expect("the entry exists");
     let mut twice = whole.clone();
     twice.body.splice(at..at, eth_type);
     // The length of the match follows 24 bytes and the subtype; it was 42 bytes, padded.

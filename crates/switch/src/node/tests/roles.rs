@@ -29,7 +29,7 @@ fn three(version: Version) -> Rig {
 }
 
 #[test]
-fn there_is_one_master_and_elections_go_forward() {
+fn there_is_one_master_and_generations_increase() {
     for version in [Version::V1_2, Version::V1_3, Version::V1_4, Version::V1_5] {
         let mut rig = three(version);
         assert_eq!(role(&mut rig, 0, Role::NoChange, 0), Ok((Role::Equal, GENERATION_UNKNOWN)));
@@ -37,18 +37,22 @@ fn there_is_one_master_and_elections_go_forward() {
         assert_eq!(role(&mut rig, 1, Role::Slave, 4), Err(ErrorCode::RoleRequestStale));
         assert_eq!(role(&mut rig, 1, Role::Master, 6), Ok((Role::Master, 6)), "{version}");
         assert_eq!(role(&mut rig, 0, Role::NoChange, 0), Ok((Role::Slave, 6)));
-        let told = rig.news(0);
-        let status = told.iter().find_map(|news| match news {
+        let reported = rig.news(0);
+        let status = reported.iter().find_map(|news| match news {
             Message::RoleStatus(status) => Some((status.role, status.generation)),
             _ => None,
         });
         assert_eq!(status, (version >= Version::V1_4).then_some((Role::Slave, 6)), "{version}");
-        assert_eq!(role(&mut rig, 2, Role::NoChange, 0), Ok((Role::Equal, 6)), "as it was");
+        assert_eq!(
+            role(&mut rig, 2, Role::NoChange, 0),
+            Ok((Role::Equal, 6)),
+            "the role is unchanged"
+        );
     }
 }
 
 #[test]
-fn a_slave_looks_and_changes_nothing() {
+fn a_slave_reads_but_does_not_change() {
     let mut rig = three(Version::V1_3);
     role(&mut rig, 0, Role::Slave, 1).unwrap();
     let orders = [
@@ -71,7 +75,7 @@ fn a_slave_looks_and_changes_nothing() {
 }
 
 #[test]
-fn news_go_to_those_whose_role_and_choice_want_them() {
+fn asynchronous_messages_follow_role_and_configuration() {
     let mut rig = three(Version::V1_3);
     role(&mut rig, 1, Role::Slave, 1).unwrap();
     let mut chosen = AsyncConfig::default();
@@ -83,11 +87,11 @@ fn news_go_to_those_whose_role_and_choice_want_them() {
     chosen.set(AsyncKind::FlowRemoved, false, 0b0100);
     let set = Message::SetAsync(chosen);
     assert!(rig.ask(2, &set).is_empty());
-    let [Message::GetAsyncReply(told)] = &rig.ask(2, &Message::GetAsyncRequest)[..] else {
+    let [Message::GetAsyncReply(config)] = &rig.ask(2, &Message::GetAsyncRequest)[..] else {
         panic!()
     };
-    assert_eq!(told.get(AsyncKind::FlowRemoved, false), Some(0b0100));
-    assert_eq!(told.get(AsyncKind::PortStatus, true), Some(0b010));
+    assert_eq!(config.get(AsyncKind::FlowRemoved, false), Some(0b0100));
+    assert_eq!(config.get(AsyncKind::PortStatus, true), Some(0b010));
     rig.order(&Message::FlowMod(FlowMod {
         flags: FlowModFlags::SEND_FLOW_REMOVED,
         idle_timeout_s: 1,
@@ -116,7 +120,7 @@ fn news_go_to_those_whose_role_and_choice_want_them() {
 }
 
 #[test]
-fn group_changes_of_one_controller_are_forwarded_to_those_that_want_it() {
+fn group_changes_are_forwarded_to_other_subscribed_controllers() {
     let mut rig = three(Version::V1_4);
     let mut chosen = AsyncConfig::default();
     chosen.set(AsyncKind::RequestForward, false, 0b01);
@@ -160,7 +164,7 @@ fn listen(rig: &mut Rig, who: usize, reasons: u32) {
 }
 
 #[test]
-fn controllers_hear_of_others_that_come_go_and_change() {
+fn controllers_receive_the_status_of_other_controllers() {
     use ControllerStatusReason::{ChannelStatus, Request, Role as RoleChange, ShortId};
     let mut rig = three(Version::V1_5);
     listen(&mut rig, 0, 0b111_1110);
@@ -185,14 +189,14 @@ fn controllers_hear_of_others_that_come_go_and_change() {
             new.clone(),
         ]
     );
-    assert_eq!(statuses(&mut rig, 1), [new], "of itself it knows, and of numbers it does not ask");
+    assert_eq!(statuses(&mut rig, 1), [new], "its own status and short IDs are not reported");
     role(&mut rig, 3, Role::Master, 3).unwrap();
     assert!(statuses(&mut rig, 0).is_empty(), "nothing changed");
     // A controller disconnects.
     rig.controllers[3].channel = Box::new(ports::channel::memory::pair(1, "cut").0);
     rig.settle();
     let gone = (name(3), false, Role::Master, 40, ChannelStatus);
-    assert_eq!(statuses(&mut rig, 0), [gone], "told once");
+    assert_eq!(statuses(&mut rig, 0), [gone], "reported once");
     assert!(statuses(&mut rig, 1).is_empty() && statuses(&mut rig, 2).is_empty());
     let all = rig.ask(2, &Message::ask(MultipartRequestBody::ControllerStatus)).remove(0);
     let Message::MultipartReply(reply) = all else { panic!("{all}") };
@@ -203,14 +207,14 @@ fn controllers_hear_of_others_that_come_go_and_change() {
 }
 
 #[test]
-fn a_controller_that_cannot_be_reached_is_named_as_down() {
+fn an_unreachable_controller_is_reported_as_down() {
     let controllers = vec!["unix:/nonexistent/planimeter.sock".to_string()];
     let settings = OpenFlowConfig { controllers, ..OpenFlowConfig::default() };
     let mut rig = Rig::speaking(Version::V1_5, settings);
     let all = rig.ask(0, &Message::ask(MultipartRequestBody::ControllerStatus)).remove(0);
     let Message::MultipartReply(reply) = all else { panic!("{all}") };
     let MultipartReplyBody::ControllerStatus(rows) = reply.body else { panic!() };
-    let told: Vec<_> = rows.iter().map(|row| (uri(row), row.is_up)).collect();
+    let reported: Vec<_> = rows.iter().map(|row| (uri(row), row.is_up)).collect();
     let missing = "unix:/nonexistent/planimeter.sock".to_string();
-    assert_eq!(told, [("c0.1".to_string(), true), (missing, false)]);
+    assert_eq!(reported, [("c0.1".to_string(), true), (missing, false)]);
 }

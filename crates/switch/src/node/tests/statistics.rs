@@ -26,7 +26,7 @@ fn body(rig: &mut Rig, request: MultipartRequestBody) -> MultipartReplyBody {
 }
 
 #[test]
-fn features_name_the_switch_and_its_ports() {
+fn features_describe_the_switch_and_its_ports() {
     let settings = OpenFlowConfig { datapath_id: Some(0xabc), ..OpenFlowConfig::default() };
     let mut rig = Rig::connected(settings);
     let reply = rig.ask(0, &Message::FeaturesRequest).remove(0);
@@ -39,7 +39,7 @@ fn features_name_the_switch_and_its_ports() {
 }
 
 #[test]
-fn flow_and_aggregate_and_table_statistics_agree_with_the_traffic() {
+fn flow_aggregate_and_table_statistics_agree_with_the_traffic() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let wanted = FlowMod { cookie: 5, hard_timeout_s: 90, ..add(exact(0), 2) };
     rig.order(&Message::FlowMod(wanted.clone()));
@@ -84,7 +84,7 @@ fn flow_and_aggregate_and_table_statistics_agree_with_the_traffic() {
 }
 
 #[test]
-fn ports_and_queues_are_counted() {
+fn ports_and_queues_have_counters() {
     let plain =
         QueueConfig { port: 2, queue: 4, rate_bps_min: None, rate_bps_max: None, frames_max: None };
     let shared = QueueConfig {
@@ -130,16 +130,16 @@ fn ports_and_queues_are_counted() {
         assert_eq!(rig.refused(&Message::ask(request)).0, code);
     }
     for (port, id, properties) in [(2, 4, vec![]), (3, 1, vec![QueueProperty::MinRate(250)])] {
-        let told = rig.ask(0, &Message::QueueGetConfigRequest(port));
+        let reported = rig.ask(0, &Message::QueueGetConfigRequest(port));
         let queues = vec![PacketQueue { port, id, properties }];
-        assert_eq!(told, [Message::QueueGetConfigReply(model::QueueConfig { port, queues })]);
+        assert_eq!(reported, [Message::QueueGetConfigReply(model::QueueConfig { port, queues })]);
     }
     let unknown = Message::QueueGetConfigRequest(9);
     assert_eq!(rig.refused(&unknown).0, ErrorCode::QueueOpBadPort);
 }
 
 #[test]
-fn description_and_vendor() {
+fn description_and_experimenter_requests() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     let MultipartReplyBody::Desc(desc) = body(&mut rig, MultipartRequestBody::Desc) else {
         panic!()
@@ -151,7 +151,7 @@ fn description_and_vendor() {
 }
 
 #[test]
-fn a_long_reply_waits_for_its_reader_and_holds_up_the_barrier() {
+fn a_long_reply_waits_for_its_reader_and_delays_the_barrier_reply() {
     let mut rig = Rig::new(OpenFlowConfig::default());
     rig.connect(4096);
     for flow in 0..3_000 {
@@ -170,7 +170,7 @@ fn a_long_reply_waits_for_its_reader_and_holds_up_the_barrier() {
         rig.step();
     }
     let replies = std::mem::take(&mut rig.controllers[0].replies);
-    assert_eq!(replies.last().unwrap().0, barrier, "the barrier is answered last");
+    assert_eq!(replies.last().unwrap().0, barrier, "the barrier reply is last");
     for xid in xids {
         let mut seen = BTreeSet::new();
         let parts: Vec<_> = replies.iter().filter(|(of, _)| *of == xid).collect();
@@ -179,7 +179,7 @@ fn a_long_reply_waits_for_its_reader_and_holds_up_the_barrier() {
             let MultipartReplyBody::Flow(flows) = &reply.body else { panic!("{part}") };
             assert_eq!(reply.more, at + 1 < parts.len());
             for flow in flows {
-                assert!(seen.insert(flow.matching.value(Field::UdpSrc)), "told twice");
+                assert!(seen.insert(flow.matching.value(Field::UdpSrc)), "reported twice");
             }
         }
         assert_eq!((seen.len(), parts.len() > 10), (3_000, true));
@@ -187,7 +187,7 @@ fn a_long_reply_waits_for_its_reader_and_holds_up_the_barrier() {
 }
 
 #[test]
-fn port_settings_change_and_every_controller_is_told() {
+fn port_settings_change_and_every_controller_is_notified() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.connect(1 << 20);
     let change = PortMod {
@@ -217,7 +217,7 @@ fn port_settings_change_and_every_controller_is_told() {
 }
 
 #[test]
-fn a_link_that_goes_down_is_told_to_controllers_and_log() {
+fn a_lost_link_is_reported_to_controllers_and_log() {
     let mut rig = Rig::connected(OpenFlowConfig::default());
     rig.wires[1] = None;
     rig.settle();
@@ -246,7 +246,7 @@ fn link(version: Version, rig: &mut Rig) -> (String, u32, u32) {
 }
 
 #[test]
-fn every_version_tells_the_speeds_of_links_that_have_one() {
+fn every_version_reports_link_speeds_if_known() {
     for (bits_per_second, current, kbps) in [
         (100_000_000, "100m_full", 100_000),
         (10_000_000_000, "10g_full", 10_000_000),
@@ -266,11 +266,15 @@ fn every_version_tells_the_speeds_of_links_that_have_one() {
         }
     }
     let mut rig = Rig::speaking(Version::V1_3, OpenFlowConfig::default());
-    assert_eq!(link(Version::V1_3, &mut rig), ("none".to_string(), 0, 0), "memory has none");
+    assert_eq!(
+        link(Version::V1_3, &mut rig),
+        ("none".to_string(), 0, 0),
+        "memory ports have no speed"
+    );
 }
 
 #[test]
-fn the_meter_of_the_slow_path_is_kept_and_no_frame_goes_through_it() {
+fn the_slow_path_meter_is_stored_and_no_frame_uses_it() {
     let mut rig = Rig::speaking(Version::V1_3, OpenFlowConfig::default());
     let band = MeterBand { rate: 1, burst: 0, kind: MeterBandKind::Drop };
     let meter = |command, meter| {
@@ -291,7 +295,7 @@ fn the_meter_of_the_slow_path_is_kept_and_no_frame_goes_through_it() {
         }
         other => panic!("{other:?}"),
     };
-    assert_eq!(packets(METER_SLOWPATH), (0, 0), "frames for the controller are not its");
+    assert_eq!(packets(METER_SLOWPATH), (0, 0), "packet-ins do not use it");
     assert_eq!(packets(METER_CONTROLLER), (3, 2));
     rig.order(&meter(MeterModCommand::Delete, METER_SLOWPATH));
     let gone = body(&mut rig, MultipartRequestBody::Meter(METER_SLOWPATH));

@@ -42,7 +42,7 @@ fn body(rig: &mut Rig, who: usize, request: MultipartRequestBody) -> MultipartRe
 }
 
 #[test]
-fn frames_go_from_table_to_table_with_their_action_set() {
+fn frames_pass_from_table_to_table_with_their_action_set() {
     for version in [Version::V1_1, Version::V1_2, Version::V1_3, Version::V1_4, Version::V1_5] {
         let mut rig = Rig::speaking(version, OpenFlowConfig::default());
         let ttl = vec![Action::DecNwTtl];
@@ -59,7 +59,7 @@ fn frames_go_from_table_to_table_with_their_action_set() {
 }
 
 #[test]
-fn a_frame_without_match_goes_nowhere_from_1_3_on_unless_an_entry_says_so() {
+fn unmatched_frames_are_dropped_from_1_3_on_unless_an_entry_exists() {
     let mut rig = Rig::speaking(Version::V1_3, OpenFlowConfig::default());
     rig.arrive(1, &udp(0, 60));
     assert!(rig.news(0).is_empty());
@@ -73,11 +73,15 @@ fn a_frame_without_match_goes_nowhere_from_1_3_on_unless_an_entry_says_so() {
     let news = rig.news(0);
     let [Message::PacketIn(packet)] = news.as_slice() else { panic!("{news:?}") };
     assert_eq!((packet.reason, packet.table, packet.cookie), (PacketInReason::NoMatch, 0, 0xabc));
-    assert_eq!((packet.buffer_id, packet.data.len()), (None, 60), "all of it was asked for");
+    assert_eq!(
+        (packet.buffer_id, packet.data.len()),
+        (None, 60),
+        "the complete frame was requested"
+    );
 }
 
 #[test]
-fn a_1_0_controller_is_asked_about_misses_beside_a_1_3_controller_that_is_not() {
+fn a_1_0_controller_receives_misses_and_a_1_3_controller_does_not() {
     let mut rig = Rig::speaking(Version::V1_3, OpenFlowConfig::default());
     rig.connect_as(Version::V1_0, 1 << 20);
     rig.arrive(1, &udp(0, 60));
@@ -85,7 +89,7 @@ fn a_1_0_controller_is_asked_about_misses_beside_a_1_3_controller_that_is_not() 
 }
 
 #[test]
-fn what_an_entry_cannot_be_is_refused_and_nothing_is_kept() {
+fn invalid_entries_are_rejected_and_not_installed() {
     use ErrorCode::*;
     let to = |port| vec![apply(vec![Action::output(port)])];
     let set = |field| vec![apply(vec![Action::SetField(FieldMatch::exact(field, 1u8))])];
@@ -117,7 +121,7 @@ fn what_an_entry_cannot_be_is_refused_and_nothing_is_kept() {
     for (change, code) in cases {
         let refused = rig.refused(&Message::FlowMod(change.clone()));
         assert_eq!(refused.0, code, "{change}");
-        assert!(!refused.1.is_empty(), "{change}: the message goes along");
+        assert!(!refused.1.is_empty(), "{change}: the error quotes the message");
     }
     let all = MultipartRequestBody::Aggregate(FlowStatsRequest::default());
     let MultipartReplyBody::Aggregate(sum) = body(&mut rig, 0, all) else { panic!() };
@@ -125,7 +129,7 @@ fn what_an_entry_cannot_be_is_refused_and_nothing_is_kept() {
 }
 
 #[test]
-fn entries_come_back_as_they_were_said_in_every_version() {
+fn entries_round_trip_in_every_version() {
     let instructions = vec![
         apply(vec![Action::SetField(FieldMatch::exact(Field::Ipv4Dst, 0x0a09_0909u32))]),
         Instruction::ClearActions,
@@ -154,7 +158,7 @@ fn entries_come_back_as_they_were_said_in_every_version() {
 }
 
 #[test]
-fn what_a_1_0_controller_has_no_words_for_is_left_out_of_what_it_is_told() {
+fn entries_that_1_0_cannot_express_are_reported_without_those_parts() {
     let mut rig = Rig::speaking(Version::V1_3, OpenFlowConfig::default());
     rig.connect_as(Version::V1_0, 1 << 20);
     let ipv6 = Match::ANY.with(Field::EthType, 0x86ddu16).with(Field::Ipv6Src, 1u8);
@@ -168,7 +172,7 @@ fn what_a_1_0_controller_has_no_words_for_is_left_out_of_what_it_is_told() {
 }
 
 #[test]
-fn changes_and_deletions_go_by_cookie_and_by_where_entries_send() {
+fn modify_and_delete_filter_by_cookie_and_output() {
     let mut rig = Rig::speaking(Version::V1_3, OpenFlowConfig::default());
     for (port, cookie) in [(1u32, 0x10u64), (2, 0x11), (3, 0x20)] {
         let does = vec![apply(vec![Action::output(port)])];
@@ -182,7 +186,7 @@ fn changes_and_deletions_go_by_cookie_and_by_where_entries_send() {
     };
     let modify = FlowMod { command: FlowModCommand::Modify, ..entry(2, Match::ANY, Vec::new()) };
     rig.order(&Message::FlowMod(modify));
-    assert_eq!(count(&mut rig), 3, "nothing to change is nothing to add");
+    assert_eq!(count(&mut rig), 3, "modify does not add a missing entry");
     let delete = FlowMod::delete(TABLE_ALL, Match::ANY);
     rig.order(&Message::FlowMod(FlowMod { out_port: 3, ..delete.clone() }));
     assert_eq!(count(&mut rig), 2);
@@ -193,7 +197,7 @@ fn changes_and_deletions_go_by_cookie_and_by_where_entries_send() {
 }
 
 #[test]
-fn a_full_table_says_so_and_the_others_go_on() {
+fn a_full_table_rejects_entries_and_other_tables_accept_them() {
     let settings = OpenFlowConfig { tables: 3, flows_max: 2, ..OpenFlowConfig::default() };
     let mut rig = Rig::speaking(Version::V1_3, settings);
     let in_port = |table, port: u32| entry(table, Match::ANY.with(Field::InPort, port), Vec::new());
@@ -211,7 +215,7 @@ fn a_full_table_says_so_and_the_others_go_on() {
 }
 
 #[test]
-fn of_an_icmp_type_of_1_1_the_low_byte_counts_and_all_16_bits_come_back() {
+fn an_icmp_type_of_1_1_matches_the_low_byte_and_returns_all_16_bits() {
     let mut rig = Rig::speaking(Version::V1_1, OpenFlowConfig::default());
     let unreachable = Match::ANY
         .with(Field::EthType, 0x0800u16)

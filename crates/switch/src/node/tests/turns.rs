@@ -76,7 +76,7 @@ fn until(rig: &mut Rig, who: usize, xid: Xid) -> usize {
             return turn;
         }
     }
-    panic!("request {xid} is never answered");
+    panic!("request {xid} has no reply");
 }
 
 /// Returns the port through which a frame from port 1 leaves now.
@@ -110,11 +110,11 @@ fn meanwhile(rig: &mut Rig, xid: Xid) -> Vec<usize> {
             return ways;
         }
     }
-    panic!("request {xid} is never answered");
+    panic!("request {xid} has no reply");
 }
 
 #[test]
-fn a_bundle_of_many_modifies_is_done_over_turns_and_seen_at_once() {
+fn a_bundle_of_many_modifies_is_committed_over_turns_and_visible_atomically() {
     let mut rig = loaded(4096);
     for entry in 0..499 {
         rig.send(0, &put(Message::FlowMod(modify(numbered(entry), 3))));
@@ -136,7 +136,7 @@ fn a_bundle_of_many_modifies_is_done_over_turns_and_seen_at_once() {
 }
 
 #[test]
-fn a_bundle_that_fails_late_is_rolled_back_over_turns_and_never_seen() {
+fn a_bundle_that_fails_late_is_rolled_back_over_turns_and_never_visible() {
     let mut rig = loaded(4096);
     let third = rig.connect_as(Version::V1_3, 1 << 20);
     rig.send(0, &put(Message::FlowMod(modify(Match::ANY, 3))));
@@ -161,7 +161,7 @@ fn flows_told(rig: &Rig, who: usize, xid: Xid) -> u32 {
 }
 
 #[test]
-fn a_commit_is_completed_when_its_connection_closes_in_the_middle() {
+fn a_commit_is_completed_when_its_connection_closes() {
     let mut rig = loaded(4096);
     rig.send(0, &put(Message::FlowMod(modify(Match::ANY, 3))));
     finish(&mut rig, 0);
@@ -180,14 +180,14 @@ fn a_commit_is_completed_when_its_connection_closes_in_the_middle() {
     }
     assert!(ways.len() > 5, "{} turns", ways.len());
     rig.settle();
-    assert!(rig.log.len() > before, "the end is logged: {:?}", rig.log);
+    assert!(rig.log.len() > before, "the closed connection is logged: {:?}", rig.log);
     let asked = rig.send(1, &aggregate());
     until(&mut rig, 1, asked);
     assert_eq!(flows_told(&rig, 1, asked), 4097);
 }
 
 #[test]
-fn changes_of_others_wait_for_a_commit_and_nothing_expires_in_it() {
+fn other_changes_and_timeouts_wait_for_a_commit() {
     let mut rig = loaded(4096);
     let brief = FlowMod { hard_timeout_s: 1, ..add(from_port(2), 1) };
     rig.order(&Message::FlowMod(FlowMod { flags: FlowModFlags::SEND_FLOW_REMOVED, ..brief }));
@@ -205,19 +205,23 @@ fn changes_of_others_wait_for_a_commit_and_nothing_expires_in_it() {
         ways.push(way(&mut rig));
         let is_committed = rig.controllers[0].replies.iter().any(|(of, _)| *of == commit);
         let removed = rig.news(0).iter().any(|it| matches!(it, Message::FlowRemoved(_)));
-        assert!(is_committed || !removed, "it expired in the middle of the bundle");
-        assert!(ways.len() < 10_000, "the other controller waits for ever");
+        assert!(is_committed || !removed, "the entry expired during the commit");
+        assert!(ways.len() < 10_000, "the other controller waits forever");
     }
     let (old, new) = (
         ways.iter().take_while(|way| **way == 2).count(),
         ways.iter().filter(|way| **way == 3).count(),
     );
     assert!(old > 5 && new >= 1, "{ways:?}");
-    assert_eq!(ways.last(), Some(&2), "the other's change comes after the bundle: {ways:?}");
+    assert_eq!(
+        ways.last(),
+        Some(&2),
+        "the change of the other controller follows the bundle: {ways:?}"
+    );
 }
 
 #[test]
-fn a_controller_of_many_bundles_does_not_keep_others_from_changing_tables() {
+fn a_controller_with_many_bundles_does_not_block_other_controllers() {
     let mut rig = loaded(4096);
     let mut commits = Vec::new();
     for _ in 0..5 {
@@ -237,7 +241,7 @@ fn a_controller_of_many_bundles_does_not_keep_others_from_changing_tables() {
 }
 
 #[test]
-fn pipelined_aggregates_are_answered_over_turns() {
+fn pipelined_aggregate_requests_are_answered_over_turns() {
     let mut rig = loaded(8192);
     let mut last = 0;
     for _ in 0..100 {
@@ -250,7 +254,7 @@ fn pipelined_aggregates_are_answered_over_turns() {
 }
 
 #[test]
-fn a_connection_is_not_given_up_while_its_requests_take_long() {
+fn a_connection_with_slow_requests_is_not_closed() {
     let mut rig = loaded(8192);
     let mut last = 0;
     for _ in 0..100 {
@@ -264,7 +268,7 @@ fn a_connection_is_not_given_up_while_its_requests_take_long() {
 }
 
 #[test]
-fn many_adds_at_once_are_done_over_turns() {
+fn many_adds_are_processed_over_turns() {
     let mut rig = loaded(0);
     let mut barrier = 0;
     for entry in 0..8192 {
@@ -279,7 +283,7 @@ fn many_adds_at_once_are_done_over_turns() {
 }
 
 #[test]
-fn a_dump_of_many_flows_is_sent_over_turns() {
+fn a_dump_of_many_entries_is_sent_over_turns() {
     let mut rig = loaded(16_384);
     let all = MultipartRequestBody::Flow(FlowStatsRequest::default());
     let request = rig.send(0, &Message::ask(all));
@@ -298,7 +302,7 @@ fn a_dump_of_many_flows_is_sent_over_turns() {
 }
 
 #[test]
-fn a_group_goes_with_many_entries_over_turns() {
+fn a_group_with_many_entries_is_deleted_over_turns() {
     let mut rig = loaded(0);
     let bucket = Bucket { actions: vec![Action::output(3)], ..Bucket::default() };
     let group = GroupMod { group: 9, buckets: vec![bucket], ..GroupMod::default() };
@@ -322,7 +326,7 @@ fn a_group_goes_with_many_entries_over_turns() {
 }
 
 #[test]
-fn a_non_strict_modify_and_a_delete_are_done_over_turns() {
+fn a_non_strict_modify_and_a_delete_are_processed_over_turns() {
     let mut rig = loaded(8192);
     for change in [modify(Match::ANY, 3), FlowMod::delete(0, numbered(0).with(Field::IpProto, 6u8))]
     {
@@ -338,7 +342,7 @@ fn a_non_strict_modify_and_a_delete_are_done_over_turns() {
 }
 
 #[test]
-fn a_barrier_is_answered_after_what_happened_before_it_is_told() {
+fn a_barrier_reply_follows_all_earlier_flow_removed_messages() {
     let mut rig = Rig::speaking(Version::V1_4, OpenFlowConfig::default());
     for entry in 0..2000 {
         let flags = FlowModFlags::SEND_FLOW_REMOVED;
@@ -354,7 +358,7 @@ fn a_barrier_is_answered_after_what_happened_before_it_is_told() {
 }
 
 #[test]
-fn of_a_thousand_connections_each_is_served_in_its_turn() {
+fn a_thousand_connections_are_served_in_turn() {
     let limits = crate::config::Limits { connections: 1002, ..Default::default() };
     let settings = OpenFlowConfig { limits, ..OpenFlowConfig::default() };
     let mut rig = Rig::speaking(Version::V1_4, settings);
@@ -394,7 +398,7 @@ fn of_a_thousand_connections_each_is_served_in_its_turn() {
         if is_answered {
             echo_after.get_or_insert(turns);
         }
-        assert!(turns < 1000, "the last one is never served");
+        assert!(turns < 1000, "the last connection is never served");
     }
     // 10,000 entries of 32 steps, and a share of each connection in each cycle.
     assert!(turns >= 40, "{turns} turns");

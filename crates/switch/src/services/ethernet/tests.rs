@@ -64,7 +64,7 @@ fn send(program: &str, seed: u64, agent: &mut Ethernet) -> (Outcome, Vec<String>
 }
 
 #[test]
-fn a_program_comes_whole_and_once_over_any_link() {
+fn a_program_arrives_complete_and_once_over_any_link() {
     for seed in 1..60 {
         let mut agent = Ethernet::new(OWN);
         let program: String = (0..seed * 800).map(|n| char::from(b'a' + (n % 23) as u8)).collect();
@@ -78,7 +78,7 @@ fn a_program_comes_whole_and_once_over_any_link() {
 }
 
 #[test]
-fn nobody_there_is_silence_and_too_many_are_told_so() {
+fn a_missing_agent_is_a_timeout_and_several_agents_are_an_error() {
     let now = Nanos::from_secs(1);
     let mut sender = Sender::new(THEIRS, OWN, 1, b"<fe/>", now).unwrap();
     let mut sent = 0;
@@ -91,7 +91,8 @@ fn nobody_there_is_silence_and_too_many_are_told_so() {
     let mut begin = |last: u8, now: Nanos| {
         let first = [0, 0, 0, 2, 0, 1, b'x'];
         let frame = frame(OWN, [2, 0, 0, 0, 1, last], 7, CHUNK, &first);
-        let answer = agent.frame_came(&frame, now, &mut |_| panic!("it is not whole")).unwrap();
+        let answer =
+            agent.frame_came(&frame, now, &mut |_| panic!("the program is incomplete")).unwrap();
         Status::read(&answer[14 + HEAD_BYTES..]).unwrap().state
     };
     for last in 0..SESSIONS_MAX as u8 {
@@ -103,7 +104,7 @@ fn nobody_there_is_silence_and_too_many_are_told_so() {
 }
 
 #[test]
-fn a_program_without_end_is_refused() {
+fn an_endless_program_is_rejected() {
     let mut agent = Ethernet::new(OWN);
     let now = Nanos::from_secs(1);
     let chunk = vec![b'x'; CHUNK_BYTES_MAX];
@@ -111,15 +112,15 @@ fn a_program_without_end_is_refused() {
     for index in 0..(BYTES_MAX / CHUNK_BYTES_MAX + 2) as u16 {
         let numbers = [index, u16::MAX, CHUNK_BYTES_MAX as u16].map(u16::to_be_bytes).concat();
         let frame = frame(OWN, THEIRS, 7, CHUNK, &[&numbers[..], &chunk].concat());
-        last = agent.frame_came(&frame, now, &mut |_| panic!("it is not whole"));
+        last = agent.frame_came(&frame, now, &mut |_| panic!("the program is incomplete"));
     }
     let status = Status::read(&last.unwrap()[14 + HEAD_BYTES..]).unwrap();
     assert_eq!(status.state, State::Refused);
-    assert!(agent.sessions[0].chunks.is_empty(), "it is forgotten at once");
+    assert!(agent.sessions[0].chunks.is_empty(), "it is discarded immediately");
 }
 
 #[test]
-fn no_frame_harms_it_whatever_its_bytes() {
+fn arbitrary_frames_never_panic() {
     let (mut agent, mut link, now) = (Ethernet::new(OWN), Link(3), Nanos::from_secs(1));
     let good = frame(OWN, THEIRS, 7, CHUNK, &[0, 1, 0, 3, 0, 4, 1, 2, 3, 4]);
     let ask = frame(OWN, THEIRS, 7, ASK, &[0, 0]);
@@ -138,19 +139,19 @@ fn no_frame_harms_it_whatever_its_bytes() {
 }
 
 #[test]
-fn any_frames_find_the_agent_within_its_limits() {
+fn random_frames_keep_the_agent_within_its_limits() {
     let mut agent = Ethernet::new(OWN);
     let mut now = Nanos::from_secs(1);
     for seed in 0..40_000u64 {
         let roll = |at: u64, below: u64| mixed(seed * 31 + at) % below;
         now = now.saturating_add(Nanos::from_millis(roll(0, 40)));
         let (kind, count, index) = (roll(1, 5) as u8, roll(2, 5) as u16, roll(3, 6) as u16);
-        let said = roll(4, 2000) as usize;
+        let length = roll(4, 2000) as usize;
         let mut frame =
             [&OWN[..], &[2, 0, 0, 0, 9, roll(5, 7) as u8], &[0x88, 0xb6, 1, kind]].concat();
         frame.extend((roll(6, 3) as u32).to_be_bytes());
-        frame.extend([index, count, said as u16].map(u16::to_be_bytes).concat());
-        frame.extend(vec![b'x'; said.min(1400)]);
+        frame.extend([index, count, length as u16].map(u16::to_be_bytes).concat());
+        frame.extend(vec![b'x'; length.min(1400)]);
         frame.truncate(frame.len() - roll(7, 8).saturating_sub(5) as usize * 7);
         let mut carry = |_| Err("problem\n".repeat(roll(8, 1000) as usize));
         let answer = agent.frame_came(&frame, now, &mut carry);

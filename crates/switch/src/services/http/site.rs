@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_resolves_here_but_was_not_given_is_rejected() {
+    fn unknown_host_names_are_rejected() {
         for host in
             ["evil.example:7700", "localhost.evil.example", "", "127.0.0.1:x", "[::1", "a:b:c", "?"]
         {
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_another_site_is_rejected_where_that_is_guarded() {
+    fn a_page_of_another_site_is_rejected_if_protected() {
         let host = Some("127.0.0.1:7700");
         assert_eq!(check(host, Some("http://127.0.0.1:7700"), None), Ok(()));
         for site in ["same-origin", "none"] {

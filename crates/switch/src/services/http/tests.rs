@@ -28,7 +28,7 @@ impl Talk {
     /// Sends bytes. Returns the response, and whether the connection stays open.
     fn say(&mut self, bytes: &[u8], token: Option<&str>) -> (String, bool) {
         let mut rest = bytes;
-        let (mut stays, mut said) = (true, Vec::new());
+        let (mut stays, mut response) = (true, Vec::new());
         let mut buffer = vec![0; READ_BYTES];
         let access = Access {
             token: token.map(str::to_owned),
@@ -54,7 +54,7 @@ impl Talk {
             );
             stays &= outcome.is_ok();
             while let Ok(count @ 1..) = self.near.receive(&mut buffer) {
-                said.extend_from_slice(&buffer[..count]);
+                response.extend_from_slice(&buffer[..count]);
             }
             if rest.is_empty() && !self.client.has_unread || !stays {
                 break;
@@ -69,7 +69,7 @@ impl Talk {
                 })
                 .is_ok();
         }
-        (String::from_utf8(said).unwrap(), stays)
+        (String::from_utf8(response).unwrap(), stays)
     }
 }
 
@@ -84,7 +84,7 @@ fn post(path: &str, body: &str) -> Vec<u8> {
 }
 
 #[test]
-fn every_path_asks_what_it_says() {
+fn every_path_gives_its_request() {
     for (bytes, asks, status, holds) in [
         (get("/program"), Request::Get(What::Program), "200 OK", "\r\n\r\n<fe/>"),
         (get("/counters"), Request::Get(What::Counters), "200 OK", "{\"generation\":2}\n"),
@@ -123,20 +123,20 @@ fn every_path_asks_what_it_says() {
     ] {
         let mut talk = Talk::new();
         // Byte by byte, and twice on one connection.
-        let mut said = String::new();
+        let mut response = String::new();
         for byte in &bytes {
-            said += &talk.say(&[*byte], None).0;
+            response += &talk.say(&[*byte], None).0;
         }
-        assert!(said.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{said}");
-        assert!(said.contains(holds), "{said}");
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{response}");
+        assert!(response.contains(holds), "{response}");
         let (again, stays) = talk.say(&[&bytes[..], &bytes].concat(), None);
-        assert_eq!((again, stays), (said.repeat(2), true));
+        assert_eq!((again, stays), (response.repeat(2), true));
         assert_eq!(talk.asked, [asks.clone(), asks.clone(), asks]);
     }
 }
 
 #[test]
-fn what_should_not_be_is_refused_and_closed() {
+fn invalid_requests_are_rejected_and_the_connection_is_closed() {
     let long = format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(HEAD_BYTES_MAX));
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: y\r\n".repeat(HEADERS_MAX + 1));
     for (bytes, status) in [
@@ -164,35 +164,35 @@ fn what_should_not_be_is_refused_and_closed() {
         (many, "400"),
     ] {
         let mut talk = Talk::new();
-        let (said, stays) = talk.say(bytes.as_bytes(), None);
-        assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{bytes}\n{said}");
-        assert!(said.contains("Connection: close") && !stays, "{said}");
+        let (response, stays) = talk.say(bytes.as_bytes(), None);
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{bytes}\n{response}");
+        assert!(response.contains("Connection: close") && !stays, "{response}");
         assert_eq!(talk.asked, []);
     }
     for (bytes, status) in
         [(get("/nothing"), "404"), (get("/check"), "405"), (post("/counters", ""), "405")]
     {
-        let (said, stays) = Talk::new().say(&bytes, None);
-        assert!(said.starts_with(&format!("HTTP/1.1 {status}")) && stays, "{said}");
+        let (response, stays) = Talk::new().say(&bytes, None);
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")) && stays, "{response}");
     }
 }
 
 #[test]
-fn who_has_to_show_a_token_shows_it() {
+fn a_required_token_is_checked() {
     let token = Some("0123456789abcdef");
-    let with = |shown: &str| {
-        format!("GET /about HTTP/1.1\r\nHost: 10.0.0.1:80\r\nAuthorization: {shown}\r\n\r\n")
+    let with = |credentials: &str| {
+        format!("GET /about HTTP/1.1\r\nHost: 10.0.0.1:80\r\nAuthorization: {credentials}\r\n\r\n")
     };
-    for shown in ["", "Bearer ", "Bearer 0123456789abcdeg", "Basic 0123456789abcdef"] {
-        let (said, stays) = Talk::new().say(with(shown).as_bytes(), token);
-        assert!(said.starts_with("HTTP/1.1 401") && !stays, "{said}");
+    for credentials in ["", "Bearer ", "Bearer 0123456789abcdeg", "Basic 0123456789abcdef"] {
+        let (response, stays) = Talk::new().say(with(credentials).as_bytes(), token);
+        assert!(response.starts_with("HTTP/1.1 401") && !stays, "{response}");
     }
-    let (said, _) = Talk::new().say(with("Bearer 0123456789abcdef").as_bytes(), token);
-    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    let (response, _) = Talk::new().say(with("Bearer 0123456789abcdef").as_bytes(), token);
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
 }
 
 #[test]
-fn a_body_is_waited_for_once_the_client_was_told_to_send_it() {
+fn a_body_is_awaited_after_100_continue() {
     let mut talk = Talk::new();
     let head = "POST /check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n";
     assert_eq!(talk.say(head.as_bytes(), None).0, "HTTP/1.1 100 Continue\r\n\r\n");
@@ -203,7 +203,7 @@ fn a_body_is_waited_for_once_the_client_was_told_to_send_it() {
 }
 
 #[test]
-fn requests_of_which_bytes_are_others_are_answered_or_end_the_connection() {
+fn damaged_requests_are_answered_or_end_the_connection() {
     let good = b"POST /program?name=a%20b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n<fe>GET /components/nh/T%5B2%5D HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let words: [&[u8]; 8] =
         [b"\r\n\r\n", b"%", b"99999999999999999999", b"-1", b" ", b"\0", b"\xff", b"HTTP/1.0"];
@@ -221,14 +221,15 @@ fn requests_of_which_bytes_are_others_are_answered_or_end_the_connection() {
             bytes.splice(at..end, word.iter().copied());
         }
         let mut talk = Talk::new();
-        let (said, stays) = talk.say(&bytes, None);
-        let mut lines = said.split("\r\n");
+        let (response, stays) = talk.say(&bytes, None);
+        let mut lines = response.split("\r\n");
         assert!(
-            said.is_empty() || lines.all(|line| !line.starts_with("HTTP/1.1") || line.len() > 12)
+            response.is_empty()
+                || lines.all(|line| !line.starts_with("HTTP/1.1") || line.len() > 12)
         );
-        assert!(said.is_empty() || said.starts_with("HTTP/1.1 "), "{said:?}");
-        assert!(stays || !said.is_empty() || bytes.is_empty());
-        answered += usize::from(said.starts_with("HTTP/1.1 2"));
+        assert!(response.is_empty() || response.starts_with("HTTP/1.1 "), "{response:?}");
+        assert!(stays || !response.is_empty() || bytes.is_empty());
+        answered += usize::from(response.starts_with("HTTP/1.1 2"));
     }
     assert!(answered > 100, "{answered}");
 }
@@ -257,7 +258,7 @@ fn pipelined_requests_are_answered_in_limited_numbers_per_turn() {
             assert!(turned.is_ok());
             let now = answered - before;
             assert!((1..=REQUESTS_A_TURN_OF_ONE).contains(&now), "{now} requests in one turn");
-            assert_eq!(REQUESTS_A_TURN - left, now, "what is left for other clients");
+            assert_eq!(REQUESTS_A_TURN - left, now, "the rest of the turn is for other clients");
             assert!(client.input.len() <= 2 * READ_BYTES && client.output.len() <= OUTPUT_BYTES);
             turns += 1;
             while near.receive(&mut buffer).unwrap() > 0 {}
@@ -269,7 +270,7 @@ fn pipelined_requests_are_answered_in_limited_numbers_per_turn() {
 }
 
 #[test]
-fn a_turn_with_no_request_left_answers_none_and_comes_again_at_once() {
+fn a_turn_at_its_limit_answers_nothing_and_requests_another_turn() {
     let (mut near, far) = memory::pair(1 << 20, "http");
     let mut client = Client::new(Box::new(far), Nanos::ZERO);
     let (access, mut buffer) = (Access::default(), vec![0; READ_BYTES]);
@@ -282,12 +283,12 @@ fn a_turn_with_no_request_left_answers_none_and_comes_again_at_once() {
             Answered::Now(Ok(json!(1)))
         });
         assert_eq!((turned, count), (Ok(()), answers));
-        assert_eq!(client.due(now) == now, answers == 0, "there is more to do only then");
+        assert_eq!(client.due(now) == now, answers == 0, "only then is there more to do");
     }
 }
 
 #[test]
-fn a_host_that_is_not_this_server_and_a_page_of_another_site_are_rejected() {
+fn requests_for_another_host_and_from_another_site_are_rejected() {
     let with = |headers: &str| {
         let bytes = format!("GET /about HTTP/1.1\r\n{headers}\r\n");
         Talk::new().say(bytes.as_bytes(), None).0
@@ -302,13 +303,13 @@ fn a_host_that_is_not_this_server_and_a_page_of_another_site_are_rejected() {
         ("Host: 10.0.0.1:8080\r\nSec-Fetch-Site: none\r\n", "200"),
         ("Host: element.example\r\n", "200"),
     ] {
-        let answer = with(headers);
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}\n{answer}");
+        let reply = with(headers);
+        assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}\n{reply}");
     }
 }
 
 #[test]
-fn a_head_has_little_time_and_an_idle_client_more() {
+fn an_incomplete_head_times_out_before_an_idle_client() {
     let mut talk = Talk::new();
     talk.now = Nanos(HEAD_TIME_MAX.0 - 1);
     assert!(talk.say(b"", None).1);
@@ -323,7 +324,7 @@ fn a_head_has_little_time_and_an_idle_client_more() {
 }
 
 #[test]
-fn silent_connections_give_way_to_new_ones() {
+fn silent_connections_are_replaced_by_new_ones() {
     let limits = ConnectionLimits { total: 4, per_source: 3 };
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let (token, names) = (None, Vec::new());
@@ -338,7 +339,7 @@ fn silent_connections_give_way_to_new_ones() {
             silent.push(TcpStream::connect(address).unwrap());
         }
         turn(&mut http);
-        assert!(http.clients.len() <= limits.per_source, "one source has no more places");
+        assert!(http.clients.len() <= limits.per_source, "one source has no more connections");
         assert!(clock::now() < until);
     }
     let mut client = TcpStream::connect(address).unwrap();
@@ -356,7 +357,7 @@ fn silent_connections_give_way_to_new_ones() {
 }
 
 #[test]
-fn refused_connections_are_counted() {
+fn rejected_connections_are_counted() {
     let limits = ConnectionLimits { total: 4, per_source: 2 };
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let (token, names) = (None, Vec::new());

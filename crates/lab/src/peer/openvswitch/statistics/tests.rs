@@ -55,7 +55,7 @@ fn thread() -> ThreadStats {
 }
 
 #[test]
-fn threads_one_by_one() {
+fn threads_are_parsed_one_by_one() {
     let main = ThreadStats { packets_received: 6, ..ThreadStats::default() };
     assert_eq!(parse_threads(THREADS), vec![thread(), main]);
     let found = thread();
@@ -67,14 +67,14 @@ fn threads_one_by_one() {
 }
 
 #[test]
-fn what_passed_between_two_readings() {
+fn differences_between_two_readings() {
     let passed = thread().since(&ThreadStats { emc_hits: 600, cycles_busy: u64::MAX, ..thread() });
     let expected = ThreadStats { core: Some(1), emc_hits: 66_000, ..ThreadStats::default() };
     assert_eq!(passed, expected);
 }
 
 #[test]
-fn broken_threads_are_left_out() {
+fn damaged_threads_are_omitted() {
     for text in ["", "packets received: 5", "x:\n emc hits: 1", "emc hits: 1\nthread"] {
         assert_eq!(parse_threads(text), vec![], "{text:?}");
     }
@@ -95,7 +95,7 @@ fn totals_over_threads() {
 }
 
 #[test]
-fn polling() {
+fn polling_threads_are_parsed() {
     let text = "\
 Time: 02:57:48.974
 Measurement duration: 3.107 s
@@ -135,7 +135,7 @@ pmd thread numa_id 0 core_id 1:
 }
 
 #[test]
-fn flows_and_their_limit() {
+fn flows_and_their_limit_are_parsed() {
     let text = "\
 netdev@ovs-netdev:
   flows         : (current 1) (avg 0) (max 3) (limit 10000)
@@ -149,7 +149,7 @@ netdev@ovs-netdev:
 }
 
 #[test]
-fn ports_by_their_place() {
+fn port_counters_are_named_by_position() {
     let text = "\
 netdev@ovs-netdev:
   lookups: hit:0 missed:0 lost:0
@@ -180,7 +180,7 @@ netdev@ovs-netdev:
 }
 
 #[test]
-fn a_port_without_counters_takes_no_other_ones() {
+fn a_port_without_counters_does_not_get_those_of_another() {
     let text = "\
   port 2: p2 (dpdkvhostuser: configured_rx_queues=1, configured_tx_queues=1, mtu=0)
 , could not retrieve stats (Protocol error)  port 3: p1 (dpdkvhostuser: mtu=0)
@@ -192,7 +192,7 @@ fn a_port_without_counters_takes_no_other_ones() {
 }
 
 #[test]
-fn coverage_totals() {
+fn coverage_totals_are_parsed() {
     let text = "Event coverage, avg rate over last: 5 seconds, last minute, last hour, hash=1\n\
         netdev_sent                0.0/sec     1.500/sec        0.0250/sec   total: 1234\n\
         datapath_drop_upcall_error 0.0/sec     0.000/sec        0.0000/sec   total: 5\n\
@@ -202,7 +202,7 @@ fn coverage_totals() {
 }
 
 #[test]
-fn a_bridge_says_how_many_addresses_it_knows() {
+fn the_number_of_learned_addresses_is_parsed() {
     let text = "Statistics for bridge \"br0\":\n  Current/maximum MAC entries in the table: \
                 131/262144\n  Current static MAC entries in the table : 7\n  Total number of \
                 learned MAC entries     : 900\n";

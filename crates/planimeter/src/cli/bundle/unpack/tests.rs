@@ -73,7 +73,7 @@ fn packed(entries: &[(EntryType, &str, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn a_sound_bundle_is_unpacked_and_only_the_folder_that_was_asked_for() {
+fn a_valid_bundle_is_unpacked_or_only_the_requested_folder() {
     let folder = Folder::new("sound");
     let entries: &[(EntryType, &str, &[u8])] = &[
         (EntryType::Regular, "files/a/b.xml", b"program"),
@@ -85,7 +85,7 @@ fn a_sound_bundle_is_unpacked_and_only_the_folder_that_was_asked_for() {
 }
 
 #[test]
-fn nothing_is_written_outside_and_no_link_made() {
+fn no_file_outside_and_no_link_is_created() {
     for (number, (kind, name)) in [
         (EntryType::Regular, "../x"),
         (EntryType::Regular, "files/../../x"),
@@ -126,7 +126,7 @@ fn nothing_is_written_outside_and_no_link_made() {
 }
 
 #[test]
-fn the_same_name_twice_and_too_much_are_refused() {
+fn duplicate_names_and_excessive_sizes_are_rejected() {
     let twice = Folder::new("twice");
     let entry = (EntryType::Regular, "files/x", b"1".as_slice());
     assert!(matches!(twice.unpacked(&[entry, entry]), Err(Fault::Twice(_))));
@@ -150,7 +150,7 @@ fn the_same_name_twice_and_too_much_are_refused() {
 }
 
 #[test]
-fn a_bundle_cut_anywhere_is_a_fault() {
+fn a_truncated_bundle_is_an_error() {
     let folder = Folder::new("cut");
     folder.unpacked(&[(EntryType::Regular, "files/x", b"x")]).unwrap();
     let file = folder.0.join("b.tar.gz");

@@ -8,7 +8,7 @@ fn faults(text: &str) -> String {
 }
 
 #[test]
-fn every_fault_is_told_at_once_with_line_key_and_remedy() {
+fn all_faults_are_reported_with_line_key_and_hint() {
     let text = "name = \"Bad Name\"\n\
                 [hardware]\n\
                 insert_ns = 5\n\
@@ -22,7 +22,7 @@ fn every_fault_is_told_at_once_with_line_key_and_remedy() {
                 at_percent = { value = 101, source = \"assumed\" }\n\
                 [wheels]\n\
                 count = 4\n";
-    let told = faults(text);
+    let reported = faults(text);
     for wanted in [
         "line 1: name: invalid name (hint: use at most 64 lowercase letters",
         "line 1: about: missing (hint: add a line of text)",
@@ -38,13 +38,13 @@ fn every_fault_is_told_at_once_with_line_key_and_remedy() {
         "line 11: full.at_percent: invalid value (hint: use an integer from 0 to 100)",
         "line 12: wheels: unknown key (hint: use one of agent, barrier",
     ] {
-        assert!(told.contains(wanted), "{wanted:?} is missing in\n{told}");
+        assert!(reported.contains(wanted), "{wanted:?} is missing in\n{reported}");
     }
-    assert_eq!(told.lines().count(), 12, "{told}");
+    assert_eq!(reported.lines().count(), 12, "{reported}");
 }
 
 #[test]
-fn a_kind_is_hardware_unless_the_file_states_software() {
+fn a_model_is_hardware_unless_the_file_specifies_software() {
     let kind = |line: &str| read(&format!("name = \"a\"\nabout = \"b\"\n{line}"));
     for (line, is_software) in
         [("", false), ("kind = \"hardware\"\n", false), ("kind = \"software\"\n", true)]
@@ -53,24 +53,24 @@ fn a_kind_is_hardware_unless_the_file_states_software() {
         assert_eq!(model.is_software, is_software, "{line}");
         assert_eq!(read(&model.to_text()), Ok(model), "{line}");
     }
-    let told = faults("name = \"a\"\nabout = \"b\"\nkind = \"asic\"\n");
+    let reported = faults("name = \"a\"\nabout = \"b\"\nkind = \"asic\"\n");
     assert!(
-        told.contains("line 3: kind: invalid value (hint: use one of hardware, software)"),
-        "{told}"
+        reported.contains("line 3: kind: invalid value (hint: use one of hardware, software)"),
+        "{reported}"
     );
 }
 
 #[test]
-fn what_is_not_toml_says_where() {
-    let told = faults("name = \"a\"\nabout = \"b\"\n[hardware\ninsert_ns = {\n");
-    assert!(told.starts_with("line 3: invalid TOML: "), "{told}");
+fn invalid_toml_is_reported_with_its_position() {
+    let reported = faults("name = \"a\"\nabout = \"b\"\n[hardware\ninsert_ns = {\n");
+    assert!(reported.starts_with("line 3: invalid TOML: "), "{reported}");
     assert!(faults("name = 3\nhardware = 4\n").contains("line 2: hardware: not a section"));
     assert!(faults(&"#".repeat(FILE_BYTES_MAX + 1)).contains("shorten it"));
     assert!(faults("").contains("line 1: name: missing"));
 }
 
 #[test]
-fn no_bytes_make_it_fail_otherwise() {
+fn arbitrary_bytes_never_panic() {
     let whole = known_text();
     for cut in 0..whole.len() {
         if whole.is_char_boundary(cut) {
@@ -99,7 +99,7 @@ fn known_text() -> String {
 }
 
 #[test]
-fn every_key_is_read_into_its_own_place_and_written_again() {
+fn every_key_sets_its_own_value_and_is_written_again() {
     for key in KEYS {
         let value = match key.takes {
             Takes::Number(max) => max.min(7).to_string(),

@@ -11,7 +11,7 @@ use openflow::model::table::{TableConfig, TableMod};
 use super::*;
 
 #[test]
-fn an_add_that_checks_for_overlap_reads_many_entries_over_turns() {
+fn an_add_with_overlap_check_reads_many_entries_over_turns() {
     let mut rig = loaded(16_384);
     let arp = Match::ANY.with(Field::EthType, 0x0806u16).with(Field::InPort, 3u8);
     let flags = FlowModFlags::CHECK_OVERLAP;
@@ -29,7 +29,7 @@ fn an_add_that_checks_for_overlap_reads_many_entries_over_turns() {
 }
 
 #[test]
-fn a_full_table_that_is_set_to_evict_finds_what_goes_over_turns() {
+fn eviction_from_a_full_table_finds_entries_over_turns() {
     let entries = 16_384;
     let settings =
         OpenFlowConfig { wildcard_flows_max: entries as usize, ..OpenFlowConfig::default() };
@@ -50,7 +50,7 @@ fn a_full_table_that_is_set_to_evict_finds_what_goes_over_turns() {
 }
 
 #[test]
-fn echoes_are_answered_while_a_thread_of_frames_has_not_seen_a_change() {
+fn echoes_are_answered_while_a_forwarding_thread_delays_a_change() {
     let mut rig = loaded(0);
     let third = rig.connect_as(Version::V1_3, 1 << 20);
     let pipeline = rig.node.forward.forwarder.openflow().expect("it is a switch");
@@ -73,7 +73,7 @@ fn echoes_are_answered_while_a_thread_of_frames_has_not_seen_a_change() {
         assert!(until(&mut rig, 1, echo) <= ECHO_TURNS);
         let flows = rig.send(1, &aggregate());
         assert!(until(&mut rig, 1, flows) <= ECHO_TURNS);
-        assert_eq!(flows_told(&rig, 1, flows), 2, "the other's entry is not added");
+        assert_eq!(flows_told(&rig, 1, flows), 2, "the entry of the other controller is not added");
         assert!(!is_answered(&rig, 0, barrier) && !is_answered(&rig, third, other));
     }
     worker.rest();
@@ -120,11 +120,11 @@ fn check_modifies(entries: u32, modifies: u32) {
 }
 
 #[test]
-fn a_bundle_of_2000_modifies_over_131072_entries_is_done_over_turns() {
+fn a_bundle_of_2000_modifies_over_131072_entries_takes_turns() {
     check_modifies(131_072, 2_000);
 }
 
 #[test]
-fn a_bundle_of_65536_modifies_over_131072_entries_is_done_over_turns() {
+fn a_bundle_of_65536_modifies_over_131072_entries_takes_turns() {
     check_modifies(131_072, 65_536);
 }

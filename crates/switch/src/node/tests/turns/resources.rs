@@ -38,7 +38,7 @@ fn check_rows(rig: &mut Rig, who: usize, request: MultipartRequestBody, wanted: 
         assert!(waited <= ECHO_TURNS, "an echo waits {waited} turns");
         assert_eq!(way(rig), 2);
         turns += waited;
-        assert!(turns < 10_000, "{request:?} is never answered");
+        assert!(turns < 10_000, "{request:?} has no reply");
     }
     rig.steps = steps;
     assert!(turns >= 6, "{request:?} takes {turns} turns");
@@ -46,7 +46,7 @@ fn check_rows(rig: &mut Rig, who: usize, request: MultipartRequestBody, wanted: 
 }
 
 #[test]
-fn replies_about_groups_meters_and_tables_are_made_over_turns_in_every_version() {
+fn replies_about_groups_meters_and_tables_take_turns_in_every_version() {
     let mut rig = loaded_with(0, OpenFlowConfig { tables: 60, ..OpenFlowConfig::default() });
     let numbers: Vec<u32> = (1..=1000).map(|number| number * 3).collect();
     for &group in &numbers {
