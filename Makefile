@@ -1,22 +1,24 @@
-# make demo   install what is missing, build, measure six data planes side by side, print the report's path
-# make test   every test that this machine can run; each need that is missing is named
-.PHONY: demo test build needs needs-of-tests clean
+.DEFAULT_GOAL := build
+.PHONY: help demo test build needs needs-of-tests clean
 
-build:
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS='	' read -r name text; do \
+		printf '%-16s %s\n' "$$name" "$$text"; done
+
+build: ## build target/release/planimeter
 	cargo build --release
 
-needs:
-	@sh tools/needs.sh
-
-# Beside these, the controllers that the tests run.
-needs-of-tests:
-	@sh tools/needs.sh tests
-
-demo: needs build
+demo: needs build ## build, measure six data planes, print the path of report.html
 	./target/release/planimeter run bianco2010/fig2 bianco2010/fig3 bianco2010/fig4 --effort quick
 
-test: needs-of-tests
+test: needs-of-tests ## run every check and test of CI, and list missing requirements
 	cargo xtask ci
 
-clean:
+needs: ## install what measurements use (as root on Debian or Ubuntu)
+	@sh tools/needs.sh
+
+needs-of-tests: ## the same, and what tests use: controllers, browser, Python packages
+	@sh tools/needs.sh tests
+
+clean: ## delete build results
 	cargo clean

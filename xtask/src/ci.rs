@@ -82,14 +82,14 @@ pub fn bless() -> ExitCode {
     let mut tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
     tests.env("UPDATE", "1");
     let done = step("bless", tests);
-    println!("Now read `git diff`: every changed line is a change of behaviour.");
+    println!("check `git diff`: every changed line is a change of behaviour");
     if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn has_component(name: &str) -> bool {
     let there = cargo(&[name, "--version"]).output().is_ok_and(|output| output.status.success());
     if !there {
-        println!("== {name}: skipped, needs `rustup component add {name}`");
+        println!("== {name}: skipped, requires `rustup component add {name}`");
     }
     there
 }
@@ -128,7 +128,7 @@ pub fn step(name: &str, mut command: Command) -> bool {
             false
         }
         Err(error) => {
-            println!("== {name}: cannot be started: {error}");
+            println!("== {name}: cannot start: {error}");
             false
         }
     }

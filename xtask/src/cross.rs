@@ -29,15 +29,17 @@ pub fn run() -> bool {
             std::path::Path::new(&folder).is_dir()
         });
     if !has_library || !is_there(COMPILER) {
-        println!("== cross: skipped, needs `rustup target add {TARGET}` and gcc-aarch64-linux-gnu");
+        println!(
+            "== cross: skipped, requires `rustup target add {TARGET}` and gcc-aarch64-linux-gnu"
+        );
         return true;
     }
     let check = ["check", "--workspace", "--quiet", "--target", TARGET];
-    if !step("cross: everything compiles", cargo(&check)) {
+    if !step("cross: compile", cargo(&check)) {
         return false;
     }
     if !is_there(EMULATOR) {
-        println!("== cross: nothing is run, which needs qemu-user and libc6-dev-arm64-cross");
+        println!("== cross: tests skipped, requires qemu-user and libc6-dev-arm64-cross");
         return true;
     }
     let mut tests = cargo(&["test", "--quiet", "--target", TARGET, "--lib"]);
@@ -45,7 +47,7 @@ pub fn run() -> bool {
     tests
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", COMPILER)
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{EMULATOR} -L {LIBRARIES}"));
-    step("cross: tests by the emulator", tests)
+    step("cross: tests in the emulator", tests)
 }
 
 fn is_there(program: &str) -> bool {

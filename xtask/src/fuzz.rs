@@ -87,7 +87,7 @@ pub fn run(names: &[&str], seconds: u32) -> bool {
         match one(&root, &programs.join(name), name, seconds) {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) => {
-                println!("== fuzz {name}: cannot be run: {error}");
+                println!("== fuzz {name}: cannot run: {error}");
                 return false;
             }
         }
@@ -183,7 +183,7 @@ fn print_end(text: &str, log: &Path) {
     for line in &lines[lines.len().saturating_sub(LINES_SHOWN)..] {
         println!("{line}");
     }
-    println!("== all of it is in {}, beside the input that failed", log.display());
+    println!("== full output: {}, next to the failed input", log.display());
 }
 
 /// The last number after some words; 0 if there is none.

@@ -3,19 +3,13 @@
 //! CI runs the same commands as a developer. Each step prints its name and output. The first
 //! failure ends the run with its exit code.
 
-/// Style checks.
 mod tidy;
-/// All checks in order.
+mod prose;
 mod ci;
-/// Dependency checks.
 mod deny;
-/// Fuzzing.
 mod fuzz;
-/// The second architecture.
 mod cross;
-/// All tests, in two parallel rows.
 mod tests;
-/// Seeds for fuzzing.
 mod seeds;
 
 use std::process::ExitCode;
@@ -41,12 +35,12 @@ fn main() -> ExitCode {
         ["bless"] => ci::bless(),
         _ => {
             eprintln!(
-                "usage: cargo xtask tidy         layers, wiring, module docs, unsafe and clocks\n       \
-                 cargo xtask ci [--full]  everything that must hold; --full adds what is slow\n       \
-                 cargo xtask model        orders in which two threads can meet in a table\n       \
-                 cargo xtask cross        whether it compiles for arm64, and tests there, emulated\n       \
-                 cargo xtask fuzz [SECONDS] [TARGET...]  fuzz targets, 60 seconds each\n       \
-                 cargo xtask bless        rewrite expected test outputs, then read the diff"
+                "usage: cargo xtask tidy         check layers, module docs, unsafe, clocks, documents\n       \
+                 cargo xtask ci [--full]  all checks; --full adds the slow ones\n       \
+                 cargo xtask model        check interleavings of threads in a table (loom)\n       \
+                 cargo xtask cross        compile for arm64 and run tests in an emulator\n       \
+                 cargo xtask fuzz [SECONDS] [TARGET...]  run fuzz targets, 60 seconds each\n       \
+                 cargo xtask bless        rewrite expected test outputs (check the diff)"
             );
             ExitCode::from(2)
         }
@@ -56,5 +50,5 @@ fn main() -> ExitCode {
 /// The workspace's root folder.
 fn root() -> std::path::PathBuf {
     let manifest = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.parent().expect("xtask lies in the workspace").to_path_buf()
+    manifest.parent().expect("xtask is in the workspace").to_path_buf()
 }

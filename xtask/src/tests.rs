@@ -156,10 +156,7 @@ fn taken(list: &[&str], mut jobs: Vec<Job>) -> (Vec<Job>, Vec<Job>) {
 }
 
 /// Runs a job and prints its output at the end, so that outputs of parallel jobs do not mix.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how long a program took is told, and decides nothing"
-)]
+#[expect(clippy::disallowed_methods, reason = "the run time is only printed")]
 fn run_job(Job { name, mut command }: Job) -> Done {
     let started = Instant::now();
     let log = crate::root().join("target").join("tests").join(name.replace(':', "-") + ".log");

@@ -1,7 +1,7 @@
-//! Style checks: layers, module declarations, module docs and permitted APIs.
+//! Style checks: layers, module declarations, module docs, permitted APIs and documents.
 //!
-//! The rules are those of ARCHITECTURE.md. A rule that a program can check is only here. Long files
-//! are listed but do not fail the check.
+//! The rules are those of ARCHITECTURE.md and CONTRIBUTING.md. A rule that a program can check is
+//! only here. Long files are listed but do not fail the check.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -68,16 +68,20 @@ pub fn run() -> ExitCode {
 
 /// Runs all checks and prints every fault. Returns whether there are none.
 pub fn check_and_print() -> bool {
-    let mut files = sources(&crate::root().join("crates"));
-    files.extend(sources(&crate::root().join("python/src")));
+    let mut files = files_in(&crate::root().join("crates"), "rs", true);
+    files.extend(files_in(&crate::root().join("python/src"), "rs", true));
     let mut faults = layers();
     faults.extend(unwired(&files));
     faults.extend(files.iter().filter_map(|file| missing_doc(file)));
     faults.extend(files.iter().flat_map(|file| forbidden_words(file)));
+    faults.extend(crate::prose::check(&crate::root()));
     for file in &files {
         let lines = lines_without_tests(&read(file));
         if lines > FILE_LINES_LISTED && !is_test(file) {
-            println!("note: {} has {lines} lines: is there a second idea in it?", shown(file));
+            println!(
+                "note: {} has {lines} lines (hint: check whether it holds two ideas)",
+                shown(file)
+            );
         }
     }
     for fault in &faults {
@@ -92,9 +96,9 @@ fn layers() -> Vec<String> {
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
         .current_dir(crate::root())
         .output();
-    let Ok(output) = output else { return vec!["cargo metadata cannot be run".into()] };
+    let Ok(output) = output else { return vec!["cannot run cargo metadata".into()] };
     let Ok(metadata) = serde_json::from_slice::<serde_json::Value>(&output.stdout) else {
-        return vec!["cargo metadata gave no JSON".into()];
+        return vec!["cargo metadata printed invalid JSON".into()];
     };
     faults_of_layers(&metadata)
 }
@@ -106,13 +110,13 @@ fn faults_of_layers(metadata: &serde_json::Value) -> Vec<String> {
     for package in &packages {
         let name = package["name"].as_str().unwrap_or_default();
         let Some((_, allowed)) = EDGES.iter().find(|(crate_name, _)| *crate_name == name) else {
-            faults.push(format!("crate {name} has no place in the dependency rule"));
+            faults.push(format!("crate {name} is missing in the dependency rule"));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let target = dependency["name"].as_str().unwrap_or_default();
             if ours.contains(target) && !allowed.contains(&target) {
-                faults.push(format!("crate {name} may not import {target}"));
+                faults.push(format!("crate {name} must not import {target}"));
             }
         }
     }
@@ -141,7 +145,7 @@ fn unwired(files: &[PathBuf]) -> Vec<String> {
     files
         .iter()
         .filter(|file| in_src(file) && !reached.contains(*file))
-        .map(|file| format!("{} is wired in by no `mod` line", shown(file)))
+        .map(|file| format!("{} is declared by no `mod` line", shown(file)))
         .collect()
 }
 
@@ -173,7 +177,7 @@ fn missing_doc(file: &Path) -> Option<String> {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let said = first.strip_prefix("//!").unwrap_or_default().trim();
     (said.len() < 10)
-        .then(|| format!("{} does not open with its one idea (`//! ...`)", shown(file)))
+        .then(|| format!("{} does not start with a module comment (`//! ...`)", shown(file)))
 }
 
 /// Finds words that a crate must not use: clocks and files in a pure crate, `unsafe` outside its
@@ -193,7 +197,7 @@ fn faults_of_words(place: &str, code: &str) -> Vec<String> {
         if PURE.contains(&crate_name) {
             for word in IMPURE_WORDS.iter().filter(|word| line.contains(**word)) {
                 faults.push(format!(
-                    "{place}:{}: {crate_name} is pure and may not use {word}",
+                    "{place}:{}: {crate_name} is pure and must not use {word}",
                     number + 1
                 ));
             }
@@ -204,7 +208,7 @@ fn faults_of_words(place: &str, code: &str) -> Vec<String> {
         let allowed = UNSAFE_ALLOWED.iter().any(|start| inside.starts_with(start));
         if is_unsafe && !allowed {
             let places = UNSAFE_ALLOWED.join(", ");
-            faults.push(format!("{place}:{}: unsafe is allowed in {places} only", number + 1));
+            faults.push(format!("{place}:{}: unsafe is allowed only in {places}", number + 1));
         }
     }
     faults
@@ -222,15 +226,18 @@ fn lines_without_tests(text: &str) -> usize {
     without_tests(text).lines().count()
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// Files with an extension in a folder, sorted; also those in its subfolders if `is_deep`.
+pub fn files_in(folder: &Path, extension: &str, is_deep: bool) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let Ok(entries) = std::fs::read_dir(folder) else { return files };
     let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
-            files.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            if is_deep {
+                files.extend(files_in(&path, extension, is_deep));
+            }
+        } else if path.extension().is_some_and(|it| it == extension) {
             files.push(path);
         }
     }
@@ -257,7 +264,8 @@ fn read(file: &Path) -> String {
     std::fs::read_to_string(file).unwrap_or_default()
 }
 
-fn shown(file: &Path) -> String {
+/// The path of a file, relative to the root.
+pub fn shown(file: &Path) -> String {
     file.strip_prefix(crate::root()).unwrap_or(file).to_string_lossy().into_owned()
 }
 
@@ -279,10 +287,7 @@ mod tests {
         ]});
         assert_eq!(
             faults_of_layers(&metadata),
-            [
-                "crate packet may not import ports",
-                "crate stray has no place in the dependency rule"
-            ]
+            ["crate packet must not import ports", "crate stray is missing in the dependency rule"]
         );
     }
 
@@ -301,8 +306,8 @@ mod tests {
         write("lib.rs", "//! The root of everything.\nmod wired;\n");
         write("wired.rs", "//! Has a file below it.\npub mod deep;\n");
         write("wired/deep.rs", "use std::fmt;\n");
-        write("lost.rs", "//! Nobody reads this.\n");
-        let files = sources(&folder);
+        write("lost.rs", "//! Declared in no file.\n");
+        let files = files_in(&folder, "rs", true);
         let lost = unwired(&files);
         let silent: Vec<String> = files.iter().filter_map(|file| missing_doc(file)).collect();
         std::fs::remove_dir_all(&folder).unwrap();

@@ -318,7 +318,7 @@ impl Forwarder for Bridge {
                     self.drops.add(why);
                     Decision::Dropped
                 }
-                Destination::Flood => unreachable!("the row is plain"),
+                Destination::Flood => unreachable!("rows that flood are decided elsewhere"),
             };
         }
         Decided::Done(sights.len())

@@ -294,9 +294,9 @@ impl std::fmt::Display for FlowError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             FlowError::TableFull(table) => write!(f, "table {table} is full"),
-            FlowError::Overlap => write!(f, "an entry of the same rank overlaps"),
+            FlowError::Overlap => write!(f, "an entry of the same priority overlaps"),
             FlowError::NoSuchTable(table) => write!(f, "there is no table {table}"),
-            FlowError::BadGoto(table) => write!(f, "it cannot go on in table {table}"),
+            FlowError::BadGoto(table) => write!(f, "goto-table to table {table} is invalid"),
             FlowError::NoSuchGroup(group) => write!(f, "there is no group {group}"),
             FlowError::NoSuchMeter(meter) => write!(f, "there is no meter {meter}"),
         }

@@ -364,33 +364,32 @@ impl Group {
 impl std::fmt::Display for GroupError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            GroupError::GroupExists(number) => write!(f, "there is a group {number} already"),
+            GroupError::GroupExists(number) => write!(f, "group {number} exists already"),
             GroupError::InvalidGroup(number) => {
-                write!(
-                    f,
-                    "group {number}: no group has this number, or this kind and these buckets"
-                )
+                write!(f, "group {number}: invalid number, or invalid buckets for its type")
             }
-            GroupError::OutOfGroups(max) => write!(f, "the table holds {max} groups"),
-            GroupError::OutOfBuckets(max) => write!(f, "there can be at most {max} buckets"),
+            GroupError::OutOfGroups(max) => {
+                write!(f, "the group table is full: at most {max} groups")
+            }
+            GroupError::OutOfBuckets(max) => write!(f, "too many buckets: at most {max}"),
             GroupError::ChainTooLong(max) => {
-                write!(f, "a frame goes through at most {max} groups one after the other")
+                write!(f, "the chain of groups is too long: at most {max}")
             }
-            GroupError::Loop(number) => write!(f, "frames would come back to group {number}"),
+            GroupError::Loop(number) => write!(f, "group {number} would refer to itself"),
             GroupError::UnknownGroup(number) => write!(f, "there is no group {number}"),
-            GroupError::ChainedGroup(number) => write!(f, "another group sends to group {number}"),
-            GroupError::BadType(kind) => write!(f, "no group is of type {kind}"),
+            GroupError::ChainedGroup(number) => write!(f, "another group refers to group {number}"),
+            GroupError::BadType(kind) => write!(f, "invalid group type {kind}"),
             GroupError::BadCommand(command) => {
-                write!(f, "no group command has the number {command}")
+                write!(f, "invalid group command {command}")
             }
-            GroupError::BadBucket(id) => write!(f, "no bucket can have the number {id:#x}"),
-            GroupError::BadWatchPort(port) => write!(f, "there is no port {port} to be watched"),
+            GroupError::BadBucket(id) => write!(f, "invalid bucket ID {id:#x}"),
+            GroupError::BadWatchPort(port) => write!(f, "there is no port {port} to watch"),
             GroupError::BadWatchGroup(number) => {
-                write!(f, "there is no group {number} to be watched")
+                write!(f, "there is no group {number} to watch")
             }
             GroupError::UnknownBucket(Some(id)) => write!(f, "the group has no bucket {id}"),
-            GroupError::UnknownBucket(None) => write!(f, "the group has no bucket"),
-            GroupError::BucketExists(id) => write!(f, "the group has a bucket {id} already"),
+            GroupError::UnknownBucket(None) => write!(f, "the group has no buckets"),
+            GroupError::BucketExists(id) => write!(f, "bucket {id} exists already"),
             GroupError::BadOutGroup(number) => write!(f, "there is no group {number} to send to"),
         }
     }

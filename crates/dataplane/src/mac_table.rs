@@ -80,17 +80,17 @@ impl MacKey {
     }
 }
 
-/// An entry in memory: its key or 0, and [`Seen`].
+/// An entry in memory: its key or 0, and [`LastSeen`].
 type Line = [AtomicU64; 2];
 
 /// The time when an address was last seen, and the port in the low 16 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen(u64);
+struct LastSeen(u64);
 
-impl Seen {
+impl LastSeen {
     #[inline]
-    fn new(moment: u64, port: PortNo) -> Seen {
-        Seen(moment << 16 | u64::from(port as u16))
+    fn new(moment: u64, port: PortNo) -> LastSeen {
+        LastSeen(moment << 16 | u64::from(port as u16))
     }
 
     #[inline]
@@ -270,7 +270,7 @@ impl MacTable {
     /// Last step of learning. The table may have changed since the earlier steps.
     #[inline]
     pub fn learn_at(&mut self, key: MacKey, hint: Hint, port: PortNo, now: Nanos) -> Learned {
-        let seen = Seen::new(moment(now).max(self.flushed), port);
+        let seen = LastSeen::new(moment(now).max(self.flushed), port);
         match self.find(key, hint) {
             Some(entry) => self.refresh(entry, seen, now),
             None => self.add(key, hint.hash, seen),
@@ -278,7 +278,7 @@ impl MacTable {
     }
 
     #[inline]
-    fn refresh(&mut self, entry: u32, seen: Seen, now: Nanos) -> Learned {
+    fn refresh(&mut self, entry: u32, seen: LastSeen, now: Nanos) -> Learned {
         let before = self.seen(entry);
         if before == seen {
             return Learned::Known;
@@ -305,7 +305,7 @@ impl MacTable {
     }
 
     #[cold]
-    fn add(&mut self, key: MacKey, hash: u64, seen: Seen) -> Learned {
+    fn add(&mut self, key: MacKey, hash: u64, seen: LastSeen) -> Learned {
         let Some(entry) = self.put(key, hash, seen) else {
             self.counters.full += 1;
             return Learned::Full;
@@ -316,7 +316,7 @@ impl MacTable {
     }
 
     /// Adds an entry for a key that has none, if there is space.
-    fn put(&mut self, key: MacKey, hash: u64, seen: Seen) -> Option<u32> {
+    fn put(&mut self, key: MacKey, hash: u64, seen: LastSeen) -> Option<u32> {
         let mut steps = SWEEP_STEPS_OF_FULL;
         while self.buckets.len() >= self.entries_max {
             if self.dead == 0 || steps == 0 {
@@ -352,7 +352,7 @@ impl MacTable {
     /// Sets a static address: it does not age and is not learned at another port. Returns false if
     /// the table is full.
     pub fn set_static(&mut self, key: MacKey, port: PortNo) -> bool {
-        let (hint, seen) = (self.hint(key), Seen::new(STATIC, port));
+        let (hint, seen) = (self.hint(key), LastSeen::new(STATIC, port));
         match self.find(key, hint) {
             Some(entry) => {
                 let before = self.seen(entry);
@@ -472,7 +472,7 @@ impl MacTable {
     }
 
     #[inline]
-    fn is_old(&self, seen: Seen, now: Nanos) -> bool {
+    fn is_old(&self, seen: LastSeen, now: Nanos) -> bool {
         !seen.is_static()
             && (moment(now).saturating_sub(seen.moment()) >= self.ageing || self.is_flushed(seen))
     }
@@ -480,7 +480,7 @@ impl MacTable {
     /// Whether the entry is older than the last flush. Static entries have the latest possible
     /// time.
     #[inline]
-    fn is_flushed(&self, seen: Seen) -> bool {
+    fn is_flushed(&self, seen: LastSeen) -> bool {
         seen.moment() < self.flushed
     }
 
@@ -490,8 +490,8 @@ impl MacTable {
     }
 
     #[inline]
-    fn seen(&self, entry: u32) -> Seen {
-        Seen(self.lines[entry as usize][1].load(Relaxed))
+    fn seen(&self, entry: u32) -> LastSeen {
+        LastSeen(self.lines[entry as usize][1].load(Relaxed))
     }
 
     /// Finds the entry with the key.

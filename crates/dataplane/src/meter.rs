@@ -289,19 +289,21 @@ impl Meter {
 impl std::fmt::Display for MeterError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            MeterError::MeterExists(number) => write!(f, "there is a meter {number} already"),
-            MeterError::InvalidMeter(number) => write!(f, "no meter can have the number {number}"),
+            MeterError::MeterExists(number) => write!(f, "meter {number} exists already"),
+            MeterError::InvalidMeter(number) => write!(f, "invalid meter number {number}"),
             MeterError::UnknownMeter(number) => write!(f, "there is no meter {number}"),
             MeterError::BadCommand(command) => {
-                write!(f, "no meter command has the number {command}")
+                write!(f, "invalid meter command {command}")
             }
-            MeterError::BadFlags(flags) => write!(f, "a meter cannot have the flags {flags:#x}"),
-            MeterError::BadRate(rate) => write!(f, "a band cannot have the rate {rate}"),
-            MeterError::BadBurst(burst) => write!(f, "a band cannot have the burst {burst}"),
-            MeterError::BadBand(kind) => write!(f, "no band is of type {kind}"),
-            MeterError::BadBandValue(value) => write!(f, "a band cannot have the value {value}"),
-            MeterError::OutOfMeters(max) => write!(f, "the table holds {max} meters"),
-            MeterError::OutOfBands(max) => write!(f, "a meter has at most {max} bands"),
+            MeterError::BadFlags(flags) => write!(f, "invalid meter flags {flags:#x}"),
+            MeterError::BadRate(rate) => write!(f, "invalid band rate {rate}"),
+            MeterError::BadBurst(burst) => write!(f, "invalid band burst {burst}"),
+            MeterError::BadBand(kind) => write!(f, "invalid band type {kind}"),
+            MeterError::BadBandValue(value) => write!(f, "invalid band value {value}"),
+            MeterError::OutOfMeters(max) => {
+                write!(f, "the meter table is full: at most {max} meters")
+            }
+            MeterError::OutOfBands(max) => write!(f, "too many bands: at most {max}"),
         }
     }
 }

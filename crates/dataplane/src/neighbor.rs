@@ -285,7 +285,7 @@ impl NeighborTable {
     }
 
     fn entry(&mut self, id: NeighborId) -> &mut Neighbor {
-        self.entries[id.0 as usize].as_mut().expect("numbers that are in use have an entry")
+        self.entries[id.0 as usize].as_mut().expect("a used number has an entry")
     }
 
     fn add(&mut self, place: Place, known: Known) -> Option<NeighborId> {
@@ -321,7 +321,7 @@ impl NeighborTable {
 
     fn forget(&mut self, id: NeighborId) -> Neighbor {
         self.wheel.cancel(id.0);
-        let entry = self.entries[id.0 as usize].take().expect("only known numbers are forgotten");
+        let entry = self.entries[id.0 as usize].take().expect("only used numbers are removed");
         self.by_place.remove(&key(entry.place));
         self.free.push(id.0);
         self.asked -= usize::from(entry.known == Known::Asked);

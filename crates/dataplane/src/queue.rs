@@ -181,7 +181,7 @@ impl Queues {
                 self.place.resize(at + 1, None);
             }
             let free =
-                u16::try_from(self.shapers.len()).expect("there are fewer ports than 65,536");
+                u16::try_from(self.shapers.len()).expect("there are fewer than 65,536 ports");
             self.place[at] = Some(free);
             self.shapers.push(Shaper::new(queues, now));
         }
@@ -270,25 +270,26 @@ impl std::fmt::Display for QueueError {
         match self {
             QueueError::NoSuchPort(port) => write!(f, "there is no port {port}"),
             QueueError::BadNumber(port, queue) => {
-                write!(f, "port {port}: no queue can have the number {queue}")
+                write!(f, "port {port}: invalid queue number {queue}")
             }
             QueueError::Twice(port, queue) => {
-                write!(f, "port {port}: queue {queue} is there twice")
+                write!(f, "port {port}: queue {queue} is listed twice")
             }
             QueueError::TooMany(port, count) => {
-                write!(f, "port {port}: {count} queues, and {PORT_QUEUES_MAX} is the most")
+                write!(f, "port {port}: {count} queues, at most {PORT_QUEUES_MAX} are allowed")
             }
             QueueError::BadRate(port, queue) => write!(
                 f,
-                "port {port}, queue {queue}: rates go from {RATE_MIN} bit/s over the queue's \
-                 minimum and maximum to the port's rate"
+                "port {port}, queue {queue}: invalid rates (hint: use {RATE_MIN} bit/s <= minimum \
+                 <= maximum <= rate of the port)"
             ),
             QueueError::MinTooMuch(port) => {
-                write!(f, "port {port}: the minimum rates add up to more than the port's rate")
+                write!(f, "port {port}: the sum of the minimum rates exceeds the port's rate")
             }
             QueueError::BadLength(port, frames) => write!(
                 f,
-                "port {port}: a queue of {frames} frames; it holds 1 to {QUEUE_FRAMES_MAX}"
+                "port {port}: invalid queue length of {frames} frames (hint: use 1 to \
+                 {QUEUE_FRAMES_MAX})"
             ),
         }
     }

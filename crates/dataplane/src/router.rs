@@ -196,7 +196,7 @@ impl Router {
         way: &mut Way,
     ) -> Fate {
         let packet = &mut frame.bytes_mut()[ethernet::HEADER_BYTES..];
-        let view = ipv4::View::new(packet).expect("the header was checked");
+        let view = ipv4::View::new(packet).expect("the header was checked before");
         let (ttl, total, must_stay_whole) = (view.ttl(), view.total_length(), view.dont_fragment());
         let target = hop.and_then(|hop| self.target(hop, view.destination()));
         let Some(target) = target else { return Fate::Lost(DropReason::NoRoute) };

@@ -144,7 +144,7 @@ fn atomic_value(atomic: &Atomic) -> BoxedStrategy<Value> {
         }
         Base::Bytes(count) => vec(any::<u8>(), count as usize).prop_map(Value::Bytes).boxed(),
         Base::Octets(max) => vec(any::<u8>(), 0..=max as usize).prop_map(Value::Bytes).boxed(),
-        _ => unreachable!("whole numbers are done above"),
+        _ => unreachable!("integers are handled above"),
     }
 }
 

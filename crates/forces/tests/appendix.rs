@@ -184,14 +184,14 @@ fn vendor_operations_are_skipped_and_unknown_ones_are_reported() {
     let operations = &read.unwrap().body.selects()[0].operations.clone();
     assert_eq!(operations[..], [Operation::on(OperationKind::Get, vec![PathData::named([1])])]);
     for (operations, expected) in [
-        ("0001 0004", "octet 36: operation 0x0001 does not belong there"),
-        ("0007 0008 0119 0004", "octet 40: TLV 0x0119 does not belong there"),
-        ("0007 0003", "octet 36: the length cannot be 3 octets"),
-        ("0007 00ff 00000000", "octet 36: the length cannot be 255 octets"),
-        ("0007 000c 0110 0008 0000 0001", "octet 48: 4 octets have to come"),
+        ("0001 0004", "octet 36: unexpected operation 0x0001"),
+        ("0007 0008 0119 0004", "octet 40: unexpected TLV 0x0119"),
+        ("0007 0003", "octet 36: invalid length of 3 octets"),
+        ("0007 00ff 00000000", "octet 36: invalid length of 255 octets"),
+        ("0007 000c 0110 0008 0000 0001", "octet 48: expected 4 octets"),
         (
             "0007 001c 0110 0018 0000 0001 00000001 0114 0008 00000000 0110 0004",
-            "octet 64: TLV 0x0110 does not belong there",
+            "octet 64: unexpected TLV 0x0110",
         ),
     ] {
         let fault = decode(&query(operations)).unwrap_err();

@@ -43,7 +43,7 @@ const RATE_PPS: f64 = 50e6;
 fn main() {
     let seconds = std::env::args().nth(1).map_or(1.0, |text| text.parse().unwrap());
     hold(0);
-    println!("64-byte frames, the processor at {} MHz", megahertz());
+    println!("64-byte frames, CPU clock {} MHz", megahertz());
     println!("\nin virtual time, median ns per frame of {TURN_FRAMES}:");
     println!("{:28}{:>8}{:>8}{:>8}", "", "send", "echo", "receive");
     for (name, streams) in loads() {
@@ -53,7 +53,7 @@ fn main() {
     println!(
         "\nin real time over memif, median ns per frame of {FULL_FRAMES} and more, the Mpps that"
     );
-    println!("these allow each way, and the best 10 ms: Mpps sent, back, and what kept it so low");
+    println!("these allow per direction, and the best 10 ms: Mpps sent, received, and the limit");
     for (name, streams) in loads() {
         real_time(name, "echo", &streams, seconds, |files| Box::new(Echo::start(files)));
     }

@@ -50,7 +50,7 @@ fn main() {
         std::env::temp_dir().join(format!("replay-rate-{}-{what}.pcapng", std::process::id()))
     };
     let long = write(name("long"), frames, |number| number * 100);
-    println!("{frames} frames of 64 bytes; Mpps, and of what the port takes:");
+    println!("{frames} frames of 64 bytes; Mpps, and share of the port's rate:");
     for _ in 0..3 {
         let ceiling = ceiling(line(), frames);
         let replay = Replay { timing: Timing::Unpaced, ..Replay::once(1, 0, long.clone()) };
@@ -61,7 +61,7 @@ fn main() {
         );
     }
     let _ = std::fs::remove_file(&long);
-    println!("memory at most: {}", peak());
+    println!("maximum memory: {}", peak());
     let gaps = |number: u64| number * 5_000 + number.wrapping_mul(0x9e37_79b9) % 4_000;
     let paced = write(name("paced"), seconds * 200_000, gaps);
     own_gaps(&paced, seconds);
@@ -211,7 +211,7 @@ fn own_gaps(file: &Path, seconds: u64) {
         replay.pacing.lateness_max.0,
         gaps.ns_at_quantile(0.999).unwrap_or(0),
     );
-    println!("no second has more than {:.3} % too few", replay.pacing.lateness_max.0 as f64 / 1e7);
+    println!("largest deficit in any second: {:.3} %", replay.pacing.lateness_max.0 as f64 / 1e7);
 }
 
 /// Returns the peak memory of this process.

@@ -72,7 +72,7 @@ fn main() {
         rates = vec![0.1, 1.0, 2.0, 4.0, 8.0];
     }
     println!(
-        "Mpps asked  watched  Mpps sent  told      late     lost  ns/event  longest us  unknown"
+        "intended    watched  Mpps sent  events    late     lost  ns/event  longest us  unknown"
     );
     for (mpps, is_watched) in rates.into_iter().flat_map(|rate| [(rate, true), (rate, false)]) {
         let (near, far) = pair(4096, "cable");

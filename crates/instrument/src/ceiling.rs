@@ -187,7 +187,7 @@ fn flow_mod(number: u32) -> FlowMod {
     FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(2)])
 }
 
-/// A packet-out that the mirror answers with this many packet-ins.
+/// A packet-out that causes this many packet-ins from the mirror.
 fn packet_out(packet_ins: u32) -> Message {
     Message::PacketOut(PacketOut {
         buffer_id: None,
@@ -292,7 +292,7 @@ impl Module for Saying {
             },
             What::Timer(timer) if self.timer == Some(timer) => {
                 self.is_late = true;
-                desk.end_by_limit("answers of the mirror");
+                desk.end_by_limit("replies of the mirror");
             }
             _ => {}
         }

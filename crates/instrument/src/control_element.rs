@@ -94,10 +94,12 @@ impl std::fmt::Display for CeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             CeError::Channel(error) => write!(f, "{error}"),
-            CeError::Nobody(url) => write!(f, "no forwarding element came to {url} in time"),
-            CeError::Down(reason) => write!(f, "the association is over: {reason}"),
-            CeError::Garbage(why) => write!(f, "the forwarding element sent no ForCES: {why}"),
-            CeError::Silent => f.write_str("the forwarding element did not answer in time"),
+            CeError::Nobody(url) => write!(f, "no forwarding element connected to {url} in time"),
+            CeError::Down(reason) => write!(f, "the association ended: {reason}"),
+            CeError::Garbage(why) => {
+                write!(f, "invalid ForCES message from the forwarding element: {why}")
+            }
+            CeError::Silent => f.write_str("no reply from the forwarding element in time"),
             CeError::Refused(refused) => write!(f, "{refused}"),
             CeError::Failed(all) => {
                 let one = |(place, code): &(Place, ResultCode)| {
@@ -127,7 +129,7 @@ pub enum Meeting {
 impl Meeting {
     /// Connects or listens, depending on the address of the high-priority channel.
     pub fn open(url: &Url, tls: Option<&Tls>, now: Nanos) -> Result<Meeting, ChannelError> {
-        let none = "there is no room for the addresses of three channels";
+        let none = "no addresses for three channels (hint: use a lower port or a shorter path)";
         let urls = url.in_a_row().ok_or(ChannelError::BadUrl(url.to_string(), none))?;
         Ok(match url.is_passive() {
             true => Meeting::Doors(Box::new(Doors::open(&urls, tls)?)),

@@ -201,12 +201,12 @@ impl Controller {
 
     /// Returns the switch's features.
     pub fn features(&self) -> &Features {
-        self.features.as_ref().expect("a started controller has asked")
+        self.features.as_ref().expect("a started controller has the features reply")
     }
 
     /// Returns the negotiated version.
     pub fn version(&self) -> Version {
-        self.session.version().expect("a started controller has agreed on one")
+        self.session.version().expect("a started controller has negotiated a version")
     }
 
     /// Sends a message that has no reply. Returns its transaction id.

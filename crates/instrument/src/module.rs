@@ -329,7 +329,7 @@ impl Facts {
 impl std::fmt::Display for Unanswered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unanswered::NoAgent => f.write_str("there is no such agent"),
+            Unanswered::NoAgent => f.write_str("no such agent"),
             Unanswered::Failed(failure) => write!(f, "{failure}"),
             Unanswered::Unsendable(why) => f.write_str(why),
         }
@@ -341,7 +341,7 @@ impl std::fmt::Display for Unsent {
         match self {
             Unsent::NotUp => f.write_str("the connection is not up"),
             Unsent::NotExpressible(what) => write!(f, "{what}"),
-            Unsent::Limit(name) => write!(f, "{name} is reached"),
+            Unsent::Limit(name) => write!(f, "limit {name} reached"),
         }
     }
 }

@@ -107,7 +107,7 @@ enum Found {
     Marked { place: u16, number: u64, sent: Sent },
 }
 
-const _: () = assert!(size_of::<Found>() <= 24, "a row of them lies in the nearest cache");
+const _: () = assert!(size_of::<Found>() <= 24, "an array of them fits into the L1 cache");
 const _: () = assert!(packet::frame::FRAME_BYTES_MAX <= u16::MAX as usize);
 
 /// Frame counts of one port.

@@ -224,7 +224,7 @@ impl Proxy {
     fn refuse(&mut self, mut channel: Box<dyn Channel>, told: &mut dyn FnMut(News)) {
         if !std::mem::replace(&mut self.is_refusing, true) {
             told(News::Failed(format!(
-                "{}: refused: its host has as many connections as one may have (hint: raise \
+                "{}: rejected: too many connections from its host (hint: raise \
                  --connections-per-source)",
                 channel.peer()
             )));

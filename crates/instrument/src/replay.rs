@@ -217,14 +217,13 @@ impl std::fmt::Display for Failure {
             Failure::File(error) => write!(f, "{error}"),
             Failure::NoTime(number) => write!(
                 f,
-                "frame {number} has no time, so it has no gap: set a gap or a rate for the replay"
+                "frame {number} has no timestamp (hint: set a gap or a rate for the replay)"
             ),
             Failure::NoGaps => f.write_str(
-                "all its frames have the same time, so passes have no length: \
-                 set a gap or a rate for the replay",
+                "all frames have the same timestamp (hint: set a gap or a rate for the replay)",
             ),
             Failure::NothingFits => f.write_str(
-                "none of its frames can be sent: all are too long for the port, too short, or cut",
+                "no frame can be sent: all are too long for the port, too short, or truncated",
             ),
         }
     }

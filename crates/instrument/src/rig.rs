@@ -75,11 +75,11 @@ impl std::fmt::Display for RigError {
                 write!(f, "port {}: {error}", port + 1)
             }
             RigError::Orders(error) => write!(f, "{error}"),
-            RigError::Reset(why) => write!(f, "resetting the target: {why}"),
-            RigError::Swap(why) => write!(f, "putting a program in place: {why}"),
+            RigError::Reset(why) => write!(f, "cannot reset the target: {why}"),
+            RigError::Swap(why) => write!(f, "cannot swap the program: {why}"),
             RigError::Interrupted => write!(f, "interrupted"),
             RigError::Restless(now) => {
-                write!(f, "the simulated device does not come to rest at {now}")
+                write!(f, "the simulated device stays active at {now}")
             }
         }
     }

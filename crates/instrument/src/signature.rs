@@ -147,7 +147,7 @@ impl Signature {
 
 #[inline]
 fn word(bytes: &[u8; SIGNATURE_BYTES], at: usize) -> u64 {
-    u64::from_be_bytes(*bytes[at..].first_chunk().expect("in 18 bytes"))
+    u64::from_be_bytes(*bytes[at..].first_chunk().expect("within the 18 bytes"))
 }
 
 /// Returns 16 bits that depend on every bit of the signature and of the key.

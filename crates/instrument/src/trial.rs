@@ -512,9 +512,9 @@ impl TrialReport {
 impl std::fmt::Display for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Limit::Load => "the load that was asked for",
+            Limit::Load => "the intended load",
             Limit::Tester => "the tester, which was late",
-            Limit::Refusal => "the port, which took no more",
+            Limit::Refusal => "the port, which accepted no more frames",
             Limit::Loss => "the target, which lost frames",
         })
     }

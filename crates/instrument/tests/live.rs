@@ -167,7 +167,7 @@ fn a_port_without_a_peer_is_an_error_that_names_the_port() {
     let near: Vec<Box<dyn Port>> = vec![Box::new(near0), Box::new(near1)];
     let mut rig = LiveRig::new(near, KEY, Arc::default());
     let error = rig.trial(&trial(vec![stream(1, 64, 1_000.0)], 50)).unwrap_err();
-    assert_eq!(error.to_string(), "port 1: the other end of left.0 is gone");
+    assert_eq!(error.to_string(), "port 1: the peer of left.0 is gone");
 }
 
 /// A port at which the tester sleeps occasionally, before or after frames are received or sent.

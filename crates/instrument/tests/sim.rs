@@ -294,8 +294,8 @@ fn an_invalid_trial_reports_all_problems() {
     let unsent = rig.trial(&trial(vec![bad, stream(1, 64, 1.0)], 1)).unwrap_err();
     let RigError::Unusable(problems) = &unsent else { panic!("{unsent}") };
     assert_eq!(problems.len(), 4, "{unsent}");
-    assert!(unsent.to_string().contains("smallest possible size is 64 bytes"), "{unsent}");
-    assert!(unsent.to_string().contains("there is no port 8"), "{unsent}");
+    assert!(unsent.to_string().contains("at least 64 bytes"), "{unsent}");
+    assert!(unsent.to_string().contains("no port 8"), "{unsent}");
 }
 
 #[test]

@@ -110,13 +110,13 @@ impl fmt::Display for LabError {
                 write!(f, "cannot {what} ({subject}): {error}")
             }
             LabError::Exited { program, status, last } => {
-                write!(f, "{program} ended early ({status}){}", Lines(last))
+                write!(f, "{program} ended unexpectedly ({status}){}", Lines(last))
             }
             LabError::NotReady { program, waited, last } => {
                 write!(f, "{program} was not ready after {:.1} s", waited.as_secs_f64())?;
                 write!(f, "{}", Lines(last))
             }
-            LabError::Argument { what, value } => write!(f, "{what} cannot be {value:?}"),
+            LabError::Argument { what, value } => write!(f, "invalid {what}: {value:?}"),
             LabError::NoInterface(name) => write!(f, "there is no interface {name} here"),
             LabError::InterfaceUsed { name, uses } => {
                 let uses: Vec<String> = uses.iter().map(ToString::to_string).collect();
@@ -126,7 +126,7 @@ impl fmt::Display for LabError {
                 write!(f, "the interface {name} has no link after {:.0} s", waited.as_secs_f64())
             }
             LabError::Answer { from, request, answer } => {
-                write!(f, "{from} answered {request} with {answer:?}")
+                write!(f, "unexpected reply from {from} ({request}): {answer:?}")
             }
         }
     }
@@ -142,6 +142,6 @@ impl fmt::Display for Lines<'_> {
         if self.0.is_empty() {
             return Ok(());
         }
-        write!(f, "; it last said: {}", self.0.join(" | "))
+        write!(f, "; last output: {}", self.0.join(" | "))
     }
 }

@@ -59,7 +59,7 @@ pub fn offload(namespace: &Namespace, interface: &str, offload: Offload) -> Resu
     namespace.run(|| {
         let mut value = Value { command: get, data: 0 };
         ask(&control_socket()?, interface, &mut value)
-            .map_err(|error| LabError::system("read an offload", interface, error))?;
+            .map_err(|error| LabError::system("read an offload setting", interface, error))?;
         Ok(value.data != 0)
     })?
 }
@@ -74,9 +74,11 @@ struct Value {
 fn set(socket: &OwnedFd, interface: &str, offload: Offload, on: bool) -> Result<(), LabError> {
     let mut value = Value { command: offload as u32, data: u32::from(on) };
     match ask(socket, interface, &mut value) {
-        Err(error) if error.raw_os_error() != Some(libc::EOPNOTSUPP) => {
-            Err(LabError::system("set an offload", format!("{offload:?} of {interface}"), error))
-        }
+        Err(error) if error.raw_os_error() != Some(libc::EOPNOTSUPP) => Err(LabError::system(
+            "change an offload setting",
+            format!("{offload:?} of {interface}"),
+            error,
+        )),
         _ => Ok(()),
     }
 }

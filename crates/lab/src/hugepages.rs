@@ -104,7 +104,7 @@ fn raise(pages: u64) -> io::Result<()> {
     }
     number.set(before)?;
     let found = after.saturating_sub(before);
-    Err(io::Error::other(format!("the kernel found {found} pages of the {pages} wanted")))
+    Err(io::Error::other(format!("the kernel reserved only {found} of {pages} pages")))
 }
 
 /// The machine's number of reserved pages, locked against other runs.
@@ -126,7 +126,9 @@ impl Number {
         let mut text = String::new();
         self.file.seek(SeekFrom::Start(0))?;
         self.file.read_to_string(&mut text)?;
-        text.trim().parse().map_err(|_| io::Error::other(format!("{text:?} is no number of pages")))
+        text.trim()
+            .parse()
+            .map_err(|_| io::Error::other(format!("{text:?} is not a number of pages")))
     }
 
     fn set(&mut self, pages: u64) -> io::Result<()> {

@@ -140,7 +140,7 @@ pub fn enter_rootless() -> Result<Entered, Need> {
     let map = |file: &str, text: String| {
         let path = format!("/proc/self/{file}");
         fs::write(&path, text).map_err(|error| {
-            Need::user_namespaces(&LabError::system("map the user", &*path, error))
+            Need::user_namespaces(&LabError::system("map the user ID", &*path, error))
         })
     };
     map("setgroups", "deny".to_owned())?;
@@ -166,10 +166,10 @@ pub(crate) fn unshare(flags: libc::c_int) -> Result<(), LabError> {
     }
     let error = io::Error::last_os_error();
     let what = match flags {
-        libc::CLONE_NEWNET => "make a network namespace",
-        libc::CLONE_NEWNS => "make a mount namespace",
-        libc::CLONE_NEWPID => "make a PID namespace",
-        _ => "make a user namespace",
+        libc::CLONE_NEWNET => "create a network namespace",
+        libc::CLONE_NEWNS => "create a mount namespace",
+        libc::CLONE_NEWPID => "create a PID namespace",
+        _ => "create a user namespace",
     };
     if flags != libc::CLONE_NEWUSER && error.raw_os_error() == Some(libc::EPERM) {
         return Err(Need::Privilege.into());

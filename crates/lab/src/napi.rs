@@ -34,7 +34,7 @@ pub struct NapiThreads {
 }
 
 /// Reason for unpinned threads, as in a container with its own PID namespace.
-const UNSEEN: &str = "the kernel's threads cannot be seen from this process namespace";
+const UNSEEN: &str = "the kernel's threads are invisible from this PID namespace";
 
 /// Serializes the change: if the kernel cannot report the threads, the new ones must be this
 /// interface's.
@@ -67,7 +67,7 @@ fn switch_over(namespace: &Namespace, interface: &str) -> Result<Vec<u32>, LabEr
     let path = format!("/sys/class/net/{interface}/threaded");
     namespace
         .run_with_sysfs(|| fs::write(&path, "1"))?
-        .map_err(|error| LabError::system("move network work to threads", &*path, error))?;
+        .map_err(|error| LabError::system("enable threaded NAPI", &*path, error))?;
     let visible = named_threads(interface);
     let index = namespace.netlink()?.link(interface)?.index;
     let threads: Vec<u32> = match netdev::threads(namespace, index)? {
@@ -77,7 +77,7 @@ fn switch_over(namespace: &Namespace, interface: &str) -> Result<Vec<u32>, LabEr
     };
     if threads.is_empty() && !visible.is_empty() {
         let error = io::Error::from_raw_os_error(libc::ESRCH);
-        return Err(LabError::system("find the network threads", interface, error));
+        return Err(LabError::system("find the NAPI threads", interface, error));
     }
     Ok(threads)
 }

@@ -107,18 +107,20 @@ impl Need {
     /// Returns a hint to fix this.
     pub fn mend(&self) -> String {
         match self {
-            Need::Privilege => "run as root, or where user namespaces are allowed".to_owned(),
-            Need::UserNamespaces { .. } => "run as root, or allow them: sysctl \
-                 kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000 (Ubuntu: also \
+            Need::Privilege => "run as root, or allow user namespaces".to_owned(),
+            Need::UserNamespaces { .. } => {
+                "run as root, or run 'sysctl kernel.unprivileged_userns_clone=1 \
+                 user.max_user_namespaces=10000' (Ubuntu: also \
                  kernel.apparmor_restrict_unprivileged_userns=0)"
-                .to_owned(),
+                    .to_owned()
+            }
             Need::Tool { package, .. } | Need::File { package, .. } => {
-                format!("apt-get install {package}")
+                format!("run 'apt-get install {package}'")
             }
             Need::Kernel { feature, .. } => feature.mend().to_owned(),
             Need::HugePages { mebibytes, .. } => format!(
-                "as root with {mebibytes} MiB of free memory, or reserve them beforehand: sysctl \
-                 vm.nr_hugepages={}",
+                "run as root with {mebibytes} MiB of free memory, or reserve them with 'sysctl \
+                 vm.nr_hugepages={}'",
                 hugepages::pages(*mebibytes)
             ),
             Need::Cores => "give the machine or container a second core".to_owned(),
@@ -144,22 +146,24 @@ impl Feature {
 
     fn mend(self) -> &'static str {
         match self {
-            Feature::Veth => "modprobe veth (CONFIG_VETH)",
-            Feature::Bridge => "modprobe bridge (CONFIG_BRIDGE)",
-            Feature::PacketSocket => "modprobe af_packet (CONFIG_PACKET), and allow CAP_NET_RAW",
+            Feature::Veth => "run 'modprobe veth' (CONFIG_VETH)",
+            Feature::Bridge => "run 'modprobe bridge' (CONFIG_BRIDGE)",
+            Feature::PacketSocket => {
+                "run 'modprobe af_packet' (CONFIG_PACKET), and allow CAP_NET_RAW"
+            }
             Feature::Tun => {
-                "modprobe tun, give the container /dev/net/tun, and let this user open it: \
-                 chmod 666 /dev/net/tun, as most systems have it"
+                "run 'modprobe tun', pass /dev/net/tun to the container, and run 'chmod 666 \
+                 /dev/net/tun'"
             }
             Feature::ThreadedNapi => {
-                "Linux 5.12 or later, as root, in the machine's own process namespace"
+                "use Linux 5.12 or later, as root, in the machine's own PID namespace"
             }
-            Feature::XdpSocket => "Linux 5.11 or later with CONFIG_XDP_SOCKETS, as root",
-            Feature::OpenvswitchModule => "modprobe openvswitch",
-            Feature::Sctp => "modprobe sctp (CONFIG_IP_SCTP)",
+            Feature::XdpSocket => "use Linux 5.11 or later with CONFIG_XDP_SOCKETS, as root",
+            Feature::OpenvswitchModule => "run 'modprobe openvswitch'",
+            Feature::Sctp => "run 'modprobe sctp' (CONFIG_IP_SCTP)",
             Feature::PidNamespace => {
-                "sysctl user.max_pid_namespaces=10000 (CONFIG_PID_NS); without, \
-                 'planimeter doctor --clean' ends what a killed run leaves"
+                "run 'sysctl user.max_pid_namespaces=10000' (CONFIG_PID_NS), or clean up killed \
+                 runs with 'planimeter doctor --clean'"
             }
         }
     }
@@ -168,7 +172,7 @@ impl Feature {
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Need::Privilege => write!(f, "not allowed to make networks")?,
+            Need::Privilege => write!(f, "not permitted to create networks")?,
             Need::UserNamespaces { why } => write!(f, "no rootless networks: {why}")?,
             Need::Tool { name, .. } => write!(f, "{name} is not installed")?,
             Need::File { name, .. } => write!(f, "{name} is not installed")?,
@@ -176,9 +180,9 @@ impl fmt::Display for Need {
             Need::HugePages { mebibytes, why } => {
                 write!(f, "no {mebibytes} MiB of huge pages: {why}")?;
             }
-            Need::Cores => write!(f, "only one core: instrument and target share it")?,
+            Need::Cores => write!(f, "only one core: tester and target share it")?,
         }
-        write!(f, " (to mend: {})", self.mend())
+        write!(f, " (hint: {})", self.mend())
     }
 }
 
@@ -267,10 +271,10 @@ pub fn survey() -> Vec<Finding> {
             "openvswitch-common"
         };
         let result = tool(name, package).map(|path| path.display().to_string());
-        findings.push(Finding { name, purpose: "the peer ovs", optional: true, result });
+        findings.push(Finding { name, purpose: "the target ovs", optional: true, result });
     }
     let iperf = tool("iperf3", "iperf3").map(|path| path.display().to_string());
-    let purpose = "a load as in costa2017 (load_by=iperf3)";
+    let purpose = "load of costa2017 (load_by=iperf3)";
     findings.push(Finding { name: "iperf3", purpose, optional: true, result: iperf });
     findings.extend(dpdk::survey());
     findings
@@ -278,7 +282,7 @@ pub fn survey() -> Vec<Finding> {
 
 fn privilege() -> Finding {
     let result = if privileged() { Ok("yes".to_owned()) } else { Err(Need::Privilege) };
-    Finding { name: "privilege", purpose: "making networks", optional: true, result }
+    Finding { name: "privilege", purpose: "networks with root", optional: true, result }
 }
 
 fn rootless() -> Finding {
@@ -289,7 +293,7 @@ fn rootless() -> Finding {
 fn cores() -> Finding {
     let result = match crate::pin::Cores::of_machine() {
         Ok(cores) if !cores.shared() => {
-            Ok(format!("instrument {:?}, target {:?}", cores.instrument, cores.target))
+            Ok(format!("tester {:?}, target {:?}", cores.instrument, cores.target))
         }
         _ => Err(Need::Cores),
     };
@@ -307,14 +311,14 @@ pub fn require(feature: Feature) -> Result<String, Need> {
 fn kernel(feature: Feature) -> Finding {
     let result = require(feature);
     let (purpose, optional) = match feature {
-        Feature::Veth | Feature::PacketSocket => ("every lab", false),
-        Feature::Bridge => ("the peer linux-bridge", true),
-        Feature::Tun => ("the peer ovs", true),
-        Feature::ThreadedNapi => ("kernel targets on a core of their own", true),
+        Feature::Veth | Feature::PacketSocket => ("the link veth", false),
+        Feature::Bridge => ("the target linux-bridge", true),
+        Feature::Tun => ("the target ovs", true),
+        Feature::ThreadedNapi => ("kernel targets on their own core", true),
         Feature::XdpSocket => ("the link veth:xdp", true),
-        Feature::OpenvswitchModule => ("a later version (ovs-kernel)", true),
-        Feature::Sctp => ("ForCES over SCTP; TCP does without", true),
-        Feature::PidNamespace => ("ending every process of a run with the run", true),
+        Feature::OpenvswitchModule => ("the target ovs-kernel (later version)", true),
+        Feature::Sctp => ("ForCES over SCTP; TCP works without it", true),
+        Feature::PidNamespace => ("ends all processes with their run", true),
     };
     Finding { name: feature.name(), purpose, optional, result }
 }

@@ -3,8 +3,8 @@
 //! - Requests are synchronous with acknowledgement, because each step of building a lab must be
 //!   complete before the next.
 //! - Many small requests (a full routing table) are sent in batches with one acknowledgement, for
-//!   the last request. The kernel processes a batch in order and reports each failure by its sequence
-//!   number, so no failure is missed.
+//!   the last request. The kernel processes a batch in order and reports each failure by its
+//!   sequence number, so no failure is missed.
 //!
 //! Source: `netlink(7)`, `rtnetlink(7)`; encoding by the `netlink-packet-*` crates.
 //!
@@ -258,7 +258,7 @@ pub(crate) fn socket(protocol: isize) -> Result<Socket, LabError> {
             size_of::<libc::timeval>() as libc::socklen_t,
         )
     } != 0;
-    if failed { Err(LabError::last("set a time-out", "netlink")) } else { Ok(socket) }
+    if failed { Err(LabError::last("set a timeout", "netlink")) } else { Ok(socket) }
 }
 
 pub(crate) fn send(socket: &Socket, what: &'static str, bytes: &[u8]) -> Result<(), LabError> {

@@ -6,8 +6,8 @@
 //! ends when this process ends, also by SIGKILL. `PR_SET_PDEATHSIG` alone is not enough: the kernel
 //! clears it when a program gains capabilities from its file, and it does not reach grandchildren.
 //!
-//! Mounts are not changed: `/proc` shows the processes of the namespace in which it was mounted, and
-//! what a command mounts (`ip netns add`) is visible to all.
+//! Mounts are not changed: `/proc` shows the processes of the namespace in which it was mounted,
+//! and what a command mounts (`ip netns add`) is visible to all.
 //!
 //! Source: `pid_namespaces(7)`, `setns(2)`.
 //! Invariants:

@@ -103,7 +103,7 @@ pub fn pin(thread: u32, cores: &[usize]) -> Result<(), LabError> {
     let size = std::mem::size_of::<libc::cpu_set_t>();
     // SAFETY: `set` is a valid cpu_set_t of the size given.
     if unsafe { libc::sched_setaffinity(thread as libc::pid_t, size, &set) } != 0 {
-        return Err(LabError::last("hold a thread on its core", format!("{thread} on {cores:?}")));
+        return Err(LabError::last("pin a thread to its core", format!("{thread} on {cores:?}")));
     }
     Ok(())
 }

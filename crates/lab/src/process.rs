@@ -328,7 +328,7 @@ pub(crate) fn on_lab_thread<T: Send + 'static>(
         let (sender, receiver) = mpsc::channel::<Work>();
         let body = move || receiver.iter().for_each(|work| work());
         let started = thread::Builder::new().name("lab".to_owned()).spawn(body);
-        started.expect("a process that starts others can start one thread");
+        started.expect("the process can start a thread");
         Mutex::new(sender)
     });
     let (answer, result) = mpsc::channel();

@@ -80,8 +80,9 @@ impl RunFolder {
             File::create(draft.join("children"))?;
             fs::rename(&draft, &path)
         };
-        make()
-            .map_err(|error| LabError::system("make the run's folder", path_text(&path), error))?;
+        make().map_err(|error| {
+            LabError::system("create the run's folder", path_text(&path), error)
+        })?;
         Ok(RunFolder { inner: Arc::new(Inner { path, processes: OnceLock::new() }) })
     }
 
@@ -95,7 +96,7 @@ impl RunFolder {
         let path = self.path().join(name);
         match private_folder(&path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                Err(LabError::system("make a folder", path_text(&path), error))
+                Err(LabError::system("create a folder", path_text(&path), error))
             }
             _ => Ok(path),
         }
@@ -143,7 +144,7 @@ pub fn checked_socket_path(path: &Path) -> Result<&Path, LabError> {
     if path.as_os_str().len() <= SOCKET_PATH_BYTES {
         return Ok(path);
     }
-    Err(LabError::Argument { what: "a socket path of over 107 bytes", value: path_text(path) })
+    Err(LabError::Argument { what: "socket path (at most 107 bytes)", value: path_text(path) })
 }
 
 /// Removes leftover resources of dead runs under `root`: their folders and their recorded
@@ -189,7 +190,7 @@ fn sweep_folder(path: &Path, name: &str, swept: &mut Swept) -> Result<(), LabErr
         Fate::OtherBoot => {}
     }
     remove_if_there(path)
-        .map_err(|error| LabError::system("remove a dead run", path_text(path), error))?;
+        .map_err(|error| LabError::system("remove a leftover run", path_text(path), error))?;
     swept.removed.push(path.to_owned());
     Ok(())
 }
@@ -319,7 +320,7 @@ fn checked_root(root: &Path) -> Result<(), LabError> {
         return Ok(());
     }
     Err(LabError::Argument {
-        what: "the folder for runs (it must be ours, and writable by us only)",
+        what: "folder for runs (hint: use one that only this user can write to)",
         value: path_text(root),
     })
 }

@@ -72,10 +72,11 @@ impl Talk {
         let mut child = process::on_lab_thread(move || process::spawn_piped(launch, &started))??;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(says), Some(hears), Some(prints)) = streams else {
-            unreachable!("a program that is started with pipes has them")
+            unreachable!("the program was started with pipes")
         };
         for descriptor in [says.as_raw_fd(), hears.as_raw_fd(), prints.as_raw_fd()] {
-            set_up(descriptor).map_err(|error| LabError::system("talk to", &*name, error))?;
+            set_up(descriptor)
+                .map_err(|error| LabError::system("communicate with", &*name, error))?;
         }
         let talk = Talk {
             says: Some(says),
@@ -311,8 +312,8 @@ fn set_up(descriptor: i32) -> io::Result<()> {
 impl std::fmt::Display for TalkError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            TalkError::Over => f.write_str("it has ended"),
-            TalkError::LongLine => write!(f, "it said a line of more than {LINE_BYTES_MAX} bytes"),
+            TalkError::Over => f.write_str("the program has ended"),
+            TalkError::LongLine => write!(f, "output line longer than {LINE_BYTES_MAX} bytes"),
             TalkError::System(error) => write!(f, "{error}"),
         }
     }

@@ -299,7 +299,7 @@ impl Site {
     /// Returns the target's interface for a port, from 1.
     pub fn port(&self, port: u32) -> Result<&Interface, LabError> {
         let found = port.checked_sub(1).and_then(|index| self.target.get(index as usize));
-        found.ok_or_else(|| LabError::Argument { what: "a port", value: port.to_string() })
+        found.ok_or_else(|| LabError::Argument { what: "port", value: port.to_string() })
     }
 }
 
@@ -311,11 +311,11 @@ pub fn port_name(port: u32) -> String {
 fn checked(name: &str, wiring: &Wiring) -> Result<(), LabError> {
     let clean = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 12 || !name.chars().all(clean) {
-        return Err(LabError::Argument { what: "a site's name", value: name.to_owned() });
+        return Err(LabError::Argument { what: "site name", value: name.to_owned() });
     }
     if !(1..=PORTS_MAX).contains(&wiring.ports) {
         let value = wiring.ports.to_string();
-        return Err(LabError::Argument { what: "a number of ports", value });
+        return Err(LabError::Argument { what: "number of ports", value });
     }
     Ok(())
 }

@@ -90,7 +90,7 @@ impl Interface {
         if wait::until(PATIENCE, || Ok(netlink.link(&self.name)?.carrying))? {
             return Ok(());
         }
-        let program = format!("the cable at {}", self.name);
+        let program = format!("the veth pair at {}", self.name);
         Err(LabError::NotReady { program, waited: PATIENCE, last: Vec::new() })
     }
 }

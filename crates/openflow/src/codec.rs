@@ -190,7 +190,7 @@ impl fmt::Display for NotExpressible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OpenFlow {} ", self.version)?;
         match self.what {
-            What::Version => write!(f, "is not spoken here"),
+            What::Version => write!(f, "is not supported"),
             What::Message(kind) => write!(f, "has no message {kind}"),
             What::Action(kind) => write!(f, "has no action {kind}"),
             What::Multipart(kind) => write!(f, "has no statistics {kind}"),
@@ -199,12 +199,14 @@ impl fmt::Display for NotExpressible {
             What::Bit(name) => write!(f, "has no bit {name}"),
             What::Instruction(kind) => write!(f, "has no instruction {kind}"),
             What::Field(field) => write!(f, "has no field {field}"),
-            What::ExperimenterField => write!(f, "has no experimenter's fields"),
-            What::Prerequisite(field) => write!(f, "cannot match {field} without what it needs"),
-            What::Mask(field) => write!(f, "cannot mask {field} so"),
-            What::Value { field, value } => write!(f, "cannot say {field} {value}"),
+            What::ExperimenterField => write!(f, "has no experimenter fields"),
+            What::Prerequisite(field) => {
+                write!(f, "cannot match {field} without its prerequisites")
+            }
+            What::Mask(field) => write!(f, "cannot use this mask for {field}"),
+            What::Value { field, value } => write!(f, "cannot encode {field} {value}"),
             What::TooLong { field, bytes, bytes_max } => {
-                write!(f, "holds {bytes_max} bytes of {field}, not {bytes}")
+                write!(f, "allows {bytes_max} bytes of {field}, not {bytes}")
             }
         }
     }

@@ -73,7 +73,7 @@ pub struct Session {
 impl Session {
     /// Creates a session on a new connection and queues its hello.
     pub fn new(settings: Settings, now: Nanos) -> Session {
-        assert!(!settings.versions.is_empty(), "a session offers some version");
+        assert!(!settings.versions.is_empty(), "a session offers at least one version");
         assert!(settings.versions.iter().all(|version| version.is_spoken()));
         let deadline = now.saturating_add(settings.hello_timeout);
         let mut session = Session {
@@ -189,7 +189,7 @@ impl Session {
 
     /// Removes the first `count` bytes of [`Session::transmit`], which the caller has written.
     pub fn transmitted(&mut self, count: usize) {
-        assert!(count <= self.transmit().len(), "only what was there can have been written");
+        assert!(count <= self.transmit().len(), "at most the queued bytes were written");
         self.transmit_start += count;
         if self.transmit_start == self.transmit.len() {
             self.transmit.clear();
@@ -265,7 +265,7 @@ impl Session {
 
     /// Returns the highest offered version.
     fn highest(&self) -> Version {
-        *self.settings.versions.iter().max().expect("a session offers some version")
+        *self.settings.versions.iter().max().expect("a session offers at least one version")
     }
 
     fn next_xid(&mut self) -> Xid {
@@ -276,7 +276,7 @@ impl Session {
     /// Queues one of the session's own messages, which every version can express.
     fn queue(&mut self, version: Version, xid: Xid, message: &Message) {
         codec::encode(version, xid, message, &mut self.transmit)
-            .expect("hello, echo and error can be said in every spoken version");
+            .expect("every supported version has hello, echo and error");
     }
 
     fn answers_full(&self) -> bool {
@@ -305,7 +305,7 @@ impl Session {
         if let (State::Greeting { .. }, &[version, kind, ..]) = (self.state, self.stream.rest())
             && !is_version_free(kind)
         {
-            self.refuse_hello("the first message has to be a hello");
+            self.refuse_hello("the first message must be a hello");
             self.go_down(DownReason::NoHello { version, kind });
             return false;
         }
@@ -356,7 +356,7 @@ impl Session {
             }
             None => {
                 let ours: Vec<_> = self.settings.versions.iter().map(Version::to_string).collect();
-                self.refuse_hello(&format!("this end speaks OpenFlow {}", ours.join(", ")));
+                self.refuse_hello(&format!("supported: OpenFlow {}", ours.join(", ")));
                 self.go_down(DownReason::NoCommonVersion { theirs: header.version });
                 None
             }

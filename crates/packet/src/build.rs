@@ -13,9 +13,10 @@
 //! assert_eq!(frame.len(), 60);
 //! ```
 //!
-//! Call the methods in order, outermost header first. Each header gets its types, protocols, lengths and checksums
-//! from the headers and payload after it. To get wrong values, change the bytes afterwards. Frames are padded with
-//! zeros to `ethernet::FRAME_BYTES_MIN`. Lengths that do not fit their field wrap.
+//! Call the methods in order, outermost header first. Each header gets its types, protocols,
+//! lengths and checksums from the headers and payload after it. To get wrong values, change the
+//! bytes afterwards. Frames are padded with zeros to `ethernet::FRAME_BYTES_MIN`. Lengths that do
+//! not fit their field wrap.
 
 use crate::checksum::{self, Sum};
 use crate::frame::Frame;
@@ -41,7 +42,8 @@ enum Layer {
     Arp(arp::Header),
     Ipv4(ipv4::Header),
     Ipv6(ipv6::Header),
-    /// Number of an extension header, and its bytes without the first one, which contains the next number.
+    /// Number of an extension header, and its bytes without the first one, which contains the next
+    /// number.
     Extension(u8, Vec<u8>),
     Udp(udp::Header),
     Tcp(tcp::Header),
@@ -56,7 +58,8 @@ impl Builder {
         Builder { destination, source, layers: Vec::new(), payload: Vec::new() }
     }
 
-    /// Adds an IEEE 802.1Q tag with this tag control information: identifier, and priority from bit 13 up.
+    /// Adds an IEEE 802.1Q tag with this tag control information: identifier, and priority from bit
+    /// 13 up.
     pub fn vlan(self, control: u16) -> Self {
         self.tag(ethernet::TYPE_VLAN, control)
     }
@@ -101,8 +104,8 @@ impl Builder {
         self.layer(Layer::Ipv6(header))
     }
 
-    /// Adds an IPv6 extension header with this number. `rest` is the header without its first byte; the length of
-    /// both together is a multiple of 8 bytes.
+    /// Adds an IPv6 extension header with this number. `rest` is the header without its first byte;
+    /// the length of both together is a multiple of 8 bytes.
     pub fn extension(self, kind: u8, rest: &[u8]) -> Self {
         self.layer(Layer::Extension(kind, rest.to_vec()))
     }
@@ -140,8 +143,8 @@ impl Builder {
         self
     }
 
-    /// Extends the payload with zeros, or truncates it, so that the unpadded frame has `length` bytes without FCS.
-    /// Headers are never truncated.
+    /// Extends the payload with zeros, or truncates it, so that the unpadded frame has `length`
+    /// bytes without FCS. Headers are never truncated.
     pub fn frame_bytes(mut self, length: usize) -> Self {
         let headers = self.bytes_unpadded().len() - self.payload.len();
         self.payload.resize(length.saturating_sub(headers), 0);
@@ -203,7 +206,8 @@ impl Builder {
     }
 }
 
-/// Returns the sum of the pseudo-header that the innermost network header adds to a transport checksum.
+/// Returns the sum of the pseudo-header that the innermost network header adds to a transport
+/// checksum.
 fn pseudo<'a>(outer: impl Iterator<Item = &'a Layer>, protocol: u8, length: usize) -> Sum {
     let mut last = None;
     for layer in outer {
@@ -226,7 +230,8 @@ fn pseudo<'a>(outer: impl Iterator<Item = &'a Layer>, protocol: u8, length: usiz
 }
 
 impl Layer {
-    /// Appends the header with the type or protocol of the `next` one. Lengths and checksums are not set yet.
+    /// Appends the header with the type or protocol of the `next` one. Lengths and checksums are
+    /// not set yet.
     fn emit(&self, next: Option<&Layer>, out: &mut Vec<u8>) {
         let protocol = next.and_then(Layer::protocol);
         match self {

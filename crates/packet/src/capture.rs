@@ -2,8 +2,8 @@
 //!
 //! Source: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 //!
-//! - The decoder processes a file item by item in a window that the caller advances. Memory use is limited to the
-//!   largest permitted item, for a file of any size.
+//! - The decoder processes a file item by item in a window that the caller advances. Memory use is
+//!   limited to the largest permitted item, for a file of any size.
 //! - Every length in a file is checked against a limit before use.
 //! - Invalid data is an error with a byte offset. Unusual but usable data is a warning.
 
@@ -229,7 +229,7 @@ impl Decoder {
         }
         let warnings = &mut self.warnings;
         let event = match &mut self.format {
-            Format::Unknown => unreachable!("it was identified above"),
+            Format::Unknown => unreachable!("the format was identified above"),
             Format::Classic(classic) => classic.take(item, at, warnings),
             Format::Ng(ng) => ng.take(item, at, warnings),
         };
@@ -252,8 +252,8 @@ impl Decoder {
         }
     }
 
-    /// Checks the end of the file after [`Decoder::next`] requested `need` bytes and only `have` are left. The end is
-    /// valid between two items.
+    /// Checks the end of the file after [`Decoder::next`] requested `need` bytes and only `have`
+    /// are left. The end is valid between two items.
     pub fn ended(&self, need: u64, have: u64) -> Result<(), Fault> {
         let is_between = match &self.format {
             Format::Unknown => false,
@@ -282,21 +282,22 @@ impl<'a> Captured<'a> {
 
 impl Order {
     fn u16(self, bytes: &[u8], at: usize) -> u16 {
-        let bytes = *bytes[at..].first_chunk().expect("the length was checked");
+        let bytes = *bytes[at..].first_chunk().expect("the length was checked before");
         if self == Order::Little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) }
     }
 
     fn u32(self, bytes: &[u8], at: usize) -> u32 {
-        let bytes = *bytes[at..].first_chunk().expect("the length was checked");
+        let bytes = *bytes[at..].first_chunk().expect("the length was checked before");
         if self == Order::Little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) }
     }
 
     fn u64(self, bytes: &[u8], at: usize) -> u64 {
-        let bytes = *bytes[at..].first_chunk().expect("the length was checked");
+        let bytes = *bytes[at..].first_chunk().expect("the length was checked before");
         if self == Order::Little { u64::from_le_bytes(bytes) } else { u64::from_be_bytes(bytes) }
     }
 
-    /// Reads a time stamp in two halves. The more significant half comes first in either byte order.
+    /// Reads a time stamp in two halves. The more significant half comes first in either byte
+    /// order.
     fn halves(self, bytes: &[u8], at: usize) -> u64 {
         u64::from(self.u32(bytes, at)) << 32 | u64::from(self.u32(bytes, at + 4))
     }

@@ -1,11 +1,13 @@
 //! Checksums of headers and payloads: complete and incremental computation.
 //!
-//! - The Internet checksum is the complement of the ones' complement sum of 16-bit words (RFC 1071).
-//! - After a field change, the new checksum follows from the old and new values of the field (RFC 1624 equation 3). A
-//!   forwarder therefore need not read the payload.
-//! - Ones' complement arithmetic has two zeros. Equation 3 never gives the wrong one, except for a header that is all
-//!   zero.
-//! - In UDP, a checksum of zero means "none". The UDP functions preserve zero, and change a computed zero to 0xffff.
+//! - The Internet checksum is the complement of the ones' complement sum of 16-bit words (RFC
+//!   1071).
+//! - After a field change, the new checksum follows from the old and new values of the field (RFC
+//!   1624 equation 3). A forwarder therefore need not read the payload.
+//! - Ones' complement arithmetic has two zeros. Equation 3 never gives the wrong one, except for a
+//!   header that is all zero.
+//! - In UDP, a checksum of zero means "none". The UDP functions preserve zero, and change a
+//!   computed zero to 0xffff.
 //! - SCTP uses CRC32c (RFC 9260 appendix A).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -15,8 +17,8 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 pub struct Sum(u64);
 
 impl Sum {
-    /// Adds bytes as 16-bit words in network byte order. An odd last byte is padded with a zero, so only the last
-    /// part of the data may have an odd length.
+    /// Adds bytes as 16-bit words in network byte order. An odd last byte is padded with a zero, so
+    /// only the last part of the data may have an odd length.
     #[inline]
     pub fn bytes(self, bytes: &[u8]) -> Sum {
         let (words, rest) = bytes.as_chunks::<4>();
@@ -29,8 +31,9 @@ impl Sum {
         self.add(total).add(u64::from(u32::from_be_bytes(last)))
     }
 
-    /// Adds all bytes except the two at the even offset `at`, where the checksum is. Adding all bytes and the
-    /// complement of the checksum gives the same result, except for all-zero bytes, where it gives the other zero.
+    /// Adds all bytes except the two at the even offset `at`, where the checksum is. Adding all
+    /// bytes and the complement of the checksum gives the same result, except for all-zero bytes,
+    /// where it gives the other zero.
     #[inline]
     pub fn bytes_around(self, bytes: &[u8], at: usize) -> Sum {
         self.bytes(&bytes[..at]).bytes(&bytes[at + 2..])
@@ -88,26 +91,29 @@ impl Sum {
     }
 }
 
-/// Returns the ones' complement sum of `bytes` as 16-bit words in network byte order, folded to 16 bits.
+/// Returns the ones' complement sum of `bytes` as 16-bit words in network byte order, folded to 16
+/// bits.
 #[inline]
 pub fn sum(bytes: &[u8]) -> u16 {
     Sum::default().bytes(bytes).fold()
 }
 
-/// Returns the Internet checksum of `bytes`. For a header with a correct checksum the result is zero.
+/// Returns the Internet checksum of `bytes`. For a header with a correct checksum the result is
+/// zero.
 #[inline]
 pub fn checksum(bytes: &[u8]) -> u16 {
     !sum(bytes)
 }
 
-/// Returns the sum of the IPv4 pseudo-header for TCP, UDP and others: addresses, protocol, and length of transport
-/// header and payload in bytes.
+/// Returns the sum of the IPv4 pseudo-header for TCP, UDP and others: addresses, protocol, and
+/// length of transport header and payload in bytes.
 #[inline]
 pub fn pseudo_ipv4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, length: u16) -> Sum {
     Sum::default().u32(source.to_bits()).u32(destination.to_bits()).u16(protocol.into()).u16(length)
 }
 
-/// Returns the sum of the IPv6 pseudo-header for TCP, UDP, ICMPv6 and others (RFC 8200 section 8.1).
+/// Returns the sum of the IPv6 pseudo-header for TCP, UDP, ICMPv6 and others (RFC 8200 section
+/// 8.1).
 pub fn pseudo_ipv6(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, length: u32) -> Sum {
     Sum::default()
         .bytes(&source.octets())
@@ -128,13 +134,15 @@ pub fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
     Sum::default().u16(!checksum).u32(!old).u32(new).checksum()
 }
 
-/// Updates a UDP checksum like [`update_u16`]. Zero (no checksum) remains, and a computed zero becomes 0xffff.
+/// Updates a UDP checksum like [`update_u16`]. Zero (no checksum) remains, and a computed zero
+/// becomes 0xffff.
 #[inline]
 pub fn update_udp_u16(checksum: u16, old: u16, new: u16) -> u16 {
     if checksum == 0 { 0 } else { not_none(update_u16(checksum, old, new)) }
 }
 
-/// Updates a UDP checksum like [`update_u32`]. Zero (no checksum) remains, and a computed zero becomes 0xffff.
+/// Updates a UDP checksum like [`update_u32`]. Zero (no checksum) remains, and a computed zero
+/// becomes 0xffff.
 #[inline]
 pub fn update_udp_u32(checksum: u16, old: u32, new: u32) -> u16 {
     if checksum == 0 { 0 } else { not_none(update_u32(checksum, old, new)) }
@@ -156,11 +164,11 @@ pub fn crc32c_extend(crc: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!crc, step)
 }
 
-/// Updates a CRC32c after a change of covered bytes. `change` is the XOR of old and new bytes, and `behind` bytes
-/// follow them. A wrong CRC remains wrong by the same difference.
+/// Updates a CRC32c after a change of covered bytes. `change` is the XOR of old and new bytes, and
+/// `behind` bytes follow them. A wrong CRC remains wrong by the same difference.
 ///
-/// The CRC is linear: the CRC of a sum of messages is the sum of their CRCs. Bytes that follow multiply the remainder
-/// by a power of x, in as many steps as their number has bits.
+/// The CRC is linear: the CRC of a sum of messages is the sum of their CRCs. Bytes that follow
+/// multiply the remainder by a power of x, in as many steps as their number has bits.
 pub fn update_crc32c(crc: u32, change: &[u8], behind: usize) -> u32 {
     let step = |crc: u32, &byte: &u8| (crc >> 8) ^ CRC32C_TABLE[usize::from(crc as u8 ^ byte)];
     let mut remainder = change.iter().fold(0, step);
@@ -191,8 +199,8 @@ const fn crc32c_multiply(a: u32, mut b: u32) -> u32 {
     product
 }
 
-/// x to the power of 8, 16, 32, ...: the factors for 1, 2, 4, ... following bytes. The powers repeat after 31 of
-/// them, because the order of x divides 2^31 - 1.
+/// x to the power of 8, 16, 32, ...: the factors for 1, 2, 4, ... following bytes. The powers
+/// repeat after 31 of them, because the order of x divides 2^31 - 1.
 const CRC32C_POWERS: [u32; 31] = crc32c_powers();
 
 const fn crc32c_powers() -> [u32; 31] {

@@ -1,8 +1,9 @@
 //! Compact storage for copies of frames, for generators and analyzers that do not forward.
 //!
-//! A [`Batch`] moves frames by swapping buffers of two kilobytes each, as forwarders require. A generator writes each
-//! frame from scratch and an analyzer only reads. Their frames are therefore stored contiguously: 64 small frames
-//! fill four kilobytes and stay in the L1 cache. Each frame starts at a multiple of a cache line.
+//! A [`Batch`] moves frames by swapping buffers of two kilobytes each, as forwarders require. A
+//! generator writes each frame from scratch and an analyzer only reads. Their frames are therefore
+//! stored contiguously: 64 small frames fill four kilobytes and stay in the L1 cache. Each frame
+//! starts at a multiple of a cache line.
 
 use crate::frame::{Batch, FRAME_BYTES_MAX};
 use crate::time::Stamp;
@@ -10,8 +11,8 @@ use crate::time::Stamp;
 /// Alignment of frames in bytes.
 pub const LINE_BYTES: usize = 64;
 
-/// A bounded list of copied frames. Its memory grows to the largest list so far, at most [`FRAME_BYTES_MAX`] per
-/// frame, and is reused.
+/// A bounded list of copied frames. Its memory grows to the largest list so far, at most
+/// [`FRAME_BYTES_MAX`] per frame, and is reused.
 #[derive(Debug)]
 pub struct Copies {
     lines: Vec<Line>,
@@ -71,8 +72,8 @@ impl Copies {
         self.lines_used = 0;
     }
 
-    /// Appends a frame of `bytes` bytes (at most [`FRAME_BYTES_MAX`]) with unspecified contents, and returns it;
-    /// `None` if the list is full.
+    /// Appends a frame of `bytes` bytes (at most [`FRAME_BYTES_MAX`]) with unspecified contents,
+    /// and returns it; `None` if the list is full.
     #[inline]
     pub fn push(&mut self, bytes: usize, stamp: Option<Stamp>) -> Option<&mut [u8]> {
         if self.places.len() == self.capacity {
@@ -118,8 +119,8 @@ impl Copies {
         })
     }
 
-    /// Replaces the frames by copies of those that `receive` appends to an empty batch, for a port that supports only
-    /// batches.
+    /// Replaces the frames by copies of those that `receive` appends to an empty batch, for a port
+    /// that supports only batches.
     pub fn receive_by<E>(
         &mut self,
         receive: impl FnOnce(&mut Batch) -> Result<usize, E>,
@@ -137,7 +138,8 @@ impl Copies {
         result
     }
 
-    /// Calls `transmit` with a batch of copies of the frames, for a port that supports only batches.
+    /// Calls `transmit` with a batch of copies of the frames, for a port that supports only
+    /// batches.
     pub fn transmit_by<E>(
         &mut self,
         transmit: impl FnOnce(&mut Batch) -> Result<usize, E>,

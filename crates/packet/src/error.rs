@@ -1,6 +1,7 @@
 //! Errors of decoders: offset and reason.
 //!
-//! The offset locates the byte in a hex dump. Variants contain only facts; the command line formats them.
+//! The offset locates the byte in a hex dump. Variants contain only facts; the command line formats
+//! them.
 
 use std::fmt;
 
@@ -56,8 +57,8 @@ impl fmt::Display for Malformed {
         write!(f, "at byte {}: ", self.at)?;
         match self.why {
             Why::Truncated { need, have } => write!(f, "needs {need} bytes, has {have}"),
-            Why::BadLength(length) => write!(f, "length {length} does not fit"),
-            Why::BadValue(value) => write!(f, "value {value:#x} is not defined here"),
+            Why::BadLength(length) => write!(f, "invalid length {length}"),
+            Why::BadValue(value) => write!(f, "undefined value {value:#x}"),
             Why::BadChecksum { want, have } => {
                 write!(f, "checksum {have:#06x} should be {want:#06x}")
             }

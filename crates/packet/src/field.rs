@@ -1,8 +1,8 @@
 //! Match and set fields, with their widths and prerequisites.
 //!
-//! Source: OpenFlow Switch Specification 1.3.5 section 7.2.3.7 (the first forty), 1.4.1 (`pbb_uca`) and 1.5.1
-//! (`tcp_flags`, `actset_output`, `packet_type`), in the order of their OXM numbers. A value is a number of
-//! [`Field::bits`] bits in network byte order. An IPv6 address fills a `u128`.
+//! Source: OpenFlow Switch Specification 1.3.5 section 7.2.3.7 (the first forty), 1.4.1 (`pbb_uca`)
+//! and 1.5.1 (`tcp_flags`, `actset_output`, `packet_type`), in the order of their OXM numbers. A
+//! value is a number of [`Field::bits`] bits in network byte order. An IPv6 address fills a `u128`.
 //!
 //! Invariant: the index of a field in [`Field::ALL`] is its number in the enum.
 
@@ -250,19 +250,20 @@ impl Field {
         u128::MAX >> (128 - self.bits())
     }
 
-    /// Returns true if a match may mask the field (1.3 to 1.5; earlier versions permit fewer masks).
+    /// Returns true if a match may mask the field (1.3 to 1.5; earlier versions permit fewer
+    /// masks).
     pub const fn maskable(self) -> bool {
         self.row().2
     }
 
-    /// Returns true if a match in Nicira's format may mask the field although OpenFlow's own formats may not: the
-    /// ports of TCP and UDP (`nicira-ext.h` of Open vSwitch).
+    /// Returns true if a match in Nicira's format may mask the field although OpenFlow's own
+    /// formats may not: the ports of TCP and UDP (`nicira-ext.h` of Open vSwitch).
     pub const fn maskable_by_nicira(self) -> bool {
         matches!(self, Field::TcpSrc | Field::TcpDst | Field::UdpSrc | Field::UdpDst)
     }
 
-    /// Returns the prerequisites of the field: fields with their permitted values. `vlan_pcp` also requires a tag:
-    /// `vlan_vid` with [`VLAN_PRESENT`].
+    /// Returns the prerequisites of the field: fields with their permitted values. `vlan_pcp` also
+    /// requires a tag: `vlan_vid` with [`VLAN_PRESENT`].
     pub const fn needs(self) -> &'static [Needed] {
         self.row().3
     }

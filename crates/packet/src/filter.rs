@@ -1,10 +1,12 @@
 //! Capture filter: a list of entries that match addresses, protocol and ports under masks.
 //!
-//! - The first matching entry decides about a frame and counts it. A frame without a matching entry is dropped.
-//! - Until entries are loaded, the filter drops all frames. A capture file therefore never starts with unwanted
-//!   frames.
-//! - An entry may match IPv4 or IPv6 addresses, the protocol of the IP payload, and the ports of TCP, UDP and SCTP.
-//!   In IPv6 the payload starts after the extension headers. An empty entry matches every frame.
+//! - The first matching entry decides about a frame and counts it. A frame without a matching entry
+//!   is dropped.
+//! - Until entries are loaded, the filter drops all frames. A capture file therefore never starts
+//!   with unwanted frames.
+//! - An entry may match IPv4 or IPv6 addresses, the protocol of the IP payload, and the ports of
+//!   TCP, UDP and SCTP. In IPv6 the payload starts after the extension headers. An empty entry
+//!   matches every frame.
 //! - Fragments other than the first have no ports. The payload of MPLS is not parsed.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -260,7 +262,7 @@ impl Filter {
 
 impl std::fmt::Display for TooMany {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} entries are more than a filter takes ({ENTRIES_MAX})", self.0)
+        write!(f, "{} entries, at most {ENTRIES_MAX} are allowed", self.0)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Frames and bounded batches of frames.
 //!
 //! - A `Frame` owns its bytes, with headroom for tags. Pushing a VLAN header moves no payload.
-//! - Ports, forwarders and generators exchange a `Batch`: a bounded list of frames with recycled buffers. No memory
-//!   is allocated while traffic flows. Frames move between batches by swapping buffers, without copying bytes.
-//! - The bytes of a frame extend from the destination address to the last payload byte, without FCS. A frame of "64
-//!   bytes" in the standards therefore has 60 bytes here.
+//! - Ports, forwarders and generators exchange a `Batch`: a bounded list of frames with recycled
+//!   buffers. No memory is allocated while traffic flows. Frames move between batches by swapping
+//!   buffers, without copying bytes.
+//! - The bytes of a frame extend from the destination address to the last payload byte, without
+//!   FCS. A frame of "64 bytes" in the standards therefore has 60 bytes here.
 
 use crate::time::Stamp;
 
@@ -75,8 +76,8 @@ impl Frame {
         self.bytes_mut().copy_from_slice(&bytes[..length]);
     }
 
-    /// Sets the length to `length` bytes (at most [`FRAME_BYTES_MAX`]) and resets headroom and time stamp. The
-    /// contents are unspecified; the caller must overwrite them.
+    /// Sets the length to `length` bytes (at most [`FRAME_BYTES_MAX`]) and resets headroom and time
+    /// stamp. The contents are unspecified; the caller must overwrite them.
     #[inline]
     pub fn resize(&mut self, length: usize) {
         let length = length.min(FRAME_BYTES_MAX);
@@ -106,8 +107,8 @@ impl Frame {
         }
     }
 
-    /// Inserts `count` unspecified bytes at offset `at` and moves the preceding bytes forward. Returns false without
-    /// a change if neither headroom nor the size limit permits it.
+    /// Inserts `count` unspecified bytes at offset `at` and moves the preceding bytes forward.
+    /// Returns false without a change if neither headroom nor the size limit permits it.
     pub fn insert(&mut self, at: usize, count: usize) -> bool {
         if at > self.len() || self.len() + count > FRAME_BYTES_MAX {
             return false;
@@ -123,8 +124,8 @@ impl Frame {
         true
     }
 
-    /// Removes `count` bytes at offset `at` and moves the preceding bytes back. Returns false without a change if the
-    /// frame is too short.
+    /// Removes `count` bytes at offset `at` and moves the preceding bytes back. Returns false
+    /// without a change if the frame is too short.
     pub fn remove(&mut self, at: usize, count: usize) -> bool {
         if at + count > self.len() {
             return false;
@@ -191,7 +192,8 @@ impl Batch {
         &mut self.frames[..self.len]
     }
 
-    /// Appends a recycled frame with unspecified contents and returns it; `None` if the batch is full.
+    /// Appends a recycled frame with unspecified contents and returns it; `None` if the batch is
+    /// full.
     #[inline]
     pub fn push_slot(&mut self) -> Option<&mut Frame> {
         if self.len == self.capacity {
@@ -215,8 +217,8 @@ impl Batch {
         }
     }
 
-    /// Appends `frame` by swapping buffers. The caller's frame then has an old buffer with unspecified contents.
-    /// Returns false without a change if the batch is full.
+    /// Appends `frame` by swapping buffers. The caller's frame then has an old buffer with
+    /// unspecified contents. Returns false without a change if the batch is full.
     #[inline]
     pub fn push_swap(&mut self, frame: &mut Frame) -> bool {
         match self.push_slot() {

@@ -2,11 +2,12 @@
 //!
 //! Every file has the same order: the bit layout, the field offsets, a `View` and a `Header`.
 //!
-//! - A `View` reads the fields of any bytes that are long enough, without validation. It can always be displayed.
+//! - A `View` reads the fields of any bytes that are long enough, without validation. It can always
+//!   be displayed.
 //! - A `Header` is a valid header. `parse` rejects invalid bytes, and `emit` writes the bytes.
 //!
-//! The functions below read and write fields in network byte order. They panic if the bytes are too short, so views
-//! check the length when they are created.
+//! The functions below read and write fields in network byte order. They panic if the bytes are too
+//! short, so views check the length when they are created.
 
 pub mod ethernet;
 pub mod vlan;

@@ -1,7 +1,8 @@
 //! Parsing and building of frames and protocol headers.
 //!
-//! Modules are listed in the order in which a frame passes through them. The crate does no I/O, reads no clock and
-//! has no unsafe code. Malformed bytes return `error::Malformed` and never panic.
+//! Modules are listed in the order in which a frame passes through them. The crate does no I/O,
+//! reads no clock and has no unsafe code. Malformed bytes return `error::Malformed` and never
+//! panic.
 
 pub mod frame;
 pub mod copies;

@@ -1,9 +1,9 @@
 //! Layers of a frame, located in one pass.
 //!
-//! `Layers::of` accepts any bytes. It parses as deep as the headers are valid, records the offsets, and stores the
-//! first contradiction as `fault`. It allocates nothing and has a fast path for Ethernet, IPv4 and UDP or TCP,
-//! because every forwarded frame passes through it. `Packet` combines the layers with the bytes; `Packet::parse` is
-//! the strict parser.
+//! `Layers::of` accepts any bytes. It parses as deep as the headers are valid, records the offsets,
+//! and stores the first contradiction as `fault`. It allocates nothing and has a fast path for
+//! Ethernet, IPv4 and UDP or TCP, because every forwarded frame passes through it. `Packet`
+//! combines the layers with the bytes; `Packet::parse` is the strict parser.
 //!
 //! Invalid frames are treated as in OpenFlow 1.0 section 3.4 and Open vSwitch:
 //!
@@ -97,8 +97,9 @@ impl Layers {
         Layers::plain(bytes).unwrap_or_else(|| Layers::any(bytes))
     }
 
-    /// Locates the layers of a common frame: a complete UDP or TCP packet in IPv4 without options, tags or
-    /// contradictions. Returns `None` for all others. The result equals that of [`Layers::any`].
+    /// Locates the layers of a common frame: a complete UDP or TCP packet in IPv4 without options,
+    /// tags or contradictions. Returns `None` for all others. The result equals that of
+    /// [`Layers::any`].
     #[inline]
     fn plain(bytes: &[u8]) -> Option<Layers> {
         let head: &[u8; 54] = bytes.first_chunk()?;
@@ -318,7 +319,8 @@ impl Layers {
         }
     }
 
-    /// The length of a complete datagram is at most that of its IP payload; the length of a first fragment is larger.
+    /// The length of a complete datagram is at most that of its IP payload; the length of a first
+    /// fragment is larger.
     #[inline]
     fn read_udp_length(&mut self, length: u16, at: usize, end: usize) {
         let length = usize::from(length);

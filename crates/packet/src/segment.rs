@@ -1,8 +1,8 @@
 //! Segmentation of merged frames.
 //!
-//! The kernel merges consecutive TCP segments or UDP datagrams of a flow into one large frame (Linux
-//! `Documentation/networking/segmentation-offloads.rst`: TSO, GSO, GRO). Given the segment size, this module does
-//! what an interface with segmentation offload does.
+//! The kernel merges consecutive TCP segments or UDP datagrams of a flow into one large frame
+//! (Linux `Documentation/networking/segmentation-offloads.rst`: TSO, GSO, GRO). Given the segment
+//! size, this module does what an interface with segmentation offload does.
 //!
 //! Invariants:
 //!
@@ -14,7 +14,8 @@ use crate::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
 use crate::frame::{FRAME_BYTES_MAX, Frame};
 use crate::header::{ethernet, ipv4, ipv6, put_u16, put_u32, tcp, u16_at, u32_at, udp, vlan};
 
-/// Maximum length of a merged frame in bytes: an IP packet of 65,535 bytes after an Ethernet header with tags.
+/// Maximum length of a merged frame in bytes: an IP packet of 65,535 bytes after an Ethernet header
+/// with tags.
 pub const MERGED_BYTES_MAX: usize = 0xffff + ethernet::HEADER_BYTES + 4 * vlan::VLAN_DEPTH_MAX;
 
 /// Protocol whose payload is segmented.
@@ -50,8 +51,8 @@ struct Layout {
 }
 
 impl Segmenter {
-    /// Returns a buffer of `length` bytes for a merged frame, at most [`MERGED_BYTES_MAX`]. Discards the previous
-    /// frame.
+    /// Returns a buffer of `length` bytes for a merged frame, at most [`MERGED_BYTES_MAX`].
+    /// Discards the previous frame.
     pub fn buffer(&mut self, length: usize) -> &mut [u8] {
         self.bytes.resize(length.min(MERGED_BYTES_MAX), 0);
         (self.layout, self.next) = (Layout::default(), 0);
@@ -63,11 +64,12 @@ impl Segmenter {
         &mut self.bytes
     }
 
-    /// Starts to segment the frame in the buffer into parts of `size` payload bytes; the last one may be shorter.
+    /// Starts to segment the frame in the buffer into parts of `size` payload bytes; the last one
+    /// may be shorter.
     ///
-    /// If known, `transport_at` is the offset of the header of `protocol`. After tunnel headers it is not the first
-    /// header of that protocol. Returns false, without segments, if the frame does not consist of Ethernet, IP and
-    /// `protocol`, or if a segment would be too long.
+    /// If known, `transport_at` is the offset of the header of `protocol`. After tunnel headers it
+    /// is not the first header of that protocol. Returns false, without segments, if the frame does
+    /// not consist of Ethernet, IP and `protocol`, or if a segment would be too long.
     pub fn begin(&mut self, protocol: Protocol, size: usize, transport_at: Option<usize>) -> bool {
         let layout = Layout::of(&self.bytes, protocol);
         let is_right = |it: &Layout| {
@@ -124,7 +126,8 @@ impl Layout {
             ethernet::TYPE_IPV6 => ipv6_header(packet)?,
             _ => return None,
         };
-        // A packet too large for its length field has zero there and extends to the end of the frame.
+        // A packet too large for its length field has zero there and extends to the end of the
+        // frame.
         let end = match packet_bytes {
             0 => bytes.len(),
             packet_bytes => network_at + packet_bytes,
@@ -162,7 +165,7 @@ impl Layout {
         let pseudo = if self.is_ipv6 {
             let length = header.len() - ipv6::HEADER_BYTES + transport_bytes;
             put_u16(header, ipv6::PAYLOAD_LENGTH_AT, length as u16);
-            let view = ipv6::View::new(header).expect("the fixed header is there");
+            let view = ipv6::View::new(header).expect("the fixed header is complete");
             let (source, destination) = (view.source(), view.final_destination());
             pseudo_ipv6(source, destination, protocol, transport_bytes as u32)
         } else {
@@ -197,12 +200,13 @@ impl Layout {
     }
 }
 
-/// Offset of the TCP sequence number, and the flag that only the first segment retains (RFC 3168, section 6.1.2).
+/// Offset of the TCP sequence number, and the flag that only the first segment retains (RFC 3168,
+/// section 6.1.2).
 const SEQUENCE_AT: usize = 4;
 const CWR: u8 = 0x80;
 
-/// Whether it is IPv6, the inner protocol, the bytes of all IP headers, and the bytes of the packet. The last is zero
-/// if the length field does not give it.
+/// Whether it is IPv6, the inner protocol, the bytes of all IP headers, and the bytes of the
+/// packet. The last is zero if the length field does not give it.
 type Found = (bool, u8, usize, usize);
 
 fn ipv4_header(packet: &[u8]) -> Option<Found> {

@@ -1,8 +1,8 @@
 //! One-line text form of a frame.
 //!
-//! The line lists the headers from the outermost inwards as far as they are valid, then payload length, padding and
-//! faults. It resembles the output of tcpdump but is stable, because tests compare it. Formatting never fails or
-//! allocates.
+//! The line lists the headers from the outermost inwards as far as they are valid, then payload
+//! length, padding and faults. It resembles the output of tcpdump but is stable, because tests
+//! compare it. Formatting never fails or allocates.
 
 use std::fmt;
 

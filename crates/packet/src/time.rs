@@ -1,8 +1,8 @@
 //! Times and time stamps with their clock.
 //!
-//! Every time is a number of nanoseconds on the host's monotonic clock, or on the virtual clock of the simulation.
-//! Every time stamp names its clock: the difference between user space and kernel time stamps exceeds the measured
-//! values.
+//! Every time is a number of nanoseconds on the host's monotonic clock, or on the virtual clock of
+//! the simulation. Every time stamp names its clock: the difference between user space and kernel
+//! time stamps exceeds the measured values.
 
 pub mod fixed;
 
@@ -34,7 +34,8 @@ impl Nanos {
         Nanos(n * 1_000_000_000)
     }
 
-    /// Converts seconds, rounded down to nanoseconds. Negative values and NaN become zero, too large values `MAX`.
+    /// Converts seconds, rounded down to nanoseconds. Negative values and NaN become zero, too
+    /// large values `MAX`.
     pub fn from_secs_f64(seconds: f64) -> Self {
         Nanos((seconds * 1e9) as u64)
     }
@@ -86,7 +87,8 @@ impl fmt::Display for Nanos {
     }
 }
 
-/// Source of a time stamp. Time stamps that the host takes are converted to its monotonic clock first.
+/// Source of a time stamp. Time stamps that the host takes are converted to its monotonic clock
+/// first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Clock {
     /// Read by the program after it received the frame.

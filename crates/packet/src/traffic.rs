@@ -1,10 +1,11 @@
 //! Traffic counters by protocol and size, for a port or a stream.
 //!
-//! - A frame counts under each protocol that it carries. A VLAN-tagged UDP datagram counts under `vlan`, `ipv4` and
-//!   `udp`.
+//! - A frame counts under each protocol that it carries. A VLAN-tagged UDP datagram counts under
+//!   `vlan`, `ipv4` and `udp`.
 //! - Frames without ARP, MPLS or IP count under `other`.
 //! - IP packets with another protocol, and fragments other than the first, count under `other_ip`.
-//! - Bytes exclude the FCS. The size classes are those of RFC 2819 (`etherStatsPkts64Octets` etc.), which include it.
+//! - Bytes exclude the FCS. The size classes are those of RFC 2819 (`etherStatsPkts64Octets` etc.),
+//!   which include it.
 
 use crate::frame::FCS_BYTES;
 use crate::header::ethernet;
@@ -214,7 +215,7 @@ impl Traffic {
             Some(place) => &mut self.types[place].1,
             None if self.types.len() < TYPES_MAX => {
                 self.types.push((ether_type, Count::default()));
-                &mut self.types.last_mut().expect("one was just added").1
+                &mut self.types.last_mut().expect("an element was added above").1
             }
             None => &mut self.further_types,
         }
@@ -230,7 +231,8 @@ impl Traffic {
         &self.sizes
     }
 
-    /// Returns the counters by EtherType after the tags. Type 0 counts IEEE 802.3 frames without one.
+    /// Returns the counters by EtherType after the tags. Type 0 counts IEEE 802.3 frames without
+    /// one.
     pub fn types(&self) -> &[(u16, Count)] {
         &self.types
     }

@@ -279,23 +279,29 @@ fn invalid_files_give_one_error_with_offset_and_hint() {
     let section = u32::from_le_bytes(new[4..8].try_into().unwrap()) as usize;
     let first = section + u32::from_le_bytes(new[section + 4..][..4].try_into().unwrap()) as usize;
     for (file, at, bytes, place, words) in [
-        (&old, 0, &[0, 0, 0, 0][..], 0, "00 00 00 00 begins no capture file: convert"),
-        (&old, 0, &[0x1f, 0x8b, 8, 0], 0, "compressed by gzip: decompress"),
-        (&old, 4, &[9], 4, "version 9.4 of the format is unknown"),
-        (&old, 20, &[113], 20, "link type 113 (Linux cooked capture), and only Ethernet (1)"),
+        (
+            &old,
+            0,
+            &[0, 0, 0, 0][..],
+            0,
+            "00 00 00 00 is not the start of a capture file (hint: convert",
+        ),
+        (&old, 0, &[0x1f, 0x8b, 8, 0], 0, "compressed with gzip (hint: decompress"),
+        (&old, 4, &[9], 4, "unsupported format version 9.4"),
+        (&old, 20, &[113], 20, "link type 113 (Linux cooked capture), only Ethernet (1)"),
         (&old, 20, &[0xee, 0xee], 20, "link type 61166 (unknown here)"),
-        (&old, 32, &[0xff; 4], 32, "captured bytes is 4294967295 and must be 0 to 262144"),
-        (&old, 32, &[1, 0, 4, 0], 32, "captured bytes is 262145 and must be"),
-        (&new, 8, &[0; 4], 8, "00 00 00 00 is no byte-order magic"),
-        (&new, 12, &[7], 12, "version 7.0 of the format"),
-        (&new, 4, &[0; 4], 4, "a block is 0 and must be 28 to 1048576"),
+        (&old, 32, &[0xff; 4], 32, "captured bytes is 4294967295, not 0 to 262144"),
+        (&old, 32, &[1, 0, 4, 0], 32, "captured bytes is 262145, not"),
+        (&new, 8, &[0; 4], 8, "00 00 00 00 is not a byte-order magic"),
+        (&new, 12, &[7], 12, "unsupported format version 7.0"),
+        (&new, 4, &[0; 4], 4, "a block is 0, not 28 to 1048576"),
         (&new, section + 8, &[105], section + 8, "link type 105 (IEEE 802.11)"),
-        (&new, first + 4, &[0; 4], first + 4, "a block is 0 and must be 32 to"),
-        (&new, first + 4, &[0xff; 4], first + 4, "a block is 4294967295 and must be"),
-        (&new, first + 4, &[0x3e], first + 4, "no multiple of 4"),
-        (&new, first + 8, &[2], first + 8, "interface 2 was not described (1 were)"),
+        (&new, first + 4, &[0; 4], first + 4, "a block is 0, not 32 to"),
+        (&new, first + 4, &[0xff; 4], first + 4, "a block is 4294967295, not"),
+        (&new, first + 4, &[0x3e], first + 4, "not a multiple of 4"),
+        (&new, first + 8, &[2], first + 8, "interface 2 has no description (1 have one)"),
         (&new, first + 20, &[0xff; 4], first + 20, "captured bytes is 4294967295"),
-        (&new, first + 20, &[0xff, 0], first + 20, "captured bytes is 255 and must be 0 to"),
+        (&new, first + 20, &[0xff, 0], first + 20, "captured bytes is 255, not 0 to"),
     ] {
         let message = cut(file, at, bytes);
         assert!(message.starts_with(&format!("at byte {place}: ")), "{message}");

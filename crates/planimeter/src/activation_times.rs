@@ -13,9 +13,7 @@
 
 use std::ops::Range;
 
-/// Batches: entries that activate together, with pauses between batches.
 pub mod batches;
-/// Order in which entries activate.
 pub mod order;
 
 /// Smallest and largest value that the data allow.

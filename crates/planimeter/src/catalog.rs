@@ -2,29 +2,17 @@
 //!
 //! The command line, the runner and the report use only the entries of the files below.
 
-/// Figures of bianco2010.
 mod study;
-/// Figures of oflops2018.
 mod oflops2018;
-/// Tables and figures of costa2017.
 mod costa2017;
-/// Figures of gelberger2013.
 mod gelberger2013;
-/// Methods of standards.
 mod standards;
-/// Plain methods.
 mod workloads;
-/// Measurement modules.
 mod modules;
-/// Modules for frames that pass flow entries.
 mod passages;
-/// Modules for statistics, timeouts and sessions.
 mod statistics;
-/// Modules for messages between switch and controller.
 mod packets;
-/// Metrics that an experiment can yield.
 mod yields;
-/// Parameters that each experiment takes, and their values.
 pub mod taking;
 
 use crate::experiments::{Context, Method, latency};

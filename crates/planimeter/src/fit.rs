@@ -15,19 +15,12 @@ use switch::behaviour::model::Model;
 
 use crate::target::model::PREFIX;
 
-/// Evidence about the switch in the runs.
 pub mod evidence;
-/// Linear regression.
 pub mod line;
-/// Model under construction.
 pub mod sheet;
-/// Observed updates of flow entries.
 pub mod updates;
-/// OpenFlow agent of the switch, and barriers.
 mod agent;
-/// Transfer of entries to the hardware.
 mod writing;
-/// Data path of frames.
 mod paths;
 
 use evidence::Evidence;

@@ -2,7 +2,6 @@
 //!
 //! `papers/README.md` describes the files and their sources. No value was read off a chart.
 
-/// Tables of a study of nine switches.
 mod costa2017;
 
 use results::claims;

@@ -3,19 +3,12 @@
 //! Each assignment is parsed once; the error for an invalid key or value names the valid ones.
 //! Sizes include the frame check sequence, as in the standards: 64 is 60 bytes in memory.
 
-/// Controller operations.
 pub mod control;
-/// User-provided devices.
 pub mod device;
-/// Goals of a search with several goals.
 pub mod goals;
-/// Standard methods.
 pub mod methods;
-/// SNMP agent that is queried in addition to the measurement.
 pub mod witness;
-/// Parameter declarations, and values for them.
 pub mod own;
-/// Parameters that several experiments share.
 pub mod shared;
 
 use std::fmt;

@@ -9,21 +9,13 @@
 //! Invariant: if a script raises, blocks, prints, allocates or exits, the event loop continues,
 //! earlier data remains, and nothing of the process remains.
 
-/// A script as an experiment.
 pub mod script;
-/// A script's class as a measurement module.
 pub mod module;
-/// Exchange of events and commands with a process.
 mod conversation;
-/// Conversion of events to lines.
 mod events;
-/// Conversion of lines to commands.
 mod commands;
-/// OpenFlow messages as JSON.
 mod message;
-/// Fields, actions and instructions as JSON.
 mod flow;
-/// The package that scripts import.
 mod package;
 
 use openflow::model::message::Message;

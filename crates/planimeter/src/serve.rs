@@ -7,31 +7,18 @@
 //! - Nothing outside the folder of runs is delivered.
 //! - It starts only the same program, with a command line that it shows.
 
-/// Authentication.
 mod door;
-/// Connections and their limits.
 mod listen;
-/// Active runs.
 mod watching;
-/// Runs started by this server.
 mod starting;
-/// Files of a run.
 mod files;
-/// Stored runs, listed and compared.
 mod stored;
-/// Metrics over time.
 mod trend;
-/// Runs of a team store.
 mod elsewhere;
-/// Metrics for Prometheus.
 mod metrics;
-/// Diagram of a run's targets.
 mod topology;
-/// Common parts of pages.
 mod page;
-/// The form that starts a run.
 mod form;
-/// HTTP routes.
 mod routes;
 
 use std::net::SocketAddr;

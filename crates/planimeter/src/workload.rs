@@ -5,15 +5,10 @@
 //! in bianco2010 (section IV.B). The frames follow from the set-up, so that every frame hits an entry and leaves by
 //! the target's second port.
 
-/// Access lists in the style of ClassBench.
 pub mod acl;
-/// Prefixes as in the Internet's routing table.
 pub mod prefixes;
-/// Several streams over parts of one table.
 pub mod parts;
-/// Traffic between all ports.
 pub mod mesh;
-/// VLAN tagging by conditions.
 pub mod tags;
 
 use std::net::Ipv4Addr;

@@ -183,7 +183,7 @@ const WRONG: &[Row] = &[
     (
         &["run", "rfc9971", "--on", "direct", "--set", "rig=sim", "--set", "search_seconds=1"],
         2,
-        &["rfc9971", "give the search more time", "search_seconds"],
+        &["rfc9971", "allow more time for the search", "search_seconds"],
     ),
     (
         &[
@@ -225,7 +225,7 @@ const WRONG: &[Row] = &[
     (&["switch", "--port", "one=afpacket:eth0"], 2, &["one=afpacket:eth0", "NUMBER=SPEC"]),
     (&["switch", "--port", "1=eth0"], 2, &["port 1", "eth0", "afpacket:INTERFACE"]),
     (&["switch", "--port", "1=pcap:x"], 2, &["port 1", "x: No such file"]),
-    (&["switch", "--port", "1=tap:"], 2, &["port 1", "name is missing"]),
+    (&["switch", "--port", "1=tap:"], 2, &["port 1", "missing interface name"]),
     (&["switch", "--port", "0=tap:a"], 2, &["port", "0"]),
     (&["switch", "--port", "1=tap:a", "--port", "1=tap:b"], 2, &["number 1", "twice"]),
     (&["switch", "--port", "1=tap:a", "--listen", "6653"], 2, &["6653", "ptcp:PORT"]),
@@ -259,7 +259,7 @@ const WRONG: &[Row] = &[
         2,
         &["ptcp:6704:0.0.0.0", "--insecure"],
     ),
-    (&["switch", "--port", "1=tap:a", "--ca-cert", "nowhere"], 2, &["nowhere", "cannot be read"]),
+    (&["switch", "--port", "1=tap:a", "--ca-cert", "nowhere"], 2, &["nowhere", "cannot read"]),
     (&["switch", "--port", "1=tap:a", "--ca-cert", "taken"], 2, &["taken", "no certificate"]),
     (&["switch", "--port", "1=tap:a", "--certificate", "taken"], 2, &["taken", "private_key"]),
     (&["generate", "--pcap", "taken"], 2, &["--port"]),

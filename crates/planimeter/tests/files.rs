@@ -278,9 +278,9 @@ fn invalid_commands_are_reported() {
     for (filters, words) in [
         (
             ["any", "dport=53"],
-            "filter entry 2 (capture,dport=53) never decides: entry 1 (capture,any)",
+            "filter entry 2 (capture,dport=53) has no effect: entry 1 (capture,any)",
         ),
-        (["src=10.0.0.0/8", "drop,dport=53"], "decide differently"),
+        (["src=10.0.0.0/8", "drop,dport=53"], "overlap with different results"),
         (["drop,sport=1", "drop,any"], "no filter entry captures frames"),
     ] {
         let all = [&port[..], &["--filter", filters[0], "--filter", filters[1]]].concat();

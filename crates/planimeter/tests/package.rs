@@ -148,14 +148,16 @@ fn the_type_annotations_are_valid() {
     done(python().args(["-m", "mypy.stubtest", "planimeter._native"]).current_dir(&cache.0));
 }
 
-/// Runs the code of the guide's page about Python as one script.
-fn the_code_of_the_guide_runs() {
-    let page = std::fs::read_to_string(root().join("docs/guide/python.md")).unwrap();
-    let blocks = page.split("```python run\n").skip(1);
-    let script: String = blocks.map(|rest| rest.split("```").next().unwrap()).collect();
-    assert!(script.contains("planimeter.run(") && script.contains("Switch("), "{script}");
-    let folder = Folder::new();
-    done(python().args(["-c", &script]).current_dir(&folder.0));
+/// Runs the code of the guide's pages about Python, each page as one script.
+fn the_guides_lines_run() {
+    for name in ["notebook.md", "python.md"] {
+        let page = std::fs::read_to_string(root().join("docs/guide").join(name)).unwrap();
+        let blocks = page.split("```python run\n").skip(1);
+        let script: String = blocks.map(|rest| rest.split("```").next().unwrap()).collect();
+        assert!(script.contains("planimeter.run(") && script.contains("Switch("), "{script}");
+        let folder = Folder::new();
+        done(python().args(["-c", &script]).current_dir(&folder.0));
+    }
 }
 
 fn the_tutorial_runs() {

@@ -78,8 +78,11 @@ fn check(arguments: &[&str], word: &str) {
 fn two_sides_with_their_directions_are_required() {
     check(&[], "two sides are required");
     check(&["--listen", "ptcp:0"], "two sides are required");
-    check(&["--listen", "tcp:127.0.0.1:1", "--switch", "tcp:127.0.0.1:2"], "not to listen on");
-    check(&["--listen", "ptcp:0", "--switch", "x:1"], "--switch: address");
+    check(
+        &["--listen", "tcp:127.0.0.1:1", "--switch", "tcp:127.0.0.1:2"],
+        "an address to connect to",
+    );
+    check(&["--listen", "ptcp:0", "--switch", "x:1"], "--switch: invalid address");
     let three = ["--listen", "ptcp:0", "--switch", "ptcp:0", "--controller", "ptcp:0"];
     check(&three, "cannot be combined");
     check(&["--listen", "pssl:0", "--switch", "tcp:127.0.0.1:2"], "certificate");

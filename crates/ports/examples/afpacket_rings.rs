@@ -27,7 +27,9 @@ fn main() {
     }
     for delivery in [Delivery::Prompt, Delivery::Batched] {
         let (median, high) = delivery_ns(delivery);
-        println!("{delivery:?}: {median} ns from sending to receiving a lone frame, p99 {high} ns");
+        println!(
+            "{delivery:?}: {median} ns from sending to receiving a single frame, p99 {high} ns"
+        );
     }
     for (delivery, mebibytes) in [
         (Delivery::Prompt, 1),
@@ -41,8 +43,8 @@ fn main() {
              {receiving} ns to receive"
         );
     }
-    println!("nobody receives, sendmmsg by 64: {} ns per frame", batch_ns(None).0);
-    println!("nobody receives, TX ring by 64: {} ns per frame", transmit_ring_ns());
+    println!("no receiver, sendmmsg by 64: {} ns per frame", batch_ns(None).0);
+    println!("no receiver, TX ring by 64: {} ns per frame", transmit_ring_ns());
 }
 
 const FRAMES: usize = 64;

@@ -57,7 +57,7 @@ fn main() {
             turn(specs, spans);
         }
     }
-    println!("nanoseconds a frame, and what one core so carries");
+    println!("nanoseconds per frame, and the resulting rate of one core");
     println!("{:24} {:>6} {:>8} {:>6} {:>12}", "", "send", "receive", "both", "both, Mpps");
     for ((name, _), [sending, receiving]) in WAYS.iter().zip(&mut costs) {
         let (send, receive) = (tenth(sending), tenth(receiving));
@@ -89,7 +89,7 @@ fn turn(specs: &[&str; 2], [sending, receiving]: &mut [Vec<u64>; 2]) {
         let between = clock::now();
         arrived.clear();
         while arrived.len() < FRAMES {
-            assert!(clock::now().since(between) < PATIENCE, "{} frames came", arrived.len());
+            assert!(clock::now().since(between) < PATIENCE, "{} frames received", arrived.len());
             right.receive(&mut arrived, between).unwrap();
         }
         let after = clock::now();

@@ -245,9 +245,8 @@ impl AfPacketPort {
         let failed = |(doing, error)| interface::system(doing, &self.facts.name, error);
         let (socket, ring) = anew.map_err(failed)?;
         self.collect_drops();
-        sys::replace(&self.socket, socket).map_err(|error| {
-            interface::system("exchanging the ring of", &self.facts.name, error)
-        })?;
+        sys::replace(&self.socket, socket)
+            .map_err(|error| interface::system("replace the ring of", &self.facts.name, error))?;
         (self.ring, self.options) = (ring, options);
         Ok(())
     }
@@ -324,7 +323,7 @@ impl Port for AfPacketPort {
             Some(_) if count > 0 => Ok(count),
             Some(code) => {
                 let error = std::io::Error::from_raw_os_error(code);
-                Err(interface::system("sending on", &self.facts.name, error))
+                Err(interface::system("send on", &self.facts.name, error))
             }
         }
     }
@@ -332,7 +331,8 @@ impl Port for AfPacketPort {
     fn hand_over_promptly(&mut self, promptly: bool) {
         let delivery = if promptly { Delivery::Prompt } else { Delivery::Batched };
         if delivery != self.options.delivery && self.state == State::Up {
-            // A change that the kernel rejects now, it always rejects. The port works with its old delivery.
+            // A change that the kernel rejects now, it always rejects. The port works with its old
+            // delivery.
             let _ = self.set_delivery(delivery);
         }
     }

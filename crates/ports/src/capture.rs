@@ -370,7 +370,9 @@ impl std::fmt::Display for CaptureError {
             CaptureError::System(error) => write!(f, "{error}"),
             CaptureError::Fault(fault) => write!(f, "{fault}"),
             CaptureError::Unwritable(what) => write!(f, "{what}"),
-            CaptureError::NoFrames => f.write_str("there is no frame in it: name another file"),
+            CaptureError::NoFrames => {
+                f.write_str("the file has no frames (hint: name another file)")
+            }
         }
     }
 }

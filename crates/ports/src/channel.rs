@@ -45,7 +45,7 @@ pub trait Channel: Send {
     /// Writes the front of `bytes`, as much as there is room for, without waiting. Returns the
     /// number of bytes.
     ///
-    /// The caller keeps the rest. A channel that has bytes of its own to send (see
+    /// The caller keeps the rest. A channel that has own bytes to send (see
     /// [`Channel::waits_for_room`]) sends those first, also if `bytes` is empty.
     fn transmit(&mut self, bytes: &[u8]) -> Result<usize, ChannelError>;
 
@@ -77,7 +77,7 @@ pub trait Channel: Send {
     /// Returns whether to wait until the descriptor is writable. The caller has bytes to send if
     /// `owes`.
     ///
-    /// A channel may have bytes of its own to send, and may be unable to accept any yet.
+    /// A channel may have own bytes to send, and may be unable to accept any yet.
     fn waits_for_room(&self, owes: bool) -> bool {
         owes
     }
@@ -167,7 +167,7 @@ pub enum ChannelError {
     },
     /// Any other failed system call: operation, object and error.
     System {
-        /// The operation.
+        /// The operation, to follow "cannot".
         doing: &'static str,
         /// The address or peer.
         what: String,
@@ -180,19 +180,22 @@ impl std::fmt::Display for ChannelError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             ChannelError::Closed(peer) => write!(f, "{peer} closed the connection"),
-            ChannelError::Refused(url) => write!(f, "nobody listens on {url}"),
-            ChannelError::TimedOut(url) => write!(f, "{url} does not answer"),
-            ChannelError::AddressInUse(url) => write!(f, "{url} is in use by another process"),
-            ChannelError::BadUrl(text, why) => write!(f, "address {text:?}: {why}"),
+            ChannelError::Refused(url) => write!(f, "cannot connect to {url}: connection refused"),
+            ChannelError::TimedOut(url) => write!(f, "cannot connect to {url}: no reply in time"),
+            ChannelError::AddressInUse(url) => {
+                write!(f, "cannot listen on {url}: address in use by another process")
+            }
+            ChannelError::BadUrl(text, why) => write!(f, "invalid address {text:?}: {why}"),
             ChannelError::WrongDirection(url) if url.is_passive() => {
-                write!(f, "{url} is an address to listen on, not to connect to")
+                write!(f, "cannot connect to {url}: it is an address to listen on")
             }
             ChannelError::WrongDirection(url) => {
-                write!(f, "{url} is an address to connect to, not to listen on")
+                write!(f, "cannot listen on {url}: it is an address to connect to")
             }
             ChannelError::NoSctp(url) => write!(
                 f,
-                "{url}: this kernel has no SCTP; load it (modprobe sctp, CONFIG_IP_SCTP) or use tcp:"
+                "cannot use {url}: the kernel has no SCTP (hint: run 'modprobe sctp' \
+                 (CONFIG_IP_SCTP), or use tcp:)"
             ),
             ChannelError::Unauthenticated(url) => write!(
                 f,
@@ -206,7 +209,9 @@ impl std::fmt::Display for ChannelError {
             ChannelError::Credentials { setting, file: None, why } => {
                 write!(f, "{setting}: {why}")
             }
-            ChannelError::System { doing, what, error } => write!(f, "{doing} {what}: {error}"),
+            ChannelError::System { doing, what, error } => {
+                write!(f, "cannot {doing} {what}: {error}")
+            }
         }
     }
 }

@@ -21,7 +21,7 @@ pub fn allowed() -> io::Result<Vec<usize>> {
     Ok((0..CORES_MAX).filter(|&core| unsafe { libc::CPU_ISSET(core, &set) }).collect())
 }
 
-/// Holds this thread, and those that it starts later, on these cores.
+/// Pins this thread, and threads that it starts later, to these cores.
 pub fn hold(cores: &[usize]) -> io::Result<()> {
     // SAFETY: as above.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -34,42 +34,44 @@ pub fn hold(cores: &[usize]) -> io::Result<()> {
     Ok(())
 }
 
-/// A thread of this process that stands back.
+/// A thread of this process with low priority.
 #[derive(Debug, Clone, Copy)]
 pub struct Modest(libc::pid_t);
 
-/// Has this thread run only where nobody else wants the core.
+/// Runs this thread only while no other thread uses its core (`SCHED_IDLE`).
 pub fn stand_back() -> io::Result<Modest> {
     schedule(0, libc::SCHED_IDLE)?;
-    // SAFETY: the call only tells a number.
+    // SAFETY: the call only returns a number.
     Ok(Modest(unsafe { libc::gettid() }))
 }
 
 impl Modest {
-    /// Has it run as other threads do: it waited for too long.
+    /// Gives the thread normal priority, after it has waited too long.
     pub fn step_forward(self) -> io::Result<()> {
         schedule(self.0, libc::SCHED_OTHER)
     }
 
-    /// Has it stand back again.
+    /// Gives the thread low priority again.
     pub fn stand_back(self) -> io::Result<()> {
         schedule(self.0, libc::SCHED_IDLE)
     }
 }
 
 fn schedule(thread: libc::pid_t, policy: libc::c_int) -> io::Result<()> {
-    // SAFETY: parameters of a schedule are numbers, for which zero is valid.
+    // SAFETY: scheduling parameters are numbers, for which zero is valid.
     let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to the parameters of this call.
     sys::check(unsafe { libc::sched_setscheduler(thread, policy, &parameters) })?;
     Ok(())
 }
 
-/// The shortest slice that the scheduler gives a thread.
+/// Minimum slice of the scheduler.
 const SHORTEST_SLICE: Nanos = Nanos::from_micros(100);
 
-/// Requests short slices from the scheduler. This thread then preempts threads with longer slices when it wakes, instead
-/// of waiting until they have used theirs, which takes milliseconds. Kernels before 6.12 ignore the request.
+/// Requests short slices from the scheduler.
+///
+/// When this thread wakes, it then preempts threads with longer slices. Otherwise it waits
+/// milliseconds until they have used theirs. Kernels before 6.12 ignore the request.
 ///
 /// Source: `sched_setattr(2)`, `sched_runtime` of `SCHED_OTHER`.
 pub fn take_short_slices() -> io::Result<()> {

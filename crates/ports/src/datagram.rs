@@ -61,7 +61,7 @@ impl Udp {
         };
         match open() {
             Ok(socket) => Ok(Udp { socket, peer }),
-            Err(error) => Err(failed("opening a way to", &peer, error)),
+            Err(error) => Err(failed("open a socket to", &peer, error)),
         }
     }
 
@@ -84,7 +84,7 @@ impl Datagrams for Udp {
         match self.socket.send(datagram) {
             Ok(_) => Ok(true),
             Err(error) if is_not_now(&error) => Ok(false),
-            Err(error) => Err(failed("sending to", &self.peer, error)),
+            Err(error) => Err(failed("send to", &self.peer, error)),
         }
     }
 
@@ -92,7 +92,7 @@ impl Datagrams for Udp {
         match self.socket.recv(buffer) {
             Ok(count) => Ok(Some(count)),
             Err(error) if is_not_now(&error) => Ok(None),
-            Err(error) => Err(failed("reading from", &self.peer, error)),
+            Err(error) => Err(failed("receive from", &self.peer, error)),
         }
     }
 
@@ -157,8 +157,10 @@ impl Datagrams for Memory {
 impl std::fmt::Display for DatagramError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            DatagramError::Refused(peer) => write!(f, "nobody listens on {peer}"),
-            DatagramError::System { doing, what, error } => write!(f, "{doing} {what}: {error}"),
+            DatagramError::Refused(peer) => write!(f, "cannot send to {peer}: connection refused"),
+            DatagramError::System { doing, what, error } => {
+                write!(f, "cannot {doing} {what}: {error}")
+            }
         }
     }
 }

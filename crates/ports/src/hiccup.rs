@@ -59,7 +59,10 @@ pub fn watch(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
     std::thread::scope(|scope| {
         let threads: Vec<_> =
             cores.iter().map(|&core| scope.spawn(move || watch_one(core, span))).collect();
-        threads.into_iter().map(|thread| thread.join().expect("it does not panic")).collect()
+        threads
+            .into_iter()
+            .map(|thread| thread.join().expect("the thread does not panic"))
+            .collect()
     })
 }
 

@@ -36,7 +36,7 @@ impl Home {
             // SAFETY: the descriptor is open, and only this thread, which ends with `make`, changes
             // namespace.
             let moved = unsafe { libc::setns(home.as_raw_fd(), libc::CLONE_NEWNET) };
-            sys::check(moved).map_err(|error| ("entering the namespace of", error))?;
+            sys::check(moved).map_err(|error| ("enter the namespace of", error))?;
             make()
         };
         std::thread::scope(|scope| match scope.spawn(make).join() {

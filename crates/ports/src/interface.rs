@@ -28,7 +28,7 @@ pub struct Interface {
 /// Queries the interface of this name in the namespace of the calling thread.
 pub fn look_up(name: &str) -> Result<Interface, PortError> {
     let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
-        .map_err(|error| system("asking about", name, error))?;
+        .map_err(|error| system("read the settings of", name, error))?;
     look_up_by(socket.as_raw_fd(), name)
 }
 
@@ -60,7 +60,7 @@ pub fn has_link(socket: libc::c_int, name: &str) -> bool {
 /// Returns whether the interface of this name is up.
 pub fn is_up(name: &str) -> Result<bool, PortError> {
     let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
-        .map_err(|error| system("asking about", name, error))?;
+        .map_err(|error| system("read the settings of", name, error))?;
     let answer = ask(socket.as_raw_fd(), libc::SIOCGIFFLAGS, name)?;
     // SAFETY: the request filled this union member.
     let flags = i32::from(unsafe { answer.ifru_flags });
@@ -136,7 +136,7 @@ fn ethtool<const N: usize>(
 /// Like [`link()`], in the namespace of the calling thread.
 pub fn link_of(name: &str) -> Result<Link, PortError> {
     let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
-        .map_err(|error| system("asking about", name, error))?;
+        .map_err(|error| system("read the settings of", name, error))?;
     Ok(link(socket.as_raw_fd(), name))
 }
 
@@ -149,7 +149,7 @@ fn ask(
     // SAFETY: the pointer is to an ifreq whose name ends in zero; these requests write only inside
     // it.
     sys::check(unsafe { libc::ioctl(socket, request, &mut answer) })
-        .map_err(|error| system("asking about", name, error))?;
+        .map_err(|error| system("read the settings of", name, error))?;
     Ok(answer.ifr_ifru)
 }
 
@@ -161,7 +161,7 @@ pub fn request_for(name: &str) -> Result<libc::ifreq, PortError> {
     if !fits {
         return Err(PortError::BadSpec(
             name.to_owned(),
-            "an interface's name has 1 to 15 characters, none of them a slash",
+            "invalid interface name (hint: use 1 to 15 characters without slash)",
         ));
     }
     for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {

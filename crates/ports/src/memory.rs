@@ -29,7 +29,7 @@ pub fn pair(capacity: usize, label: &str) -> (MemoryPort, MemoryPort) {
 
 /// Like [`pair`], with the clock of the timestamps: [`Clock::Virtual`] in a simulation.
 pub fn pair_stamped(capacity: usize, label: &str, clock: Clock) -> (MemoryPort, MemoryPort) {
-    assert!(capacity > 0, "a ring without a slot carries nothing");
+    assert!(capacity > 0, "a ring has at least one slot");
     let there = Arc::new(Ring::new(capacity.next_power_of_two()));
     let back = Arc::new(Ring::new(capacity.next_power_of_two()));
     let port = |end: u8, out: &Arc<Ring>, inn: &Arc<Ring>| MemoryPort {
@@ -110,7 +110,7 @@ impl Port for MemoryPort {
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         let room = batch.room();
         self.take(room, now, |frame, stamp| {
-            let slot = batch.push_slot().expect("no more are taken than there is room for");
+            let slot = batch.push_slot().expect("frames are limited to the room");
             std::mem::swap(slot, frame);
             slot.stamp = stamp;
         })
@@ -125,7 +125,7 @@ impl Port for MemoryPort {
         copies.clear();
         self.take(copies.capacity(), now, |frame, stamp| {
             let copy = copies.push(frame.len(), stamp);
-            let copy = copy.expect("no more are taken than there is room for");
+            let copy = copy.expect("frames are limited to the room");
             copy.copy_from_slice(frame.bytes());
         })
     }

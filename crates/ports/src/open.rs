@@ -14,15 +14,15 @@ use crate::vhost::port::VhostPort;
 use crate::xdp;
 
 /// Hint that lists the valid specifications.
-const KNOWN: &str = "known are afpacket:INTERFACE, xdp:INTERFACE, live:INTERFACE, tap:NAME, memif:PATH, \
-    vhost:PATH and pcap:IN.pcap,out=OUT.pcap";
+const KNOWN: &str = "unknown kind (hint: use afpacket:INTERFACE, xdp:INTERFACE, live:INTERFACE, \
+    tap:NAME, memif:PATH, vhost:PATH or pcap:IN.pcap,out=OUT.pcap)";
 
 /// Opens the port that `spec` describes; `options` apply to the kinds that use them.
 pub fn open(spec: &str, options: &Options) -> Result<Box<dyn Port>, PortError> {
     let bad = |why| Err(PortError::BadSpec(spec.to_owned(), why));
     let Some((kind, what)) = spec.split_once(':') else { return bad(KNOWN) };
     match kind {
-        "afpacket" | "tap" | "live" if what.is_empty() => bad("the interface's name is missing"),
+        "afpacket" | "tap" | "live" if what.is_empty() => bad("missing interface name"),
         "afpacket" => Ok(Box::new(AfPacketPort::open(what, options)?)),
         "xdp" => match xdp::spec::Spec::parse(what) {
             Ok(spec) => Ok(Box::new(xdp::port::XdpPort::open(&spec)?)),
@@ -55,25 +55,25 @@ mod tests {
         for (spec, word) in [
             (
                 "",
-                "known are afpacket:INTERFACE, xdp:INTERFACE, live:INTERFACE, tap:NAME, memif:PATH, \
-                 vhost:PATH and pcap:IN.pcap,out=OUT.pcap",
+                "unknown kind (hint: use afpacket:INTERFACE, xdp:INTERFACE, live:INTERFACE, \
+                 tap:NAME, memif:PATH, vhost:PATH or pcap:IN.pcap,out=OUT.pcap)",
             ),
             ("eth0", KNOWN),
             ("raw:eth0", KNOWN),
-            ("xdp:", "name is missing"),
+            ("xdp:", "missing interface name"),
             ("xdp:nosuchif0", "there is no interface nosuchif0"),
             ("xdp:lo,mode=fast", "auto, native or generic"),
-            ("memif:", "path is missing"),
-            ("memif:/run/x,role=master", "role is server or client"),
-            ("memif:/nowhere/at/all", "listening on /nowhere/at/all#0"),
-            ("vhost:", "path is missing"),
-            ("vhost:/nowhere/at/all", "listening on /nowhere/at/all"),
-            ("pcap:", "no file is named"),
+            ("memif:", "missing socket path"),
+            ("memif:/run/x,role=master", "server or client"),
+            ("memif:/nowhere/at/all", "cannot listen on /nowhere/at/all#0"),
+            ("vhost:", "missing socket path"),
+            ("vhost:/nowhere/at/all", "cannot listen on /nowhere/at/all"),
+            ("pcap:", "missing file"),
             ("pcap:/nowhere/x.pcap", "/nowhere/x.pcap: No such file"),
             ("pcap:out=/nowhere/x.pcap", "/nowhere/x.pcap: No such file"),
-            ("afpacket:", "name is missing"),
-            ("tap:", "name is missing"),
-            ("live:", "name is missing"),
+            ("afpacket:", "missing interface name"),
+            ("tap:", "missing interface name"),
+            ("live:", "missing interface name"),
             ("live:nosuchif0", "there is no interface nosuchif0"),
             ("afpacket:nosuchif0", "there is no interface nosuchif0"),
             ("afpacket:a-name-that-is-too-long", "1 to 15 characters"),

@@ -60,7 +60,7 @@ impl Spec {
     /// Parses the text after `pcap:`, or returns the reason for rejecting it.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         const KNOWN: &str =
-            "known are out=FILE and after=SECONDS, behind the file that frames come from";
+            "unknown option (hint: use out=FILE or after=SECONDS after the input file)";
         let mut spec = Spec::default();
         for (place, word) in text.split(',').enumerate() {
             match word.split_once('=') {
@@ -70,7 +70,7 @@ impl Spec {
                 Some(("after", seconds)) => {
                     let seconds = seconds.parse().ok();
                     let fits = seconds.filter(|it| (0.0..=AFTER_SECONDS_MAX).contains(it));
-                    let seconds = fits.ok_or("after is 0 to 86400 seconds")?;
+                    let seconds = fits.ok_or("invalid after (hint: use 0 to 86400 seconds)")?;
                     spec.after = Nanos::from_secs_f64(seconds);
                 }
                 _ if place == 0 && !word.is_empty() => spec.input = Some(word.into()),
@@ -79,9 +79,9 @@ impl Spec {
             }
         }
         match (&spec.input, &spec.output) {
-            (None, None) => Err("no file is named: pcap:IN.pcap,out=OUT.pcap"),
+            (None, None) => Err("missing file (hint: write pcap:IN.pcap,out=OUT.pcap)"),
             (Some(input), Some(output)) if is_same(input, output) => {
-                Err("out is the file that frames come from: name another")
+                Err("out is the input file (hint: name another file)")
             }
             _ => Ok(spec),
         }
@@ -114,7 +114,7 @@ impl PcapPort {
             Some(path) => {
                 let about = CaptureOptions {
                     format: Format::of(path),
-                    interface_comment: Some("stamps: when frames were sent".into()),
+                    interface_comment: Some("timestamps: when frames were sent".into()),
                     ..CaptureOptions::pcapng(&name)
                 };
                 let file = File::create(path).map_err(CaptureError::from);

@@ -248,7 +248,7 @@ pub struct PortCounters {
     pub tx_bytes: u64,
     /// Lost frames in both directions, by reason; only reasons that occurred.
     pub drops: Vec<(PortDrop, u64)>,
-    /// How often the peer of a shared memory violated the protocol and was disconnected.
+    /// Number of times that the peer of a shared memory violated the protocol and was disconnected.
     pub peer_faults: u64,
 }
 
@@ -341,7 +341,7 @@ pub enum PortError {
     NoSuchInterface(String),
     /// The interface exists and is down.
     InterfaceDown(String),
-    /// The process lacks a privilege (the operation).
+    /// The process lacks a privilege (the operation, to follow "cannot").
     NotPermitted(&'static str),
     /// The peer is gone (for a memory port: its other end was dropped).
     PeerGone(String),
@@ -351,7 +351,7 @@ pub enum PortError {
     BadSpec(String, &'static str),
     /// Any other failed system call: operation, object and error.
     System {
-        /// The operation.
+        /// The operation, to follow "cannot".
         doing: &'static str,
         /// The interface, file or address.
         what: String,
@@ -365,11 +365,11 @@ impl std::fmt::Display for PortError {
         match self {
             PortError::NoSuchInterface(name) => write!(f, "there is no interface {name}"),
             PortError::InterfaceDown(name) => write!(f, "interface {name} is down"),
-            PortError::NotPermitted(doing) => write!(f, "not permitted: {doing}"),
-            PortError::PeerGone(what) => write!(f, "the other end of {what} is gone"),
+            PortError::NotPermitted(doing) => write!(f, "cannot {doing}: not permitted"),
+            PortError::PeerGone(what) => write!(f, "the peer of {what} is gone"),
             PortError::File(path, error) => write!(f, "{path}: {error}"),
             PortError::BadSpec(spec, why) => write!(f, "port {spec:?}: {why}"),
-            PortError::System { doing, what, error } => write!(f, "{doing} {what}: {error}"),
+            PortError::System { doing, what, error } => write!(f, "cannot {doing} {what}: {error}"),
         }
     }
 }

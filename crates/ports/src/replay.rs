@@ -58,7 +58,7 @@ pub struct Player {
 
 #[derive(Debug, Default)]
 struct Shelf {
-    /// How often a new play was set.
+    /// Number of plays that were set.
     turn: AtomicU64,
     next: Mutex<Option<Play>>,
 }
@@ -203,7 +203,7 @@ impl Port for ReplayPort {
                 return Ok(received);
             }
             for view in self.shown().iter().take(shown) {
-                let frame = batch.push_slot().expect("no more are taken than there is room for");
+                let frame = batch.push_slot().expect("frames are limited to the room");
                 frame.resize(view.len());
                 view.copy_to(frame.bytes_mut());
             }

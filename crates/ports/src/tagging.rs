@@ -158,7 +158,7 @@ fn finished(mut program: Assembly, send: Label, to: Option<u32>) -> Vec<Instruct
         None => program.set(R0, GO_ON),
     }
     program.exit();
-    program.finish().expect("all labels are placed ahead")
+    program.finish().expect("all labels are placed after their jumps")
 }
 
 /// Jumps to `next` unless the rule matches.

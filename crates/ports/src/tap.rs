@@ -51,12 +51,12 @@ impl TapPort {
             .write(true)
             .custom_flags(libc::O_NONBLOCK)
             .open("/dev/net/tun")
-            .map_err(failed("opening /dev/net/tun for"))?;
+            .map_err(failed("open /dev/net/tun for"))?;
         request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
         // SAFETY: the pointer is to an ifreq whose name ends in zero; the request writes only
         // inside it.
         sys::check(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &mut request) })
-            .map_err(failed("making the virtual interface"))?;
+            .map_err(failed("create the virtual interface"))?;
         let interface = interface::look_up(name)?;
         Ok(TapPort {
             facts: PortFacts {
@@ -108,7 +108,7 @@ impl Port for TapPort {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(_) if count > 0 => break,
-                Err(error) => return Err(self.error("receiving from", error)),
+                Err(error) => return Err(self.error("receive from", error)),
             };
             if length > FRAME_BYTES_MAX {
                 self.counters.lose(PortDrop::ReceiveTooLong, 1);
@@ -146,7 +146,7 @@ impl Port for TapPort {
                         done += 1;
                     }
                     _ if done > 0 => break,
-                    _ => return Err(self.error("sending on", error)),
+                    _ => return Err(self.error("send on", error)),
                 },
             }
         }

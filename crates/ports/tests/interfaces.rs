@@ -486,7 +486,7 @@ fn without_privileges_no_port_opens() {
         let changed = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), rights.as_ptr()) };
         assert_eq!(changed, 0, "{}", std::io::Error::last_os_error());
         let error = AfPacketPort::open("left", &Options::default()).err().unwrap();
-        assert_eq!(error.to_string(), "not permitted: opening a packet socket");
+        assert_eq!(error.to_string(), "cannot open a packet socket: not permitted");
         let error = TapPort::open("tap7").err().unwrap();
         assert!(matches!(error, PortError::NotPermitted(_)), "{error}");
     });

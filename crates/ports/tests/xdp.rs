@@ -99,17 +99,17 @@ fn the_xdp_mode_is_reported_and_unsupported_ones_are_rejected() {
         drop(port);
         assert_eq!(xdp("left,mode=generic").facts().kind, "xdp generic copy");
         let error = XdpPort::open(&Spec::parse("left,copy=zero-copy").unwrap()).err().unwrap();
-        assert!(error.to_string().starts_with("binding by AF_XDP to left"), "{error}");
+        assert!(error.to_string().starts_with("cannot bind an AF_XDP socket to left"), "{error}");
         // If native mode is unavailable, generic mode is used. (The peer's frames would be too long
         // for a page.)
         ip("link set right mtu 9000");
         assert_eq!(xdp("left").path().mode, Mode::Generic);
         let error = XdpPort::open(&Spec::parse("left,mode=native").unwrap()).err().unwrap();
-        assert!(error.to_string().starts_with("putting an XDP program on left"), "{error}");
+        assert!(error.to_string().starts_with("cannot attach an XDP program to left"), "{error}");
         let error = XdpPort::open(&Spec::parse("right").unwrap()).err().unwrap().to_string();
-        assert!(error.contains("its MTU of 9000 is more than"), "{error}");
+        assert!(error.contains("the MTU 9000 exceeds"), "{error}");
         let error = XdpPort::open(&Spec::parse("left,queues=2").unwrap()).err().unwrap();
-        assert!(error.to_string().starts_with("binding by AF_XDP to left"), "{error}");
+        assert!(error.to_string().starts_with("cannot bind an AF_XDP socket to left"), "{error}");
         ip("link set left down");
         let error = XdpPort::open(&Spec::parse("left").unwrap()).err().unwrap();
         assert!(matches!(error, PortError::InterfaceDown(_)), "{error}");
@@ -388,7 +388,7 @@ fn several_queues_share_memory_and_are_all_received() {
         drop(right);
         assert_eq!(xdp("right,queues=1").queues(), 1);
         let error = XdpPort::open(&Spec::parse("right,queues=5").unwrap()).err().unwrap();
-        assert!(error.to_string().starts_with("binding by AF_XDP to right"), "{error}");
+        assert!(error.to_string().starts_with("cannot bind an AF_XDP socket to right"), "{error}");
     });
 }
 
@@ -536,6 +536,6 @@ fn without_privileges_opening_is_an_error() {
         let changed = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), rights.as_ptr()) };
         assert_eq!(changed, 0, "{}", std::io::Error::last_os_error());
         let error = XdpPort::open(&Spec::new("left")).err().unwrap();
-        assert_eq!(error.to_string(), "not permitted: opening an AF_XDP socket");
+        assert_eq!(error.to_string(), "cannot open an AF_XDP socket: not permitted");
     });
 }

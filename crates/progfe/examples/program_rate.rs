@@ -87,7 +87,7 @@ impl Runner {
     }
 
     /// Runs one turn with frames in place. Returns nanoseconds per frame, or none if some frames must be moved.
-    #[allow(clippy::disallowed_methods, reason = "it measures")]
+    #[allow(clippy::disallowed_methods, reason = "the measurement succeeds")]
     fn turn_in_place(&mut self, port: PortNo, frames: &[Vec<u8>], now: Nanos) -> Option<f64> {
         let mut took = Vec::with_capacity(TURN);
         let mut next = frames.iter().cycle();
@@ -127,7 +127,7 @@ impl Runner {
     }
 
     /// Runs one turn. Returns nanoseconds per frame.
-    #[allow(clippy::disallowed_methods, reason = "it measures")]
+    #[allow(clippy::disallowed_methods, reason = "the measurement succeeds")]
     fn turn(&mut self, port: PortNo, frames: &[Vec<u8>], now: Nanos) -> f64 {
         let mut batch = Batch::new(BATCH);
         let mut took = Vec::with_capacity(TURN);
@@ -151,7 +151,7 @@ fn program(text: &str) -> Program {
 }
 
 fn element<E: Enforcer + 'static>(program: Program) -> Box<dyn Forwarder> {
-    Box::new(Element::<E>::start(program, 7).expect("the examples run"))
+    Box::new(Element::<E>::start(program, 7).expect("the examples are valid"))
 }
 
 fn outputs() -> Outputs {
@@ -230,7 +230,7 @@ fn bridge(addresses: usize) {
         .collect();
     let bridge = Bridge::new(&[1, 2], &Settings::default());
     let mut runners = vec![
-        Runner::new("by hand", Box::new(bridge), outputs()),
+        Runner::new("hand-written", Box::new(bridge), outputs()),
         Runner::new("compiled", element::<Compiled>(program(BRIDGE)), outputs()),
         Runner::new("with sixty", element::<Compiled>(program(COMPLEX)), outputs()),
         Runner::new("interpreted", element::<Interpreter>(program(BRIDGE)), outputs()),
@@ -266,7 +266,7 @@ fn router(routes: usize) {
     };
     let interfaces = vec![interface(1, [2, 0, 0, 0, 1, 1]), interface(2, [2, 0, 0, 0, 1, 2])];
     let settings = router::Settings { interfaces, ..router::Settings::default() };
-    let mut by_hand = Router::new(&settings).expect("it can be set up");
+    let mut by_hand = Router::new(&settings).expect("the setup succeeds");
     let mut out = outputs();
     let place = Place { port: 2, address: hop };
     by_hand.set_neighbor(place, [2, 0, 0, 0, 2, 9], &mut out).expect("there is room");
@@ -304,7 +304,7 @@ fn router(routes: usize) {
         })
         .collect();
     let mut runners = vec![
-        Runner::new("by hand", Box::new(by_hand), out),
+        Runner::new("hand-written", Box::new(by_hand), out),
         Runner::new("compiled", element::<Compiled>(program.clone()), outputs()),
         Runner::new("interpreted", element::<Interpreter>(program), outputs()),
     ];

@@ -1,9 +1,9 @@
 //! Service agents: state machines that process diverted frames and inject frames.
 //!
-//! An agent receives frames ([`Agent::frame_came`]), time ([`Agent::time_came`]) and commands ([`Agent::asked`]).
-//! Through [`Around`] it injects frames, reports events and changes table entries. It opens no files or sockets,
-//! never blocks and reads no clock. The [`dispatcher`] delivers frames by agent name; the caller that runs the
-//! element drives the dispatcher.
+//! An agent receives frames ([`Agent::frame_came`]), time ([`Agent::time_came`]) and commands
+//! ([`Agent::asked`]). Through [`Around`] it injects frames, reports events and changes table
+//! entries. It opens no files or sockets, never blocks and reads no clock. The [`dispatcher`]
+//! delivers frames by agent name; the caller that runs the element drives the dispatcher.
 
 use core::net::IpAddr;
 
@@ -80,32 +80,36 @@ impl Ask {
         let Some(text) = self.value(name) else { return Ok(default) };
         let number = text.parse().ok().filter(|number| range.contains(number));
         let (low, high) = (range.start(), range.end());
-        number.ok_or_else(|| format!("{name} is a number from {low} to {high}, not {text:?}"))
+        number.ok_or_else(|| {
+            format!("invalid {name} {text:?} (hint: use a number from {low} to {high})")
+        })
     }
 
     /// Rejects unknown arguments.
     pub fn only(&self, known: &[&str]) -> Result<(), String> {
         match self.with.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             None => Ok(()),
-            Some((name, _)) => {
-                Err(format!("{} takes no {name:?}; it takes {}", self.what, known.join(", ")))
-            }
+            Some((name, _)) => Err(format!(
+                "{} has no argument {name:?} (hint: use {})",
+                self.what,
+                known.join(", ")
+            )),
         }
     }
 
     /// Returns the error for an unknown command.
     pub fn unknown<T>(&self, known: &[&str]) -> Result<T, String> {
         Err(match known {
-            [] => "this agent takes no commands".to_owned(),
-            known => format!("there is no {:?}; this agent knows {}", self.what, known.join(", ")),
+            [] => "this agent has no commands".to_owned(),
+            known => format!("unknown command {:?} (hint: use {})", self.what, known.join(", ")),
         })
     }
 }
 
 /// Access of agents to blocks of the element, by instance name.
 pub trait Tables {
-    /// Returns the value in a LearnSearch for an address, and a VLAN if its key has one. In a bridge table the value
-    /// is the port.
+    /// Returns the value in a LearnSearch for an address, and a VLAN if its key has one. In a
+    /// bridge table the value is the port.
     fn station(&self, table: &str, mac: Mac, vid: u16, now: Nanos) -> Option<u32>;
 
     /// Sets the header of a neighbour in an EtherEncap (destination, source, VLAN), or removes it.
@@ -168,8 +172,8 @@ pub struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// Injects a frame for a port. The index of the port in the program selects the output of Inject. Returns false
-    /// if the port does not exist.
+    /// Injects a frame for a port. The index of the port in the program selects the output of
+    /// Inject. Returns false if the port does not exist.
     pub fn send(&mut self, port: PortNo, bytes: &[u8]) -> bool {
         let place = self.ports.iter().position(|seen| seen.number == port);
         if let Some(place) = place {
@@ -220,7 +224,8 @@ pub const KINDS: &[(&str, &[&str])] = &[
     ("process", process::EVENTS),
 ];
 
-/// Creates the agent that a program declares. Reports every problem, and returns none if there are problems.
+/// Creates the agent that a program declares. Reports every problem, and returns none if there are
+/// problems.
 pub fn made(
     program: &Program,
     agent: &program::Agent,

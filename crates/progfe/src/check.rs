@@ -1,6 +1,7 @@
 //! All checks of a program before it runs.
 //!
-//! The reader has already rejected invalid names and values. This module checks the program as a whole:
+//! The reader has already rejected invalid names and values. This module checks the program as a
+//! whole:
 //!
 //! - links, cycles and unreachable blocks,
 //! - metadata and frame types at inputs,
@@ -41,7 +42,8 @@ pub fn check(program: &Program) -> Problems {
     problems
 }
 
-/// Returns problems of individual blocks and ports. These checks also work if parts of the program could not be read.
+/// Returns problems of individual blocks and ports. These checks also work if parts of the program
+/// could not be read.
 pub fn each(program: &Program) -> Problems {
     let mut problems = Problems::default();
     tables::keys(program, &mut problems);

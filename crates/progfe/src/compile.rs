@@ -1,21 +1,23 @@
-//! The compiled data path: decides frames in place by their first bytes and by tables. The other frames go through
-//! the graph in batches, block by block.
+//! The compiled data path: decides frames in place by their first bytes and by tables. The other
+//! frames go through the graph in batches, block by block.
 //!
-//! - The compiler grows a [tree](tree::Tree) of decisions from the graph for each port. Blocks describe their
-//!   processing in [`Block::grow`](crate::lfb::Block::grow). The compiler evaluates it as far as possible, so a chain
-//!   of blocks costs only the remaining tests.
-//! - Frames of a batch look up tables together ([`run`]). Most frames end in the tree: they are sent, changed or
-//!   unchanged, or dropped.
-//! - The other frames leave the tree in front of a block that needs the frame, and continue as batches.
-//! - A [plan](plan::Plan) orders the blocks so that each comes after all its predecessors. Up to [`SIGHTS_MAX`]
-//!   frames enter together, and each block processes all its frames before the next block runs.
-//! - Blocks, tables and counters are those of the [interpreter](crate::interpret), so both engines have the same
-//!   visible state.
+//! - The compiler grows a [tree](tree::Tree) of decisions from the graph for each port. Blocks
+//!   describe their processing in [`Block::grow`](crate::lfb::Block::grow). The compiler evaluates
+//!   it as far as possible, so a chain of blocks costs only the remaining tests.
+//! - Frames of a batch look up tables together ([`run`]). Most frames end in the tree: they are
+//!   sent, changed or unchanged, or dropped.
+//! - The other frames leave the tree in front of a block that needs the frame, and continue as
+//!   batches.
+//! - A [plan](plan::Plan) orders the blocks so that each comes after all its predecessors. Up to
+//!   [`SIGHTS_MAX`] frames enter together, and each block processes all its frames before the next
+//!   block runs.
+//! - Blocks, tables and counters are those of the [interpreter](crate::interpret), so both engines
+//!   have the same visible state.
 //!
-//! Invariant: each block gets its frames in the order of the interpreter, which processes one frame with all its
-//! copies before the next. Blocks share only the queue of redirected frames and events, which is sorted into that
-//! order. If this order is not possible, frames are processed one by one. Reasons are a cyclic graph or too many
-//! redirected frames.
+//! Invariant: each block gets its frames in the order of the interpreter, which processes one frame
+//! with all its copies before the next. Blocks share only the queue of redirected frames and
+//! events, which is sorted into that order. If this order is not possible, frames are processed one
+//! by one. Reasons are a cyclic graph or too many redirected frames.
 
 use std::sync::Arc;
 

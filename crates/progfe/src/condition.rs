@@ -5,9 +5,11 @@
 //! Vlan.vid in {100, 200..299} or IPv6.src = fe80::/10 or IPv4.dst = 10.0.0.1/255.0.0.255
 //! ```
 //!
-//! - Operands are header fields, metadata (`meta:NAME`) and headers. A header alone tests its presence.
+//! - Operands are header fields, metadata (`meta:NAME`) and headers. A header alone tests its
+//!   presence.
 //! - Comparisons are `=`, `ne`, `lt`, `le`, `gt`, `ge` and `in`. Words need no XML escapes.
-//! - Right-hand sides are values, ranges `a..b`, masked values `a/bits` or `a/mask`, and sets of these.
+//! - Right-hand sides are values, ranges `a..b`, masked values `a/bits` or `a/mask`, and sets of
+//!   these.
 //! - `and` binds tighter than `or`, and `not` tighter than both. `any` is always true.
 //! - A comparison with an absent operand is false, including `ne`.
 
@@ -145,8 +147,8 @@ impl Choice {
         }
     }
 
-    /// Returns the smallest and largest included value of an operand of `width` bits. A masked choice may not include
-    /// all values between them.
+    /// Returns the smallest and largest included value of an operand of `width` bits. A masked
+    /// choice may not include all values between them.
     pub fn bounds(&self, width: u32) -> (u128, u128) {
         match self {
             Choice::One(one) => (one.value, one.value),

@@ -1,14 +1,15 @@
 //! The element from the view of ForCES control elements: each instance by class, number and path.
 //!
-//! [`Control`] stores the changes that a control element staged and did not commit. Together with an element, the
-//! time and the port queues it forms a [`Speaker`], which serves an [association](forces::association).
+//! [`Control`] stores the changes that a control element staged and did not commit. Together with
+//! an element, the time and the port queues it forms a [`Speaker`], which serves an
+//! [association](forces::association).
 //!
 //! - Staged changes modify a [`Draft`].
 //! - A commit loads the draft and swaps it in between two frames.
 //! - The previous program is retained until the control element completes the transaction.
 //!
-//! FEObject's LFBSelectors and LFBTopology represent the program's instances and [links](graph). The whole program is
-//! an instance of [a class of this crate](whole).
+//! FEObject's LFBSelectors and LFBTopology represent the program's instances and [links](graph).
+//! The whole program is an instance of [a class of this crate](whole).
 
 use dataplane::forwarder::Outputs;
 use forces::association::{Change, Element, Happening, Place};
@@ -47,7 +48,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Returns the number of rows staged since the last call. The caller uses it to let frames pass between messages.
+    /// Returns the number of rows staged since the last call. The caller uses it to let frames pass
+    /// between messages.
     pub fn take_work(&mut self) -> usize {
         std::mem::take(&mut self.work)
     }

@@ -1,13 +1,13 @@
 //! A running element: forwards frames by a program that can change at run time.
 //!
-//! - [`Element::prepare`] checks and loads a change while the element runs. A change is a whole program or a single
-//!   field of a row.
+//! - [`Element::prepare`] checks and loads a change while the element runs. A change is a whole
+//!   program or a single field of a row.
 //! - [`Element::swap`] activates it between two frames, all or nothing.
-//! - [`Element::roll_back`] restores the previous program until [`Element::settle`] discards it. A ForCES transaction
-//!   works the same way until its completion (RFC 5810 section 4.3.1.2).
+//! - [`Element::roll_back`] restores the previous program until [`Element::settle`] discards it. A
+//!   ForCES transaction works the same way until its completion (RFC 5810 section 4.3.1.2).
 //!
-//! The caller passes the time as an argument. The element sends nothing itself: redirected frames and events wait in
-//! queues until the caller takes them.
+//! The caller passes the time as an argument. The element sends nothing itself: redirected frames
+//! and events wait in queues until the caller takes them.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -93,7 +93,8 @@ pub struct Basis<E: Enforcer> {
 }
 
 impl<E: Enforcer> Basis<E> {
-    /// Checks and loads a program that replaces the one that ran when the basis was taken. Returns all problems.
+    /// Checks and loads a program that replaces the one that ran when the basis was taken. Returns
+    /// all problems.
     pub fn prepare(&self, program: Program) -> Result<Prepared<E>, Problems> {
         let problems = checked(&program, self.has_arrivals);
         if problems.refuses() {
@@ -106,7 +107,8 @@ impl<E: Enforcer> Basis<E> {
 }
 
 impl<E: Enforcer> Basis<E> {
-    /// Applies changes to the program that ran when the basis was taken, and loads the result: all changes or none.
+    /// Applies changes to the program that ran when the basis was taken, and loads the result: all
+    /// changes or none.
     pub fn prepare_changes(
         &self,
         running: &Program,
@@ -126,8 +128,8 @@ impl<E: Enforcer> Basis<E> {
 fn checked(program: &Program, has_arrivals: bool) -> Problems {
     let mut problems = check(program);
     if !has_arrivals && let Some(agent) = program.agents.iter().find(|it| it.wants_arrivals()) {
-        let what = "its ports were opened without the kernel's times of arrival";
-        let hint = "start the element with this program, or leave stamp=\"kernel\" out";
+        let what = "the ports were opened without arrival timestamps of the kernel";
+        let hint = "start the element with this program, or remove stamp=\"kernel\"";
         problems.add(Code::Value, &agent.place, agent.name.clone(), what, hint);
     }
     problems
@@ -189,12 +191,12 @@ impl fmt::Display for ElementError {
         match self {
             ElementError::Instance(place) => write!(f, "the program has no instance {place}"),
             ElementError::Path(fault) => write!(f, "{fault}"),
-            ElementError::NotThere => f.write_str("nothing is there"),
-            ElementError::There => f.write_str("it is there already"),
-            ElementError::Access => f.write_str("its class does not allow that"),
+            ElementError::NotThere => f.write_str("not found"),
+            ElementError::There => f.write_str("exists already"),
+            ElementError::Access => f.write_str("not allowed by its class"),
             ElementError::Value(fault) => write!(f, "{fault}"),
             ElementError::Refused(problems) => write!(f, "{}", problems.to_string().trim_end()),
-            ElementError::Stale => f.write_str("another program has been put in place meanwhile"),
+            ElementError::Stale => f.write_str("another program has been loaded"),
         }
     }
 }
@@ -238,7 +240,8 @@ impl<E: Enforcer> Element<E> {
         self.enforcer.program()
     }
 
-    /// Returns the generation of the running program. Generations increase; a rejected program may have used one.
+    /// Returns the generation of the running program. Generations increase; a rejected program may
+    /// have used one.
     pub fn generation(&self) -> u64 {
         self.enforcer.generation()
     }
@@ -269,8 +272,8 @@ impl<E: Enforcer> Element<E> {
         self.prepare_draft(draft)
     }
 
-    /// Updates the tables of a draft in advance. A caller with many changes calls this between them, so that frames
-    /// are not delayed.
+    /// Updates the tables of a draft in advance. A caller with many changes calls this between
+    /// them, so that frames are not delayed.
     pub fn go_ahead(&self, draft: &mut Draft) {
         // While a rollback is possible, its blocks must not change.
         if self.previous.is_none() {
@@ -328,8 +331,8 @@ impl<E: Enforcer> Element<E> {
         Ok(())
     }
 
-    /// Restores the program before the last swap, including state learned and counted since. Returns false if it is
-    /// no longer available.
+    /// Restores the program before the last swap, including state learned and counted since.
+    /// Returns false if it is no longer available.
     pub fn roll_back(&mut self, now: Nanos, out: &mut Outputs) -> bool {
         let Some(mut previous) = self.previous.take() else { return false };
         self.sort_happenings();
@@ -340,8 +343,8 @@ impl<E: Enforcer> Element<E> {
         done
     }
 
-    /// Defers freeing of retired programs, which takes time in proportion to their size. The caller gets them from
-    /// [`Element::take_gone`].
+    /// Defers freeing of retired programs, which takes time in proportion to their size. The caller
+    /// gets them from [`Element::take_gone`].
     pub fn keep_gone(&mut self) {
         self.gone.get_or_insert_default();
     }
@@ -357,7 +360,8 @@ impl<E: Enforcer> Element<E> {
         }
     }
 
-    /// Declares that the ports deliver no kernel time stamps. Programs that need them are rejected from now on.
+    /// Declares that the ports deliver no kernel time stamps. Programs that need them are rejected
+    /// from now on.
     pub fn without_arrivals(&mut self) {
         self.has_arrivals = false;
     }
@@ -427,7 +431,8 @@ impl<E: Enforcer> Element<E> {
         self.enforcer.account()
     }
 
-    /// Turns forwarding on or off. While it is off, the element counts and drops frames. A new element forwards.
+    /// Turns forwarding on or off. While it is off, the element counts and drops frames. A new
+    /// element forwards.
     pub fn set_forwarding(&mut self, forwards: bool) {
         self.forwards = forwards;
     }
@@ -474,8 +479,8 @@ impl<E: Enforcer> Element<E> {
         self.enforcer.set_link(port, up, now, out);
     }
 
-    /// Subscribes to events of blocks, by class and number, in addition to the program's watches. The subscription
-    /// survives program changes and lasts until the next call.
+    /// Subscribes to events of blocks, by class and number, in addition to the program's watches.
+    /// The subscription survives program changes and lasts until the next call.
     pub fn watch_also(&mut self, instances: BTreeSet<(u32, u32)>) {
         if self.watched_also != instances {
             self.watched_also = instances;

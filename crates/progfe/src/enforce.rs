@@ -1,8 +1,8 @@
 //! Adaptation layer: one interface between element management and the engine that runs a program.
 //!
-//! An [`Enforcer`] accepts programs loaded outside the forwarding path, runs one of them, and gives access to the
-//! state of its blocks. The [interpreter](crate::interpret) is one implementation. All implementations behave the
-//! same except for speed.
+//! An [`Enforcer`] accepts programs loaded outside the forwarding path, runs one of them, and gives
+//! access to the state of its blocks. The [interpreter](crate::interpret) is one implementation.
+//! All implementations behave the same except for speed.
 
 use std::sync::Arc;
 
@@ -27,8 +27,8 @@ pub trait Enforcer: Sized {
     /// Starts the first program.
     fn start(program: Arc<Program>, seed: u64) -> Result<Self, Problems>;
 
-    /// Loads a program of a given generation that replaces the running one. `ahead` contains successors of running
-    /// blocks. Frames are not affected.
+    /// Loads a program of a given generation that replaces the running one. `ahead` contains
+    /// successors of running blocks. Frames are not affected.
     fn prepare(
         &self,
         program: Arc<Program>,
@@ -40,8 +40,8 @@ pub trait Enforcer: Sized {
     /// Returns the data to load a program without this engine.
     fn shell(&self) -> Loaded;
 
-    /// Loads a program like [`Enforcer::prepare`], but only from the shell, for instance on another thread. It
-    /// creates all blocks new.
+    /// Loads a program like [`Enforcer::prepare`], but only from the shell, for instance on another
+    /// thread. It creates all blocks new.
     fn prepare_apart(
         shell: &Loaded,
         program: Arc<Program>,
@@ -54,9 +54,9 @@ pub trait Enforcer: Sized {
 
     /// Swaps the running program with `prepared`.
     ///
-    /// Frames before the call use only the old program, frames after it only the new one. Afterwards `prepared`
-    /// contains the old program, and the same call restores it. Returns false without any effect if the program was
-    /// prepared for another program than the running one.
+    /// Frames before the call use only the old program, frames after it only the new one.
+    /// Afterwards `prepared` contains the old program, and the same call restores it. Returns false
+    /// without any effect if the program was prepared for another program than the running one.
     fn exchange(&mut self, prepared: &mut Self::Prepared, now: Nanos, out: &mut Outputs) -> bool;
 
     /// Returns the running program.
@@ -110,8 +110,8 @@ pub trait Enforcer: Sized {
         Decided::Done(0)
     }
 
-    /// Forwards one frame block by block and records what `watch` requests. Queues in blocks are served only by
-    /// [`Enforcer::forward`]; an empty batch is sufficient.
+    /// Forwards one frame block by block and records what `watch` requests. Queues in blocks are
+    /// served only by [`Enforcer::forward`]; an empty batch is sufficient.
     fn pass(
         &mut self,
         port: PortNo,

@@ -1,12 +1,13 @@
 //! Frame formats as data: a few lines of XML describe a protocol.
 //!
-//! A [`FrameSet`] contains formats. A format is a sequence of fields, with a length in bits or a length in bytes from
-//! an expression. It may have optional and repeated parts, constants and checksums. A field value selects the next
-//! format. The code knows no protocol: a file defines Ethernet to UDP (`libraries/ethernet.frames.xml`), and a
-//! program adds or substitutes its own definitions.
+//! A [`FrameSet`] contains formats. A format is a sequence of fields, with a length in bits or a
+//! length in bytes from an expression. It may have optional and repeated parts, constants and
+//! checksums. A field value selects the next format. The code knows no protocol: a file defines
+//! Ethernet to UDP (`libraries/ethernet.frames.xml`), and a program adds or substitutes its own
+//! definitions.
 //!
-//! [`locate`] parses a frame from the first format of the set. The definitions (checked by [`check`]) and the bytes
-//! of the frame bound every traversal.
+//! [`locate`] parses a frame from the first format of the set. The definitions (checked by
+//! [`check`]) and the bytes of the frame bound every traversal.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +46,8 @@ pub const ETHERNET: &str = include_str!("../libraries/ethernet.frames.xml");
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FormatId(pub u16);
 
-/// Formats by index and name. Two sets are equal if their definitions are equal, regardless of their places.
+/// Formats by index and name. Two sets are equal if their definitions are equal, regardless of
+/// their places.
 #[derive(Debug, Clone, Default)]
 pub struct FrameSet {
     formats: Vec<Format>,
@@ -69,8 +71,8 @@ pub struct Format {
     pub name: String,
     /// Items in byte order.
     pub items: Vec<Item>,
-    /// Total length of the header with its payload, in bytes. A header is absent if this does not fit into the
-    /// enclosing data.
+    /// Total length of the header with its payload, in bytes. A header is absent if this does not
+    /// fit into the enclosing data.
     pub total: Option<Expression>,
     /// Like `total`, but an implausible value is ignored.
     pub ends: Option<Expression>,
@@ -202,8 +204,8 @@ pub enum Cover {
     Header,
     /// The header with its payload.
     Rest,
-    /// The header with its payload and the pseudo-header: marked fields of the enclosing header, the length, and this
-    /// protocol number.
+    /// The header with its payload and the pseudo-header: marked fields of the enclosing header,
+    /// the length, and this protocol number.
     Pseudo(u8),
 }
 
@@ -217,7 +219,8 @@ impl Checksum {
         ("icmp6", Checksum { cover: Cover::Pseudo(58), optional: false }),
     ];
 
-    /// Returns the kind with a name: one of [`Checksum::NAMES`], or `pseudo:` with a protocol number.
+    /// Returns the kind with a name: one of [`Checksum::NAMES`], or `pseudo:` with a protocol
+    /// number.
     pub fn by_name(name: &str) -> Option<Checksum> {
         if let Some(protocol) = name.strip_prefix("pseudo:") {
             let cover = Cover::Pseudo(protocol.parse().ok()?);
@@ -261,9 +264,9 @@ impl FrameSet {
         self.names.get(name).copied()
     }
 
-    /// Determines the format after the first header without parsing, if that header ends at `end` and one field
-    /// selects the next format. Whether the next header is complete depends on the following bytes. Returns `None` if
-    /// the headers must be located.
+    /// Determines the format after the first header without parsing, if that header ends at `end`
+    /// and one field selects the next format. Whether the next header is complete depends on the
+    /// following bytes. Returns `None` if the headers must be located.
     pub fn told(&self, start: FormatId, bytes: &[u8], end: usize) -> Option<Option<FormatId>> {
         let format = self.format(start);
         let plain = |item: &Item| item.field().is_some_and(|field| field.is.is_none());

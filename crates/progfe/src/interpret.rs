@@ -1,10 +1,11 @@
 //! The reference interpreter: sends frames through the graph individually, block by block.
 //!
-//! Every link counts frames and bytes. Every block counts drops by reason; a missing link is one reason. The
-//! interpreter takes no shortcuts. Any other engine must have the same effect on every frame.
+//! Every link counts frames and bytes. Every block counts drops by reason; a missing link is one
+//! reason. The interpreter takes no shortcuts. Any other engine must have the same effect on every
+//! frame.
 //!
-//! Invariant for every program and all frames: received + injected + copies made = left + told + dropped + held
-//! ([`Account::is_even`]).
+//! Invariant for every program and all frames: received + injected + copies made = left + told +
+//! dropped + held ([`Account::is_even`]).
 
 use dataplane::forwarder::Outputs;
 use packet::frame::{Batch, Frame, PortNo};
@@ -17,8 +18,8 @@ use crate::trace::Step;
 
 /// Maximum number of steps that a frame and all its copies may take.
 pub const STEPS_MAX: usize = 16_384;
-/// Maximum number of rounds that serve queues when a program is replaced. Frames that still circulate between queues
-/// are then dropped.
+/// Maximum number of rounds that serve queues when a program is replaced. Frames that still
+/// circulate between queues are then dropped.
 const DRAIN_ROUNDS_MAX: usize = 64;
 
 /// Frame accounting by outcome.
@@ -39,7 +40,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// Returns true if every frame is accounted for, given the number of frames that wait in blocks.
+    /// Returns true if every frame is accounted for, given the number of frames that wait in
+    /// blocks.
     pub fn is_even(&self, held: u64) -> bool {
         self.received + self.injected + self.copies == self.left + self.told + self.dropped + held
     }
@@ -98,7 +100,8 @@ impl Interpreter {
         self.serve(now, out);
     }
 
-    /// Sends one frame from a port through the graph and records what `watch` requests of each step.
+    /// Sends one frame from a port through the graph and records what `watch` requests of each
+    /// step.
     pub fn receive(
         &mut self,
         port: PortNo,
@@ -215,7 +218,8 @@ impl Interpreter {
         self.settle(instance, verdict, (packet, copy));
     }
 
-    /// Queues a frame and the packets that its block emitted for their next blocks. Emitted packets go first.
+    /// Queues a frame and the packets that its block emitted for their next blocks. Emitted packets
+    /// go first.
     fn settle(&mut self, instance: usize, verdict: Verdict, (packet, copy): (Packet, u32)) {
         match verdict {
             Verdict::Out(output, index) => self.lead(instance, (output, index), packet, copy),
@@ -330,8 +334,8 @@ impl Interpreter {
         }
     }
 
-    /// Swaps the program with `other`. The old program first processes the frames in its queues, so no frame is
-    /// processed by both programs.
+    /// Swaps the program with `other`. The old program first processes the frames in its queues, so
+    /// no frame is processed by both programs.
     pub fn exchange(&mut self, other: &mut Loaded, now: Nanos, out: &mut Outputs) {
         for _ in 0..DRAIN_ROUNDS_MAX {
             if self.loaded.held() == 0 {

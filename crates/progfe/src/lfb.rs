@@ -6,11 +6,12 @@
 //! - The block stores its state.
 //! - [`process`](Block::process) returns the output that the frame takes, or the reason for a drop.
 //!
-//! A block knows neither its links nor the engine that runs it. The [interpreter](crate::interpret) and the other
-//! engines share the blocks.
+//! A block knows neither its links nor the engine that runs it. The [interpreter](crate::interpret)
+//! and the other engines share the blocks.
 //!
-//! Classes of RFC 6956 (ids 3 to 17) follow its section 5. Where the RFC is silent, the descriptions of the classes
-//! in the library apply. The classes of this crate are independent of protocols.
+//! Classes of RFC 6956 (ids 3 to 17) follow its section 5. Where the RFC is silent, the
+//! descriptions of the classes in the library apply. The classes of this crate are independent of
+//! protocols.
 
 use std::collections::BTreeMap;
 
@@ -164,21 +165,21 @@ macro_rules! reasons {
 }
 
 reasons! {
-    Unlinked "unlinked" "The output that it takes leads nowhere.",
-    Ends "ends" "It is counted here, and nothing is to follow.",
+    Unlinked "unlinked" "The output is not linked.",
+    Ends "ends" "It ends at a block without a following block.",
     Disabled "disabled" "AdminStatus is not Up.",
-    NotForUs "not_for_us" "For another station than the port's.",
+    NotForUs "not_for_us" "Sent to another MAC address than the port's.",
     TooShort "too_short" "Fewer bytes than a link-layer header.",
     TooLong "too_long" "More bytes than the port's MTU allows.",
     NoPort "no_port" "The element has no such port.",
-    PortQueueFull "port_queue_full" "The queue of the port that it should leave by was full.",
-    NoRedirectIndex "no_redirect_index" "It does not say which output it takes.",
-    ToldQueueFull "told_queue_full" "Too much waits for control elements and agents.",
-    QueueFull "queue_full" "The queue that it should wait in was full.",
-    NoMembers "no_members" "No output is to get a copy.",
-    NoOutput "no_output" "Its hash leads to no output.",
-    OverRate "over_rate" "It came too fast for the agent, and nothing follows.",
-    TooManySteps "too_many_steps" "What it became took too many steps.",
+    PortQueueFull "port_queue_full" "The queue of the egress port was full.",
+    NoRedirectIndex "no_redirect_index" "It has no redirect index for the output.",
+    ToldQueueFull "told_queue_full" "The queue for control elements and agents was full.",
+    QueueFull "queue_full" "The queue of the block was full.",
+    NoMembers "no_members" "No output receives a copy.",
+    NoOutput "no_output" "Its hash selects no output.",
+    OverRate "over_rate" "It exceeded the rate limit of the agent, and no block follows.",
+    TooManySteps "too_many_steps" "Its copies and changes took too many steps.",
 }
 
 /// An input of a block: port and group index.
@@ -259,20 +260,22 @@ impl Env<'_> {
 
 /// An LFB class at run time.
 pub trait Block: Sized {
-    /// Creates a block from the components of an instance. It reports problems to `setup`; after a problem the caller
-    /// discards the block.
+    /// Creates a block from the components of an instance. It reports problems to `setup`; after a
+    /// problem the caller discards the block.
     fn new(setup: &mut Setup<'_>) -> Self;
 
     /// Processes a frame that arrives at an input.
     fn process(&mut self, at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict;
 
-    /// Whether [`Block::process`] ignores the input and makes no copies, redirects no frames and reports no events.
+    /// Whether [`Block::process`] ignores the input and makes no copies, redirects no frames and
+    /// reports no events.
     const IS_PLAIN: bool = false;
 
     /// Processes each frame of a row in order, as [`Block::process`] does, and records the results.
     ///
-    /// Returns false, without any effect, if the class has no faster way than frame by frame. A class that implements
-    /// this must not make copies or redirect frames. Events name the frame that caused them.
+    /// Returns false, without any effect, if the class has no faster way than frame by frame. A
+    /// class that implements this must not make copies or redirect frames. Events name the frame
+    /// that caused them.
     fn process_row(&mut self, row: &mut Row<'_>, env: &mut Env<'_>) -> bool {
         if Self::IS_PLAIN {
             row.each(|packet| self.process(At::default(), packet, env));
@@ -282,31 +285,34 @@ pub trait Block: Sized {
 
     /// Compiles the processing of frames on one path into decision nodes.
     ///
-    /// Returns `None` if the block needs the frame itself. The block may change the knowledge about the path and add
-    /// counters only after all its tests. If a test has no continuation, frames must arrive at the block unchanged.
+    /// Returns `None` if the block needs the frame itself. The block may change the knowledge about
+    /// the path and add counters only after all its tests. If a test has no continuation, frames
+    /// must arrive at the block unchanged.
     fn grow(&self, _way: Way, _grower: &mut Grower<'_>) -> Option<NodeId> {
         None
     }
 
-    /// Counts frames and their total bytes for a counter that [`Block::grow`] registered under this number.
+    /// Counts frames and their total bytes for a counter that [`Block::grow`] registered under this
+    /// number.
     fn met(&mut self, _what: u32, _frames: u64, _bytes: u64) {}
 
     /// Takes over tables and counters of the block that it replaces.
     ///
-    /// The call does not allocate if both blocks have the same settings. It exchanges the contents, so a second call
-    /// reverts it.
+    /// The call does not allocate if both blocks have the same settings. It exchanges the contents,
+    /// so a second call reverts it.
     fn keep(&mut self, _old: &mut Self) {}
 
     /// Creates a successor of this block, which takes over after row changes.
     ///
-    /// Returns `None` if a new block costs no more. This block continues to run. If [`Block::change_row`] returns
-    /// false, the caller discards the successor and creates a new block.
+    /// Returns `None` if a new block costs no more. This block continues to run. If
+    /// [`Block::change_row`] returns false, the caller discards the successor and creates a new
+    /// block.
     fn follow(&self) -> Option<Self> {
         None
     }
 
-    /// Changes a row of a successor, from the old value to the new one; none if there is no row. [`Block::new`]
-    /// reports problems with the values.
+    /// Changes a row of a successor, from the old value to the new one; none if there is no row.
+    /// [`Block::new`] reports problems with the values.
     fn change_row(
         &mut self,
         _component: u32,
@@ -316,7 +322,8 @@ pub trait Block: Sized {
         false
     }
 
-    /// Returns true if [`Block::grow`] of this successor has the same result as that of the block it follows.
+    /// Returns true if [`Block::grow`] of this successor has the same result as that of the block
+    /// it follows.
     fn grows_as(&self, _before: &Self) -> bool {
         false
     }
@@ -326,8 +333,8 @@ pub trait Block: Sized {
         None
     }
 
-    /// Returns the value of a component that the element writes. Returns `None` for components that only have a
-    /// configured value.
+    /// Returns the value of a component that the element writes. Returns `None` for components that
+    /// only have a configured value.
     fn get(&self, _component: u32, _now: Nanos) -> Option<Value> {
         None
     }

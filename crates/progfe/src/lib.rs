@@ -1,7 +1,7 @@
 //! A forwarding element whose behaviour is a graph of logical functional blocks (LFBs).
 //!
-//! Modules are listed in the order in which a program passes through them: parse, check, then run. No module opens a
-//! file or reads a clock, and forwarding never fails.
+//! Modules are listed in the order in which a program passes through them: parse, check, then run.
+//! No module opens a file or reads a clock, and forwarding never fails.
 
 pub mod problem;
 pub mod xml;

@@ -4,7 +4,8 @@
 //! [swap](Loaded::take_over), the new program takes over:
 //!
 //! - blocks whose settings are the same as in the running program,
-//! - tables and counters of other blocks with the same instance name, unless the program sets `reset`.
+//! - tables and counters of other blocks with the same instance name, unless the program sets
+//!   `reset`.
 //!
 //! The swap is its own inverse, which makes rollback possible.
 
@@ -40,12 +41,13 @@ pub struct Loaded {
     pub generation: u64,
     /// Generation of the program that this one replaces.
     pub replaces: Option<u64>,
-    /// Pairs of matching instances: index in this program, index in the replaced program, preserved part.
+    /// Pairs of matching instances: index in this program, index in the replaced program, preserved
+    /// part.
     same_blocks: Vec<(usize, usize, Kept)>,
     /// Pairs of matching links.
     same_links: Vec<(usize, usize)>,
-    /// Whether the compiled form equals that of the replaced program: same graph, and each block [grows](Lfb::grow)
-    /// the same nodes.
+    /// Whether the compiled form equals that of the replaced program: same graph, and each block
+    /// [grows](Lfb::grow) the same nodes.
     pub grows_as_before: bool,
 }
 
@@ -96,8 +98,8 @@ impl Drops {
 }
 
 impl Loaded {
-    /// Loads a program of a generation, which replaces `running` if given, with [successors](Lfb::follow) of its
-    /// blocks. Returns all problems of the blocks.
+    /// Loads a program of a generation, which replaces `running` if given, with
+    /// [successors](Lfb::follow) of its blocks. Returns all problems of the blocks.
     pub fn new(
         program: Arc<Program>,
         running: Option<&Loaded>,
@@ -107,8 +109,8 @@ impl Loaded {
     ) -> Result<Loaded, Problems> {
         let mut problems = Problems::default();
         let Some(slots) = Slots::of(&program.catalog) else {
-            let what = "the libraries define more metadata than an element has room for";
-            let most = format!("at most {}", crate::lfb::passing::METADATA_MAX);
+            let what = "the libraries define too many metadata";
+            let most = format!("use at most {}", crate::lfb::passing::METADATA_MAX);
             problems.add(Code::Resources, &program.place, "", what, most);
             return Err(problems);
         };
@@ -234,7 +236,8 @@ impl Loaded {
         same.find(|(_, of, _)| *of == old).map(|(_, _, kept)| *kept)
     }
 
-    /// Returns the links of the running program whose counters are preserved, by their indices there.
+    /// Returns the links of the running program whose counters are preserved, by their indices
+    /// there.
     pub fn keeps_links(&self) -> impl Iterator<Item = usize> + '_ {
         self.same_links.iter().map(|(_, old)| *old)
     }
@@ -260,10 +263,10 @@ fn block(setup: &mut Setup<'_>) -> Option<Lfb> {
     let class = program.class_of(instance);
     let known = std::iter::once(class.id).chain(class.parents.iter().copied());
     let Some(id) = known.into_iter().find(|id| Lfb::CLASSES.contains(id)) else {
-        let what = format!("this element cannot run blocks of class {}", class.name);
+        let what = format!("unsupported class {}", class.name);
         let place = &program.instances[instance].place;
         let name = &program.instances[instance].name;
-        setup.problems.add(Code::UnknownClass, place, name, what, "use a class that it knows");
+        setup.problems.add(Code::UnknownClass, place, name, what, "use a supported class");
         return None;
     };
     Lfb::new(id, setup)

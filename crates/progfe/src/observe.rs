@@ -2,7 +2,8 @@
 //!
 //! - Most frames take the compiled fast path, which has no blocks. Observed frames go through the
 //!   [interpreter](crate::interpret) instead, with the same result and in arrival order.
-//! - Observation runs only on request and ends at a fixed deadline, even if the requester disappears.
+//! - Observation runs only on request and ends at a fixed deadline, even if the requester
+//!   disappears.
 //! - This module reads no clock. The caller passes a counter for cost measurement.
 
 use std::sync::Arc;
@@ -113,7 +114,8 @@ impl Observing {
         enforcer.forward(port, &mut Batch::new(0), now, out);
     }
 
-    /// Handles a program change. Collected data becomes invalid unless blocks and links are the same.
+    /// Handles a program change. Collected data becomes invalid unless blocks and links are the
+    /// same.
     pub fn program_changed(&mut self, program: &Arc<Program>) {
         if let Some(costs) = &mut self.costs {
             costs.program_changed(program);
@@ -124,7 +126,8 @@ impl Observing {
     }
 }
 
-/// Returns true if two programs have the same blocks, links and frame formats, so that indices are valid for both.
+/// Returns true if two programs have the same blocks, links and frame formats, so that indices are
+/// valid for both.
 fn is_alike(one: &Arc<Program>, other: &Arc<Program>) -> bool {
     let blocks = |program: &Arc<Program>| -> Vec<(String, u32)> {
         program.instances.iter().map(|it| (it.name.clone(), it.class)).collect()

@@ -49,16 +49,16 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Difference::Added(name) => write!(f, "+ {name}"),
-            Difference::Removed(name) => write!(f, "- {name}, with what it holds"),
+            Difference::Removed(name) => write!(f, "- {name}, with its state"),
             Difference::Replaced(name) => {
-                write!(f, "~ {name} is of another class, and begins anew")
+                write!(f, "~ {name} has another class and restarts")
             }
-            Difference::Reset(name) => write!(f, "~ {name} begins anew"),
+            Difference::Reset(name) => write!(f, "~ {name} restarts"),
             Difference::Set { instance, component, values: Some([old, new]), .. } => {
                 write!(f, "~ {instance}.{component}: {old} -> {new}")
             }
             Difference::Set { instance, component, rows, .. } => {
-                let kinds = rows.iter().zip(["new", "gone", "otherwise"]);
+                let kinds = rows.iter().zip(["new", "removed", "changed"]);
                 let said: Vec<String> = kinds
                     .filter(|(count, _)| **count > 0)
                     .map(|(count, kind)| {
@@ -69,14 +69,15 @@ impl fmt::Display for Difference {
             }
             Difference::Linked(from, to) => write!(f, "+ {from} -> {to}"),
             Difference::Unlinked(from, to) => write!(f, "- {from} -> {to}"),
-            Difference::AgentBegins(name) => write!(f, "+ agent {name} begins anew"),
+            Difference::AgentBegins(name) => write!(f, "+ agent {name} restarts"),
             Difference::AgentEnds(name) => write!(f, "- agent {name}"),
             Difference::Frames => f.write_str("~ frame formats"),
         }
     }
 }
 
-/// Lists the differences: frame formats, blocks, agents, links. Changed blocks and links are sorted by name.
+/// Lists the differences: frame formats, blocks, agents, links. Changed blocks and links are sorted
+/// by name.
 pub fn plan(old: &Program, new: &Program) -> Vec<Difference> {
     fn named(program: &Program) -> BTreeMap<&str, &Instance> {
         program.instances.iter().map(|it| (it.name.as_str(), it)).collect()
@@ -196,7 +197,7 @@ mod tests {
             <agent name="c" type="process"/>"#,
         );
         let differences: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
-        assert_eq!(differences, ["+ agent c begins anew", "- agent b"]);
+        assert_eq!(differences, ["+ agent c restarts", "- agent b"]);
     }
 
     #[test]
@@ -214,9 +215,9 @@ mod tests {
         assert_eq!(plan(&old, &old), []);
         let differences: Vec<String> = plan(&old, &new).iter().map(Difference::to_string).collect();
         let expected = [
-            "~ a begins anew",
+            "~ a restarts",
             "~ m.Sample: 1 -> 9",
-            "~ x is of another class, and begins anew",
+            "~ x has another class and restarts",
             "+ y",
             "- a.PktsOut -> m.PktsIn",
             "- phy.EtherPHYOut -> a.PktsIn",

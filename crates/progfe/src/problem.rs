@@ -200,7 +200,7 @@ impl fmt::Display for Problem {
         }
         write!(f, ": {}", self.what)?;
         if !self.hint.is_empty() {
-            write!(f, " ({})", self.hint)?;
+            write!(f, " (hint: {})", self.hint)?;
         }
         Ok(())
     }
@@ -304,7 +304,7 @@ mod tests {
             Code::Unreachable,
             &place,
             "sink#1",
-            "no frame comes here",
+            "no frame reaches it",
             "link an output to it",
         );
         assert!(!problems.refuses());
@@ -312,8 +312,8 @@ mod tests {
         assert!(problems.refuses());
         assert_eq!(
             problems.to_string(),
-            "a.fe.xml:3:7: error[unknown-class] x#1: no library has class \"Foo\"\n\
-             a.fe.xml:3:7: warning[unreachable] sink#1: no frame comes here (link an output to it)\n"
+            "a.fe.xml:3:7: error[unknown-class] x#1: no library has class \"Foo\"\na.fe.xml:3:7: \
+             warning[unreachable] sink#1: no frame reaches it (hint: link an output to it)\n"
         );
         for _ in 0..PROBLEMS_MAX {
             problems.add(Code::Cycle, &place, "", "again", "");

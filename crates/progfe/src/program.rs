@@ -1,9 +1,9 @@
 //! Programs: instances of LFB classes, their component values, and links.
 //!
 //! A [`Program`] is a plain value. It is read from a `*.fe.xml` file ([`document`]), checked
-//! ([`check`](crate::check)) and written again. Every setting is a component at a path, including operations of Edit
-//! and rules of Match. A document and a ForCES control element therefore set the same things. Each instance has a
-//! unique name, such as `rx#1` or `fdb`.
+//! ([`check`](crate::check)) and written again. Every setting is a component at a path, including
+//! operations of Edit and rules of Match. A document and a ForCES control element therefore set the
+//! same things. Each instance has a unique name, such as `rx#1` or `fdb`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -197,7 +197,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Returns true if the agent uses kernel receive time stamps. Ports must know this when they are opened.
+    /// Returns true if the agent uses kernel receive time stamps. Ports must know this when they
+    /// are opened.
     pub fn wants_arrivals(&self) -> bool {
         let mut attributes = self.settings.iter().flat_map(|setting| &setting.attributes);
         attributes.any(|(name, value)| (name.as_str(), value.as_str()) == ("stamp", "kernel"))
@@ -257,7 +258,7 @@ impl Program {
     /// Returns the class of an instance.
     pub fn class_of(&self, instance: usize) -> &Arc<Class> {
         let id = self.instances[instance].class;
-        self.catalog.class_by_id(id).expect("instances are made of classes of the catalog")
+        self.catalog.class_by_id(id).expect("instances have classes of the catalog")
     }
 
     /// Finds an instance by name.

@@ -1,7 +1,7 @@
 //! Roles of a program: bridge, router or tagger, by the classes of its blocks.
 //!
-//! Tools that configure addresses, neighbours and routes use this module to find the responsible blocks, independent
-//! of their names.
+//! Tools that configure addresses, neighbours and routes use this module to find the responsible
+//! blocks, independent of their names.
 
 use crate::program::{Program, base_id, class_id};
 
@@ -36,7 +36,7 @@ impl Role {
 
 /// Returns the index of the only learning table.
 pub fn learning_table(program: &Program) -> Result<usize, String> {
-    only(program, class_id::LEARN_SEARCH, "table that learns")
+    only(program, class_id::LEARN_SEARCH, "learning table")
 }
 
 fn instances_of(program: &Program, class: u32) -> impl Iterator<Item = usize> + '_ {
@@ -50,9 +50,9 @@ fn only(program: &Program, class: u32, what: &str) -> Result<usize, String> {
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
         (None, _) => Err(format!("the program has no {what}")),
-        (Some(_), Some(_)) => {
-            Err(format!("the program has more than one {what}; name one by its component"))
-        }
+        (Some(_), Some(_)) => Err(format!(
+            "the program has more than one {what} (hint: set its component by instance)"
+        )),
     }
 }
 

@@ -9,7 +9,8 @@ pub mod svg;
 
 pub use svg::svg;
 
-/// Writes the graph as DOT: a box for each block, an arrow for each link. `label` returns the text of a link.
+/// Writes the graph as DOT: a box for each block, an arrow for each link. `label` returns the text
+/// of a link.
 pub fn dot(program: &Program, label: &dyn Fn(usize) -> Option<String>) -> String {
     let mut text =
         format!("digraph {} {{\n  rankdir=LR;\n  node [shape=box];\n", quoted(&program.name));

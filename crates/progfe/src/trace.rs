@@ -61,13 +61,13 @@ impl Step {
                         let to = program.input_name(program.links[link as usize].to);
                         let _ = write!(text, " -> {to}");
                     }
-                    None => text.push_str(", which leads nowhere: dropped"),
+                    None => text.push_str(" (not linked): dropped"),
                 }
                 text
             }
-            Verdict::Left(port) => format!("left by port {port}"),
-            Verdict::Told => "told to its agent or control element".to_owned(),
-            Verdict::Held => "waits in a queue".to_owned(),
+            Verdict::Left(port) => format!("sent on port {port}"),
+            Verdict::Told => "reported to its agent or control element".to_owned(),
+            Verdict::Held => "queued".to_owned(),
             Verdict::Dropped(reason) => format!("dropped: {}", reason.name()),
         }
     }

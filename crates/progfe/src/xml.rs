@@ -1,8 +1,8 @@
 //! XML parser with size limits that records the place of each element.
 //!
-//! One pass over the text checks size, depth and attributes before the tree is built. A document type declaration,
-//! which could define entities, is rejected. The cost of a document is therefore at most a small multiple of its
-//! size. A table of line starts gives lines and columns.
+//! One pass over the text checks size, depth and attributes before the tree is built. A document
+//! type declaration, which could define entities, is rejected. The cost of a document is therefore
+//! at most a small multiple of its size. A table of line starts gives lines and columns.
 
 use std::sync::Arc;
 
@@ -87,8 +87,9 @@ type Over = (Code, usize, String, &'static str);
 /// Checks the limits before the tree is built.
 fn bounded(text: &str) -> Result<(), Over> {
     if text.len() > TEXT_BYTES_MAX {
-        let what = format!("the document has {} bytes, more than {TEXT_BYTES_MAX}", text.len());
-        return Err((Code::XmlLimit, 0, what, "large tables are better set over ForCES"));
+        let what =
+            format!("the document has {} bytes, at most {TEXT_BYTES_MAX} are allowed", text.len());
+        return Err((Code::XmlLimit, 0, what, "set large tables over ForCES"));
     }
     let bytes = text.as_bytes();
     let (mut at, mut depth) = (0, 0usize);
@@ -102,7 +103,7 @@ fn bounded(text: &str) -> Result<(), Over> {
             } else if rest.starts_with("<![CDATA[") {
                 skip("]]>")
             } else if rest.starts_with("<!") {
-                let what = "document types and entities are not read".to_owned();
+                let what = "unsupported document type or entity".to_owned();
                 return Err((Code::XmlSyntax, start, what, "remove the <!DOCTYPE ...>"));
             } else if rest.starts_with("<?") {
                 skip("?>")
@@ -112,14 +113,14 @@ fn bounded(text: &str) -> Result<(), Over> {
             } else {
                 let (length, attributes) = tag(&bytes[start..]);
                 if attributes > ATTRIBUTES_MAX {
-                    let what = format!("an element with more than {ATTRIBUTES_MAX} attributes");
+                    let what = format!("too many attributes: at most {ATTRIBUTES_MAX}");
                     return Err((Code::XmlLimit, start, what, ""));
                 }
                 if length < 2 || bytes[start + length - 2] != b'/' {
                     depth += 1;
                 }
                 if depth > DEPTH_MAX {
-                    let what = format!("more than {DEPTH_MAX} elements within each other");
+                    let what = format!("nesting too deep: at most {DEPTH_MAX} levels");
                     return Err((Code::XmlLimit, start, what, ""));
                 }
                 length
@@ -191,7 +192,10 @@ impl<'s, 'a> Reader<'s, 'a> {
                     node.tag_name().name(),
                     attribute.name()
                 );
-                let hint = format!("it has: {}", known.join(", "));
+                let hint = match known {
+                    [] => "remove it".to_owned(),
+                    known => format!("use one of {}", known.join(", ")),
+                };
                 let place = self.source.place(attribute.range().start);
                 self.problems.add(Code::XmlAttribute, &place, "", what, hint);
             }
@@ -213,7 +217,7 @@ impl<'s, 'a> Reader<'s, 'a> {
         let text = node.attribute(attribute)?;
         let value = number(text);
         if value.is_none() {
-            let what = format!("\"{text}\" is no whole number");
+            let what = format!("\"{text}\" is not an integer");
             self.wrong_value(node, attribute, what, "write it in decimal or as 0x...");
         }
         value
@@ -238,7 +242,7 @@ impl<'s, 'a> Reader<'s, 'a> {
                 elements.push(child);
             } else if child.text().is_some_and(|text| child.is_text() && !text.trim().is_empty()) {
                 let what = format!("text in <{}>", node.tag_name().name());
-                self.wrong(Code::XmlElement, child, "", what, "only elements stand here");
+                self.wrong(Code::XmlElement, child, "", what, "use only elements");
             }
         }
         elements
@@ -247,7 +251,7 @@ impl<'s, 'a> Reader<'s, 'a> {
     /// Reports an element that is not valid here.
     pub fn unknown(&mut self, node: Node<'_, '_>, known: &str) {
         let parent = node.parent_element().map_or("", |parent| parent.tag_name().name());
-        let what = format!("<{}> means nothing in <{parent}>", node.tag_name().name());
+        let what = format!("unexpected <{}> in <{parent}>", node.tag_name().name());
         self.wrong(Code::XmlElement, node, "", what, known);
     }
 }

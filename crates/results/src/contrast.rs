@@ -12,7 +12,6 @@
 //! - A value that the tester limited or disturbed neither passes nor fails a gate.
 
 mod matching;
-/// The result of a comparison as text.
 pub mod words;
 mod text;
 mod markdown;

@@ -6,16 +6,11 @@
 //! - Percentiles and extremes of repeats are combined by their median, never averaged.
 //! - Interrupted trials, warm-up trials and search steps give no result.
 
-/// Limits of the tester's controller.
 mod controller;
-/// Failed trials.
 pub mod failed;
 mod limit;
-/// Bounds, disturbances and exclusions of values.
 mod quality;
-/// Cost of a richer target.
 pub mod richer;
-/// Metrics of bianco2010: fairness and processing time.
 pub mod study;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,6 @@
 //! - The page has the same contents without scripts.
 //! - All text from the record is escaped.
 
-/// The plotting library.
 pub mod library;
 mod claims;
 mod facts;

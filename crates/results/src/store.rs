@@ -17,21 +17,14 @@
 //! - No trial is counted twice: its id is written once, and of several lines with one id the first
 //!   counts.
 
-/// The folder of a campaign.
 pub mod campaign;
-/// Errors of run folders.
 mod error;
-/// Index of the runs in a folder.
 pub mod index;
-/// The lines of `trials.jsonl`.
 pub mod lines;
-/// Lock for the single writer of a folder.
 pub mod lock;
-/// Shared results store on a server.
 pub mod team;
 #[cfg(test)]
 mod tests;
-/// Atomic file replacement.
 mod whole;
 
 use std::collections::BTreeSet;

@@ -3,13 +3,9 @@
 //! Pages, summaries and tests show the same table. Invariant: a missing value is an empty entry,
 //! never zero, and a value with repeats always has its interval.
 
-/// Search goals and their results.
 mod goals;
-/// Reports that standards prescribe.
 mod sheets;
-/// Tables of costa2017, a study of nine switches.
 pub(crate) mod costa2017;
-/// Tables of gelberger2013, a study of richer forwarding elements.
 mod gelberger2013;
 
 pub use costa2017::paths::{Judged, Way, ways};

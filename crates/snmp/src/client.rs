@@ -185,7 +185,7 @@ impl Client {
             Question::Get(names) | Question::Next(names) | Question::Walk(names) => names.len(),
         };
         let limit = match names {
-            0 => Some("names of a question"),
+            0 => Some("names of a request"),
             count if count > NAMES_MAX => Some("NAMES_MAX"),
             _ if self.open.len() >= QUESTIONS_MAX => Some("QUESTIONS_MAX"),
             _ => None,
@@ -322,10 +322,10 @@ impl Client {
             return self.discovered(envelope, number, at);
         };
         match engine.hear(envelope, user, at) {
-            Heard::Answer(pdu) => self.answer(number, pdu, at),
-            Heard::Refusal(refusal) => self.refused(number, refusal, at),
-            Heard::Forged => self.strays.forged += 1,
-            Heard::Unreadable => self.strays.unreadable += 1,
+            Processed::Answer(pdu) => self.answer(number, pdu, at),
+            Processed::Refusal(refusal) => self.refused(number, refusal, at),
+            Processed::Forged => self.strays.forged += 1,
+            Processed::Unreadable => self.strays.unreadable += 1,
         }
     }
 
@@ -481,35 +481,35 @@ impl Engine {
     }
 
     /// Processes a message of this engine.
-    fn hear(&mut self, envelope: &Envelope, user: &User, at: Nanos) -> Heard {
+    fn hear(&mut self, envelope: &Envelope, user: &User, at: Nanos) -> Processed {
         if envelope.cover.engine_id != self.id && !envelope.cover.engine_id.is_empty() {
-            return Heard::Forged;
+            return Processed::Forged;
         }
         if !envelope.is_signed() {
             // Without authentication, a report may end the request that it names, but has no other
             // effect.
             return match envelope.plain() {
                 Ok(pdu) => match (report(&pdu), self.keys.signs()) {
-                    (Some(Refusal::TimeWindow), true) | (None, true) => Heard::Forged,
-                    (Some(refusal), _) => Heard::Refusal(refusal),
-                    (None, false) => Heard::Answer(pdu),
+                    (Some(Refusal::TimeWindow), true) | (None, true) => Processed::Forged,
+                    (Some(refusal), _) => Processed::Refusal(refusal),
+                    (None, false) => Processed::Answer(pdu),
                 },
-                Err(_) => Heard::Unreadable,
+                Err(_) => Processed::Unreadable,
             };
         }
         if !self.keys.signs() {
-            return Heard::Forged;
+            return Processed::Forged;
         }
         match envelope.open(&self.keys) {
-            Ok(_) if !self.believes(&envelope.cover, at) => Heard::Forged,
+            Ok(_) if !self.believes(&envelope.cover, at) => Processed::Forged,
             Ok(pdu) => match report(&pdu) {
-                Some(refusal) => Heard::Refusal(refusal),
-                None if !envelope.is_protected_by(&self.keys) => Heard::Forged,
-                None if envelope.cover.user != user.name.as_bytes() => Heard::Forged,
-                None => Heard::Answer(pdu),
+                Some(refusal) => Processed::Refusal(refusal),
+                None if !envelope.is_protected_by(&self.keys) => Processed::Forged,
+                None if envelope.cover.user != user.name.as_bytes() => Processed::Forged,
+                None => Processed::Answer(pdu),
             },
-            Err(Distrust::Unreadable(_)) => Heard::Unreadable,
-            Err(Distrust::Forged | Distrust::Unprotected) => Heard::Forged,
+            Err(Distrust::Unreadable(_)) => Processed::Unreadable,
+            Err(Distrust::Forged | Distrust::Unprotected) => Processed::Forged,
         }
     }
 
@@ -528,7 +528,7 @@ impl Engine {
 }
 
 /// Result of processing a message of version 3.
-enum Heard {
+enum Processed {
     Answer(Pdu),
     Refusal(Refusal),
     Forged,
@@ -546,17 +546,17 @@ impl std::fmt::Display for Failure {
         match self {
             Failure::TimedOut => write!(
                 f,
-                "no answer to {SENDINGS_MAX} datagrams, each waited for {} s",
+                "no reply to {SENDINGS_MAX} datagrams with a timeout of {} s each",
                 ANSWER_NS_MAX.as_secs_f64()
             ),
-            Failure::Unreachable => f.write_str("nobody listens there"),
+            Failure::Unreachable => f.write_str("connection refused: no agent listens there"),
             Failure::Error(status) => match status.index {
-                0 => write!(f, "the agent answers {}", status.name()),
-                index => write!(f, "the agent answers {} to name {index}", status.name()),
+                0 => write!(f, "the agent reports {}", status.name()),
+                index => write!(f, "the agent reports {} for name {index}", status.name()),
             },
             Failure::Refused(refusal) => f.write_str(refusal.words()),
-            Failure::Endless => f.write_str("the agent's names do not come in order"),
-            Failure::Limit(name) => write!(f, "{name} is reached"),
+            Failure::Endless => f.write_str("the agent returns names out of order"),
+            Failure::Limit(name) => write!(f, "limit {name} reached"),
         }
     }
 }

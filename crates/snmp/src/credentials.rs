@@ -80,25 +80,25 @@ impl Credentials {
         let unusable = |what, why| Err(Unusable { what, why });
         match self {
             Credentials::Community(community) if community.0.len() > SECRET_BYTES_MAX => {
-                unusable("community", "has over 255 bytes")
+                unusable("community", "has more than 255 bytes")
             }
             Credentials::Community(_) => Ok(()),
             Credentials::User(user) => {
                 if user.name.is_empty() || user.name.len() > 32 {
-                    return unusable("user", "has 1 to 32 bytes");
+                    return unusable("user", "must have 1 to 32 bytes");
                 }
                 if user.privacy.is_some() && user.auth.is_none() {
-                    return unusable("privacy_password", "needs an auth_password beside it");
+                    return unusable("privacy_password", "requires an auth_password");
                 }
                 let short = |secret: &Secret| {
                     !(PASSWORD_BYTES_MIN..=SECRET_BYTES_MAX).contains(&secret.0.len())
                 };
                 match (&user.auth, &user.privacy) {
                     (Some((_, secret)), _) if short(secret) => {
-                        unusable("auth_password", "has 8 to 255 bytes")
+                        unusable("auth_password", "must have 8 to 255 bytes")
                     }
                     (_, Some(secret)) if short(secret) => {
-                        unusable("privacy_password", "has 8 to 255 bytes")
+                        unusable("privacy_password", "must have 8 to 255 bytes")
                     }
                     _ => Ok(()),
                 }

@@ -141,18 +141,18 @@ pub(crate) fn encode(community: &[u8], pdu: &Pdu) -> Vec<u8> {
         community: OctetString::from(community),
         data: pdu.wire(),
     };
-    ber::encode(&message).expect("a message of ours can be encoded")
+    ber::encode(&message).expect("a request can be encoded")
 }
 
 /// Decodes a message of version 2c into community and PDU.
 pub(crate) fn decode(bytes: &[u8]) -> Result<(Vec<u8>, Pdu), Unreadable> {
     if bytes.len() > DATAGRAM_BYTES_MAX {
-        return Err(Unreadable("it is longer than a datagram"));
+        return Err(Unreadable("longer than a datagram"));
     }
     let message: v2c::Message<Pdus> =
-        ber::decode(bytes).map_err(|_| Unreadable("it is no message of version 2c"))?;
+        ber::decode(bytes).map_err(|_| Unreadable("not a message of version 2c"))?;
     if message.version != Integer::from(VERSION_2C) {
-        return Err(Unreadable("it has another version"));
+        return Err(Unreadable("another version"));
     }
     Ok((message.community.to_vec(), Pdu::of_wire(&message.data)?))
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::{Binding, Oid, Value};
 
 fn oid(arcs: &[u32]) -> Oid {
-    Oid::new(arcs).expect("a name of a standard is one")
+    Oid::new(arcs).expect("a standard name is valid")
 }
 
 /// Returns the name of the system description (sysDescr).
@@ -202,7 +202,7 @@ fn interface(index: u32, row: &BTreeMap<Column, &Value>) -> Interface {
 /// them.
 pub fn bindings(interfaces: &[Interface]) -> Vec<Binding> {
     let cell = |it: &Interface, column: Column, value| Binding {
-        name: column.root().child(&[it.index]).expect("a column's name is short"),
+        name: column.root().child(&[it.index]).expect("a column's name is short enough"),
         value,
     };
     let small = |count: u64| Value::Counter32(count as u32);
@@ -264,12 +264,12 @@ impl Refusal {
     /// Returns a message with a hint for the user.
     pub fn words(self) -> &'static str {
         match self {
-            Refusal::SecurityLevel => "the agent does not offer this user that level of security",
-            Refusal::TimeWindow => "the agent finds the message out of time",
-            Refusal::UnknownUser => "the agent knows no such user",
-            Refusal::UnknownEngine => "the agent's engine has another name",
-            Refusal::WrongDigest => "the agent does not believe the auth_password or its protocol",
-            Refusal::Decryption => "the agent cannot decrypt: look at the privacy_password",
+            Refusal::SecurityLevel => "the agent does not support this security level for the user",
+            Refusal::TimeWindow => "the message is outside the agent's time window",
+            Refusal::UnknownUser => "the user is unknown to the agent",
+            Refusal::UnknownEngine => "the agent has another engine ID",
+            Refusal::WrongDigest => "the agent rejects the auth_password or its protocol",
+            Refusal::Decryption => "the agent cannot decrypt (hint: check the privacy_password)",
         }
     }
 }

@@ -62,8 +62,8 @@ impl FromStr for Oid {
             false => None,
         };
         let arcs: Option<Vec<u32>> = text.split('.').map(arc).collect();
-        let arcs = arcs.ok_or(NotAnOid("numbers below 4294967296 with dots between are needed"))?;
-        Oid::new(&arcs).ok_or(NotAnOid("2 to 128 numbers are needed, of which the first is 0 to 2"))
+        let arcs = arcs.ok_or(NotAnOid("not numbers below 4294967296 separated by dots"))?;
+        Oid::new(&arcs).ok_or(NotAnOid("not 2 to 128 numbers starting with 0 to 2"))
     }
 }
 

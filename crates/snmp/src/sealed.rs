@@ -75,7 +75,7 @@ pub fn seal(cover: &Cover, pdu: &Pdu, keys: Option<&Keys>, salt: u64) -> Vec<u8>
     let scoped_data = match keys.filter(|_| encrypts) {
         None => ScopedPduData::CleartextPdu(scoped),
         Some(keys) => {
-            let mut bytes = ber::encode(&scoped).expect("a message of ours can be encoded");
+            let mut bytes = ber::encode(&scoped).expect("a request can be encoded");
             keys.encrypt([cover.boots, cover.time], salt, &mut bytes);
             ScopedPduData::EncryptedPdu(bytes.into())
         }
@@ -100,13 +100,13 @@ pub fn seal(cover: &Cover, pdu: &Pdu, keys: Option<&Keys>, salt: u64) -> Vec<u8>
             flags: OctetString::from([flags]),
             security_model: Integer::from(USER_BASED),
         },
-        security_parameters: ber::encode(&security).expect("ours can be encoded").into(),
+        security_parameters: ber::encode(&security).expect("a request can be encoded").into(),
         scoped_data,
     };
-    let mut bytes = ber::encode(&message).expect("a message of ours can be encoded");
+    let mut bytes = ber::encode(&message).expect("a request can be encoded");
     if let Some(keys) = keys.filter(|_| signs) {
         let tag = keys.sign(&bytes);
-        let at = signature(&bytes).expect("a message of ours has its signature's place");
+        let at = signature(&bytes).expect("a request has room for the signature");
         bytes[at.clone()].copy_from_slice(&tag);
     }
     bytes
@@ -115,24 +115,24 @@ pub fn seal(cover: &Cover, pdu: &Pdu, keys: Option<&Keys>, salt: u64) -> Vec<u8>
 impl Envelope {
     /// Parses what can be read without keys.
     pub fn read(bytes: &[u8]) -> Result<Envelope, Unreadable> {
-        let wrong = |_| Unreadable("it is no message of version 3");
+        let wrong = |_| Unreadable("not a message of version 3");
         if bytes.len() > DATAGRAM_BYTES_MAX {
-            return Err(Unreadable("it is longer than a datagram"));
+            return Err(Unreadable("longer than a datagram"));
         }
         let message: Message = ber::decode(bytes).map_err(wrong)?;
         let header = &message.global_data;
         if message.version != Integer::from(VERSION_3)
             || header.security_model != Integer::from(USER_BASED)
         {
-            return Err(Unreadable("it has another version or security model"));
+            return Err(Unreadable("another version or security model"));
         }
         let &[flags] = header.flags.as_ref() else {
-            return Err(Unreadable("its flags are not one byte"));
+            return Err(Unreadable("the flags are not one byte"));
         };
         let security: USMSecurityParameters =
             ber::decode(&message.security_parameters).map_err(wrong)?;
         let whole = |number: &Integer| u32::try_from(number).ok().filter(|it| *it < 1 << 31);
-        let out_of_range = Unreadable("a number is out of its range");
+        let out_of_range = Unreadable("a number is out of range");
         let cover = Cover {
             message_id: i32::try_from(&header.message_id).map_err(|_| out_of_range)?,
             is_reportable: flags & REPORTABLE != 0,
@@ -142,9 +142,9 @@ impl Envelope {
             user: security.user_name.to_vec(),
         };
         if cover.engine_id.len() > ENGINE_ID_BYTES_MAX {
-            return Err(Unreadable("its engine's name is too long"));
+            return Err(Unreadable("the engine ID is too long"));
         }
-        let place = signature(bytes).ok_or(Unreadable("its signature has no place"))?;
+        let place = signature(bytes).ok_or(Unreadable("no room for the signature"))?;
         let mut unsigned = bytes.to_vec();
         unsigned[place].fill(0);
         Ok(Envelope {
@@ -177,7 +177,7 @@ impl Envelope {
             ScopedPduData::CleartextPdu(_) => self.plain().map_err(Distrust::Unreadable),
             ScopedPduData::EncryptedPdu(bytes) if keys.encrypts() => {
                 let salt = <[u8; SALT_BYTES]>::try_from(&self.salt[..]);
-                let unreadable = Distrust::Unreadable(Unreadable("its salt has not 8 bytes"));
+                let unreadable = Distrust::Unreadable(Unreadable("the salt does not have 8 bytes"));
                 let mut bytes = bytes.to_vec();
                 let clock = [self.cover.boots, self.cover.time];
                 keys.decrypt(clock, salt.map_err(|_| unreadable)?, &mut bytes);
@@ -194,7 +194,7 @@ impl Envelope {
     pub fn plain(&self) -> Result<Pdu, Unreadable> {
         match &self.data {
             ScopedPduData::CleartextPdu(scoped) => Pdu::of_wire(&scoped.data),
-            ScopedPduData::EncryptedPdu(_) => Err(Unreadable("it is encrypted")),
+            ScopedPduData::EncryptedPdu(_) => Err(Unreadable("encrypted")),
         }
     }
 }

@@ -36,7 +36,7 @@ impl Keys {
         let key = localized(*protocol, secret, engine_id);
         let privacy = user.privacy.as_ref().map(|secret| {
             let key = localized(*protocol, secret, engine_id);
-            let key = key.get(..BLOCK).expect("a digest has 20 bytes or more");
+            let key = key.get(..BLOCK).expect("a digest has at least 20 bytes");
             Aes128::new_from_slice(key).expect("the key has 16 bytes")
         });
         Keys { auth: Some((*protocol, hmac::Key::new(protocol.hmac(), &key))), privacy }

@@ -110,7 +110,9 @@ impl Value {
             VarBindValue::Value(ObjectSyntax::Simple(value)) => match value {
                 SimpleSyntax::Integer(number) => {
                     let number = i64::try_from(number);
-                    Value::Integer(number.map_err(|_| Unreadable("a number has over 64 bits"))?)
+                    Value::Integer(
+                        number.map_err(|_| Unreadable("a number has more than 64 bits"))?,
+                    )
                 }
                 SimpleSyntax::String(bytes) => Value::Octets(bytes.to_vec()),
                 SimpleSyntax::ObjectId(it) => Value::Name(name(it)?),
@@ -160,7 +162,7 @@ impl fmt::Display for Value {
             Value::Counter64(number) => write!(f, "{number}"),
             Value::NoSuchObject => f.write_str("no such object"),
             Value::NoSuchInstance => f.write_str("no such instance"),
-            Value::EndOfMibView => f.write_str("nothing behind it"),
+            Value::EndOfMibView => f.write_str("end of the MIB view"),
         }
     }
 }

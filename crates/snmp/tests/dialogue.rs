@@ -108,7 +108,7 @@ fn requests_are_answered_with_all_kinds_of_credentials() {
         assert_eq!(bindings, ["1.3.6.1.2.1.1.1.0=a switch", "1.3.6.1.9=no such instance"]);
         assert_eq!((get.at.since(get.sent.unwrap()), get.rounds), (ROUND_TRIP, 1), "{level}");
         let (_, bindings) = answered(1);
-        assert_eq!(bindings, ["1.3.6.1.2.1.2.2.1.2.1=port1", "1.3.9=nothing behind it"]);
+        assert_eq!(bindings, ["1.3.6.1.2.1.2.2.1.2.1=port1", "1.3.9=end of the MIB view"]);
         let (walk, bindings) = answered(2);
         assert_eq!(bindings.len(), 80);
         assert_eq!(bindings[0], format!("1.3.6.1.2.1.31.1.1.1.7.1={}", 1u64 << 33));
@@ -200,7 +200,7 @@ fn requests_without_names_or_above_the_limits_are_rejected() {
     });
     let limits: Vec<_> = std::iter::from_fn(|| client.poll()).map(|it| it.outcome).collect();
     let limit = |name| Err(Failure::Limit(name));
-    assert_eq!(limits, [limit("names of a question"), limit("NAMES_MAX"), limit("QUESTIONS_MAX")]);
+    assert_eq!(limits, [limit("names of a request"), limit("NAMES_MAX"), limit("QUESTIONS_MAX")]);
     client.transmit(Nanos(1)).unwrap();
     client.sent(Nanos(1));
     client.unreachable(Nanos(2));

@@ -124,7 +124,7 @@ impl Apart {
         turns: &mut Vec<Turns>,
         now: Nanos,
     ) {
-        assert!(!self.threads.iter().any(JoinHandle::is_finished), "a thread of frames ended");
+        assert!(!self.threads.iter().any(JoinHandle::is_finished), "a forwarding thread ended");
         self.exchanges[0].control_bell.drain();
         turns.clear();
         lanes.iter_mut().for_each(|lane| lane.drops = LaneDrops::default());

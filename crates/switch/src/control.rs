@@ -257,7 +257,7 @@ impl Client {
                 Found::Incomplete => self.has_unread = false,
                 Found::Spent => break,
                 Found::TooLong => {
-                    let why = format!("a request has at most {LINE_BYTES_MAX} bytes");
+                    let why = format!("request too long: at most {LINE_BYTES_MAX} bytes");
                     self.reply(Err(why));
                     (self.closing, self.has_unread) = (true, false);
                 }

@@ -59,25 +59,25 @@ impl fmt::Display for Event {
             Event::ControllerUp(peer) => write!(f, "controller {peer}: connected"),
             Event::ControllerDown(peer, why) => write!(f, "controller {peer}: {why}"),
             Event::ControllerUnreachable(url, why) => {
-                write!(f, "controller {url}: {why}; trying again")
+                write!(f, "controller {url}: {why}; retrying")
             }
             Event::ControllerRefused(peer, why) => {
-                write!(f, "controller {peer}: sent what cannot be understood: {why}")
+                write!(f, "controller {peer}: invalid message: {why}")
             }
             Event::ControllerTooMany(peer, Refusal::Total) => write!(
                 f,
-                "controller {peer}: refused: all places are taken (hint: raise limits.connections)"
+                "controller {peer}: rejected: too many connections (hint: raise limits.connections)"
             ),
             Event::ControllerTooMany(peer, Refusal::PerSource) => write!(
                 f,
-                "controller {peer}: refused: its host has as many connections as one may have (hint: raise \
+                "controller {peer}: rejected: too many connections from its host (hint: raise \
                  limits.connections_per_source)"
             ),
             Event::ControllersUnlogged(count) => {
-                write!(f, "controllers: {count} more connections ended before they came up")
+                write!(f, "controllers: {count} more connections ended during the handshake")
             }
             Event::ObsoleteKey(key, now) => {
-                write!(f, "configuration: {key} has no effect any more (hint: set {now})")
+                write!(f, "configuration: {key} is obsolete and has no effect (hint: set {now})")
             }
             Event::Listening(url) => write!(f, "listening for controllers on {url}"),
             Event::AcceptsAnyone(url) => write!(
@@ -85,12 +85,12 @@ impl fmt::Display for Event {
                 "warning: {url} accepts any client without authentication (hint: use pssl: with --ca-cert, or \
                  listen on 127.0.0.1)"
             ),
-            Event::TakesPrograms(url) => write!(f, "taking programs on {url}"),
+            Event::TakesPrograms(url) => write!(f, "accepting programs on {url}"),
             Event::FailSecure => {
-                f.write_str("no controller: frames that match no flow are dropped")
+                f.write_str("no controller: frames that match no flow entry are dropped")
             }
             Event::FailStandalone => {
-                f.write_str("no controller: frames that match no flow are bridged")
+                f.write_str("no controller: frames that match no flow entry are bridged")
             }
             Event::PortDown(number, why) => write!(f, "port {number}: down: {why}"),
             Event::PortUp(number) => write!(f, "port {number}: up"),
@@ -105,12 +105,12 @@ impl fmt::Display for Event {
                 Ok(())
             }
             Event::CeAssociated(name, true) => {
-                write!(f, "control element {name}: associated, and the primary one")
+                write!(f, "control element {name}: associated as primary")
             }
             Event::CeAssociated(name, false) => write!(f, "control element {name}: associated"),
             Event::CeLost(name, why) => write!(f, "control element {name}: {why}"),
             Event::CeUnreachable(url, why) => {
-                write!(f, "control element {url}: {why}; trying again")
+                write!(f, "control element {url}: {why}; retrying")
             }
             Event::ListeningForCes(url) => {
                 write!(f, "listening for control elements on {url}")

@@ -292,7 +292,7 @@ impl Forces {
                 }
                 (FeEvent::Connect(_), None) => {
                     // A control element named another one whose address is unknown.
-                    let why = "no --forces says where it is".to_owned();
+                    let why = "unknown address (hint: add it with --forces)".to_owned();
                     self.events.push(Event::CeUnreachable(format!("{:#010x}", id.0), why));
                     let Forces { fe, control, .. } = self;
                     let mut speaker = Speaker { control, element, now, out };

@@ -97,7 +97,7 @@ impl Node {
             return Err(OpenError::Config(problems));
         }
         let numbers = ports.iter().map(|(number, _)| *number);
-        assert!(numbers.eq(config.port_numbers()), "the ports are those of the configuration");
+        assert!(numbers.eq(config.port_numbers()), "the ports match the configuration");
         let mut plane = Plane::new(config, &ports, seed).map_err(OpenError::Plane)?;
         plane.set_queues(config, now);
         if let (Kind::ProGfe(config), Plane::ProGfe(element)) = (&config.kind, &mut plane)
@@ -317,7 +317,7 @@ impl Node {
         self.events.push(match (up, fault) {
             (true, _) => Event::PortUp(number),
             (false, Some(fault)) => Event::PortDown(number, fault.to_string()),
-            (false, None) => Event::PortDown(number, "its link carries nothing".into()),
+            (false, None) => Event::PortDown(number, "no link".into()),
         });
     }
 
@@ -445,7 +445,7 @@ impl fmt::Display for OpenError {
             OpenError::Port(number, error) => write!(f, "port {number}: {error}"),
             OpenError::Channel(error) => write!(f, "{error}"),
             OpenError::Thread(error) => {
-                write!(f, "the frames cannot have a thread on that core: {error}")
+                write!(f, "cannot start a forwarding thread on that core: {error}")
             }
             OpenError::Plane(error) => write!(f, "{error}"),
         }

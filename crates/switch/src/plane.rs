@@ -160,7 +160,7 @@ impl Plane {
         if let (Some(pipeline), Kind::OpenFlow(config)) = (self.openflow(), &config.kind) {
             for queues in config.port_queues() {
                 let set = pipeline.set_queues(&queues, now);
-                set.expect("a valid configuration has only queues that its ports can have");
+                set.expect("the configuration was validated");
             }
         }
     }
@@ -222,7 +222,7 @@ fn router(config: &RouterConfig, ports: &[NumberedPort], seed: u64) -> Result<Ro
         let (_, port) = ports
             .iter()
             .find(|(number, _)| *number == interface.port)
-            .expect("a valid configuration names only ports that it has");
+            .expect("the configuration was validated");
         let carries = port.facts().frame_bytes_max.saturating_sub(ethernet::HEADER_BYTES);
         let addresses = interface.addresses.iter().map(|own| (own.address, own.bits));
         router::Interface {
@@ -273,24 +273,26 @@ pub fn add_neighbour(
 pub fn router_error_text(error: RouterError) -> String {
     match error {
         RouterError::InterfaceTwice(port) => format!("port {port} has two interfaces"),
-        RouterError::BadMac(port) => format!("port {port}: the mac is not one station's address"),
+        RouterError::BadMac(port) => format!("port {port}: mac is not a unicast address"),
         RouterError::BadAddress(address, bits) => {
-            format!("{address}/{bits}: no host can have this address in this network")
+            format!("{address}/{bits}: not a host address in this network")
         }
         RouterError::BadMtu(mtu) => {
-            format!("mtu {mtu}: an interface carries at least {} bytes", router::MTU_MIN)
+            format!("mtu {mtu}: below the minimum of {}", router::MTU_MIN)
         }
-        RouterError::NoInterface(port) => format!("there is no interface on port {port}"),
+        RouterError::NoInterface(port) => format!("no interface on port {port}"),
         RouterError::UnreachableHop(hop) => {
-            format!("no interface has the network of next hop {hop}")
+            format!("no interface is in the network of next hop {hop}")
         }
         RouterError::OwnAddress(prefix) => format!(
-            "{}/{} is the router's own or its network's broadcast address",
+            "{}/{}: own address or broadcast address of a connected network",
             prefix.address(),
             prefix.length()
         ),
-        RouterError::RoutesFull(full) => format!("the table of {} routes is full", full.0),
-        RouterError::NeighborsFull(max) => format!("the table of {max} neighbours is full"),
+        RouterError::RoutesFull(full) => format!("route table full: at most {} routes", full.0),
+        RouterError::NeighborsFull(max) => {
+            format!("neighbour table full: at most {max} neighbours")
+        }
     }
 }
 

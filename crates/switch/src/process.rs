@@ -1,7 +1,7 @@
-//! A node in a process of its own: real time, real descriptors, until it is told to stop.
+//! Event loop of a node in a process, with real time and real descriptors.
 //!
-//! While frames keep coming it polls the ports without a pause; after a short time without any
-//! it waits for a descriptor or for what is due next, so that an idle switch costs nothing.
+//! The loop busy-polls the ports while frames arrive. After a short time without frames it waits
+//! for a descriptor or the next timer, so that an idle switch uses no CPU time.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,25 +20,25 @@ use crate::plane::Plane;
 use crate::talk::Talk;
 use crate::workshop;
 
-/// While frames keep coming, controllers and clients are served this often.
+/// Interval at which controllers and clients are served while frames arrive.
 const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
 
-/// Frames are taken to arrive for so long after the last one: control work then has a short budget.
+/// Time after the last frame during which control work has a short budget.
 const ARRIVING: Nanos = Nanos::from_millis(10);
 
-/// Budget of the control work of one turn while no frames arrive, or where they have threads of their own.
+/// Budget of the control work of one turn while no frames arrive, or with forwarding threads.
 const FREE_TURN: Nanos = Nanos::from_millis(1);
 
-/// The time of the day is asked for this often.
+/// Interval at which the wall clock is read.
 const WALL_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// Longest wait: after that the flag is looked at again.
+/// Maximum wait before the stop flag is read again.
 const WAIT_MAX: Nanos = Nanos::from_millis(100);
 
-/// How long to wait between polls of ports that have no descriptor.
+/// Pause between polls of ports without a descriptor.
 const POLL_PAUSE: Nanos = Nanos::from_micros(50);
 
-/// Opens everything, runs until `stop` is set, and tells `log` what happens.
+/// Opens ports and channels, runs until `stop` is set, and passes events to `log`.
 pub fn run(
     config: &Config,
     stop: &AtomicBool,
@@ -49,7 +49,7 @@ pub fn run(
         return Err(OpenError::Config(problems));
     }
     if let Kind::OpenFlow(switch) = &config.kind {
-        // Before there are ports: a file that cannot be read must not disturb an interface.
+        // Before the ports are opened: an unreadable file must not disturb an interface.
         crate::agent::credentials(switch)?;
     }
     dataplane::fast::memory::advise(ports::pages::advise_huge);
@@ -60,7 +60,7 @@ pub fn run(
         _ => Node::open(config, ports, seed(), clock::now())?,
     };
     if matches!(config.kind, Kind::ProGfe(_)) {
-        // Without it waits are longer by what the system likes, 50 µs as a rule.
+        // Otherwise the kernel's timer slack, usually 50 µs, extends each wait.
         let _ = ports::core::wake_on_time();
         node.open_workshop();
     }
@@ -71,13 +71,13 @@ pub fn run(
     Ok(())
 }
 
-/// The cores of the threads that frames have for themselves, `None` for one on any core.
+/// Returns the cores of the forwarding threads, `None` for a thread on any core.
 fn frame_threads(config: &Config, ports: &[NumberedPort]) -> io::Result<Vec<Option<usize>>> {
     match &config.frame_threads {
         FrameThreads::None => Ok(Vec::new()),
         FrameThreads::Cores(cores) => Ok(cores.iter().copied().map(Some).collect()),
         FrameThreads::Auto => {
-            // A port without a descriptor would have to be polled, and a file ends the process with its end.
+            // A port without a descriptor needs polling. A file has none; its end ends the process.
             let waits = ports.iter().all(|(_, port)| port.descriptor().is_some());
             let suits = waits && config.model.is_none() && matches!(config.kind, Kind::OpenFlow(_));
             let has_cores = suits && ports::core::allowed()?.len() >= 2;
@@ -86,8 +86,8 @@ fn frame_threads(config: &Config, ports: &[NumberedPort]) -> io::Result<Vec<Opti
     }
 }
 
-/// A switch whose frames have threads of their own, one for each of `homes`, on the core that it names if
-/// any; the calling thread keeps off these cores if there are others.
+/// Opens a switch with one forwarding thread for each of `homes`, on the named core if any. The
+/// calling thread avoids these cores if it may use others.
 pub fn open_apart(
     config: &Config,
     ports: Vec<NumberedPort>,
@@ -97,25 +97,25 @@ pub fn open_apart(
     let (departure, ports) = Departure::new(ports, homes.len()).map_err(OpenError::Thread)?;
     let mut node = Node::open(config, ports, seed, clock::now())?;
     let Plane::OpenFlow(pipeline) = &mut node.forward.forwarder else {
-        panic!("only a switch without a model can leave its frames to threads");
+        panic!("only a switch without a model can have forwarding threads");
     };
     let before = ports::core::allowed().map_err(OpenError::Thread)?;
-    // A core that there is not is refused here, before there are threads.
+    // A missing core fails here, before threads start.
     for core in homes.iter().flatten() {
         ports::core::hold(&[*core]).map_err(OpenError::Thread)?;
     }
     let starts = homes.iter().copied().map(|home| {
         let settle_in = move || {
-            // If the system rejects the request, frames wait longer for the core.
+            // If the kernel rejects the request, frames wait longer for the core.
             let _ = ports::core::take_short_slices();
             if let Some(core) = home {
-                ports::core::hold(&[core]).expect("it was allowed a moment ago");
+                ports::core::hold(&[core]).expect("the core was allowed before");
             }
         };
         (pipeline.worker(), settle_in)
     });
-    // A forwarding thread that polls on a core that it shares with the control thread uses up its share of the time, and
-    // must then wait for the control thread when frames arrive.
+    // On a core shared with the control thread, a busy-polling forwarding thread uses up its share
+    // of the time. It must then wait for the control thread when frames arrive.
     let spin = if before.len() > homes.len() { config.spin } else { Nanos::ZERO };
     let apart = departure.start(starts.collect(), config.service, spin);
     let others = before.iter().copied().filter(|core| !homes.contains(&Some(*core)));
@@ -126,9 +126,10 @@ pub fn open_apart(
     Ok(node)
 }
 
-/// Runs a node until `stop` is set, or until nothing can arrive any more at any port because they
-/// all are files that have ended. `spin` is how long it keeps polling after the last frame; after a
-/// controller's last message it does so for a moment.
+/// Runs a node until `stop` is set, or until all ports are files that have ended.
+///
+/// `spin` is the time of busy-polling after the last frame. After a controller's last message, the
+/// node polls for at most the limits in `talk.rs`.
 pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMut(Event)) {
     let mut wait = Wait::new();
     let pollable = node.is_pollable();
@@ -137,14 +138,14 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
     let (busy_turn, free_turn) = (node.busy_turn(), node.busy_turn().max(FREE_TURN));
     let mut talk = Talk::new(spin, node.has_frames());
     let mut wall_at = Nanos::ZERO;
-    // What becomes of frames without a controller is settled before the first frame.
+    // Selects the fail mode for frames without a controller before the first frame.
     node.serve(clock::now());
     let mut over_since = None;
     let mut cycles = clock::cycles();
     let mut lend_at = Nanos::ZERO;
     while !stop.load(Ordering::Relaxed) {
         let now = clock::now();
-        // The time of the day is steered and may be set: it is asked for now and then.
+        // The wall clock can be steered or set.
         if now >= wall_at {
             node.set_wall_clock(clock::since_1970(), now);
             wall_at = now.saturating_add(WALL_INTERVAL);
@@ -171,7 +172,7 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
             node.events.drain(..).for_each(&mut *log);
             serve_at = now.saturating_add(SERVE_INTERVAL);
         }
-        // Who makes a program ready may have no other core than this one.
+        // The compile thread may have only this core.
         if !idle && node.is_preparing(now) && (turn.frames == 0 || now >= lend_at) {
             clock::sleep_until(clock::now().saturating_add(workshop::LEND));
             lend_at = clock::now().saturating_add(workshop::LEND_INTERVAL);
@@ -196,14 +197,14 @@ fn wait_for(node: &Node, wait: &mut Wait, deadline: Nanos) {
     for (descriptor, writable) in node.descriptors() {
         wait.add(descriptor, writable);
     }
-    // A wait that the system refuses must not become a loop without a pause.
+    // A failed wait must not turn the loop into busy-polling.
     if wait.until(Some(deadline)).is_err() {
         clock::sleep_until(deadline.max(clock::now().saturating_add(POLL_PAUSE)));
     }
 }
 
 fn open_ports(config: &Config) -> Result<Vec<NumberedPort>, OpenError> {
-    // Who serves frames in the order of their arrival has to know it; else stamps cost time.
+    // Service in order of arrival needs arrival timestamps; otherwise they only cost time.
     let dates = matches!(&config.kind, Kind::ProGfe(element) if element.wants_arrivals());
     let stamps = match config.service {
         Service::FirstComeFirstServed => Stamps::AtArrival,
@@ -218,7 +219,7 @@ fn open_ports(config: &Config) -> Result<Vec<NumberedPort>, OpenError> {
     config.ports.iter().map(open).collect()
 }
 
-/// A number that a sender outside cannot foresee well enough to choose keys that collide.
+/// Returns a random seed, so that a sender cannot choose keys that collide.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()

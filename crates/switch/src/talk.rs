@@ -1,30 +1,31 @@
-//! Staying awake for a controller that has just said something.
+//! Busy-polling of control channels after a controller's message.
 //!
-//! Most controllers wait for an answer before they go on, and answer it within microseconds; to fall
-//! asleep and be woken costs the switch more than that. So it looks at its channels again for a moment.
-//! A thread that forwards frames has its core to itself and only looks; one without frames may share
-//! its core with the very controller, and offers it around between looks.
+//! Most controllers wait for a reply and respond to it within microseconds. Sleeping and waking up
+//! takes the switch longer than that, so it polls its channels for a short time. A thread that
+//! forwards frames has its own core and only polls. A thread without frames may share its core with
+//! the controller, so it yields the core between polls.
 
 use packet::time::Nanos;
 use ports::courtesy::Courtesy;
 
-/// How long at most to stay awake on a core of one's own.
+/// Maximum time of polling on an own core.
 const ALONE_MAX: Nanos = Nanos::from_millis(1);
 
-/// How long at most to stay awake on a core that others may want.
+/// Maximum time of polling on a shared core.
 const SHARED_MAX: Nanos = Nanos::from_micros(100);
 
-/// Until when to stay awake.
+/// Time until which the channels are polled.
 #[derive(Debug)]
 pub(crate) struct Talk {
     span: Nanos,
     until: Nanos,
-    /// On a core that others may want.
+    /// Yields of the core, if it is shared.
     courtesy: Option<Courtesy>,
 }
 
 impl Talk {
-    /// For who spins for so long after a frame, on a core of its own if it has frames.
+    /// Creates the state for a thread that busy-polls for `spin` after a frame. With frames, the
+    /// thread has its own core.
     pub(crate) fn new(spin: Nanos, has_frames: bool) -> Talk {
         let (most, courtesy) = match has_frames {
             true => (ALONE_MAX, None),
@@ -33,17 +34,17 @@ impl Talk {
         Talk { span: spin.min(most), until: Nanos::ZERO, courtesy }
     }
 
-    /// A controller said something.
+    /// Records a controller's message.
     pub(crate) fn heard(&mut self, now: Nanos) {
         self.until = now.saturating_add(self.span);
     }
 
-    /// Whether more may come at any moment.
+    /// Whether to poll for the next message.
     pub(crate) fn goes_on(&self, now: Nanos) -> bool {
         now < self.until && self.courtesy.is_none_or(|courtesy| courtesy.pays(now))
     }
 
-    /// Between two looks.
+    /// Yields the core between two polls.
     pub(crate) fn pause(&mut self) {
         if let Some(courtesy) = &mut self.courtesy {
             courtesy.offer();

@@ -92,7 +92,7 @@ impl Workshop {
     pub fn fetch(&mut self, number: u64) -> Option<Made> {
         self.listen();
         if self.is_lost(number) {
-            return Some(Err("another program was asked for meanwhile".into()));
+            return Some(Err("replaced by a later program".into()));
         }
         self.done.take()
     }
@@ -135,7 +135,8 @@ impl Workshop {
             Err(TryRecvError::Empty) => {}
             Err(TryRecvError::Disconnected) => {
                 if std::mem::take(&mut self.is_busy) {
-                    self.done = Some(Err("the program could not be made ready".into()));
+                    self.done =
+                        Some(Err("cannot compile the program: the compile thread ended".into()));
                 }
                 self.worker = None;
             }
@@ -186,7 +187,7 @@ impl Worker {
                 }
             }
         };
-        std::thread::Builder::new().name("workshop".into()).spawn(work)?;
+        std::thread::Builder::new().name("compile".into()).spawn(work)?;
         Ok(Worker { jobs, made, thread, is_forward: false })
     }
 }

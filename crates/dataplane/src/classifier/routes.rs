@@ -344,4 +344,4 @@ impl RoutesView {
     }
 }
 
-const _: () = assert!(WORDS > 8, "the words of both addresses are there");
+const _: () = assert!(WORDS > 8, "both addresses are within the words");

@@ -37,7 +37,7 @@ fn remark(frame: &mut Frame, levels: u8) {
     if let Some(raised) = dscp.and_then(|dscp| raised(dscp as u8, levels)) {
         let set = Action::set(Field::IpDscp, raised.into());
         let done = rewrite::apply(&set, frame, &mut rewrite::Context::default());
-        done.expect("setting a field needs no time to live");
+        done.expect("a set-field action cannot fail");
     }
 }
 

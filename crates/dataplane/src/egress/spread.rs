@@ -49,7 +49,7 @@ impl Egress {
         }
         self.copies_left -= 1;
         let set = self.groups.open(number, place, frame.len());
-        let set = set.expect("a group chooses among the buckets that it has");
+        let set = set.expect("a group selects one of its buckets");
         let before = way.context;
         way.context.why = PacketInReason::Group;
         self.depth += 1;

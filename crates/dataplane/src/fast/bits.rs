@@ -69,7 +69,7 @@ impl BitTable {
     /// # Panics
     /// If there are [`MATCHES_MAX`] already.
     pub fn insert(&mut self, place: usize, matching: &Match, entry: u32) {
-        assert!(self.entries.len() < MATCHES_MAX, "a set has a bit for each match");
+        assert!(self.entries.len() < MATCHES_MAX, "a set has one bit for each match");
         let (values, masks) = (&matching.value().0, &matching.mask().0);
         insert_into(&mut self.narrow, &self.all, place, values, masks);
         let (values, masks) = (&matching.wide_value().0, &matching.wide_mask().0);

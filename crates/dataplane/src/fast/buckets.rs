@@ -370,7 +370,7 @@ impl Buckets {
                 self.rows[first].moved();
                 self.rows[second].moved();
                 let at = self.stash().iter().position(|&(_, other)| other == entry);
-                self.unstash(at.expect("it waited there"));
+                self.unstash(at.expect("the entry was in the stash"));
             }
         }
     }

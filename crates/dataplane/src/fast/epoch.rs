@@ -24,22 +24,22 @@ const AWAY: u64 = u64::MAX;
 #[derive(Debug, Default)]
 pub struct Epochs {
     now: AtomicU64,
-    readers: Mutex<Vec<Arc<Seen>>>,
+    readers: Mutex<Vec<Arc<ReaderEpoch>>>,
 }
 
 /// The last epoch of a reader, on its own cache line.
 #[derive(Debug)]
 #[repr(align(128))]
-struct Seen(AtomicU64);
+struct ReaderEpoch(AtomicU64);
 
 /// A reader. It is away until its first turn, and deregistered when it is dropped.
 #[derive(Debug)]
-pub struct Reader(Arc<Seen>);
+pub struct Reader(Arc<ReaderEpoch>);
 
 impl Epochs {
     /// Registers one more reader.
     pub fn join(&self) -> Reader {
-        let seen = Arc::new(Seen(AtomicU64::new(AWAY)));
+        let seen = Arc::new(ReaderEpoch(AtomicU64::new(AWAY)));
         self.readers().push(Arc::clone(&seen));
         Reader(seen)
     }
@@ -68,7 +68,7 @@ impl Epochs {
         least.unwrap_or(AWAY).min(self.now())
     }
 
-    fn readers(&self) -> MutexGuard<'_, Vec<Arc<Seen>>> {
+    fn readers(&self) -> MutexGuard<'_, Vec<Arc<ReaderEpoch>>> {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -78,11 +78,11 @@ impl<T: Zero> Zeroed<T> {
     /// # Panics
     /// If the memory cannot be allocated, as in every collection.
     pub fn new(count: usize) -> Zeroed<T> {
-        let bytes = count.checked_mul(size_of::<T>()).expect("a size that a machine can have");
+        let bytes = count.checked_mul(size_of::<T>()).expect("the size fits into usize");
         let align = if bytes >= HUGE_BYTES { HUGE_BYTES } else { align_of::<T>().max(64) };
         // The allocator clears blocks with a large alignment, which commits them. So the alignment
         // is done here.
-        let layout = Layout::from_size_align(bytes + align, 16).expect("a size that fits");
+        let layout = Layout::from_size_align(bytes + align, 16).expect("the size fits into isize");
         // SAFETY: the layout is not empty, since `align` is at least 64.
         let Some(block) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
             handle_alloc_error(layout);

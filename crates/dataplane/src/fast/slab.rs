@@ -165,14 +165,14 @@ impl Slab {
     /// Returns the line in a slot that is or was in use.
     #[inline]
     pub fn line(&self, place: u32) -> &Line {
-        self.get(place).expect("a place that was given out has a line")
+        self.get(place).expect("an allocated slot has a line")
     }
 
     /// Returns the cold data of the entry in a slot that is or was in use.
     #[inline]
     pub fn cold(&self, place: u32) -> &Cold {
         let chunk = self.cold[place as usize >> CHUNK_BITS].get();
-        &chunk.expect("a place that was given out has a cold part")[place as usize & (CHUNK - 1)]
+        &chunk.expect("an allocated slot has cold data")[place as usize & (CHUNK - 1)]
     }
 
     /// Returns the number of slots.
@@ -269,7 +269,7 @@ impl Slab {
 
     fn aside(&self, place: u32) -> &Aside {
         let chunk = self.aside[place as usize / WIDE_CHUNK].get();
-        &chunk.expect("what a mark says is there")[place as usize % WIDE_CHUNK]
+        &chunk.expect("a marked entry has data aside")[place as usize % WIDE_CHUNK]
     }
 
     /// Prefetches the line in a slot.

@@ -260,7 +260,7 @@ impl Trie {
         entry: u32,
         is_longer: impl Fn(u32) -> bool,
     ) {
-        assert!(entry < ENTRIES_MAX, "a cell has room for the number");
+        assert!(entry < ENTRIES_MAX, "the number fits into a cell");
         let write = |cell: &Cell| {
             let had = cell.0.load(Relaxed);
             if !had.checked_sub(1).is_some_and(&is_longer) {
@@ -362,7 +362,7 @@ impl Trie {
         let free = self.nodes.free().pop();
         let number = free.unwrap_or_else(|| {
             let number = self.nodes.used.load(Relaxed);
-            assert!(number < 2 * NODES_MAX, "room was asked for");
+            assert!(number < 2 * NODES_MAX, "the caller reserved room");
             self.nodes.used.store(number + 1, Relaxed);
             self.nodes.chunks[number / CHUNK].get_or_init(|| Zeroed::new(CHUNK));
             number as u32
@@ -375,7 +375,7 @@ impl Trie {
     fn node(&self, cell: u32) -> &Node {
         let number = (cell & !BELOW) as usize;
         let chunk = self.nodes.chunks[number / CHUNK].get();
-        &chunk.expect("a cell leads to what is there")[number % CHUNK]
+        &chunk.expect("a cell refers to an existing node")[number % CHUNK]
     }
 }
 

@@ -139,12 +139,12 @@ impl Shaper {
             let (place, guaranteed) = self.choose(start);
             let line = &mut self.lines[place];
             let ready = line.ready_at().unwrap_or(start);
-            let (_, frame) = line.frames.front_mut().expect("a line that is chosen has a frame");
+            let (_, frame) = line.frames.front_mut().expect("the selected queue has a frame");
             let bytes = frame.len();
             if is_full(out.send(self.port, frame)) {
                 return;
             }
-            let (_, spare) = line.frames.pop_front().expect("it was there just now");
+            let (_, spare) = line.frames.pop_front().expect("the frame was at the front");
             line.traffic.add(bytes);
             // A delay that the port caused is compensated, up to one frame.
             line.max_at = start.max(ready + span(bytes, line.spec.max));

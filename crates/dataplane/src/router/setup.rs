@@ -149,7 +149,7 @@ impl Router {
         if !is_host(own) || length == 0 {
             return Err(bad);
         }
-        let host = |address| Prefix::new(address, 32).expect("32 bits are not too many");
+        let host = |address| Prefix::new(address, 32).expect("32 bits are a valid length");
         let mut routes = vec![(host(own), NextHop::Local)];
         if length < 32 {
             routes.push((network, NextHop::Link { port }));
@@ -218,7 +218,8 @@ impl Router {
         let mut kept = BTreeMap::new();
         for interface in &self.interfaces {
             for &(address, length) in &interface.addresses {
-                let network = Prefix::new(address, length).expect("the interface has this address");
+                let network =
+                    Prefix::new(address, length).expect("addresses of interfaces are valid");
                 let hosts = [address, network.address(), network.last()];
                 let hosts = hosts.into_iter().filter_map(|host| Prefix::new(host, 32));
                 for prefix in hosts.chain([network]) {

@@ -59,7 +59,7 @@ impl Leaving {
     /// Takes back a slot released since the last publication, usually the last one.
     pub(super) fn keep(&mut self, place: u32) {
         let at = self.places.iter().rposition(|&other| other == place);
-        self.places.remove(at.expect("a place that was given up in a bundle waits"));
+        self.places.remove(at.expect("a slot released in a bundle waits"));
     }
 
     /// Whether any item waits for readers.

@@ -328,7 +328,7 @@ impl Tables {
         // Later steps are undone already, so the slot is free or waits for reuse.
         if before.may_be_gone {
             let free = self.free.iter().rposition(|&free| free == place);
-            self.free.remove(free.expect("the place of an entry that went is free"));
+            self.free.remove(free.expect("the slot of a removed entry is free"));
         } else {
             self.leaving.keep(place);
         }

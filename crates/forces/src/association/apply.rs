@@ -370,7 +370,8 @@ pub(super) fn answer(
             paths.map(|path| PathData::with(path.ids.clone(), refused(code))).collect()
         }
         Ok(class) => {
-            let asked = Asked { world, class, instance: select.instance, kind: operation.kind };
+            let asked =
+                QueryContext { world, class, instance: select.instance, kind: operation.kind };
             let path = |path: &PathData| asked.path(&[], path, &refused);
             operation.paths().iter().map(path).collect()
         }
@@ -378,14 +379,14 @@ pub(super) fn answer(
     Operation { kind, content: Content::Paths(paths) }
 }
 
-struct Asked<'a, 'w> {
+struct QueryContext<'a, 'w> {
     world: &'a World<'w>,
     class: &'a Class,
     instance: u32,
     kind: OperationKind,
 }
 
-impl Asked<'_, '_> {
+impl QueryContext<'_, '_> {
     fn path(
         &self,
         before: &[u32],

@@ -406,7 +406,7 @@ impl Ce {
     /// Sends a message that cannot be too long.
     fn say(&mut self, fe: Id, body: Body, correlator: u64, flags: Flags) {
         let sent = self.send(fe, body, correlator, flags);
-        debug_assert!(sent.is_ok(), "such a message has a few words");
+        debug_assert!(sent.is_ok(), "such a message is short");
     }
 
     fn send(
@@ -438,9 +438,11 @@ fn commits() -> Vec<Select> {
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Refused::NotAssociated => f.write_str("there is no association"),
-            Refused::TooMany => f.write_str("too many requests wait for their answers"),
-            Refused::Transaction => f.write_str("the transaction is not that far, or is over"),
+            Refused::NotAssociated => f.write_str("not associated"),
+            Refused::TooMany => f.write_str("too many requests without reply"),
+            Refused::Transaction => {
+                f.write_str("the transaction is in another phase, or has ended")
+            }
             Refused::TooLong(what) => what.fmt(f),
         }
     }

@@ -136,7 +136,7 @@ fn in_messages(pieces: Vec<Select>) -> Vec<Vec<Select>> {
             octets = 0;
         }
         octets += piece_octets;
-        all.last_mut().expect("one was made first").push(piece);
+        all.last_mut().expect("a part was added before").push(piece);
     }
     all
 }

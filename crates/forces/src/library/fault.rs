@@ -113,38 +113,38 @@ impl fmt::Display for DocumentProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DocumentProblem::TooLarge { octets, octets_max } => {
-                write!(f, "the document has {octets} octets, at most {octets_max} are read")
+                write!(f, "the document has {octets} octets, at most {octets_max} are allowed")
             }
-            DocumentProblem::Malformed(why) => write!(f, "no XML that is read here: {why}"),
+            DocumentProblem::Malformed(why) => write!(f, "invalid or unsupported XML: {why}"),
             DocumentProblem::TooDeep => {
-                write!(f, "elements are nested over {DOCUMENT_DEPTH_MAX} deep")
+                write!(f, "elements are nested more than {DOCUMENT_DEPTH_MAX} levels deep")
             }
             DocumentProblem::TooManyAttributes => write!(
                 f,
-                "an element has over {DOCUMENT_ATTRIBUTES_MAX} attributes, or the document \
-                 declares over {DOCUMENT_NAMESPACES_MAX} namespaces"
+                "an element has more than {DOCUMENT_ATTRIBUTES_MAX} attributes, or the document \
+                 declares more than {DOCUMENT_NAMESPACES_MAX} namespaces"
             ),
             DocumentProblem::TooMany { element } => {
-                write!(f, "{element} has over {CHILDREN_MAX} elements in it")
+                write!(f, "{element} has more than {CHILDREN_MAX} child elements")
             }
             DocumentProblem::Root { found } => {
-                write!(f, "the root is {found}, a library's is LFBLibrary")
+                write!(f, "the root element is {found} instead of LFBLibrary")
             }
             DocumentProblem::Namespace { found } => write!(
                 f,
-                "the namespace is {found:?}, a library's is \
-                 urn:ietf:params:xml:ns:forces:lfbmodel:1.0 or :1.1"
+                "the namespace is {found:?} instead of urn:ietf:params:xml:ns:forces:lfbmodel:1.0 \
+                 or :1.1"
             ),
             DocumentProblem::Unexpected { element, within, expected } => {
-                write!(f, "{element} does not belong into {within}, {expected} does")
+                write!(f, "{element} is not allowed in {within}, expected {expected}")
             }
             DocumentProblem::Order { element, behind } => {
-                write!(f, "{element} has to stand before {behind}")
+                write!(f, "{element} must precede {behind}")
             }
-            DocumentProblem::Twice { element } => write!(f, "{element} is there twice"),
+            DocumentProblem::Twice { element } => write!(f, "{element} occurs twice"),
             DocumentProblem::Missing { element, within } => write!(f, "{within} lacks {element}"),
             DocumentProblem::Text { within } => {
-                write!(f, "{within} holds elements only, and there is text")
+                write!(f, "text in {within}, which only has elements")
             }
             DocumentProblem::AttributeMissing { attribute, element } => {
                 write!(f, "{element} lacks the attribute {attribute}")
@@ -153,7 +153,7 @@ impl fmt::Display for DocumentProblem {
                 write!(f, "{element} has no attribute {attribute}")
             }
             DocumentProblem::Wrong { what, text, expected } => {
-                write!(f, "{what} is {text:?} and should be {expected}")
+                write!(f, "{what} is {text:?}, expected {expected}")
             }
         }
     }

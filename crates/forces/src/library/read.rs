@@ -218,7 +218,7 @@ fn class<'a>(document: &mut Document<'a>, node: Node<'a, 'a>) -> Option<ClassDef
 
 fn version<'a>(document: &mut Document<'a>, node: Node<'a, 'a>, text: &str) -> Version {
     Version::parse(text.trim()).unwrap_or_else(|| {
-        document.wrong(node, "version", text, "two numbers parted by a dot, as 1.0");
+        document.wrong(node, "version", text, "two numbers separated by a dot, like 1.0");
         Version::default()
     })
 }

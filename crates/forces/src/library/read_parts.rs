@@ -61,7 +61,7 @@ fn bound<'a>(
     let text = document.needed(node, attribute)?;
     let number = parse_number(text.trim());
     if number.is_none() {
-        document.wrong(node, attribute, text, "a whole number");
+        document.wrong(node, attribute, text, "an integer");
     }
     number
 }

@@ -84,28 +84,28 @@ fn every_fault_of_a_document_is_reported() {
              <classes/>stray",
         ),
         &[
-            "2:44: name has to stand before synopsis",
+            "2:44: name must precede synopsis",
             "3:1: frameDef b lacks synopsis",
-            "4:1: load has to stand before frameDefs",
+            "4:1: load must precede frameDefs",
             "4:1: load has no attribute from",
             "5:15: metadataDef m lacks typeRef or atomic or array or struct",
-            "6:1: metadataID is \"-1\" and should be a number from 0 to 4294967295",
-            "6:28: union does not belong into metadataDef m, \
-             name, synopsis, metadataID, description, typeRef, atomic, array, struct does",
-            "7:1: classes does not belong into LFBLibrary, \
-             description, load, frameDefs, dataTypeDefs, metadataDefs, LFBClassDefs does",
-            "7:11: LFBLibrary holds elements only, and there is text",
+            "6:1: metadataID is \"-1\", expected a number from 0 to 4294967295",
+            "6:28: union is not allowed in metadataDef m, expected \
+             name, synopsis, metadataID, description, typeRef, atomic, array, struct",
+            "7:1: classes is not allowed in LFBLibrary, expected \
+             description, load, frameDefs, dataTypeDefs, metadataDefs, LFBClassDefs",
+            "7:11: text in LFBLibrary, which only has elements",
         ],
     );
 }
 
 #[test]
 fn other_xml_documents_are_rejected() {
-    check("", &["1:1: no XML that is read here: the document does not have a root node"]);
-    check("<fe/>", &["1:1: the root is fe, a library's is LFBLibrary"]);
+    check("", &["1:1: invalid or unsupported XML: the document does not have a root node"]);
+    check("<fe/>", &["1:1: the root element is fe instead of LFBLibrary"]);
     check(
         "<LFBLibrary provides=\"x\"/>",
-        &["1:1: the namespace is \"\", a library's is \
+        &["1:1: the namespace is \"\" instead of \
         urn:ietf:params:xml:ns:forces:lfbmodel:1.0 or :1.1"],
     );
     check(
@@ -114,7 +114,7 @@ fn other_xml_documents_are_rejected() {
     );
     check(
         &document("<x:load xmlns:x=\"urn:other\" library=\"a\"/>"),
-        &["2:1: the namespace is \"urn:other\", a library's is \
+        &["2:1: the namespace is \"urn:other\" instead of \
            urn:ietf:params:xml:ns:forces:lfbmodel:1.0 or :1.1"],
     );
     let mut library = shipped().remove(0);

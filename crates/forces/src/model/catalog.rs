@@ -98,7 +98,7 @@ impl Catalog {
                 _ => false,
             };
             if !fits {
-                let (name, expected) = (data_type.words(), "atomic type");
+                let (name, expected) = (data_type.words(), "an atomic type");
                 faults.add(Problem::TypeKind { name, expected });
             }
             if let Some(first) = self.metadata.get(&def.id) {

@@ -218,62 +218,67 @@ impl fmt::Display for Problem {
         match self {
             Problem::LibraryTwice => f.write_str("another library has the same label"),
             Problem::LoadUnknown { library } => {
-                write!(f, "library {library} is loaded and was not given")
+                write!(f, "unknown library {library} in load")
             }
             Problem::NameTwice { what, name } => write!(f, "{what} {name} is defined twice"),
             Problem::IdTwice { what, id, first } => {
-                write!(f, "{what} has the id {id}, which is {first}'s")
+                write!(f, "{what} has the ID {id} of {first}")
             }
             Problem::Unknown { what, name, elsewhere: None } => {
                 write!(f, "there is no {what} {name}")
             }
             Problem::Unknown { what, name, elsewhere: Some(library) } => {
-                write!(f, "there is no {what} {name}; library {library} has one: load it")
+                write!(f, "there is no {what} {name} (hint: load library {library}, which has one)")
             }
             Problem::NameWrong { name } => {
-                write!(f, "{name:?} is no name: letters, digits, '.', '-', '_' and ':' are")
+                write!(
+                    f,
+                    "invalid name {name:?} (hint: use letters, digits, '.', '-', '_' and ':')"
+                )
             }
             Problem::NameTaken { name } => write!(f, "{name} is the name of a base type"),
-            Problem::TypeLoop { name } => write!(f, "data type {name} consists of itself"),
-            Problem::TypeTooDeep => write!(f, "the type is nested over {TYPE_DEPTH_MAX} deep"),
-            Problem::TypeTooLarge => write!(f, "the type has over {TYPE_PARTS_MAX} parts"),
-            Problem::CatalogTooLarge { what, max } => {
-                write!(f, "with this definition there are over {max} {what}")
+            Problem::TypeLoop { name } => write!(f, "data type {name} contains itself"),
+            Problem::TypeTooDeep => {
+                write!(f, "the type is nested more than {TYPE_DEPTH_MAX} levels deep")
             }
-            Problem::TypeKind { name, expected } => write!(f, "{name} is no {expected}"),
+            Problem::TypeTooLarge => write!(f, "the type has more than {TYPE_PARTS_MAX} parts"),
+            Problem::CatalogTooLarge { what, max } => {
+                write!(f, "this definition exceeds {max} {what}")
+            }
+            Problem::TypeKind { name, expected } => write!(f, "expected {expected}, found {name}"),
             Problem::Range { min, max } => {
-                write!(f, "the base type has no numbers from {min} to {max}")
+                write!(f, "the base type does not allow numbers from {min} to {max}")
             }
             Problem::Value { what, fault } => write!(f, "the {what}: {fault}"),
             Problem::KeyField { key, field } => {
                 write!(f, "content key {key}: rows have no {field:?}")
             }
             Problem::KeyEmpty { key } => write!(f, "content key {key} has no fields"),
-            Problem::NoRows => f.write_str("an array of fixed size needs a length over 0"),
+            Problem::NoRows => f.write_str("an array of fixed size needs a length above 0"),
             Problem::NoFields => f.write_str("a struct or union needs a component"),
-            Problem::IdZero { what, name } => write!(f, "{what} {name} may not have the id 0"),
+            Problem::IdZero { what, name } => write!(f, "{what} {name} has the invalid ID 0"),
             Problem::NotAnAugmentation { name } => {
                 write!(
                     f,
-                    "{name} is there already, with another id or a type that this one does not add to"
+                    "{name} exists already, with another ID or a type that this one does not extend"
                 )
             }
             Problem::ClassLoop { name } => write!(f, "class {name} is derived from itself"),
             Problem::ParentVersion { name, named, there } => {
-                write!(f, "it is derived from {name} {named}, and {name} {there} is there")
+                write!(f, "derived from {name} {named}, but {name} has version {there}")
             }
             Problem::EventBaseMissing => f.write_str("events need a baseID"),
             Problem::EventBaseAgain { parent } => {
-                write!(f, "events have a baseID of their own, and the parent class says {parent}")
+                write!(f, "events have another baseID than {parent} of the parent class")
             }
             Problem::EventPath { event, step, expected } => {
-                write!(f, "event {event}: {step:?} is no {expected}")
+                write!(f, "event {event}: expected {expected}, found {step:?}")
             }
             Problem::EventCondition { event, expected } => {
-                write!(f, "event {event}: its target has to be {expected}")
+                write!(f, "event {event}: the target must be {expected}")
             }
             Problem::DefaultMissing { name } => {
-                write!(f, "metadatum {name} is optional and has no defaultValue")
+                write!(f, "metadatum {name} is optional but has no defaultValue")
             }
         }
     }

@@ -234,15 +234,17 @@ impl fmt::Display for PathFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PathFault::Empty => f.write_str("the path is empty"),
-            PathFault::TooLong => write!(f, "the path has over {PATH_STEPS_MAX} steps"),
+            PathFault::TooLong => write!(f, "the path has more than {PATH_STEPS_MAX} steps"),
             PathFault::Component { step, names: all } => {
-                write!(f, "there is no component {step}, there are {}", Names(all))
+                write!(f, "there is no component {step} (known: {})", Names(all))
             }
             PathFault::Field { step, names: all } => {
-                write!(f, "there is no field {step}, there are {}", Names(all))
+                write!(f, "there is no field {step} (known: {})", Names(all))
             }
             PathFault::Index { step } => write!(f, "there is no row {step:?}"),
-            PathFault::NoParts { step } => write!(f, "{step:?} is asked of what has no parts"),
+            PathFault::NoParts { step } => {
+                write!(f, "there is no {step:?} in a value without parts")
+            }
         }
     }
 }

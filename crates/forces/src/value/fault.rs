@@ -151,40 +151,40 @@ impl fmt::Display for ValueFault {
 impl fmt::Display for ValueWhy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ValueWhy::Kind { expected } => write!(f, "is no {expected}"),
+            ValueWhy::Kind { expected } => write!(f, "is not of type {expected}"),
             ValueWhy::NotThat { text, expected, names } if names.is_empty() => {
-                write!(f, "{text:?} is no {expected}")
+                write!(f, "expected {expected}, found {text:?}")
             }
             ValueWhy::NotThat { text, expected, names } => {
-                write!(f, "{text:?} is no {expected} and none of {}", Names(names))
+                write!(f, "expected {expected} or one of {}, found {text:?}", Names(names))
             }
             ValueWhy::Range { number, allowed } => {
-                write!(f, "{number} is out of range, allowed is {allowed}")
+                write!(f, "{number} is out of range (allowed: {allowed})")
             }
             ValueWhy::Octets { octets, allowed } => {
-                write!(f, "has {octets} octets, allowed is {allowed}")
+                write!(f, "has {octets} octets (allowed: {allowed})")
             }
             ValueWhy::Utf8 => f.write_str("is not UTF-8"),
             ValueWhy::FieldMissing { name } => write!(f, "lacks {name}"),
             ValueWhy::FieldUnknown { field, names } => {
-                write!(f, "has no field {field}, there are {}", Names(names))
+                write!(f, "has no field {field} (known: {})", Names(names))
             }
             ValueWhy::Twice { part } => write!(f, "has {part} twice"),
             ValueWhy::Index { index, rows } => {
-                write!(f, "has no row {index}, the last one is {}", rows.saturating_sub(1))
+                write!(f, "has no row {index} (last row: {})", rows.saturating_sub(1))
             }
             ValueWhy::Rows { rows, allowed } => {
-                write!(f, "has {rows} rows, allowed is {allowed}")
+                write!(f, "has {rows} rows (allowed: {allowed})")
             }
             ValueWhy::KeyTwice { key, first, second } => {
                 write!(f, "rows {first} and {second} have the same content key {key}")
             }
             ValueWhy::KeyMissing { key } => write!(f, "lacks a field of content key {key}"),
             ValueWhy::Syntax { at, expected } => {
-                write!(f, "{expected} has to come behind the first {at} octets")
+                write!(f, "expected {expected} after {at} octets")
             }
             ValueWhy::TextTooLong { octets, octets_max } => {
-                write!(f, "is a text of {octets} octets, at most {octets_max} are read")
+                write!(f, "the text has {octets} octets, at most {octets_max} are allowed")
             }
         }
     }

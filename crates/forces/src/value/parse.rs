@@ -102,7 +102,7 @@ fn atomic_value(atomic: &Atomic, text: &str) -> Result<Value, ValueWhy> {
         ValueWhy::NotThat { text: text[..end].to_string(), expected: expected.to_string(), names }
     };
     if let Some(range) = base.whole() {
-        let number = parse_number(text).ok_or_else(|| not_that("whole number"))?;
+        let number = parse_number(text).ok_or_else(|| not_that("an integer"))?;
         if !range.contains(&number) {
             return Err(ValueWhy::Range { number: number.to_string(), allowed: allowed(atomic) });
         }
@@ -122,7 +122,7 @@ fn atomic_value(atomic: &Atomic, text: &str) -> Result<Value, ValueWhy> {
             Ok(Value::Text(text.to_string()))
         }
         Base::Float32 | Base::Float64 => {
-            let number: f64 = text.parse().map_err(|_| not_that("number"))?;
+            let number: f64 = text.parse().map_err(|_| not_that("a number"))?;
             Ok(Value::from(if base == Base::Float32 { f64::from(number as f32) } else { number }))
         }
         _ => {
@@ -136,9 +136,11 @@ fn atomic_value(atomic: &Atomic, text: &str) -> Result<Value, ValueWhy> {
 
 fn octets_words(base: Base) -> &'static str {
     match base {
-        Base::Bytes(4) => "IPv4 address (10.2.0.0) or hexadecimal octets (0x0a020000)",
-        Base::Bytes(6) => "MAC address (02:00:00:00:01:01) or hexadecimal octets (0x020000000101)",
-        Base::Bytes(16) => "IPv6 address (2001:db8::1) or hexadecimal octets (0x...)",
+        Base::Bytes(4) => "an IPv4 address (10.2.0.0) or hexadecimal octets (0x0a020000)",
+        Base::Bytes(6) => {
+            "a MAC address (02:00:00:00:01:01) or hexadecimal octets (0x020000000101)"
+        }
+        Base::Bytes(16) => "an IPv6 address (2001:db8::1) or hexadecimal octets (0x...)",
         _ => "octets in hexadecimal (0x0102), or text in double quotes",
     }
 }

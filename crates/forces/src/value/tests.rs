@@ -28,31 +28,36 @@ fn check(name: &str, text: &str, expected: &str) {
 #[test]
 fn atomic_values_are_parsed() {
     check("uint16", " 0x0800 ", "2048");
-    check("uint16", "65536", "! 65536 is out of range, allowed is 0 to 65535");
-    check("uint16", "-1", "! -1 is out of range, allowed is 0 to 65535");
-    check("uint16", "--1", "! \"--1\" is no whole number");
+    check("uint16", "65536", "! 65536 is out of range (allowed: 0 to 65535)");
+    check("uint16", "-1", "! -1 is out of range (allowed: 0 to 65535)");
+    check("uint16", "--1", "! expected an integer, found \"--1\"");
     check("char", "-0x80", "-128");
-    check("VlanIDType", "4096", "! 4096 is out of range, allowed is 0 to 4095");
+    check("VlanIDType", "4096", "! 4096 is out of range (allowed: 0 to 4095)");
     check("VlanIDType", "4095", "4095");
     check("IPv4Addr", "10.2.0.0", "10.2.0.0");
     check("IPv4Addr", "0x0a020000", "10.2.0.0");
     check(
         "IPv4Addr",
         "10.2.0",
-        "! \"10.2.0\" is no IPv4 address (10.2.0.0) or hexadecimal octets (0x0a020000)",
+        "! expected an IPv4 address (10.2.0.0) or hexadecimal octets (0x0a020000), found \
+         \"10.2.0\"",
     );
-    check("IPv4Addr", "0x0a0200", "! has 3 octets, allowed is exactly 4");
+    check("IPv4Addr", "0x0a0200", "! has 3 octets (allowed: exactly 4)");
     check("IPv6Addr", "2001:DB8::1", "2001:db8::1");
     check("IEEEMAC", "02-00-00-00-01-0F", "02:00:00:00:01:0f");
-    check("IEEEMAC", "02:00:00:00:01", "! has 5 octets, allowed is exactly 6");
+    check("IEEEMAC", "02:00:00:00:01", "! has 5 octets (allowed: exactly 6)");
     check("boolean", "1", "true");
-    check("boolean", "yes", "! \"yes\" is no true or false");
+    check("boolean", "yes", "! expected true or false, found \"yes\"");
     check("PortStatusType", "Up", "Up");
     check("PortStatusType", "2", "Down");
     check("PortStatusType", "7", "7");
-    check("PortStatusType", "up", "! \"up\" is no whole number and none of Disabled, Up, Down");
-    check("ExtendedResultType", "0", "! 0 is out of range, allowed is 1 to 2");
-    check("string[3]", "four", "! has 4 octets, allowed is at most 3");
+    check(
+        "PortStatusType",
+        "up",
+        "! expected an integer or one of Disabled, Up, Down, found \"up\"",
+    );
+    check("ExtendedResultType", "0", "! 0 is out of range (allowed: 1 to 2)");
+    check("string[3]", "four", "! has 4 octets (allowed: at most 3)");
     check("string", "  two words ", "\"  two words \"");
     check("octetstring[8]", "0x", "0x");
     check("octetstring[8]", "\"\\x03bad\"", "0x03626164");
@@ -70,17 +75,21 @@ fn compound_values_are_parsed() {
     check(
         "MACInStatsType",
         "{Packets=1}",
-        "! has no field Packets, there are NumPacketsReceived, NumPacketsDropped",
+        "! has no field Packets (known: NumPacketsReceived, NumPacketsDropped)",
     );
     check(
         "EtherDispatchTableType",
         "[3={EtherType=70000}]",
-        "! [3].EtherType: 70000 is out of range, allowed is 0 to 65535",
+        "! [3].EtherType: 70000 is out of range (allowed: 0 to 65535)",
     );
     check("MACInStatsType", "{1=1, 1=2}", "! has NumPacketsReceived twice");
-    check("MACInStatsType", "{1=1 2=2}", "! NumPacketsReceived: \"1 2\" is no whole number");
-    check("MACInStatsType", "{1=1", "! ',' or '}' has to come behind the first 4 octets");
-    check("MACInStatsType", "{1=1, 2=2} x", "! nothing has to come behind the first 11 octets");
+    check(
+        "MACInStatsType",
+        "{1=1 2=2}",
+        "! NumPacketsReceived: expected an integer, found \"1 2\"",
+    );
+    check("MACInStatsType", "{1=1", "! expected ',' or '}' after 4 octets");
+    check("MACInStatsType", "{1=1, 2=2} x", "! expected nothing after 11 octets");
     check(
         "MetadataDispatchTableType",
         "[{1=5, 2=0}, 9={1=6, 2=1}, {1=5, 2=2}]",

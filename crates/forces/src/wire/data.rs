@@ -127,7 +127,7 @@ fn put_top(data_type: &DataType, value: &Value, out: &mut Vec<u8>) {
                 put_inner(&field.data_type, value, out);
             }
         }
-        _ => debug_assert!(false, "values are checked before they are written"),
+        _ => debug_assert!(false, "values are checked before encoding"),
     }
 }
 
@@ -189,7 +189,7 @@ fn put_sparse(data_type: &DataType, value: &Value, out: &mut Vec<u8>) {
         (Kind::Array(array), Value::Array(rows)) => {
             rows.iter().for_each(|(index, row)| put(*index, &array.element, row));
         }
-        _ => debug_assert!(false, "values are checked before they are written"),
+        _ => debug_assert!(false, "values are checked before encoding"),
     }
 }
 
@@ -321,7 +321,7 @@ fn sparse(data_type: &DataType, mut rest: Part<'_>) -> Result<Value, WireFault> 
         Kind::Array(_) => Ok(Value::Array(rows)),
         Kind::Struct(_) => Ok(Value::Struct(fields_read)),
         Kind::Union(_) if fields_read.len() == 1 => {
-            let (id, value) = fields_read.into_iter().next().expect("there is one");
+            let (id, value) = fields_read.into_iter().next().expect("the union has one field");
             Ok(Value::Union(id, Box::new(value)))
         }
         _ => Err(rest.fault(WireWhy::Tlv(Tlv::SparseData as u16))),

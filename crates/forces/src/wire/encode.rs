@@ -38,7 +38,7 @@ pub fn encode(message: &Message, out: &mut Vec<u8>) -> Result<(), TooLong> {
         Body::Heartbeat => {}
         body => body.selects().iter().for_each(|select| put_select(out, select)),
     }
-    debug_assert_eq!(out.len() - start, octets, "lengths are counted as they are written");
+    debug_assert_eq!(out.len() - start, octets, "lengths are counted while encoding");
     Ok(())
 }
 

@@ -92,18 +92,20 @@ impl fmt::Display for WireFault {
 impl fmt::Display for WireWhy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WireWhy::Short { octets } => write!(f, "{octets} octets have to come"),
-            WireWhy::Version(version) => write!(f, "version {version} is not spoken"),
-            WireWhy::MessageKind(kind) => write!(f, "there is no message {kind:#04x}"),
-            WireWhy::Length { octets } => write!(f, "the length cannot be {octets} octets"),
-            WireWhy::Long { octets } => write!(f, "there are {octets} octets too many"),
-            WireWhy::Tlv(kind) => write!(f, "TLV {kind:#06x} does not belong there"),
-            WireWhy::Operation(kind) => write!(f, "operation {kind:#06x} does not belong there"),
+            WireWhy::Short { octets } => write!(f, "expected {octets} octets"),
+            WireWhy::Version(version) => write!(f, "unsupported version {version}"),
+            WireWhy::MessageKind(kind) => write!(f, "unknown message {kind:#04x}"),
+            WireWhy::Length { octets } => write!(f, "invalid length of {octets} octets"),
+            WireWhy::Long { octets } => write!(f, "{octets} octets too many"),
+            WireWhy::Tlv(kind) => write!(f, "unexpected TLV {kind:#06x}"),
+            WireWhy::Operation(kind) => write!(f, "unexpected operation {kind:#06x}"),
             WireWhy::PathFlags(flags) => {
-                write!(f, "flags {flags:#06x} do not go with what stands behind the path")
+                write!(f, "flags {flags:#06x} do not match the data after the path")
             }
-            WireWhy::PathDepth => write!(f, "paths are nested over {PATH_DEPTH_MAX} deep"),
-            WireWhy::Missing(tlv) => write!(f, "{tlv:?} has to be there"),
+            WireWhy::PathDepth => {
+                write!(f, "paths are nested more than {PATH_DEPTH_MAX} levels deep")
+            }
+            WireWhy::Missing(tlv) => write!(f, "missing {tlv:?}"),
             WireWhy::Value(fault) => write!(f, "the value: {fault}"),
         }
     }
@@ -115,8 +117,7 @@ impl fmt::Display for super::TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} of {} octets is longer than one may be (a message {MESSAGE_OCTETS_MAX}, what stands \
-             in it {})",
+            "{} of {} octets is too long (limit: {MESSAGE_OCTETS_MAX} for a message, {} for a TLV)",
             self.what,
             self.octets,
             super::TLV_OCTETS_MAX

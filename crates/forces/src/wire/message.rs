@@ -172,8 +172,8 @@ impl fmt::Display for SetupResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             SetupResult::SUCCESS => f.write_str("associated"),
-            SetupResult::FE_ID_INVALID => f.write_str("the FE's id is not valid"),
-            SetupResult::DENIED => f.write_str("the association is denied"),
+            SetupResult::FE_ID_INVALID => f.write_str("invalid FE ID"),
+            SetupResult::DENIED => f.write_str("association denied"),
             SetupResult(other) => write!(f, "not associated, reason {other}"),
         }
     }
@@ -201,11 +201,11 @@ impl TeardownReason {
 impl fmt::Display for TeardownReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            TeardownReason::NORMAL => f.write_str("torn down on purpose"),
+            TeardownReason::NORMAL => f.write_str("normal teardown"),
             TeardownReason::HEARTBEATS => f.write_str("no heartbeats"),
             TeardownReason::BANDWIDTH => f.write_str("out of bandwidth"),
             TeardownReason::MEMORY => f.write_str("out of memory"),
-            TeardownReason::CRASH => f.write_str("an application crashed"),
+            TeardownReason::CRASH => f.write_str("application crash"),
             TeardownReason::OTHER => f.write_str("another reason"),
             TeardownReason(other) => write!(f, "reason {other}"),
         }

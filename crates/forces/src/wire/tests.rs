@@ -110,10 +110,10 @@ fn rows_of_the_base_library() {
     let name = catalog.data_type("VlanPriorityType").unwrap();
     assert_eq!(read_full(&name, &[5, 0, 0, 0]), Ok(Value::Unsigned(5)));
     for (bytes, expected) in [
-        (&[5, 0, 0, 0, 0][..], "octet 1: there are 4 octets too many"),
-        (&[5, 1], "octet 1: there are 1 octets too many"),
-        (&[8], "octet 0: the value: 8 is out of range, allowed is 0 to 7"),
-        (&[], "octet 0: 1 octets have to come"),
+        (&[5, 0, 0, 0, 0][..], "octet 1: 4 octets too many"),
+        (&[5, 1], "octet 1: 1 octets too many"),
+        (&[8], "octet 0: the value: 8 is out of range (allowed: 0 to 7)"),
+        (&[], "octet 0: expected 1 octets"),
     ] {
         assert_eq!(read_full(&name, bytes).unwrap_err().to_string(), expected);
     }

@@ -94,7 +94,7 @@ impl Templates {
     fn new() -> Templates {
         let encoded = |message: &Message| {
             let mut bytes = Vec::new();
-            encode(VERSION, 0, message, &mut bytes).expect("1.3 can say it");
+            encode(VERSION, 0, message, &mut bytes).expect("1.3 has this message");
             bytes
         };
         let packet_in = PacketIn {
@@ -124,7 +124,7 @@ impl Templates {
                 let code = kind.reply().and_then(|reply| reply.code(VERSION));
                 let begin = owed.len();
                 owed.extend_from_slice(message);
-                owed[begin + 1] = code.expect("1.3 has answers to both");
+                owed[begin + 1] = code.expect("1.3 has replies to both");
             }
             MessageKind::PacketOut => {
                 // After the header and the buffer id.

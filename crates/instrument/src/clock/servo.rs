@@ -77,7 +77,7 @@ impl Discipline {
             self.edges = 2;
             return;
         }
-        let (predicted, part) = self.predict(edge.local).expect("there is a base");
+        let (predicted, part) = self.predict(edge.local).expect("the base was set");
         let residual = (edge.reference.0 as i128 - predicted.0 as i128) as f64 - part;
         let limit = OUTLIER_ERRORS * self.spread().max(edge.error.0 as f64 + 1.0);
         if self.is_settled() && residual.abs() > limit {

@@ -52,18 +52,20 @@ impl std::fmt::Display for ControlError {
             ControlError::Channel(error) => write!(f, "{error}"),
             ControlError::Down(peer, why) => write!(f, "switch at {peer}: {why}"),
             ControlError::Garbage(peer, error) => {
-                write!(f, "switch at {peer} sent something that is no message: {error}")
+                write!(f, "invalid message from the switch at {peer}: {error}")
             }
             ControlError::Unframed(peer) => {
-                write!(f, "switch at {peer} sent something that is no message")
+                write!(f, "invalid message from the switch at {peer}")
             }
             ControlError::Silent(peer, kind) => {
-                write!(f, "switch at {peer} did not answer a {kind} in time")
+                write!(f, "no reply to a {kind} from the switch at {peer} in time")
             }
             ControlError::Nobody(url) => write!(f, "no switch connected to {url} in time"),
-            ControlError::Refused(kind, error) => write!(f, "the switch refused a {kind}: {error}"),
+            ControlError::Refused(kind, error) => {
+                write!(f, "the switch rejected a {kind}: {error}")
+            }
             ControlError::WrongAnswer(kind) => {
-                write!(f, "the switch answered a {kind} with something else")
+                write!(f, "unexpected reply of the switch to a {kind}")
             }
             ControlError::Interrupted => write!(f, "interrupted"),
             ControlError::Send(error) => write!(f, "{error}"),

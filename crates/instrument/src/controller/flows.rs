@@ -32,7 +32,7 @@ pub struct Installed {
 
 /// Flow-mods in flight.
 #[derive(Debug, Default)]
-struct UnderWay {
+struct InFlight {
     /// Transaction id and index of each flow-mod, oldest first.
     flows: VecDeque<(Xid, u64)>,
     /// Outstanding barriers, each with the number of `flows` between it and the previous one.
@@ -65,7 +65,7 @@ impl Controller {
     ) -> Result<Installed, ControlError> {
         let started_at = meanwhile.now();
         let mut waiting = flows.into_iter().map(message_of).peekable();
-        let mut under_way = UnderWay::default();
+        let mut under_way = InFlight::default();
         let mut deadline = started_at.saturating_add(self.settings.reply_timeout);
         self.barriers.clear();
         loop {
@@ -98,7 +98,7 @@ impl Controller {
     fn send_ahead(
         &mut self,
         waiting: &mut std::iter::Peekable<impl Iterator<Item = Message>>,
-        under_way: &mut UnderWay,
+        under_way: &mut InFlight,
         now: Nanos,
     ) -> Result<(), ControlError> {
         // All flow-mods in flight can be rejected, and each error must be stored.
@@ -132,7 +132,7 @@ impl Controller {
     }
 
     /// Processes errors and barrier replies of flows in flight. Returns whether there were any.
-    fn settle(&mut self, under_way: &mut UnderWay) -> bool {
+    fn settle(&mut self, under_way: &mut InFlight) -> bool {
         let refused = under_way.installed.refused.len();
         self.unasked.errors.retain_mut(|(xid, error)| {
             let flow = under_way.flows.iter().find(|(other, _)| other == xid);
@@ -155,7 +155,7 @@ impl Controller {
     }
 }
 
-impl UnderWay {
+impl InFlight {
     fn is_empty(&self) -> bool {
         self.flows.is_empty() && self.barriers.is_empty()
     }

@@ -288,6 +288,6 @@ fn shift(field: Field) -> u32 {
 /// Returns the first `count` (at least one) of [`PATCH_BYTES_MAX`] bytes as a number.
 #[inline(always)]
 fn load(count: usize, bytes: &[u8]) -> u64 {
-    let bytes = bytes.first_chunk().expect("a signature or the end of all rows lies behind");
+    let bytes = bytes.first_chunk().expect("a signature or the end of the table follows");
     u64::from_be_bytes(*bytes) >> (8 * (PATCH_BYTES_MAX - count))
 }

@@ -151,7 +151,7 @@ impl Player {
         self.copies.clear();
         for planned in &self.planned {
             let bytes = self.chunk.bytes(planned.place);
-            let frame = self.copies.push(planned.bytes, None).expect("no more than a batch");
+            let frame = self.copies.push(planned.bytes, None).expect("at most one batch");
             let kept = bytes.len().min(frame.len());
             frame[..kept].copy_from_slice(&bytes[..kept]);
             frame[kept..].fill(0);

@@ -355,7 +355,7 @@ impl Sender {
                 let template = templates.of(number);
                 let sequence = Sequence { is_warmup, epoch: self.epoch, number };
                 let frame = self.frames.push(template.bytes().len(), None);
-                template.write(sequence, sent, of_frame, frame.expect("no more than a batch"));
+                template.write(sequence, sent, of_frame, frame.expect("at most one batch"));
                 indices = others;
             }
         }

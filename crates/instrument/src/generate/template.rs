@@ -140,8 +140,8 @@ impl Template {
         for (at, byte) in mask.iter_mut().enumerate().take(self.signature_at) {
             *byte = if self.varies_at(at) { 0 } else { 0xff };
         }
-        let ones = words_of(mask.first_chunk().expect("no shorter than the head"));
-        let mut head = words_of(self.bytes.first_chunk().expect("room for a signature"));
+        let ones = words_of(mask.first_chunk().expect("at least as long as the head"));
+        let mut head = words_of(self.bytes.first_chunk().expect("at least as long as a signature"));
         head.iter_mut().zip(ones).for_each(|(word, ones)| *word &= ones);
         self.head = [head, ones];
         let ones = mask.split_off(HEAD_BYTES);
@@ -347,8 +347,8 @@ impl Guard {
 
 /// Returns the pseudo header's sum for the network header at the start of `bytes`.
 fn pseudo(network: Network, bytes: &[u8], protocol: u8, length: usize) -> Sum {
-    let short = |at: usize| -> [u8; 4] { *bytes[at..].first_chunk().expect("a whole header") };
-    let long = |at: usize| -> [u8; 16] { *bytes[at..].first_chunk().expect("a whole header") };
+    let short = |at: usize| -> [u8; 4] { *bytes[at..].first_chunk().expect("a complete header") };
+    let long = |at: usize| -> [u8; 16] { *bytes[at..].first_chunk().expect("a complete header") };
     match network {
         Network::Ipv4 => {
             let (source, destination) = (short(ipv4::SOURCE_AT), short(ipv4::DESTINATION_AT));

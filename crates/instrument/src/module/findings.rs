@@ -188,7 +188,7 @@ impl Findings {
     }
 
     /// Returns log, measured values, series, and limits that were reached.
-    #[allow(clippy::type_complexity, reason = "taken apart where it is called")]
+    #[allow(clippy::type_complexity, reason = "the caller destructures the tuple")]
     pub fn take(self) -> (Vec<LogEntry>, Vec<Measured>, Vec<Series>, Vec<(&'static str, u64)>) {
         (self.log, self.measured, self.series, self.limits)
     }

@@ -251,20 +251,20 @@ pub(crate) fn count(row: &mut Vec<(MessageKind, u64)>, kind: MessageKind, more: 
 impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Ended::Said => f.write_str("the module was done"),
-            Ended::Limit(name) => write!(f, "{name} was reached"),
+            Ended::Said => f.write_str("the module completed"),
+            Ended::Limit(name) => write!(f, "limit {name} reached"),
             Ended::Failed(why) => f.write_str(why),
             Ended::NotReady { connection, why } => {
-                write!(f, "connection {connection} did not come up: {why}")
+                write!(f, "connection {connection} not established: {why}")
             }
-            Ended::Lost { connection, why } => write!(f, "connection {connection} was lost: {why}"),
+            Ended::Lost { connection, why } => write!(f, "connection {connection} lost: {why}"),
             Ended::Unusable(problems) => {
                 let lines = problems.iter().map(|(id, problem)| format!("stream {id}: {problem}"));
                 f.write_str(&lines.collect::<Vec<_>>().join("; "))
             }
             Ended::Port(port, error) => write!(f, "port {}: {error}", port + 1),
             Ended::Interrupted => f.write_str("interrupted"),
-            Ended::Restless(now) => write!(f, "module and device do not come to rest at {now}"),
+            Ended::Restless(now) => write!(f, "module and device stay active at {now}"),
         }
     }
 }

@@ -80,7 +80,7 @@ impl Look {
                 Some(count) => self.seen.values.push((binding.name.clone(), count)),
                 None => {
                     let Binding { name, value } = binding;
-                    self.seen.problems.push(format!("{name} is no number: {value}"));
+                    self.seen.problems.push(format!("{name} is not a number: {value}"));
                 }
             }
         }

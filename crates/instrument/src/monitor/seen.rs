@@ -124,7 +124,7 @@ impl Seen {
             self.make_page(page);
         }
         let place = (page - self.base) as usize;
-        self.pages[place].as_mut().expect("it was made just now")
+        self.pages[place].as_mut().expect("the page was created above")
     }
 
     #[cold]

@@ -47,7 +47,7 @@ impl Added {
 
 /// Measures the added delay on this machine.
 pub fn measure() -> Result<Added, ChannelError> {
-    let any: Url = "ptcp:0:127.0.0.1".parse().expect("an address that is one");
+    let any: Url = "ptcp:0:127.0.0.1".parse().expect("a valid address");
     let mut peer = Listener::open(&any)?;
     let there = peer.address_to_connect();
     let proxy = Proxy::new(Door::open(&any, None)?, Door::Dial(there.clone()), None);

@@ -69,7 +69,7 @@ impl Cutter {
             bytes = &bytes[skipped..];
             self.left -= skipped;
             if self.left == 0 {
-                let header = Header::parse(&self.head).expect("it was read before");
+                let header = Header::parse(&self.head).expect("the header was parsed before");
                 let body = &self.head[HEADER_BYTES..self.have];
                 told(Head { header, body });
                 self.have = 0;

@@ -114,7 +114,7 @@ pub struct Search {
     /// Trials by load, in thousandths of a frame per second.
     loads: BTreeMap<u64, Load>,
     progress: Vec<Progress>,
-    asked: Option<Asked>,
+    asked: Option<PendingTrial>,
     trials: u32,
     spent: Nanos,
     is_cut_short: bool,
@@ -140,7 +140,7 @@ struct Progress {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct PendingTrial {
     load: u64,
     duration: Nanos,
     goal: usize,
@@ -198,7 +198,7 @@ impl Search {
     /// Returns the next step. It stays the same until a trial is recorded.
     pub fn next(&self) -> Ask {
         match self.asked {
-            Some(Asked { load, duration, goal }) => {
+            Some(PendingTrial { load, duration, goal }) => {
                 Ask::Trial { rate_pps: load as f64 / LOADS_PER_PPS, duration, goal }
             }
             None => {
@@ -209,7 +209,7 @@ impl Search {
 
     /// Processes the result of the trial from [`Search::next`].
     pub fn record(&mut self, trial: Measured) {
-        let Some(Asked { load, duration, goal }) = self.asked else { return };
+        let Some(PendingTrial { load, duration, goal }) = self.asked else { return };
         let at = self.loads.entry(load).or_default();
         at.tried.push(Tried { duration, loss_ratio: trial.loss_ratio() });
         at.is_tester_limited |= trial.is_tester_limited;
@@ -225,7 +225,7 @@ impl Search {
 
     /// Returns the progress of each goal in its current stage. Empty when the search is finished.
     pub fn brackets(&self, sought: impl Fn(usize) -> Sought) -> Vec<Bracket> {
-        let Some(Asked { load: tried, .. }) = self.asked else { return Vec::new() };
+        let Some(PendingTrial { load: tried, .. }) = self.asked else { return Vec::new() };
         let pps = |load: u64| load as f64 / LOADS_PER_PPS;
         let of = |(goal, progress): (usize, &Progress)| {
             let level = progress.level;
@@ -268,7 +268,7 @@ impl Search {
             return;
         }
         self.progress[goal].gallops += u32::from(is_gallop && !self.loads.contains_key(&load));
-        self.asked = Some(Asked { load, duration, goal });
+        self.asked = Some(PendingTrial { load, duration, goal });
     }
 
     /// Returns the next load of this goal, in the first stage that is not settled.
@@ -390,24 +390,25 @@ impl Search {
 impl fmt::Display for WantedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WantedError::NoGoals => write!(f, "no goal: name at least one, such as ndr"),
+            WantedError::NoGoals => write!(f, "no goal (hint: name at least one, such as ndr)"),
             WantedError::TooManyGoals(count) => {
-                write!(f, "{count} goals: a search takes at most {GOALS_MAX}, so make two of it")
+                write!(f, "{count} goals, at most {GOALS_MAX} are allowed (hint: run two searches)")
             }
             WantedError::Goal { place, error } => write!(f, "goal {}: {error}", place + 1),
             WantedError::Loads { rate_pps_min, rate_pps_max } => write!(
                 f,
-                "loads from {rate_pps_min} to {rate_pps_max} frames/s: give a lowest load of at \
-                 least 0.001 and a highest one that is not below it"
+                "invalid loads from {rate_pps_min} to {rate_pps_max} frames/s (hint: use a \
+                 minimum of at least 0.001 and a maximum not below it)"
             ),
             WantedError::Frameless { rate_pps_min, shortest } => write!(
                 f,
-                "a trial of {shortest} at {rate_pps_min:.1} frames/s has no frame: give a longer \
-                 initial trial or a higher lowest load"
+                "a trial of {shortest} at {rate_pps_min:.1} frames/s has no frame (hint: use a \
+                 longer initial trial or a higher minimum load)"
             ),
             WantedError::TooLittleTime { duration_max, needed } => write!(
                 f,
-                "{duration_max} for goals that need {needed} at one load: give the search more time"
+                "{duration_max} is too short: the goals need {needed} at one load (hint: allow \
+                 more time for the search)"
             ),
         }
     }

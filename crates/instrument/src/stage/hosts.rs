@@ -40,8 +40,8 @@ impl Busy {
     /// Starts a task. Returns the failure if it cannot start.
     pub(crate) fn begin(&mut self, hosts: Option<&mut AnyHosts>, errand: Errand) -> Option<Done> {
         match hosts {
-            None => Some(Done::Failed("no host can stand at the ends of these links".into())),
-            Some(_) if self.is_busy => Some(Done::Failed("the hosts are on another errand".into())),
+            None => Some(Done::Failed("these links have no hosts at their ends".into())),
+            Some(_) if self.is_busy => Some(Done::Failed("the hosts run another task".into())),
             Some(hosts) => {
                 (self.is_busy, self.has_been) = (true, true);
                 hosts.begin(errand);

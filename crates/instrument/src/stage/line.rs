@@ -106,7 +106,7 @@ struct Mark {
 
 /// An event on a connection.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "nearly every one is a message")]
+#[allow(clippy::large_enum_variant, reason = "nearly every event is a message")]
 pub enum Heard {
     /// The connection is up.
     Up,
@@ -203,7 +203,7 @@ impl Line {
         if let State::Asking { deadline } = self.state
             && now >= deadline
         {
-            return Err("FEATURES_NS_MAX is reached: the switch does not say what it is".into());
+            return Err("limit FEATURES_NS_MAX reached: no features reply".into());
         }
         // Applies backpressure to a peer that sends requests without reading the replies.
         if !self.unread.is_empty() {
@@ -226,9 +226,7 @@ impl Line {
                 self.state = State::Greeting;
                 Ok(0)
             }
-            None if now >= deadline => {
-                Err("CONNECT_NS_MAX is reached: the connection is not made".into())
-            }
+            None if now >= deadline => Err("limit CONNECT_NS_MAX reached: no connection".into()),
             None => Ok(0),
         }
     }
@@ -278,7 +276,7 @@ impl Line {
                 }
                 self.collect();
                 encode(version, FEATURES_XID, &Message::FeaturesRequest, &mut self.out)
-                    .expect("every version can ask for features");
+                    .expect("every version has features requests");
                 self.state = State::Asking { deadline: at.saturating_add(FEATURES_NS_MAX) };
                 None
             }
@@ -288,9 +286,9 @@ impl Line {
                         self.features = Some(features);
                         Some(self.up())
                     }
-                    Message::Error(error) if xid == FEATURES_XID => {
-                        Some(Heard::Lost(format!("the switch does not say what it is: {error}")))
-                    }
+                    Message::Error(error) if xid == FEATURES_XID => Some(Heard::Lost(format!(
+                        "the switch rejected the features request: {error}"
+                    ))),
                     _ => None,
                 }
             }
@@ -305,7 +303,7 @@ impl Line {
             }
             Event::Down { why } => {
                 let name = match why {
-                    session::DownReason::HelloTimeout => "HELLO_NS_MAX is reached: ",
+                    session::DownReason::HelloTimeout => "limit HELLO_NS_MAX reached: ",
                     _ => "",
                 };
                 Some(Heard::Lost(format!("{name}{why}")))
@@ -319,7 +317,7 @@ impl Line {
         self.collect();
         let config = SwitchConfig { miss_send_bytes, ..SwitchConfig::default() };
         encode(version, CONFIG_XID, &Message::SetConfig(config), &mut self.out)
-            .expect("every version can set the miss length");
+            .expect("every version has SET_CONFIG");
     }
 
     fn up(&mut self) -> Heard {
@@ -427,7 +425,7 @@ impl Line {
             mark.first.get_or_insert(first);
         }
         while self.marks.front().is_some_and(|mark| mark.ends <= self.sent) {
-            let mark = self.marks.pop_front().expect("there is a first one");
+            let mark = self.marks.pop_front().expect("the queue is not empty");
             mark.kinds.iter().for_each(|&(kind, more)| count(&mut self.report.sent, kind, more));
             let first = mark.first.unwrap_or(first);
             let wire = self.left(mark.ends, first);

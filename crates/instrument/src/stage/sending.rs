@@ -226,7 +226,7 @@ impl Outgoing {
         indices: &mut Vec<u64>,
     ) -> Cursor {
         frames.clear();
-        let running = self.running.as_mut().expect("only what is sent is due");
+        let running = self.running.as_mut().expect("the stream is running");
         running.skip_late(now, &mut self.next, &mut self.account);
         let first = running.cursor;
         let sent = Sent::new(now);
@@ -237,7 +237,7 @@ impl Outgoing {
             indices.clear();
             let template = self.templates.of(number);
             template.draw(number, indices);
-            let frame = frames.push(template.bytes().len(), None).expect("no more than a batch");
+            let frame = frames.push(template.bytes().len(), None).expect("at most one batch");
             let sequence = Sequence { is_warmup: false, epoch, number };
             template.write(sequence, sent, indices, frame);
             self.last_due = Some(running.cursor.due);
@@ -248,7 +248,7 @@ impl Outgoing {
 
     /// Records that the port took `taken` frames from `first` on. The others are due again.
     fn commit(&mut self, first: Cursor, taken: usize, planned: usize) {
-        let running = self.running.as_mut().expect("only what is sent is due");
+        let running = self.running.as_mut().expect("the stream is running");
         running.is_refused = taken < planned;
         if running.is_refused {
             running.cursor = running.schedule.seek(first.number + taken as u64);

@@ -129,7 +129,7 @@ impl<D: Device> SimRig<D> {
             let inside = self.ports.iter().map(|port| port.next_event());
             let events = [wake, stage.next_event(), leaves].into_iter().chain(inside);
             let coming = events.flatten().filter(|&at| at > now).min();
-            self.now = coming.expect("a stage that goes on has an end");
+            self.now = coming.expect("an active event loop has a next event");
             return Ok(());
         }
         Err(RigError::Restless(self.now))

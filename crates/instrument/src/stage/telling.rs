@@ -146,7 +146,7 @@ impl Stage {
                         self.desk.findings_mut().beyond("ENTRIES_MAX");
                     }
                 }
-                None => self.end(Ended::Port(port, "there is no such port".into()), now),
+                None => self.end(Ended::Port(port, "no such port".into()), now),
             },
             Command::Snmp(agent, asked, question) => {
                 let refused = self.asked.ask(world.agents, agent, (asked, question), now);

@@ -272,13 +272,13 @@ fn hosts_run_their_tasks_and_results_are_reported() {
     // A second task at the same time fails. A task still running at the module's end is stopped.
     let (reported, stopped) = sent_on_errands(2, 1, Some(3));
     assert!(
-        matches!(&reported[..], [Done::Failed(why)] if why.contains("another errand")),
+        matches!(&reported[..], [Done::Failed(why)] if why.contains("another task")),
         "{reported:?}"
     );
     assert_eq!(stopped, 1);
     let (reported, stopped) = sent_on_errands(1, 1, None);
     assert!(
-        matches!(&reported[..], [Done::Failed(why)] if why.contains("no host")),
+        matches!(&reported[..], [Done::Failed(why)] if why.contains("no hosts")),
         "{reported:?}"
     );
     assert_eq!(stopped, 0);

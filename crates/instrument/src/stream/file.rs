@@ -208,7 +208,7 @@ impl fmt::Display for FileError {
                 f.write_str(&lines.collect::<Vec<_>>().join("; "))
             }
             FileError::TooLong(bytes) => {
-                write!(f, "{bytes} bytes are more than a stream file may have ({FILE_BYTES_MAX})")
+                write!(f, "the file has {bytes} bytes, at most {FILE_BYTES_MAX} are allowed")
             }
         }
     }

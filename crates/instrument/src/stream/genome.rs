@@ -147,16 +147,17 @@ impl std::fmt::Display for GenomeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             GenomeError::Letter(letter) => {
-                write!(f, "the letter {letter} has no size: give it one in genome_sizes")
+                write!(f, "the letter {letter} has no size (hint: set it in genome_sizes)")
             }
             GenomeError::Syntax(at) => write!(
                 f,
-                "cannot be read at its character {}: letters, numbers before them, and parentheses",
+                "syntax error at character {} (hint: use letters, numbers before them, and \
+                 parentheses)",
                 at + 1
             ),
-            GenomeError::Empty => f.write_str("has no frames"),
+            GenomeError::Empty => f.write_str("no frames"),
             GenomeError::TooLong => {
-                write!(f, "has more than GENOME_FRAMES_MAX ({GENOME_FRAMES_MAX}) frames")
+                write!(f, "more frames than GENOME_FRAMES_MAX ({GENOME_FRAMES_MAX})")
             }
         }
     }

@@ -65,7 +65,7 @@ pub struct Headers {
     pub tos: u8,
     /// IPv4 protocol, or IPv6 next header.
     ///
-    /// The header of `transport` follows whatever this value is. Ports have the same offsets in UDP
+    /// The header of `transport` follows for any value. Ports have the same offsets in UDP
     /// and TCP. ICMP's type and code are at the offset of UDP's source port.
     pub ip_protocol: u8,
     /// Transport header. Ignored if the network header has no transport.

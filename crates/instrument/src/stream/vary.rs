@@ -2,7 +2,7 @@
 //!
 //! Fields of a group vary together, by one index per frame. Groups vary independently. Odometer
 //! groups are the exception: the first one advances with every frame, each further one when the
-//! previous ones have completed a cycle. Ranges and scattered values need no tables, whatever their
+//! previous ones have completed a cycle. Ranges and scattered values need no tables, for any
 //! number.
 
 use std::sync::Arc;

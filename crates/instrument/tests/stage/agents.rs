@@ -126,7 +126,7 @@ fn a_silent_agent_times_out_and_late_replies_are_ignored() {
     assert_eq!(answer.bindings, Err(Unanswered::Failed(Failure::TimedOut)));
     assert_eq!(at.since(begun).0, ANSWER_NS_MAX.0 * 3);
     assert_eq!((report.agents[0].asked, report.agents[0].answered), (1, 0));
-    assert!(report.agents[0].failure.as_ref().unwrap().contains("no answer"), "{report:?}");
+    assert!(report.agents[0].failure.as_ref().unwrap().contains("no reply"), "{report:?}");
     // The next module queries the same agent again.
     let (module, report) = carry_out(&mut rig, &[0, 7]);
     assert_eq!((module.answers.len(), &report.ended), (2, &Ended::Said));

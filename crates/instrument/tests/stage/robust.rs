@@ -76,7 +76,7 @@ fn a_closed_or_invalid_connection_is_reported_as_lost() {
     for vice in [Vice::ClosesAfter(11), Vice::LosesItself(11)] {
         let (module, report) = meet(vice);
         let Ended::Lost { connection: 0, why } = &report.ended else { panic!("{report:?}") };
-        let word = if vice == Vice::ClosesAfter(11) { "closed" } else { "no message border" };
+        let word = if vice == Vice::ClosesAfter(11) { "closed" } else { "invalid message length" };
         assert!(why.contains(word), "{why}");
         assert_eq!((module.lost, module.barrier), (1, None));
         assert_eq!(report.connections[0].lost.as_deref(), Some(&why[..]));

@@ -180,7 +180,7 @@ impl<'a> Iperf<'a> {
     }
 
     fn answered(&self, answer: String) -> LabError {
-        let request = format!("a load to {}", self.from.socket_address());
+        let request = format!("a load for {}", self.from.socket_address());
         LabError::Answer { from: "iperf3".into(), request, answer }
     }
 }
@@ -223,7 +223,7 @@ fn told(said: &[u8]) -> Result<Value, String> {
     let begins = said.iter().position(|byte| *byte == b'{').unwrap_or(0);
     serde_json::from_slice(&said[begins..]).map_err(|error| {
         let begins: String = String::from_utf8_lossy(said).chars().take(SHOWN_CHARS).collect();
-        format!("no JSON ({error}): {begins:?}")
+        format!("invalid JSON ({error}): {begins:?}")
     })
 }
 
@@ -238,7 +238,7 @@ fn parse(said: &[u8]) -> Result<Report, String> {
     let end = &told["end"];
     // Since 3.17, sent and received sums are separate.
     let sum = if end["sum_sent"].is_object() { &end["sum_sent"] } else { &end["sum"] };
-    let why = || told["error"].as_str().unwrap_or("it does not say what it sent").to_owned();
+    let why = || told["error"].as_str().unwrap_or("no sent packets in the report").to_owned();
     let count = |name: &str| sum[name].as_u64();
     let (sent, sent_bytes) = count("packets").zip(count("bytes")).ok_or_else(why)?;
     let seconds = sum["seconds"].as_f64().filter(|it| *it > 0.0).ok_or_else(why)?;

@@ -81,7 +81,7 @@ pub fn talk(
 ) -> Result<Talked, LabError> {
     if !(NUMBER_BYTES..=PAYLOAD_BYTES_MAX).contains(&terms.payload_bytes) {
         let value = terms.payload_bytes.to_string();
-        return Err(LabError::Argument { what: "bytes of a datagram", value });
+        return Err(LabError::Argument { what: "datagram size in bytes", value });
     }
     let sockets = [opened(client, server, terms.wait)?, opened(server, client, LOOK)?];
     let [near, far] = &sockets;
@@ -90,14 +90,14 @@ pub fn talk(
         let serving = scope.spawn(|| serve(far, begun, &is_over));
         let said = say(near, terms, begun, stop);
         is_over.store(true, Ordering::Relaxed);
-        (said, serving.join().expect("a server does not panic"))
+        (said, serving.join().expect("the server thread does not panic"))
     });
     let failed = |what: &'static str, host: &Host| {
         let subject = host.socket_address().to_string();
         move |error| LabError::system(what, subject, error)
     };
-    let (rows, sent, is_given_up) = said.map_err(failed("talk from", client))?;
-    let answered = answered.map_err(failed("answer at", server))?;
+    let (rows, sent, is_given_up) = said.map_err(failed("send datagrams from", client))?;
+    let answered = answered.map_err(failed("return datagrams at", server))?;
     Ok(Talked { returned: joined(&rows, &answered), sent, is_given_up })
 }
 
@@ -116,9 +116,14 @@ fn opened(host: &Host, peer: &Host, patience: Duration) -> Result<UdpSocket, Lab
 
 /// The client's record: number, time sent and time returned per datagram; how many were sent;
 /// whether it gave up.
-type Said = (Vec<(u64, Duration, Duration)>, u64, bool);
+type ClientRecord = (Vec<(u64, Duration, Duration)>, u64, bool);
 
-fn say(socket: &UdpSocket, terms: &Terms, begun: Instant, stop: &AtomicBool) -> io::Result<Said> {
+fn say(
+    socket: &UdpSocket,
+    terms: &Terms,
+    begun: Instant,
+    stop: &AtomicBool,
+) -> io::Result<ClientRecord> {
     let (mut datagram, mut buffer) = (vec![0; terms.payload_bytes], [0; PAYLOAD_BYTES_MAX]);
     let (mut rows, mut lost_in_a_row, mut sent) = (Vec::new(), 0, 0);
     while sent < terms.packets && !stop.load(Ordering::Relaxed) {

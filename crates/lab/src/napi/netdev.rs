@@ -9,7 +9,7 @@ use crate::netlink::{self, Message};
 use crate::{LabError, Namespace};
 use netlink_sys::Socket;
 
-const WHAT: &str = "ask for an interface's network threads";
+const WHAT: &str = "request the NAPI threads of an interface";
 const CONTROL_FAMILY: u16 = 0x10;
 const CONTROL_GET_FAMILY: u8 = 3;
 const CONTROL_FAMILY_ID: u16 = 1;

@@ -35,7 +35,7 @@ impl Netlink {
         let subject = format!("interface {interface}");
         let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
         let request = RouteNetlinkMessage::NewQueueDiscipline(discipline(interface));
-        self.request("make room for a program at ingress", &subject, request, flags)?;
+        self.request("create the ingress hook for a program", &subject, request, flags)?;
         let mut message = TcMessage::default();
         message.header.index = interface as i32;
         message.header.parent = TcHandle { major: u16::MAX, minor: TcHandle::MIN_INGRESS };
@@ -50,14 +50,14 @@ impl Netlink {
             ]),
         ];
         let request = RouteNetlinkMessage::NewTrafficFilter(message);
-        self.request("attach a program at ingress", &subject, request, flags)
+        self.request("attach a program to the ingress hook", &subject, request, flags)
     }
 
     /// Detaches an interface's program.
     pub fn ingress_clear(&mut self, interface: u32) -> Result<(), LabError> {
         let request = RouteNetlinkMessage::DelQueueDiscipline(discipline(interface));
         let subject = format!("interface {interface}");
-        self.request("remove the program at ingress", &subject, request, NLM_F_ACK)
+        self.request("remove the program from the ingress hook", &subject, request, NLM_F_ACK)
     }
 }
 

@@ -177,7 +177,7 @@ impl Netlink {
             LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(end_message(other, mtu)))),
         ]));
         let subject = format!("{} to {}", one.name, other.name);
-        self.link_new("make a cable", &subject, message)
+        self.link_new("create a veth pair", &subject, message)
             .map_err(|error| lacking(Feature::Veth, error))
     }
 
@@ -196,7 +196,7 @@ impl Netlink {
                 ])),
             ]),
         ];
-        self.link_new("make a bridge", name, message)
+        self.link_new("create a bridge", name, message)
             .map_err(|error| lacking(Feature::Bridge, error))
     }
 
@@ -216,7 +216,7 @@ impl Netlink {
 
     /// Adds an interface to a bridge.
     pub fn bridge_join(&mut self, port: u32, bridge: u32) -> Result<(), LabError> {
-        self.link_change("plug into a bridge", port, vec![LinkAttribute::Controller(bridge)])
+        self.link_change("add to a bridge", port, vec![LinkAttribute::Controller(bridge)])
     }
 
     /// Sets the options of a bridge port.
@@ -228,28 +228,28 @@ impl Netlink {
             InfoBridgePort::BroadcastFlood(set.flooding),
         ]);
         let info = vec![LinkInfo::PortKind(InfoPortKind::Bridge), LinkInfo::PortData(data)];
-        self.link_change("set a bridge port", port, vec![LinkAttribute::LinkInfo(info)])
+        self.link_change("configure a bridge port", port, vec![LinkAttribute::LinkInfo(info)])
     }
 
     /// Brings an interface up.
     pub fn link_up(&mut self, index: u32) -> Result<(), LabError> {
-        self.link_flags("switch on", index, LinkFlags::Up)
+        self.link_flags("bring up", index, LinkFlags::Up)
     }
 
     /// Takes an interface down.
     pub fn link_down(&mut self, index: u32) -> Result<(), LabError> {
-        self.link_flags("switch off", index, LinkFlags::empty())
+        self.link_flags("bring down", index, LinkFlags::empty())
     }
 
     /// Sets the hardware address of an interface.
     pub fn link_mac(&mut self, index: u32, mac: Mac) -> Result<(), LabError> {
         let address = LinkAttribute::Address(mac.to_vec());
-        self.link_change("set the address", index, vec![address])
+        self.link_change("set the MAC address", index, vec![address])
     }
 
     /// Sets the MTU of an interface, in bytes without the Ethernet header.
     pub fn link_mtu(&mut self, index: u32, mtu: u32) -> Result<(), LabError> {
-        self.link_change("set the packet size", index, vec![LinkAttribute::Mtu(mtu)])
+        self.link_change("set the MTU", index, vec![LinkAttribute::Mtu(mtu)])
     }
 
     /// Keeps an interface's GRO from merging frames, with a maximum size of one byte. Kernels
@@ -313,7 +313,7 @@ pub fn checked_name(name: &str) -> Result<&str, LabError> {
     if fits && clean {
         return Ok(name);
     }
-    Err(LabError::Argument { what: "an interface name", value: name.to_owned() })
+    Err(LabError::Argument { what: "interface name", value: name.to_owned() })
 }
 
 /// The kernel returns "not supported" if it lacks this kind of link.

@@ -28,10 +28,10 @@ impl fmt::Display for Use {
         match self {
             Use::Address(address, length) => write!(f, "it has the address {address}/{length}"),
             Use::Route(Some(network), length) => {
-                write!(f, "the route to {network}/{length} leads out of it")
+                write!(f, "the route to {network}/{length} uses it")
             }
-            Use::Route(None, _) => f.write_str("the default route leads out of it"),
-            Use::PartOf(name) => write!(f, "it is a part of {name}"),
+            Use::Route(None, _) => f.write_str("the default route uses it"),
+            Use::PartOf(name) => write!(f, "it belongs to {name}"),
         }
     }
 }

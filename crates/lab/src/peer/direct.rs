@@ -19,7 +19,7 @@ pub struct Direct {
 
 impl Peer for Direct {
     fn start(&mut self, site: &Site) -> Result<(), LabError> {
-        refuse(KIND, "a site with a target", !site.target.is_empty())?;
+        refuse(KIND, "site with a target for a peer", !site.target.is_empty())?;
         self.mtu = site.wiring.mtu;
         Ok(())
     }
@@ -29,7 +29,7 @@ impl Peer for Direct {
     }
 
     fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {
-        refuse(KIND, "anything to install", *plan != Plan::default())
+        refuse(KIND, "plan to install for a peer", *plan != Plan::default())
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {

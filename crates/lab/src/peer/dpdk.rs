@@ -132,7 +132,8 @@ fn virtio_user(number: usize, socket: &Path, more: &str) -> Result<String, LabEr
 /// Returns a path as text, if it contains no delimiters of DPDK's device arguments.
 pub(super) fn clean(path: &Path) -> Result<&str, LabError> {
     let refused = || LabError::Argument {
-        what: "a path for DPDK (with commas, equal signs, quotes, spaces or not in Unicode)",
+        what: "path for DPDK (hint: avoid commas, equal signs, quotes, spaces and non-Unicode \
+             bytes)",
         value: path.display().to_string(),
     };
     let bad = |c: char| c.is_whitespace() || ",=\"'\\[]".contains(c);
@@ -208,12 +209,12 @@ pub(super) fn ovs_program() -> Result<PathBuf, Need> {
 
 /// Checks the requirements of the DPDK peers.
 pub(crate) fn survey() -> Vec<Finding> {
-    let both = "the peers ovs-dpdk and testpmd";
+    let both = "the targets ovs-dpdk and testpmd";
     let shown = |path: PathBuf| path.display().to_string();
     let finding = |name, purpose, result| Finding { name, purpose, optional: true, result };
     vec![
-        finding("ovs-vswitchd-dpdk", "the peer ovs-dpdk", ovs_program().map(shown)),
-        finding(TESTPMD, "the peer testpmd", need::tool(TESTPMD, TESTPMD_PACKAGE).map(shown)),
+        finding("ovs-vswitchd-dpdk", "the target ovs-dpdk", ovs_program().map(shown)),
+        finding(TESTPMD, "the target testpmd", need::tool(TESTPMD, TESTPMD_PACKAGE).map(shown)),
         finding("DPDK driver net_memif", both, driver(MEMIF.0, MEMIF.1).map(shown)),
         finding("DPDK driver mempool_ring", both, driver(MEMPOOL.0, MEMPOOL.1).map(shown)),
         finding("huge pages", both, hugepages::possible(OVS_MEBIBYTES + TESTPMD_MEBIBYTES)),

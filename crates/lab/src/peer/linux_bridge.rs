@@ -78,7 +78,10 @@ impl Peer for LinuxBridge {
 
     fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
         let (Some(namespace), Some(wired)) = (&self.namespace, &self.wired) else {
-            return Err(LabError::Argument { what: "a peer not started", value: KIND.to_owned() });
+            return Err(LabError::Argument {
+                what: "use of a peer before its start",
+                value: KIND.to_owned(),
+            });
         };
         let mut netlink = namespace.netlink()?;
         let mut is_forwarding = || {
@@ -90,8 +93,11 @@ impl Peer for LinuxBridge {
             let links = netlink.links()?;
             let ports = links.iter().filter(|link| link.controller == Some(bridge));
             let silent = ports.filter(|link| !link.bridged).map(|link| {
-                let down =
-                    if link.up { "the other end of its cable is down" } else { "it is down" };
+                let down = if link.up {
+                    "the other end of its veth pair is down"
+                } else {
+                    "the interface is down"
+                };
                 format!("port {} does not forward: {down}", link.name)
             });
             let (program, last) = (KIND.to_owned(), silent.collect());
@@ -101,9 +107,9 @@ impl Peer for LinuxBridge {
     }
 
     fn install(&mut self, site: &Site, plan: &Plan) -> Result<(), LabError> {
-        refuse(KIND, "a plan with neighbours", !plan.neighbors.is_empty())?;
-        refuse(KIND, "a plan with routes", !plan.routes.is_empty())?;
-        refuse(KIND, "a plan with tags", !plan.tags.is_empty())?;
+        refuse(KIND, "plan with neighbours for a peer", !plan.neighbors.is_empty())?;
+        refuse(KIND, "plan with routes for a peer", !plan.routes.is_empty())?;
+        refuse(KIND, "plan with tags for a peer", !plan.tags.is_empty())?;
         let entry = |station: &super::Station| Ok((station.mac, site.port(station.port)?.index));
         let entries = plan.stations.iter().map(entry).collect::<Result<Vec<_>, LabError>>()?;
         site.namespace.netlink()?.bridge_entries_add(&entries)?;
@@ -155,7 +161,7 @@ fn checked_ageing(ageing: Duration) -> Result<(), LabError> {
         return Ok(());
     }
     let value = format!("{} s", ageing.as_secs());
-    Err(LabError::Argument { what: "an ageing time of over an hour", value })
+    Err(LabError::Argument { what: "ageing time (at most an hour)", value })
 }
 
 /// Disables the firewall hooks, which only exist in kernels with the module.

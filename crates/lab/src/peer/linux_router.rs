@@ -69,8 +69,8 @@ impl Peer for LinuxRouter {
     }
 
     fn install(&mut self, site: &Site, plan: &Plan) -> Result<(), LabError> {
-        refuse(KIND, "a plan with stations", !plan.stations.is_empty())?;
-        refuse(KIND, "a plan with tags", !plan.tags.is_empty())?;
+        refuse(KIND, "plan with stations for a peer", !plan.stations.is_empty())?;
+        refuse(KIND, "plan with tags for a peer", !plan.tags.is_empty())?;
         let mut netlink = site.namespace.netlink()?;
         let neighbor = |neighbor: &super::PortNeighbor| {
             let interface = site.port(neighbor.port)?.index;

@@ -68,13 +68,20 @@ impl Peer for OpenVswitch {
 
     fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
         let Some(instance) = &mut self.instance else {
-            return Err(LabError::Argument { what: "a peer not started", value: KIND.to_owned() });
+            return Err(LabError::Argument {
+                what: "use of a peer before its start",
+                value: KIND.to_owned(),
+            });
         };
         Ok(Access::OpenFlow { channel: instance.ready(patience)? })
     }
 
     fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {
-        refuse(KIND, "a plan (its flows come by OpenFlow)", *plan != Plan::default())
+        refuse(
+            KIND,
+            "plan for a peer (its flow entries come over OpenFlow)",
+            *plan != Plan::default(),
+        )
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {

@@ -148,7 +148,7 @@ impl Ours {
     }
 
     fn not_started(&self) -> LabError {
-        LabError::Argument { what: "a peer not started", value: self.kind().to_owned() }
+        LabError::Argument { what: "use of a peer before its start", value: self.kind().to_owned() }
     }
 
     fn kind(&self) -> &'static str {
@@ -321,10 +321,10 @@ impl Peer for Ours {
                 (matches!(role, Role::Bridge { .. }), *role == Role::Router, *role == Role::Tagger)
             }
         };
-        refuse(kind, "a plan with stations", !is_bridge && !plan.stations.is_empty())?;
-        refuse(kind, "a plan with neighbours", !is_router && !plan.neighbors.is_empty())?;
-        refuse(kind, "a plan with routes", !is_router && !plan.routes.is_empty())?;
-        refuse(kind, "a plan with tags", !is_tagger && !plan.tags.is_empty())?;
+        refuse(kind, "plan with stations for a peer", !is_bridge && !plan.stations.is_empty())?;
+        refuse(kind, "plan with neighbours for a peer", !is_router && !plan.neighbors.is_empty())?;
+        refuse(kind, "plan with routes for a peer", !is_router && !plan.routes.is_empty())?;
+        refuse(kind, "plan with tags for a peer", !is_tagger && !plan.tags.is_empty())?;
         let running = self.running.as_ref().ok_or_else(|| self.not_started())?;
         let mut control = Control::connect(&running.control)?;
         let has_program = matches!(self.mode, Mode::ProGfe { .. });

@@ -189,7 +189,7 @@ impl OvsDpdk {
                 let path = format!("options:vhost-server-path={path}");
                 vec!["type=dpdkvhostuserclient".into(), path]
             }
-            Ports::Xdp => unreachable!("told above: it has no socket"),
+            Ports::Xdp => unreachable!("AF_XDP ports have no socket"),
         };
         Ok((name, settings))
     }
@@ -235,13 +235,20 @@ impl Peer for OvsDpdk {
 
     fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
         let Some(running) = &mut self.running else {
-            return Err(LabError::Argument { what: "a peer not started", value: KIND.to_owned() });
+            return Err(LabError::Argument {
+                what: "use of a peer before its start",
+                value: KIND.to_owned(),
+            });
         };
         Ok(Access::OpenFlow { channel: running.instance.ready(patience)? })
     }
 
     fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {
-        refuse(KIND, "a plan (its flows come by OpenFlow)", *plan != Plan::default())
+        refuse(
+            KIND,
+            "plan for a peer (its flow entries come over OpenFlow)",
+            *plan != Plan::default(),
+        )
     }
 
     fn counters(&mut self) -> Result<BTreeMap<String, u64>, LabError> {

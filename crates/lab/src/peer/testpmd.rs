@@ -145,7 +145,10 @@ impl Peer for Testpmd {
 
     fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
         let Some(running) = &mut self.running else {
-            return Err(LabError::Argument { what: "a peer not started", value: KIND.to_owned() });
+            return Err(LabError::Argument {
+                what: "use of a peer before its start",
+                value: KIND.to_owned(),
+            });
         };
         let (telemetry, ports) = (running.telemetry.clone(), running.ports);
         running.process.wait_ready(patience, || telemetry::started(&telemetry, ports))?;
@@ -154,7 +157,7 @@ impl Peer for Testpmd {
     }
 
     fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {
-        refuse(KIND, "anything to install", *plan != Plan::default())
+        refuse(KIND, "plan to install for a peer", *plan != Plan::default())
     }
 
     /// While it runs, returns the counters of its ports. After the stop, returns those of its final

@@ -45,7 +45,7 @@ fn put_fixed(config: &AsyncConfig, out: &mut Vec<u8>) -> Result<(), What> {
         return Err(What::Bit(mask.kind.name()));
     }
     if !config.experimenter.is_empty() {
-        return Err(What::Bit("experimenter's news"));
+        return Err(What::Bit("experimenter's asynchronous message"));
     }
     for kind in KINDS_1_3 {
         for slave in [false, true] {

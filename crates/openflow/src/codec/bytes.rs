@@ -219,7 +219,7 @@ pub(super) fn put_length_of_eights(
     let bytes = out.len() - start;
     if !bytes.is_multiple_of(8) {
         return Err(What::Value {
-            field: "length that is no multiple of eight",
+            field: "length that is not a multiple of eight",
             value: bytes as u64,
         });
     }

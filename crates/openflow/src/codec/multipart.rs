@@ -63,7 +63,7 @@ pub(super) fn put_request(
     out: &mut Vec<u8>,
 ) -> Result<(), What> {
     if request.more && version < Version::V1_3 {
-        return Err(What::Bit("request in parts"));
+        return Err(What::Bit("multipart request"));
     }
     put_prefix(version, request.body.kind(), request.more, out)?;
     match &request.body {

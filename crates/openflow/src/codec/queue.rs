@@ -233,7 +233,7 @@ fn put_new_property(property: &QueueProperty, out: &mut Vec<u8>) -> Result<(), W
         }
     };
     match property {
-        QueueProperty::None => Err(What::Bit("queue property that promises nothing")),
+        QueueProperty::None => Err(What::Bit("queue property without a rate")),
         QueueProperty::MinRate(least) => put_property(MIN_RATE, out, rate(*least)),
         QueueProperty::MaxRate(most) => put_property(MAX_RATE, out, rate(*most)),
         QueueProperty::Experimenter(body) => property::put_experimenter(EXPERIMENTER, body, out),

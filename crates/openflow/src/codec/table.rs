@@ -218,7 +218,7 @@ impl Row for TableStats {
         out.put_u8(self.table);
         if version >= Version::V1_3 {
             if self.abilities.is_some() {
-                return Err(What::Bit("abilities in table statistics"));
+                return Err(What::Bit("capabilities in table statistics"));
             }
             out.put_zeros(3);
         } else {

@@ -25,7 +25,7 @@ pub const OFFENDING_BYTES: usize = 64;
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant, reason = "a flow-mod is the message that must be quick")]
+#[allow(clippy::large_enum_variant, reason = "flow-mods are frequent, and boxing them is slow")]
 pub enum Message {
     /// First message of either end.
     Hello(Hello),

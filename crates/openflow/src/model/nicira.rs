@@ -27,7 +27,7 @@ pub enum Form {
 
 /// A Nicira message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant, reason = "a flow-mod is the message that must be quick")]
+#[allow(clippy::large_enum_variant, reason = "flow-mods are frequent, and boxing them is slow")]
 pub enum NiciraMessage {
     /// Requests a role; there is no [`Role::NoChange`].
     RoleRequest(Role),

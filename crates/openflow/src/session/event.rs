@@ -134,16 +134,16 @@ impl fmt::Display for DownReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             DownReason::NoHello { version, kind } => {
-                write!(f, "the peer began with {version:#04x} {kind:#04x}, which is no hello")
+                write!(f, "the peer started with {version:#04x} {kind:#04x} instead of a hello")
             }
-            DownReason::HelloTimeout => f.write_str("the peer said no hello in time"),
+            DownReason::HelloTimeout => f.write_str("the peer sent no hello in time"),
             DownReason::NoCommonVersion { theirs } => match Version::from_wire(*theirs) {
                 Some(theirs) => write!(f, "no version in common: the peer offers {theirs}"),
                 None => write!(f, "no version in common: the peer offers number {theirs:#04x}"),
             },
-            DownReason::RefusedByPeer(error) => write!(f, "the peer refused: {error}"),
-            DownReason::EchoTimeout => f.write_str("the peer answered no echo in time"),
-            DownReason::Malformed(malformed) => write!(f, "no message border: {malformed}"),
+            DownReason::RefusedByPeer(error) => write!(f, "the peer rejected the session: {error}"),
+            DownReason::EchoTimeout => f.write_str("the peer sent no echo reply in time"),
+            DownReason::Malformed(malformed) => write!(f, "invalid message length: {malformed}"),
         }
     }
 }
@@ -153,9 +153,9 @@ impl fmt::Display for SendError {
         match self {
             SendError::NotUp => f.write_str("the session is not up"),
             SendError::NotExpressible(what) => write!(f, "{what}"),
-            SendError::TransmitFull { bytes } => write!(f, "{bytes} bytes wait to be sent"),
+            SendError::TransmitFull { bytes } => write!(f, "the send queue is full: {bytes} bytes"),
             SendError::PendingFull { requests } => {
-                write!(f, "{requests} requests wait for replies")
+                write!(f, "too many requests without reply: {requests}")
             }
         }
     }

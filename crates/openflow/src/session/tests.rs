@@ -100,7 +100,7 @@ fn a_peer_without_a_common_version_receives_an_error() {
     let replies = sent(&mut session);
     let Message::Error(error) = &replies[0].1 else { panic!("{replies:?}") };
     assert_eq!(error.code, ErrorCode::HelloIncompatible);
-    assert_eq!(error.data, b"this end speaks OpenFlow 1.0");
+    assert_eq!(error.data, b"supported: OpenFlow 1.0");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The pcap format: a header of 24 bytes, then records of a 16-byte header and the captured bytes of a frame
-//! (draft-ietf-opsawg-pcap).
+//! The pcap format: a header of 24 bytes, then records of a 16-byte header and the captured bytes
+//! of a frame (draft-ietf-opsawg-pcap).
 
 use super::fault::{Fault, Odd, Warnings, Why, captured};
 use super::link_type::ETHERNET;

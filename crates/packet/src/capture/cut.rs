@@ -1,11 +1,13 @@
 //! Comment on the bytes removed from a truncated frame, with a checksum that identifies them.
 //!
-//! The writer adds a comment to a frame longer than the snap length: `cut 1436 bytes, crc32c 1a2b3c4d`. It contains
-//! the number of bytes missing at the end and their CRC32c (Castagnoli, as in SCTP).
+//! The writer adds a comment to a frame longer than the snap length:
+//! `cut 1436 bytes, crc32c 1a2b3c4d`. It contains the number of bytes missing at the end and their
+//! CRC32c (Castagnoli, as in SCTP).
 //!
-//! The checksum covers only the missing bytes, so a frame remains identifiable after a router rewrote its headers.
-//! Different missing bytes have the same checksum with probability 2^-32, and never if they differ only within 32
-//! consecutive bits. The pcapng option `epb_hash` covers a whole frame and is therefore not suitable.
+//! The checksum covers only the missing bytes, so a frame remains identifiable after a router
+//! rewrote its headers. Different missing bytes have the same checksum with probability 2^-32, and
+//! never if they differ only within 32 consecutive bits. The pcapng option `epb_hash` covers a
+//! whole frame and is therefore not suitable.
 
 use std::fmt;
 
@@ -48,7 +50,8 @@ impl fmt::Display for Cut {
 }
 
 impl Captured<'_> {
-    /// Returns the missing bytes from the frame's comments, if their number agrees with the lengths.
+    /// Returns the missing bytes from the frame's comments, if their number agrees with the
+    /// lengths.
     pub fn cut(&self) -> Option<Cut> {
         let missing = u64::from(self.original_bytes).checked_sub(self.bytes.len() as u64)?;
         self.comments()

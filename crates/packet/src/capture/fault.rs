@@ -160,55 +160,63 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "at byte {}: ", self.at)?;
         match self.why {
-            Why::Empty => f.write_str("the file is empty: name one that was written"),
+            Why::Empty => f.write_str("the file is empty (hint: name a capture file)"),
             Why::NotACapture([a, b, c, d]) => write!(
                 f,
-                "{a:02x} {b:02x} {c:02x} {d:02x} begins no capture file: \
-                 convert it to pcap or pcapng (editcap does it for many formats)"
+                "{a:02x} {b:02x} {c:02x} {d:02x} is not the start of a capture file (hint: \
+                 convert it to pcap or pcapng, for example with editcap)"
             ),
-            Why::Compressed(program) => write!(f, "compressed by {program}: decompress it first"),
+            Why::Compressed(program) => {
+                write!(f, "compressed with {program} (hint: decompress it)")
+            }
             Why::Version { major, minor } => {
-                write!(f, "version {major}.{minor} of the format is unknown: convert it (editcap)")
+                write!(
+                    f,
+                    "unsupported format version {major}.{minor} (hint: convert it with editcap)"
+                )
             }
             Why::LinkType(number) => write!(
                 f,
-                "frames of link type {number} ({}), and only Ethernet (1) can be read: \
-                 capture on an Ethernet interface",
+                "unsupported link type {number} ({}), only Ethernet (1) is supported (hint: \
+                 capture on an Ethernet interface)",
                 link_type::name(number)
             ),
             Why::Truncated { need, have } => write!(
                 f,
-                "needs {need} bytes and the file ends after {have}: it was cut off, \
-                 or is still being written; all before this byte is whole"
+                "{need} bytes expected, but the file ends after {have}: truncated or still being \
+                 written; the data before this byte are complete"
             ),
             Why::Length { of, have, least, most } => write!(
                 f,
-                "the length of {of} is {have} and must be {least} to {most}: \
-                 the file is damaged from here on"
+                "the length of {of} is {have}, not {least} to {most}: the file is damaged from \
+                 here on"
             ),
             Why::Odd(bytes) => write!(
                 f,
-                "a block of {bytes} bytes, no multiple of 4: the file is damaged from here on"
+                "a block of {bytes} bytes, not a multiple of 4: the file is damaged from here on"
             ),
             Why::Ends { first, last } => write!(
                 f,
-                "a block of {first} bytes ends as one of {last}: the file is damaged from here on"
+                "a block has the lengths {first} and {last}: the file is damaged from here on"
             ),
             Why::ByteOrder([a, b, c, d]) => write!(
                 f,
-                "{a:02x} {b:02x} {c:02x} {d:02x} is no byte-order magic: \
-                 the file is damaged from here on"
+                "{a:02x} {b:02x} {c:02x} {d:02x} is not a byte-order magic: the file is damaged \
+                 from here on"
             ),
             Why::NoSuchInterface { interface, interfaces } => write!(
                 f,
-                "interface {interface} was not described ({interfaces} were): \
-                 the file is damaged, or was put together wrongly"
+                "interface {interface} has no description ({interfaces} have one): the file is \
+                 damaged or badly assembled"
             ),
             Why::Option { code, bytes } => write!(
                 f,
-                "option {code} cannot have {bytes} bytes here: the file is damaged from here on"
+                "option {code} has an invalid length of {bytes} bytes: the file is damaged from \
+                 here on"
             ),
-            Why::Limit(name) => write!(f, "more than {name} allows: split the file (editcap -c)"),
+            Why::Limit(name) => {
+                write!(f, "more than {name} allows (hint: split the file with 'editcap -c')")
+            }
         }
     }
 }
@@ -218,8 +226,10 @@ impl std::error::Error for Fault {}
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.odd {
-            Odd::TimeBackwards => "older than the frame before it (reordercap sorts a file)",
-            Odd::TimeOutOfRange => "dated before 1970 or after 2554, taken for undated",
+            Odd::TimeBackwards => {
+                "older than the previous frame (hint: sort the file with reordercap)"
+            }
+            Odd::TimeOutOfRange => "dated before 1970 or after 2554, treated as undated",
             Odd::FractionTooLarge => "dated with a fraction of more than a second",
             Odd::LongerThanSnap => "longer than the file's snap length",
             Odd::LongerThanOriginal => "longer than its own original length",

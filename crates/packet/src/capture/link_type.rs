@@ -1,4 +1,5 @@
-//! Names of common link types other than Ethernet, from the registry of draft-ietf-opsawg-pcaplinktype.
+//! Names of common link types other than Ethernet, from the registry of
+//! draft-ietf-opsawg-pcaplinktype.
 
 /// Link type of Ethernet.
 pub const ETHERNET: u16 = 1;

@@ -1,7 +1,8 @@
-//! The pcapng format: blocks of type, length, body and repeated length (draft-ietf-opsawg-pcapng, section 4).
+//! The pcapng format: blocks of type, length, body and repeated length (draft-ietf-opsawg-pcapng,
+//! section 4).
 //!
-//! The decoder skips blocks without information about frames, regardless of their length. It also reads the obsolete
-//! packet block; otherwise frames of old files would be lost.
+//! The decoder skips blocks without information about frames, regardless of their length. It also
+//! reads the obsolete packet block; otherwise frames of old files would be lost.
 
 use super::classic::note_lengths;
 use super::fault::{Fault, Odd, Warnings, Why, captured};
@@ -77,7 +78,8 @@ const DROPS_UNKNOWN: u16 = 0xffff;
 pub struct Ng {
     order: Order,
     pub interfaces: Vec<Interface>,
-    /// The block that is skipped: its length, and the number of bytes left before the repeated length.
+    /// The block that is skipped: its length, and the number of bytes left before the repeated
+    /// length.
     passing: Option<(u32, u64)>,
 }
 
@@ -174,7 +176,8 @@ impl Ng {
             block::PACKET | block::PACKET_OLD => {
                 self.packet(item, kind == block::PACKET, offset, warnings).map(Event::Frame)
             }
-            // An empty block of 12 bytes never arrives here, because its first 8 bytes are taken separately.
+            // An empty block of 12 bytes never arrives here, because its first 8 bytes are taken
+            // separately.
             _ => Ok(Event::Other),
         }
     }
@@ -277,8 +280,8 @@ impl Ng {
         })
     }
 
-    /// Decodes a simple packet block. It has no time and belongs to the first interface; its length follows from the
-    /// original length and the snap length.
+    /// Decodes a simple packet block. It has no time and belongs to the first interface; its length
+    /// follows from the original length and the snap length.
     fn simple<'a>(
         &self,
         item: &'a [u8],

@@ -1,5 +1,5 @@
-//! Options of pcapng blocks (draft-ietf-opsawg-pcapng, section 3.5): sequences of code, length and value, each padded
-//! to four bytes.
+//! Options of pcapng blocks (draft-ietf-opsawg-pcapng, section 3.5): sequences of code, length and
+//! value, each padded to four bytes.
 //!
 //! Invariant: options are validated when their block is taken, so later iteration cannot fail.
 

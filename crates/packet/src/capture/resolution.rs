@@ -1,4 +1,5 @@
-//! Time stamp resolutions: powers of ten or of two, as in `if_tsresol` (draft-ietf-opsawg-pcapng, section 4.2).
+//! Time stamp resolutions: powers of ten or of two, as in `if_tsresol` (draft-ietf-opsawg-pcapng,
+//! section 4.2).
 //!
 //! Time stamps finer than a nanosecond are rounded down, as in other programs.
 
@@ -16,8 +17,8 @@ impl Resolution {
     /// Nanoseconds.
     pub const NANO: Resolution = Resolution(9);
 
-    /// Converts a time stamp in units, plus `offset_seconds`, to a time. Returns none if it is before 1970 or too
-    /// late for [`Nanos`].
+    /// Converts a time stamp in units, plus `offset_seconds`, to a time. Returns none if it is
+    /// before 1970 or too late for [`Nanos`].
     #[inline]
     pub fn moment(self, units: u64, offset_seconds: i64) -> Option<Nanos> {
         if self == Resolution::NANO && offset_seconds == 0 {
@@ -34,8 +35,8 @@ impl Resolution {
         u64::try_from(sum).ok().map(Nanos)
     }
 
-    /// Converts a time, minus `offset_seconds`, to units, rounded down. Returns none if the result is negative or
-    /// exceeds 64 bits.
+    /// Converts a time, minus `offset_seconds`, to units, rounded down. Returns none if the result
+    /// is negative or exceeds 64 bits.
     pub fn units(self, at: Nanos, offset_seconds: i64) -> Option<u64> {
         let nanos = i128::from(at.0) - i128::from(offset_seconds) * SECOND;
         let nanos = u128::try_from(nanos).ok()?;

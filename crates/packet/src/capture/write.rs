@@ -1,6 +1,7 @@
 //! Writer for capture files: each function appends one item of a file to a buffer.
 //!
-//! The output contains nanosecond time stamps, original and captured lengths, names, comments and drop counts.
+//! The output contains nanosecond time stamps, original and captured lengths, names, comments and
+//! drop counts.
 
 use std::fmt;
 
@@ -51,7 +52,7 @@ pub struct Notes<'a> {
     pub direction: Option<Direction>,
     /// Number of frames lost since the previous one.
     pub dropped: Option<u64>,
-    /// A comment, of which at most [`TEXT_BYTES_MAX`] bytes are written.
+    /// A comment; at most [`TEXT_BYTES_MAX`] bytes of it are written.
     pub comment: Option<&'a str>,
     /// Bytes removed at the end of the frame.
     pub cut: Option<Cut>,
@@ -287,18 +288,18 @@ impl fmt::Display for Unwritable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unwritable::Time(at) => {
-                write!(f, "the format has no room for the time {} ns since 1970", at.0)
+                write!(f, "the format cannot represent the time {} ns since 1970", at.0)
             }
             Unwritable::TooLong(bytes) => write!(
                 f,
-                "{bytes} bytes of one frame are more than a capture file takes \
-                 ({CAPTURED_BYTES_MAX}): set a snap length"
+                "a frame has {bytes} captured bytes, at most {CAPTURED_BYTES_MAX} are allowed \
+                 (hint: set a snap length)"
             ),
             Unwritable::NoSuchInterface(number) => {
-                write!(f, "interface {number} was not described before its frames")
+                write!(f, "interface {number} has no description before its frames")
             }
             Unwritable::TooManyInterfaces => {
-                write!(f, "more interfaces than a file may have ({INTERFACES_MAX})")
+                write!(f, "too many interfaces: at most {INTERFACES_MAX}")
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Check of the prerequisites of fields in a match.
 //!
-//! Only a few fields are prerequisites of others ([`Field::needs`]). Recording their values once is sufficient for
-//! all fields of a match.
+//! Only a few fields are prerequisites of others ([`Field::needs`]). Recording their values once is
+//! sufficient for all fields of a match.
 
 use super::{Field, Needed};
 

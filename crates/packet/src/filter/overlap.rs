@@ -1,8 +1,8 @@
-//! Overlaps of filter entries: entries that never decide because an earlier entry matches all their frames, and pairs
-//! with different actions whose order matters.
+//! Overlaps of filter entries: entries that never decide because an earlier entry matches all their
+//! frames, and pairs with different actions whose order matters.
 //!
-//! Entries are compared in pairs. An entry hidden only by several others together is not found. An exception before a
-//! more general entry is usual and not reported.
+//! Entries are compared in pairs. An entry hidden only by several others together is not found. An
+//! exception before a more general entry is usual and not reported.
 
 use super::{Entry, Network, PortRange, Version};
 
@@ -50,12 +50,12 @@ impl Overlap {
         let (before, behind) = (self.first + 1, self.second + 1);
         match self.kind {
             Kind::Hides => format!(
-                "filter entry {behind} ({second}) never decides: entry {before} ({first}) matches all that \
-                 it matches; leave it out or put it before"
+                "filter entry {behind} ({second}) has no effect: entry {before} ({first}) matches \
+                 all its frames (hint: remove it or move it to the front)"
             ),
             Kind::Crosses => format!(
-                "filter entries {before} ({first}) and {behind} ({second}) match some of the same frames \
-                 and decide differently: entry {before} decides about those"
+                "filter entries {before} ({first}) and {behind} ({second}) overlap with different \
+                 results: entry {before} applies to the common frames"
             ),
         }
     }

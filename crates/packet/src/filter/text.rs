@@ -1,4 +1,5 @@
-//! Text form of filter entries: words separated by commas, such as `drop,src=10.0.0.0/8,proto=udp,dport=53`.
+//! Text form of filter entries: words separated by commas, such as
+//! `drop,src=10.0.0.0/8,proto=udp,dport=53`.
 //!
 //! - `capture` (the default) or `drop`
 //! - `src=` and `dst=`: an address, optionally with `/LENGTH` or `/MASK`
@@ -48,7 +49,7 @@ pub fn entry(text: &str) -> Result<Entry, TextError> {
         Err(TextError { line: None, column, word: word.chars().take(64).collect(), why })
     };
     if text.len() > ENTRY_BYTES_MAX {
-        let why = format!("{} bytes are more than an entry has ({ENTRY_BYTES_MAX})", text.len());
+        let why = format!("{} bytes, at most {ENTRY_BYTES_MAX} are allowed", text.len());
         return wrong(1, text, why);
     }
     let mut entry = Entry::any(Verdict::Capture);
@@ -61,7 +62,7 @@ pub fn entry(text: &str) -> Result<Entry, TextError> {
         let (key, value) = word.split_once('=').map_or((word, None), |(key, it)| (key, Some(it)));
         let is_verdict = |key: &str| matches!(key, "capture" | "drop");
         if said.iter().any(|&other| other == key || is_verdict(other) && is_verdict(key)) {
-            return wrong(start, word, format!("{key} comes a second time: say it once"));
+            return wrong(start, word, format!("{key} is given twice (hint: remove one)"));
         }
         said.push(key);
         if let Err(why) = set(&mut entry, key, value) {
@@ -72,7 +73,7 @@ pub fn entry(text: &str) -> Result<Entry, TextError> {
             return wrong(
                 start,
                 word,
-                "src and dst are of IPv4 and IPv6: no frame has both".into(),
+                "src and dst mix IPv4 and IPv6 (hint: use one of them)".into(),
             );
         }
     }
@@ -80,9 +81,9 @@ pub fn entry(text: &str) -> Result<Entry, TextError> {
     let says_any = said.contains(&"any");
     if says_any == (asks > 0) {
         let why = if says_any {
-            "any stands alone, but for capture or drop: leave it out"
+            "any with another condition (hint: remove any)"
         } else {
-            "it says nothing of the frames: write any for all of them"
+            "no condition (hint: write any to match all frames)"
         };
         return wrong(1, text, why.into());
     }
@@ -99,7 +100,7 @@ pub fn file(text: &str) -> Result<Vec<Entry>, TextError> {
         }
         let number = Some(place + 1);
         if entries.len() == ENTRIES_MAX {
-            let why = format!("more entries than a filter takes ({ENTRIES_MAX})");
+            let why = format!("too many entries: at most {ENTRIES_MAX}");
             let word = said.trim().chars().take(64).collect();
             return Err(TextError { line: number, column: 1, word, why });
         }
@@ -119,8 +120,8 @@ fn set(entry: &mut Entry, key: &str, value: Option<&str>) -> Result<(), String> 
         ("sport", Some(value)) => entry.source_port = Some(ports(value)?),
         ("dport", Some(value)) => entry.destination_port = Some(ports(value)?),
         _ => {
-            return Err("known are capture, drop, any, src=ADDRESS[/MASK], dst=ADDRESS[/MASK], \
-                        proto=NAME, sport=PORT[/MASK] and dport=PORT[/MASK]"
+            return Err("unknown word (hint: use capture, drop, any, src=ADDRESS[/MASK], \
+                 dst=ADDRESS[/MASK], proto=NAME, sport=PORT[/MASK] or dport=PORT[/MASK])"
                 .into());
         }
     }
@@ -129,25 +130,29 @@ fn set(entry: &mut Entry, key: &str, value: Option<&str>) -> Result<(), String> 
 
 fn network(text: &str) -> Result<Network, String> {
     let (address, mask) = text.split_once('/').map_or((text, None), |(it, mask)| (it, Some(mask)));
-    let address: IpAddr = address
-        .parse()
-        .map_err(|_| "this is no address: write 10.0.0.0/8, 10.0.0.1 or fe80::/10".to_string())?;
+    let address: IpAddr = address.parse().map_err(|_| {
+        "not an address (hint: write it like 10.0.0.0/8, 10.0.0.1 or fe80::/10)".to_string()
+    })?;
     let bits = if address.is_ipv4() { 32 } else { 128 };
     let ones = |length: u32| u128::MAX.checked_shl(128 - length).unwrap_or(0) >> (128 - bits);
     let mask = match (mask, address) {
         (None, _) => ones(bits),
         (Some(mask), _) if mask.bytes().all(|byte| byte.is_ascii_digit()) => {
             let length = mask.parse().ok().filter(|length| *length <= bits);
-            ones(length.ok_or(format!("a prefix of this address has 0 to {bits} bits"))?)
+            ones(length.ok_or(format!("invalid prefix length (hint: use 0 to {bits} bits)"))?)
         }
-        (Some(mask), IpAddr::V4(_)) => mask
-            .parse()
-            .map(|mask: Ipv4Addr| u128::from(mask.to_bits()))
-            .map_err(|_| "behind / stands a length of 0 to 32 or a mask as 255.255.0.255")?,
-        (Some(mask), IpAddr::V6(_)) => mask
-            .parse()
-            .map(|mask: Ipv6Addr| mask.to_bits())
-            .map_err(|_| "behind / stands a length of 0 to 128 or a mask as ffff:ffff::")?,
+        (Some(mask), IpAddr::V4(_)) => {
+            mask.parse().map(|mask: Ipv4Addr| u128::from(mask.to_bits())).map_err(|_| {
+                "invalid mask (hint: write a length of 0 to 32 or a mask like 255.255.0.255 after \
+                 /)"
+            })?
+        }
+        (Some(mask), IpAddr::V6(_)) => {
+            mask.parse().map(|mask: Ipv6Addr| mask.to_bits()).map_err(|_| {
+                "invalid mask (hint: write a length of 0 to 128 or a mask like ffff:ffff:: after \
+                 /)"
+            })?
+        }
     };
     let network = match address {
         IpAddr::V4(value) => Network::v4(value, Ipv4Addr::from_bits(mask as u32)),
@@ -158,7 +163,7 @@ fn network(text: &str) -> Result<Network, String> {
         IpAddr::V6(value) => value.to_bits(),
     };
     if value != network.value {
-        return Err(format!("it has bits that its mask leaves out: write {network}"));
+        return Err(format!("bits outside the mask (hint: write {network})"));
     }
     Ok(network)
 }
@@ -167,7 +172,10 @@ fn protocol(text: &str) -> Result<u8, String> {
     let named = PROTOCOLS.iter().find(|(name, _)| *name == text).map(|&(_, number)| number);
     named.or_else(|| text.parse().ok()).ok_or_else(|| {
         let names: Vec<&str> = PROTOCOLS.iter().map(|(name, _)| *name).collect();
-        format!("a protocol is a number of 0 to 255 or one of {}", names.join(", "))
+        format!(
+            "unknown protocol (hint: use a number from 0 to 255 or one of {})",
+            names.join(", ")
+        )
     })
 }
 
@@ -178,14 +186,15 @@ fn ports(text: &str) -> Result<PortRange, String> {
         None => text.parse().ok(),
     };
     let (value, mask) = text.split_once('/').map_or((text, "0xffff"), |both| both);
-    let why = "a port is 0 to 65535, perhaps with a mask: 53 or 0x1000/0xf000";
+    let why =
+        "invalid port (hint: use 0 to 65535, with an optional mask, like 53 or 0x1000/0xf000)";
     let (value, mask) = number(value).zip(number(mask)).ok_or(why)?;
     if value & !mask != 0 {
         let fits = PortRange::new(value, mask);
-        return Err(format!("it has bits that its mask leaves out: write {fits}"));
+        return Err(format!("bits outside the mask (hint: write {fits})"));
     }
     if mask == 0 {
-        return Err("a mask of 0 asks for nothing: leave it out".into());
+        return Err("a mask of 0 has no effect (hint: remove it)".into());
     }
     Ok(PortRange { value, mask })
 }
@@ -279,25 +288,25 @@ mod tests {
     #[test]
     fn errors_name_the_position_and_a_remedy() {
         for (text, column, words) in [
-            ("", 1, "known are"),
+            ("", 1, "unknown word"),
             ("drop", 1, "write any"),
-            ("src=10.0.0.0/8,any", 1, "leave it out"),
-            ("any,any", 5, "second time"),
-            ("drop,capture,any", 6, "second time"),
-            ("proto=udp, port=53", 12, "known are"),
-            ("src", 1, "known are"),
-            ("any=1", 1, "known are"),
-            ("src=10.0.0", 1, "no address"),
+            ("src=10.0.0.0/8,any", 1, "remove any"),
+            ("any,any", 5, "is given twice"),
+            ("drop,capture,any", 6, "is given twice"),
+            ("proto=udp, port=53", 12, "unknown word"),
+            ("src", 1, "unknown word"),
+            ("any=1", 1, "unknown word"),
+            ("src=10.0.0", 1, "not an address"),
             ("src=10.0.0.1/8", 1, "write 10.0.0.0/8"),
             ("src=10.0.0.0/33", 1, "0 to 32"),
             ("src=::/129", 1, "0 to 128"),
             ("src=::/-1", 1, "0 to 128"),
             ("src=10.0.0.0/ff00::", 1, "255.255.0.255"),
-            ("src=10.0.0.1,dst=::1", 14, "no frame has both"),
+            ("src=10.0.0.1,dst=::1", 14, "mix IPv4 and IPv6"),
             ("proto=256", 1, "0 to 255"),
             ("dport=65536", 1, "0 to 65535"),
             ("dport=5/0xf0", 1, "write 0x0/0xf0"),
-            ("dport=0/0", 1, "leave it out"),
+            ("dport=0/0", 1, "remove it"),
             ("dport=0x+5", 1, "0 to 65535"),
         ] {
             let error = entry(text).expect_err(text);

@@ -9,8 +9,8 @@
 //! +-----------+-----------+-------+------------------  AA AA 03, then OUI (3) and type (2): SNAP
 //! ```
 //!
-//! IEEE 802.3 clause 3, IEEE 802.2; RFC 1042 for SNAP. As in OpenFlow 1.0 (section 3.4), the type of an IEEE 802.3
-//! frame is that of its SNAP header if the OUI is 0. Otherwise it is `TYPE_NONE`.
+//! IEEE 802.3 clause 3, IEEE 802.2; RFC 1042 for SNAP. As in OpenFlow 1.0 (section 3.4), the type
+//! of an IEEE 802.3 frame is that of its SNAP header if the OUI is 0. Otherwise it is `TYPE_NONE`.
 
 use std::fmt;
 use std::ops::Range;
@@ -172,8 +172,8 @@ impl Header {
     }
 }
 
-/// Returns the type from an LLC header, and the offset of the payload from that header. `bytes` start with the header
-/// and may be too short for it.
+/// Returns the type from an LLC header, and the offset of the payload from that header. `bytes`
+/// start with the header and may be too short for it.
 #[inline]
 pub(crate) fn llc_type(bytes: &[u8]) -> Option<(u16, usize)> {
     let snap = bytes.len() >= LLC_SNAP_BYTES && bytes[..6] == [0xaa, 0xaa, 3, 0, 0, 0];

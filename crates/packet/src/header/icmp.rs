@@ -8,8 +8,8 @@
 //! +-----+-----+---------+----------------+-----------------------------
 //! ```
 //!
-//! RFC 792, RFC 1191 for the next hop's MTU, RFC 1812 section 4.3 for messages of routers. The checksum covers the
-//! whole message and no pseudo-header.
+//! RFC 792, RFC 1191 for the next hop's MTU, RFC 1812 section 4.3 for messages of routers. The
+//! checksum covers the whole message and no pseudo-header.
 
 use std::fmt;
 
@@ -50,7 +50,8 @@ pub const CODE_FRAGMENTATION_NEEDED: u8 = 4;
 /// Code of [`TIME_EXCEEDED`]: TTL exceeded in transit.
 pub const CODE_TTL: u8 = 0;
 
-/// Returns true if this type is an error. Errors must not cause further errors (RFC 1812 section 4.3.2.7).
+/// Returns true if this type is an error. Errors must not cause further errors (RFC 1812 section
+/// 4.3.2.7).
 pub fn is_error(type_: u8) -> bool {
     matches!(type_, UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM)
 }
@@ -80,7 +81,8 @@ impl<'a> View<'a> {
         u16_at(self.0, CHECKSUM_AT)
     }
 
-    /// The word that depends on the type: identifier and sequence number of an echo, a gateway, an MTU.
+    /// The word that depends on the type: identifier and sequence number of an echo, a gateway, an
+    /// MTU.
     pub fn word(&self) -> u32 {
         u32_at(self.0, 4)
     }

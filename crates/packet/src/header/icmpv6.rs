@@ -52,8 +52,8 @@ pub const OPTION_TARGET_LINK: u8 = 2;
 /// Bytes of a neighbour discovery option with an Ethernet address.
 pub const OPTION_LINK_BYTES: usize = 8;
 
-/// Returns the offset in `options` of the first option of this kind, if it is complete. An option of length zero
-/// invalidates the following ones.
+/// Returns the offset in `options` of the first option of this kind, if it is complete. An option
+/// of length zero invalidates the following ones.
 pub fn option_at(options: &[u8], kind: u8) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -145,8 +145,8 @@ impl Header {
 
     /// Parses a message. Returns its header with the length.
     ///
-    /// Rejects too few bytes (24 for neighbour discovery messages). The checksum requires the network layer: see
-    /// [`crate::parse::Packet::verify_checksums`].
+    /// Rejects too few bytes (24 for neighbour discovery messages). The checksum requires the
+    /// network layer: see [`crate::parse::Packet::verify_checksums`].
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let need = match view.kind() {

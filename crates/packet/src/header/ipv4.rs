@@ -15,8 +15,8 @@
 //! +--------------------------------------------------------+
 //! ```
 //!
-//! RFC 791 section 3.1, RFC 2474 and RFC 3168 for the second byte, RFC 1812 section 5.2.2 for the validity of a
-//! header.
+//! RFC 791 section 3.1, RFC 2474 and RFC 3168 for the second byte, RFC 1812 section 5.2.2 for the
+//! validity of a header.
 
 use core::net::Ipv4Addr;
 use std::fmt;
@@ -217,7 +217,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Creates a header from `source` to `destination`, without payload: TTL 64, no options, not fragmented.
+    /// Creates a header from `source` to `destination`, without payload: TTL 64, no options, not
+    /// fragmented.
     pub fn new(source: Ipv4Addr, destination: Ipv4Addr) -> Self {
         Header {
             tos: 0,
@@ -268,12 +269,13 @@ impl Header {
             protocol: view.protocol(),
             source: view.source(),
             destination: view.destination(),
-            options: Options::from_bytes(view.options()).expect("at most 15 words of header"),
+            options: Options::from_bytes(view.options()).expect("a header has at most 15 words"),
         };
         Ok((header, length))
     }
 
-    /// Appends the header with its checksum. The total length wraps if header and payload exceed 65,535 bytes.
+    /// Appends the header with its checksum. The total length wraps if header and payload exceed
+    /// 65,535 bytes.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let length = HEADER_BYTES + self.options.bytes().len();
@@ -291,8 +293,8 @@ impl Header {
     }
 }
 
-/// Checks version, header length and total length against each other and the bytes. Returns the header length. `view`
-/// must refer to the same bytes.
+/// Checks version, header length and total length against each other and the bytes. Returns the
+/// header length. `view` must refer to the same bytes.
 #[inline]
 pub fn check_lengths(bytes: &[u8], view: &View<'_>) -> Result<usize, Malformed> {
     let (length, total) = (view.header_length(), usize::from(view.total_length()));
@@ -336,8 +338,8 @@ pub fn set_checksum(bytes: &mut [u8]) {
     put_u16(bytes, CHECKSUM_AT, checksum);
 }
 
-/// Decrements the TTL of the header at the start of `bytes` and updates the checksum (RFC 1624). Returns false
-/// without a change if the TTL is zero.
+/// Decrements the TTL of the header at the start of `bytes` and updates the checksum (RFC 1624).
+/// Returns false without a change if the TTL is zero.
 ///
 /// # Panics
 /// If the header is incomplete.

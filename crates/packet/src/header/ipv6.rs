@@ -12,8 +12,8 @@
 //! +---------------------------------------------------------+ 40
 //! ```
 //!
-//! RFC 8200 sections 3 and 4. Extension headers start with the number of the next header and, except for the fragment
-//! header, their length. `Extensions` follows at most `EXTENSIONS_MAX`.
+//! RFC 8200 sections 3 and 4. Extension headers start with the number of the next header and,
+//! except for the fragment header, their length. `Extensions` follows at most `EXTENSIONS_MAX`.
 
 use core::net::Ipv6Addr;
 use std::fmt;
@@ -103,8 +103,8 @@ impl<'a> View<'a> {
         array_at::<16>(self.0, DESTINATION_AT).into()
     }
 
-    /// Returns the destination address for transport checksums: the final one, if a routing header lists others
-    /// before it.
+    /// Returns the destination address for transport checksums: the final one, if a routing header
+    /// lists others before it.
     pub fn final_destination(&self) -> Ipv6Addr {
         let routing = self.extensions().filter(|extension| extension.kind == NEXT_ROUTING);
         let last =
@@ -166,7 +166,8 @@ pub struct Fragment {
     pub identification: u32,
 }
 
-/// Iterator over the chain of extension headers. Afterwards it has the position and number of the next header.
+/// Iterator over the chain of extension headers. Afterwards it has the position and number of the
+/// next header.
 #[derive(Debug, Clone)]
 pub struct Extensions<'a> {
     bytes: &'a [u8],
@@ -181,8 +182,8 @@ pub struct Extensions<'a> {
 }
 
 impl<'a> Extensions<'a> {
-    /// Iterates over the chain in `bytes`, which start with the IPv6 header. The header with number `next` is at
-    /// offset `at`.
+    /// Iterates over the chain in `bytes`, which start with the IPv6 header. The header with number
+    /// `next` is at offset `at`.
     pub fn new(bytes: &'a [u8], at: usize, next: u8) -> Self {
         let (left, inside_fragment) = (EXTENSIONS_MAX, false);
         Extensions { bytes, at, next, fault: None, left, inside_fragment }
@@ -223,7 +224,8 @@ impl Iterator for Extensions<'_> {
     type Item = Extension;
 
     fn next(&mut self) -> Option<Extension> {
-        // In a fragment other than the first, payload follows the fragment header, regardless of the number.
+        // In a fragment other than the first, payload follows the fragment header, regardless of
+        // the number.
         if self.fault.is_some() || self.inside_fragment || !is_extension(self.next) {
             return None;
         }
@@ -251,11 +253,11 @@ pub fn is_extension(next: u8) -> bool {
     )
 }
 
-/// Returns the destination for transport checksums of a packet with this routing header at the start of `header`.
-/// `None` if the destination in the IPv6 header is the final one.
+/// Returns the destination for transport checksums of a packet with this routing header at the
+/// start of `header`. `None` if the destination in the IPv6 header is the final one.
 ///
-/// Types 0 (RFC 5095, deprecated) and 2 (RFC 6275) end with that address, type 4 (RFC 8754, section 2) starts with
-/// it. Other types are not supported.
+/// Types 0 (RFC 5095, deprecated) and 2 (RFC 6275) end with that address, type 4 (RFC 8754, section
+/// 2) starts with it. Other types are not supported.
 pub fn final_destination(header: &[u8]) -> Option<Ipv6Addr> {
     let &[_, eights, kind, left, ..] = header else { return None };
     let length = usize::from(eights) * 8 + 8;

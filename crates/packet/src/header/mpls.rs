@@ -7,8 +7,8 @@
 //! +--------------------+------+---+--------+
 //! ```
 //!
-//! RFC 3032 section 2.1, RFC 5462 for the traffic class. No field identifies the payload after the bottom of the
-//! stack. By convention, the first four bits identify an IP packet.
+//! RFC 3032 section 2.1, RFC 5462 for the traffic class. No field identifies the payload after the
+//! bottom of the stack. By convention, the first four bits identify an IP packet.
 
 use std::fmt;
 

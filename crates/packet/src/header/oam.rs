@@ -1,4 +1,5 @@
-//! Ethernet OAM (IEEE 802.1Q clause 21, ITU-T Y.1731 clause 9): constants of its frames, and the loopback message.
+//! Ethernet OAM (IEEE 802.1Q clause 21, ITU-T Y.1731 clause 9): constants of its frames, and the
+//! loopback message.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -7,8 +8,8 @@
 //! |   TLV type    |          TLV length           |   data ...        and an end TLV, one zero byte
 //! ```
 //!
-//! This module contains only the definitions that both sides of a measurement share. The OAM agent implements the
-//! other messages.
+//! This module contains only the definitions that both sides of a measurement share. The OAM agent
+//! implements the other messages.
 
 use super::put_u16;
 
@@ -20,8 +21,8 @@ pub const COMMON_BYTES: usize = 4;
 pub const OPCODE_AT: usize = 1;
 /// Bit position of the level: the three upper bits.
 pub const LEVEL_SHIFT: u32 = 5;
-/// Bytes of a loopback message up to its data. The first data byte is a zero, so that the following data starts at an
-/// even offset.
+/// Bytes of a loopback message up to its data. The first data byte is a zero, so that the following
+/// data starts at an even offset.
 pub const LOOPBACK_BYTES: usize = COMMON_BYTES + 4 + 3 + 1;
 /// Bytes of the end TLV.
 pub const END_BYTES: usize = 1;
@@ -60,8 +61,8 @@ pub mod tlv {
     pub const LTR_EGRESS: u8 = 8;
 }
 
-/// Builds a loopback message or reply of this length, from the common header to the end TLV, with zeros as data. The
-/// minimum is [`LOOPBACK_BYTES`] plus the end TLV.
+/// Builds a loopback message or reply of this length, from the common header to the end TLV, with
+/// zeros as data. The minimum is [`LOOPBACK_BYTES`] plus the end TLV.
 pub fn loopback(level: u8, opcode: u8, bytes: usize) -> Vec<u8> {
     const DATA_AT: usize = COMMON_BYTES + 4;
     let bytes = bytes.max(LOOPBACK_BYTES + END_BYTES);

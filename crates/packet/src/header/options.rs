@@ -1,8 +1,8 @@
 //! Header options: at most forty bytes, stored inline.
 //!
-//! IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1) have a 4-bit header length in 4-byte words. This leaves
-//! 40 bytes for options. The length of the options is always a whole number of words. The padding is zero, which
-//! means "end of options" in both protocols.
+//! IPv4 (RFC 791 section 3.1) and TCP (RFC 9293 section 3.1) have a 4-bit header length in 4-byte
+//! words. This leaves 40 bytes for options. The length of the options is always a whole number of
+//! words. The padding is zero, which means "end of options" in both protocols.
 
 /// Maximum size of the options of a header in bytes.
 pub const OPTIONS_BYTES_MAX: usize = 40;
@@ -18,7 +18,8 @@ impl Options {
     /// No options.
     pub const NONE: Options = Options { bytes: [0; OPTIONS_BYTES_MAX], length: 0 };
 
-    /// Creates options from bytes, padded to whole words. Returns `None` if they exceed [`OPTIONS_BYTES_MAX`].
+    /// Creates options from bytes, padded to whole words. Returns `None` if they exceed
+    /// [`OPTIONS_BYTES_MAX`].
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut options = Options::NONE;
         options.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);

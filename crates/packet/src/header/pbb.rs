@@ -8,8 +8,8 @@
 //! +-------+---------------------------+-------------+-------------+-------+
 //! ```
 //!
-//! IEEE 802.1Q-2018 clause 9.7 (formerly 802.1ah). The TPID of the tag is the type field of the preceding header. A
-//! complete Ethernet frame starts at the customer's destination.
+//! IEEE 802.1Q-2018 clause 9.7 (formerly 802.1ah). The TPID of the tag is the type field of the
+//! preceding header. A complete Ethernet frame starts at the customer's destination.
 
 use std::fmt;
 
@@ -35,7 +35,8 @@ pub const CUSTOMER_AT: usize = 4;
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Creates a view of the tag whose first word is at the start of `bytes`, if they are long enough.
+    /// Creates a view of the tag whose first word is at the start of `bytes`, if they are long
+    /// enough.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= TAG_BYTES).then_some(View(bytes))
     }

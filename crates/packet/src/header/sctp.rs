@@ -8,8 +8,8 @@
 //! +-------+-----------+--------------+----------+------------
 //! ```
 //!
-//! RFC 9260 section 3.1. The checksum covers header and chunks, with its own field as zero, and no pseudo-header. It
-//! is transmitted least significant byte first (appendix A).
+//! RFC 9260 section 3.1. The checksum covers header and chunks, with its own field as zero, and no
+//! pseudo-header. It is transmitted least significant byte first (appendix A).
 
 use std::fmt;
 

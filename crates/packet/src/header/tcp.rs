@@ -168,8 +168,8 @@ impl Header {
 
     /// Parses the header at the start of `bytes`. Returns it with its length.
     ///
-    /// Rejects too few bytes, and a header length below 20 bytes or longer than the bytes. The checksum requires the
-    /// network layer: see [`crate::parse::Packet::verify_checksums`].
+    /// Rejects too few bytes, and a header length below 20 bytes or longer than the bytes. The
+    /// checksum requires the network layer: see [`crate::parse::Packet::verify_checksums`].
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let length = view.header_length();
@@ -185,7 +185,7 @@ impl Header {
             window: view.window(),
             checksum: view.checksum(),
             urgent: u16_at(bytes, 18),
-            options: Options::from_bytes(view.options()).expect("at most 15 words of header"),
+            options: Options::from_bytes(view.options()).expect("a header has at most 15 words"),
         };
         Ok((header, length))
     }

@@ -8,8 +8,8 @@
 //! +-------+-----------+-------+---------+
 //! ```
 //!
-//! RFC 768. The length includes header and payload. The checksum also covers the pseudo-header of the network layer
-//! ([`crate::checksum::pseudo_ipv4`]).
+//! RFC 768. The length includes header and payload. The checksum also covers the pseudo-header of
+//! the network layer ([`crate::checksum::pseudo_ipv4`]).
 
 use std::fmt;
 
@@ -86,8 +86,8 @@ pub struct Header {
 impl Header {
     /// Parses the header at the start of `bytes`. Returns it with its length.
     ///
-    /// Rejects too few bytes, and a length below 8 or longer than the bytes. The checksum requires the network layer:
-    /// see [`crate::parse::Packet::verify_checksums`].
+    /// Rejects too few bytes, and a length below 8 or longer than the bytes. The checksum requires
+    /// the network layer: see [`crate::parse::Packet::verify_checksums`].
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let length = usize::from(view.length());

@@ -3,12 +3,13 @@
 //! ```text
 //!  -2      0                2      4
 //! +-------+----------------+-------+
-//! | tag   | PCP(3) DEI VID |  type |     the tag's own type is the type field of what is before it
+//! | tag   | PCP(3) DEI VID |  type |    the type of a tag is the type field of the previous header
 //! | type  |           (12) |       |
 //! +-------+----------------+-------+
 //! ```
 //!
-//! IEEE 802.1Q-2018 clause 9. Tags may be stacked. The parser follows at most `VLAN_DEPTH_MAX` of them.
+//! IEEE 802.1Q-2018 clause 9. Tags may be stacked. The parser follows at most `VLAN_DEPTH_MAX` of
+//! them.
 
 use std::fmt;
 
@@ -41,7 +42,8 @@ pub fn is_tag(type_: u16) -> bool {
 pub struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
-    /// Creates a view of the tag whose control information is at the start of `bytes`, if they are long enough.
+    /// Creates a view of the tag whose control information is at the start of `bytes`, if they are
+    /// long enough.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         (bytes.len() >= TAG_BYTES).then_some(View(bytes))
     }
@@ -93,7 +95,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Parses the tag whose control information is at the start of `bytes`. Returns it with its length.
+    /// Parses the tag whose control information is at the start of `bytes`. Returns it with its
+    /// length.
     ///
     /// Rejects too few bytes, and identifier 4095.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Malformed> {

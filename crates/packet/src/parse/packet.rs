@@ -1,7 +1,7 @@
 //! A frame with views of its layers, and checksum functions.
 //!
-//! Every returned view contains its complete header, so reading it cannot fail. Checksums cover the data given by the
-//! length fields, without padding.
+//! Every returned view contains its complete header, so reading it cannot fail. Checksums cover the
+//! data given by the length fields, without padding.
 
 use super::{Fragment, Layers, Network, Transport};
 use crate::checksum::{self, Sum};
@@ -25,9 +25,9 @@ impl<'a> Packet<'a> {
         Packet { bytes, layers: Layers::of(bytes) }
     }
 
-    /// Parses bytes strictly: a valid header on each layer, without contradictions. Transport checksums are not
-    /// verified ([`Packet::verify_checksums`] does that), because a frame from the kernel with pending checksum
-    /// offload has none yet.
+    /// Parses bytes strictly: a valid header on each layer, without contradictions. Transport
+    /// checksums are not verified ([`Packet::verify_checksums`] does that), because a frame from
+    /// the kernel with pending checksum offload has none yet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         ethernet::Header::parse_source(bytes)?;
         let packet = Packet::of(bytes);
@@ -68,8 +68,8 @@ impl<'a> Packet<'a> {
         self.typed(&[ethernet::TYPE_PBB]).and_then(pbb::View::new)
     }
 
-    /// Returns the MPLS entries from the outermost to the bottom of the stack. Their payload is not parsed, because
-    /// no field identifies it.
+    /// Returns the MPLS entries from the outermost to the bottom of the stack. Their payload is not
+    /// parsed, because no field identifies it.
     pub fn mpls(&self) -> impl Iterator<Item = mpls::View<'a>> + use<'a> {
         let types = [ethernet::TYPE_MPLS, ethernet::TYPE_MPLS_MULTICAST];
         let stack = self.typed(&types).unwrap_or_default();
@@ -167,8 +167,8 @@ impl<'a> Packet<'a> {
         (self.layers.transport == kind).then(|| self.transport_bytes()).flatten()
     }
 
-    /// Verifies the checksums of IPv4 header and transport. A UDP checksum of zero is valid in IPv4. Transport
-    /// checksums of fragments cannot be verified and pass.
+    /// Verifies the checksums of IPv4 header and transport. A UDP checksum of zero is valid in
+    /// IPv4. Transport checksums of fragments cannot be verified and pass.
     pub fn verify_checksums(&self) -> Result<(), Malformed> {
         if let Some(header) = self.ipv4().and_then(|view| view.header()) {
             let at = usize::from(self.layers.network_at) + ipv4::CHECKSUM_AT;
@@ -196,7 +196,8 @@ impl<'a> Packet<'a> {
         refuse_unless(right, start + at, want.into(), have.into())
     }
 
-    /// Returns the offset of the Internet checksum in the transport header, and the sum of its pseudo-header.
+    /// Returns the offset of the Internet checksum in the transport header, and the sum of its
+    /// pseudo-header.
     fn checksum_place(&self, length: usize) -> (usize, Sum) {
         let protocol = self.layers.protocol;
         let pseudo = match (self.ipv4(), self.ipv6()) {
@@ -218,8 +219,8 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Computes the transport checksum of a complete and valid packet and writes it. Returns false without a change if
-/// there is no transport header, a fragment or a fault.
+/// Computes the transport checksum of a complete and valid packet and writes it. Returns false
+/// without a change if there is no transport header, a fragment or a fault.
 pub fn set_transport_checksum(bytes: &mut [u8]) -> bool {
     let packet = Packet::of(bytes);
     let layers = packet.layers;

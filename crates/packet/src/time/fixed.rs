@@ -1,8 +1,9 @@
 //! Time stamps of hardware testers in frames: 32 bits of seconds and 32 bits of fraction.
 //!
-//! The last bit is 2^-32 s, 0.23 ns, so nanoseconds survive the conversion in both directions. Seconds wrap after 136
-//! years; differences remain valid. Source: the time stamps of OSNT (Antichi et al., IEEE Network 2014), which equal
-//! those of NTP (RFC 5905, section 6) except for their epoch.
+//! The last bit is 2^-32 s, 0.23 ns, so nanoseconds survive the conversion in both directions.
+//! Seconds wrap after 136 years; differences remain valid. Source: the time stamps of OSNT (Antichi
+//! et al., IEEE Network 2014), which equal those of NTP (RFC 5905, section 6) except for their
+//! epoch.
 
 use super::Nanos;
 
@@ -40,8 +41,8 @@ impl Fixed {
         self.0 & u64::from(u32::MAX)
     }
 
-    /// Returns the nanoseconds since `earlier`, negative if `earlier` is later. Correct across the wrap if the
-    /// difference is less than 68 years.
+    /// Returns the nanoseconds since `earlier`, negative if `earlier` is later. Correct across the
+    /// wrap if the difference is less than 68 years.
     pub fn since(self, earlier: Fixed) -> i64 {
         let span = self.0.wrapping_sub(earlier.0) as i64;
         let size = span.unsigned_abs();

@@ -6,19 +6,12 @@
 //! scripts), and `run/` is the bundled folder. Invariants: the bundle and the command's output
 //! state everything that was left out; a bundle never contains a secret.
 
-/// Runs a bundle.
 pub mod again;
-/// Collection of a bundle's contents.
 mod contents;
-/// Files that arguments name.
 pub mod inputs;
-/// Anonymized bundles.
 mod mask;
-/// Writer of bundle files.
 mod pack;
-/// Writer of plans.
 mod plan;
-/// Reader of bundle files.
 pub mod unpack;
 
 use std::path::{Path, PathBuf};

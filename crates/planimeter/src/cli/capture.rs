@@ -23,7 +23,6 @@ use super::element::{port_refused, read};
 use super::failure::Failure;
 use super::out::{remark, say, to_stderr, to_stdout};
 
-/// The summary as text and as JSON.
 mod account;
 
 /// Longest wait for a frame, after which flag and time are checked again.

@@ -1,6 +1,5 @@
 //! `planimeter doctor`: checks the requirements of targets on this machine, and prints fixes.
 
-/// The tester measured over each link.
 mod qualify;
 
 use std::process::ExitCode;

@@ -337,7 +337,7 @@ pub(super) fn read(file: &Path) -> Result<String, Failure> {
 pub(super) fn port_refused(number: u64, error: &PortError) -> Failure {
     match error {
         PortError::NotPermitted(what) => Failure::need(format!(
-            "cannot open port {number}: not permitted: {what} (hint: run as root or with \
+            "cannot open port {number}: not permitted to {what} (hint: run as root or with \
              CAP_NET_RAW)"
         )),
         PortError::NoSuchInterface(name) => Failure::usage(format!(

@@ -25,7 +25,6 @@ use super::failure::Failure;
 use super::out::say;
 use progfe::control::whole::{self, PART_OCTETS, component};
 
-/// Components of LFB instances by name.
 mod names;
 
 use names::{Names, Part};

@@ -20,9 +20,7 @@ use super::element::{port_refused, read};
 use super::failure::{Failure, FailureKind};
 use super::out::say;
 
-/// The summary as text.
 mod told;
-/// The summary as JSON.
 mod recorded;
 
 /// Default duration of streams, in seconds.

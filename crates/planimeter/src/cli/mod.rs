@@ -3,65 +3,35 @@
 //! One file per command. Progress goes to stderr; stdout is for the result (PRODUCT.md, "Command
 //! line").
 
-/// Failures of commands, and their exit codes.
 pub mod failure;
-/// Output on stdout and stderr, and closed pipes.
 mod out;
-/// Shell quoting of command lines.
 pub mod words;
-/// Progress on stderr: a screen on a terminal, plain lines otherwise.
 pub mod progress;
-/// Full-screen view of a run.
 pub mod screen;
-/// Signals that end a command cleanly.
 pub mod stop;
-/// Environment and privileges of this process.
 pub mod place;
-/// Choice of links for targets.
 mod joining;
-/// Anonymization.
 mod masking;
-/// Connection limits of a listener.
 pub mod connections;
-/// Team store.
 pub mod team;
-/// Check for external code in a run.
 pub(crate) mod trust;
-/// `planimeter run --resume`.
 mod resume;
-/// `planimeter bundle`.
 mod bundle;
-/// `planimeter run PLAN.toml`.
 pub(crate) mod plan;
-/// `planimeter doctor`.
 pub mod doctor;
-/// `planimeter list`.
 pub mod list;
-/// The noise check before a live run.
 mod noise;
-/// `planimeter run`.
 pub mod run;
-/// `planimeter report`.
 pub mod report;
-/// `planimeter compare`.
 pub mod compare;
-/// `planimeter model`.
 pub mod model;
-/// `planimeter proxy`.
 pub mod proxy;
-/// `planimeter switch`, `bridge`, `router` and `tagger`.
 pub mod element;
-/// `planimeter progfe`.
 pub mod progfe;
-/// `planimeter fe`.
 pub mod fe;
-/// `planimeter generate`.
 pub mod generate;
-/// `planimeter capture`.
 pub mod capture;
-/// `planimeter serve`.
 pub mod serve;
-/// `planimeter man` and `planimeter completions`.
 pub mod manual;
 
 use std::ffi::OsString;

@@ -7,17 +7,12 @@
 //!   line and column.
 //! - The plan is stored in the folder of its runs, from which it can resume after any end.
 
-/// Sequence of a plan's runs.
 pub mod campaign;
-/// Plan file format.
 mod file;
-/// Gates on results.
 mod gates;
-/// Conversion of steps to arguments.
 mod steps;
 #[cfg(test)]
 mod tests;
-/// TOML with positions.
 mod text;
 
 use std::fs::File;

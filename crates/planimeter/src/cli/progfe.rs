@@ -19,19 +19,12 @@ use super::element::{CommonArguments, read, run, told};
 use super::failure::Failure;
 use super::out::{remark, say};
 
-/// Requests to a running element's agents, and its events.
 mod ask;
-/// Observation of a running element over time.
 mod live;
-/// Effect of a program change.
 mod plan;
-/// Programs sent over Ethernet.
 mod send;
-/// Drawings of programs and running elements.
 mod show;
-/// Traces of frames.
 mod trace;
-/// Further services of an element.
 mod services;
 
 use services::Services;

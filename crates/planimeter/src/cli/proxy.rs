@@ -28,7 +28,6 @@ use super::failure::Failure;
 use super::out::{remark, say, to_stdout};
 use crate::proxied::{self, Proxied};
 
-/// The summary as text.
 mod told;
 
 /// Limit of events in the queue; events beyond are counted and lost.

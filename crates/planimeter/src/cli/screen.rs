@@ -5,7 +5,6 @@
 //! Invariant: the terminal is restored however the process ends, except by a signal that cannot be
 //! caught.
 
-/// Drawing of the screen.
 mod draw;
 
 use std::io::{self, Stderr, Write, stderr};

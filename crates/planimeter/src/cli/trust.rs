@@ -6,7 +6,6 @@
 //! - The check reads words and files only. It starts nothing and opens no target.
 //! - What cannot be inspected counts as external code.
 
-/// Signatures of stored runs.
 pub mod signature;
 
 use std::fmt;

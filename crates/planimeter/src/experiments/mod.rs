@@ -4,59 +4,32 @@
 //! outcomes. It does no I/O, reads no clock and never blocks. The same code therefore runs on real interfaces and
 //! in virtual time.
 
-/// Fixed lists of points, each repeated several times.
 pub mod sweep;
-/// Tasks that run one after another.
 pub mod row;
-/// Searches for the highest load within a loss ratio, and measurements at shares of that load.
 pub mod search;
-/// Forwarding rate under full load.
 pub mod forwarding_rate;
-/// Per-frame cost by match type.
 pub mod match_types;
-/// RFC 2544 throughput.
 pub mod throughput;
-/// Several goals in one search (RFC 9971).
 pub mod rfc9971;
-/// Latency at shares of the throughput.
 pub mod latency;
-/// Measurements at loads derived from the throughput.
 pub mod based;
-/// The methods of RFC 2544.
 pub mod rfc2544;
-/// Back-to-back frames and buffer time (RFC 9004).
 pub mod rfc9004;
-/// Latency and its variation (RFC 8219).
 pub mod rfc8219;
-/// Bridges with several ports (RFC 2889).
 pub mod rfc2889;
-/// Fairness between flows that share a target.
 pub mod fairness;
-/// Long runs at a fixed load.
 pub mod soak;
-/// Series of trials that is repeated.
 pub mod course;
-/// Scripts of flow-mods and requests that controllers send.
 pub mod orders;
-/// Flow-mod rate and its cost to forwarded frames.
 pub mod flow_mod_rate;
-/// Flow statistics dumps and their cost to forwarded frames.
 pub mod flow_stats_dump;
-/// Memory per flow.
 pub mod memory_per_flow;
-/// Forwarding of flows that the target has not seen before.
 pub mod cold_start;
-/// Program swaps.
 pub mod program_swap;
-/// Measurement modules.
 pub mod modules;
-/// The figures of bianco2010.
 pub mod bianco2010;
-/// The figures of oflops2018.
 pub mod oflops2018;
-/// The tables and figures of costa2017.
 pub mod costa2017;
-/// The figures of gelberger2013.
 pub mod gelberger2013;
 
 use instrument::experiment::Experiment;

@@ -6,23 +6,14 @@
 //!   and multipart request of the codec. The compiler and [`forms`] ensure this.
 //! - An unknown key is an error, since a typo would change the measurement.
 
-/// Bundles.
 mod bundles;
-/// Flow-mods and packet-outs.
 mod flows;
-/// An example of each form.
 pub mod forms;
-/// Groups and meters.
 mod groups;
-/// Keys of objects.
 pub mod keys;
-/// Configuration of switches, ports and tables; roles.
 mod settings;
-/// Multipart requests.
 mod statistics;
-/// Table features.
 mod tables;
-/// Messages that scripts receive.
 mod told;
 
 use openflow::model::message::{ErrorMessage, Hello, Message};

@@ -4,7 +4,6 @@
 //! Invariant: each trial that the method requests counts once, stored or measured. No other trial
 //! counts.
 
-/// Replay from stored trials.
 mod replay;
 
 use std::collections::VecDeque;

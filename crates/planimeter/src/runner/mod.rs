@@ -6,29 +6,17 @@
 //! - Every trial is on disk before the next one begins.
 //! - When a run ends early, its results are stored, marked as partial, and reported.
 
-/// The plan of a run.
 mod plan;
-/// Estimate of a run's duration.
 pub mod estimate;
-/// The record of a run before its first trial.
 mod provenance;
-/// Conversion of a trial's report to a line of the record.
 pub mod recording;
-/// Measurement of the tester without a target, and of the load that overloads every target.
 pub mod calibration;
-/// Accuracy of the tester's clock.
 pub mod clock;
-/// One method on one target, with its replay from stored trials.
 mod lane;
-/// User commands around a run.
 pub mod hooks;
-/// Recovery of switches that stopped responding.
 mod recovery;
-/// Events and lines for watchers.
 mod telling;
-/// Modules that report the progress of their searches.
 mod watched;
-/// SNMP agents that are read during a measurement.
 mod witness;
 
 use std::cell::OnceCell;

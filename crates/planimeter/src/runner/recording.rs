@@ -3,7 +3,6 @@
 //! The counters span the whole trial, uncounted warm-up included, because a target counts those
 //! frames too: offered = received + drops by place and reason + unexplained.
 
-/// The same conversion for a module.
 pub mod module;
 
 use instrument::account::{Account, Place};

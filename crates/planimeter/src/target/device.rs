@@ -8,19 +8,12 @@
 //! Invariant: equal texts give equal [`Device`]s, so that a target's kind stays a small value that
 //! is copied.
 
-/// Connections to a device's control channel.
 mod reach;
-/// Renumbering of switch ports to 1, 2, 3.
 mod renumbered;
-/// Cable check.
 mod cables;
-/// Opening of a device, with hints for its errors.
 mod meeting;
-/// ARP with a router as its neighbours.
 mod neighbours;
-/// Description and flow entries of a switch.
 mod switch;
-/// Bench for devices that are cabled to this host's interfaces.
 pub mod bench;
 
 use std::fmt;
@@ -343,7 +336,7 @@ mod tests {
     fn invalid_names_are_reported_with_a_hint() {
         for (text, words) in [
             ("openflow:", "use openflow:tcp:IP:PORT"),
-            ("openflow:tcp:switch:6653,ports=1@a+2@b", "names are not looked up"),
+            ("openflow:tcp:switch:6653,ports=1@a+2@b", "names are not resolved"),
             ("openflow:ptcp:6653", "add ports=1@eth1+2@eth2"),
             ("device:", "of a device"),
             ("device:ports=", "use PORT@INTERFACE"),

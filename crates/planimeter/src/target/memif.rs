@@ -5,7 +5,6 @@
 //! as on a cable. Polling data planes never leave their core, so inactive targets are stopped and
 //! only the measured one runs. Flow caches are filled before each trial (`warming`).
 
-/// Decides when caches are filled.
 pub mod warming;
 
 use std::collections::BTreeMap;

@@ -5,13 +5,9 @@
 //! alternates with the tester, on links that serialize frames at the nominal capacity. Between
 //! trials only the code that installs entries runs the target, so nothing is shared.
 
-/// Networks of several switches.
 mod network;
-/// Service time of a simulated target.
 mod service;
-/// A node in virtual time.
 mod simulated;
-/// Control channel operations that run the node while they wait.
 mod turns;
 
 use std::collections::BTreeMap;

@@ -3,49 +3,27 @@
 //! A [`Target`] is one device with the tester's ports on both sides. The tester programs it, offers
 //! trials and reads its loss counters. Each link has a file; names are in `name`.
 
-/// Names of targets and links.
 pub mod name;
-/// Choice of the link for each target.
 pub mod links;
-/// Several switches as one target.
 pub mod network;
-/// Targets programmed by a ProGFE graph.
 pub mod progfe;
-/// VLAN tagging in the kernel.
 mod linux_tagger;
-/// Targets from another build of this program.
 pub mod build;
-/// Targets that emulate a hardware model.
 pub mod model;
-/// Capture of control channels on the wire.
 mod tapped;
-/// User devices.
 pub mod device;
-/// Hosts at the ends of a site's links.
 mod hosts;
-/// SNMP agents of targets.
 mod witness;
-/// Flow entries as an OpenFlow controller installs them.
 pub mod program;
-/// A controller that acts during a trial.
 pub mod orders;
-/// Longer drain while frames are unaccounted for.
 mod overdue;
-/// Program swaps during a trial.
 pub mod swaps;
-/// A target restart during a trial.
 mod reset;
-/// MAC addresses that bridges learn from frames.
 mod lesson;
-/// Simulated stalls of the tester.
 mod standstill;
-/// Targets in this process, connected by in-memory rings of frames.
 pub mod memory;
-/// Frames replayed from memory to targets in this process.
 mod replay;
-/// Targets in namespaces of their own, connected by veth pairs.
 pub mod veth;
-/// Targets in processes of their own, connected by shared memory.
 pub mod memif;
 
 use std::collections::BTreeMap;
@@ -283,7 +261,7 @@ pub(crate) fn scene(ports: usize) -> Scene {
 /// Returns the error for a connection to a target that is not an OpenFlow switch.
 pub(crate) fn no_controller() -> ChannelError {
     ChannelError::System {
-        doing: "connecting to",
+        doing: "connect to",
         what: "a target that is not an OpenFlow switch".into(),
         error: std::io::ErrorKind::Unsupported.into(),
     }

@@ -245,10 +245,10 @@ mod tests {
             .unwrap();
         let faults = error_for(&format!("ours:model={}", path.display()));
         assert!(
-            faults.contains(".toml: line 4: agent.flow_mod_ns: write it with its source"),
+            faults.contains(".toml: line 4: agent.flow_mod_ns: value without source"),
             "{faults}"
         );
-        assert!(faults.contains("line 5: agent.speed: there is no such key"), "{faults}");
+        assert!(faults.contains("line 5: agent.speed: unknown key"), "{faults}");
         std::fs::write(&path, known::text("honest").unwrap()).unwrap();
         assert!(ModelTarget::parse(&format!("ours:model={}", path.display())).is_ok());
         std::fs::remove_file(path).unwrap();

@@ -5,7 +5,6 @@
 //! its second; a module may connect to every switch. Invariant: equal texts give equal
 //! [`NetworkTarget`]s, so that a target's kind stays a small value.
 
-/// Topology file format.
 pub mod file;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -13,7 +13,6 @@ use progfe::program::Program;
 use progfe::role::Role;
 use progfe::xml::Source;
 
-/// Check of a setup on a program.
 mod rehearsal;
 
 /// Prefix of such a target's name.

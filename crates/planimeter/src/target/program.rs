@@ -21,7 +21,6 @@ use crate::workload::{
 };
 use instrument::stream::{Headers, Rate};
 
-/// Rules of a VLAN tagger.
 mod tags;
 
 /// Ingress port of the tester's frames, by its number in the target.

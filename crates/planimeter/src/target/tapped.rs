@@ -37,7 +37,7 @@ pub fn stage(
         // On a loopback interface, a connection succeeds or fails immediately.
         let connect = || Connecting::wait(&url, CONNECT_NS_MAX);
         let made = site.namespace.run(connect).map_err(|error| ChannelError::System {
-            doing: "connecting to",
+            doing: "connect to",
             what: url.to_string(),
             error: std::io::Error::other(error.to_string()),
         })?;

@@ -5,7 +5,6 @@
 //! target; the lab, or the target's control socket, programs any other. A target without OpenFlow
 //! is restarted for a new set-up, which clears the last one.
 
-/// Networks of several switches.
 mod network;
 
 use std::ffi::OsString;

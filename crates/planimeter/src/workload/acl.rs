@@ -9,9 +9,7 @@
 //! Invariant: a style, a number of rules and a seed determine the rules, which are all different. A header made for a
 //! rule matches no earlier one.
 
-/// Port ranges as values and masks.
 mod range;
-/// Parameters of the styles.
 mod style;
 
 pub use range::masks;

@@ -53,7 +53,7 @@ fn thousands_of_pipelined_requests_are_answered() {
     let folder = Folder::new();
     let words = ["progfe", "--program", super::BRIDGE, "--http", "0"];
     let element = Element::begin(&folder, &words);
-    let url = element.says("taking programs on ptcp:");
+    let url = element.says("accepting programs on ptcp:");
     let (port, address) = url.split_once(':').unwrap();
     let mut client = TcpStream::connect(format!("{address}:{port}")).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();

@@ -1,7 +1,6 @@
 //! Report of the suite as a page: features by version and subject, and each clause.
 //!
-//! The page is a function of the cases and their results; the test fails if the stored page
-//! differs.
+//! The page is a function of the cases and their results; the test fails if the stored page differs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -40,7 +39,7 @@ pub fn check(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differ
         clauses.len()
     );
     if !answers.has("ours") || !answers.has("ovs") {
-        println!("the page is not compared: it requires all three subjects");
+        println!("the page is not compared: it requires results of all three subjects");
         return 0;
     }
     let page = page(cases, clauses, answers, why);
@@ -49,15 +48,12 @@ pub fn check(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differ
         std::fs::write(&path, page).unwrap();
         return 0;
     }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    if kept == page {
+    let stored = std::fs::read_to_string(&path).unwrap_or_default();
+    if stored == page {
         return 0;
     }
-    println!(
-        "FAILED: {} differs from the results of the suite (hint: set UPDATE=1 to rewrite it)",
-        path.display()
-    );
-    for (old, new) in kept.lines().zip(page.lines()).filter(|(old, new)| old != new).take(5) {
+    println!("FAILED: {} is out of date (hint: run with UPDATE=1)", path.display());
+    for (old, new) in stored.lines().zip(page.lines()).filter(|(old, new)| old != new).take(5) {
         println!("  - {old}\n  + {new}");
     }
     1
@@ -66,8 +62,8 @@ pub fn check(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differ
 fn page(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differences) -> String {
     let mut out = String::new();
     out.push_str(HEAD);
-    let plays: usize = cases.iter().map(|case| case.versions.len()).sum();
-    line(&mut out, &format!("{} cases, {plays} plays in simulation.\n", cases.len()));
+    let runs: usize = cases.iter().map(|case| case.versions.len()).sum();
+    line(&mut out, &format!("{} cases, {runs} runs in simulation.\n", cases.len()));
     features(cases, answers, why, &mut out);
     differing(cases, answers, why, &mut out);
     requirements(cases, clauses, &mut out);
@@ -75,14 +71,16 @@ fn page(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differences
 }
 
 const HEAD: &str = "# OpenFlow conformance\n
-This page lists how our switch follows the OpenFlow specifications, tested by a suite of cases. A
-case sends entries, frames and messages and checks frames, messages and counters. Every case is
-played in three ways:\n
-- on our switch in virtual time, in each version of the case;
-- on our switch as a process over veth, in 1.0 and 1.3, or in the last version of the case;
-- on Debian's Open vSwitch 3.1 over veth, in the same versions, as a second implementation.\n
-The suite writes this page: `UPDATE=1 cargo test -p planimeter --test conformance`. The test fails
-if the page is out of date.\n
+This page lists the requirements of the OpenFlow specifications that our switch meets. A suite of
+cases tests them. A case sends entries, frames and messages, and checks the resulting frames,
+messages and counters. The suite runs every case on three switches:
+
+- our switch in virtual time, in each version of the case;
+- our switch as a process over veth, in 1.0 and 1.3 (a case for neither: in its last version);
+- Open vSwitch 3.1 of Debian 12 over veth, in the same versions, as a second implementation.
+
+The suite generates this page: `UPDATE=1 cargo test -p planimeter --test conformance`. The test
+fails if the page is out of date.\n
 ";
 
 fn line(out: &mut String, text: &str) {
@@ -90,18 +88,17 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
+const LEGEND: &str = "\
+- `sim`: passes in simulation; `live`: passes over veth too.
+- `=`: Open vSwitch passes the same cases; `≠`: it fails some, explained below; `no peer`: it does
+  not have the feature.
+- `own`: tested on our switch only (configuration, limits, behaviour that the text leaves open).
+";
+
 /// Writes one row for each feature, one column for each version.
 fn features(cases: &[Case], answers: &Answers, why: &Differences, out: &mut String) {
     line(out, "## Features by version\n");
-    line(
-        out,
-        "`sim` passes in simulation · `live` passes over veth too · `=` Open vSwitch agrees in",
-    );
-    line(
-        out,
-        "every case · `≠` it differs in some, explained below · `no peer` it lacks the feature ·",
-    );
-    line(out, "`own` applies to our switch only (configuration, limits, unspecified behavior).\n");
+    line(out, LEGEND);
     let names: BTreeSet<&str> =
         cases.iter().flat_map(|case| case.covers.iter().map(String::as_str)).collect();
     line(out, "| feature | 1.0 | 1.1 | 1.2 | 1.3 | 1.4 | 1.5 |\n|---|---|---|---|---|---|---|");
@@ -135,18 +132,18 @@ fn cell(cases: &[&Case], version: Version, answers: &Answers, why: &Differences)
         Some(false) => return "**fails live**".to_owned(),
         None => return "sim".to_owned(),
     };
-    let asked: Vec<&&Case> =
+    let tested: Vec<&&Case> =
         cases.iter().filter(|case| answers.get("ovs", case, version).is_some()).collect();
     let reason = |case: &&&Case| {
         (answers.get("ovs", case, version) == Some(false))
             .then(|| why.why(&case.name, version).unwrap_or("unexplained"))
     };
-    let reasons: Vec<&str> = asked.iter().filter_map(reason).collect();
-    let peer = match (asked.len(), reasons.len()) {
+    let reasons: Vec<&str> = tested.iter().filter_map(reason).collect();
+    let peer = match (tested.len(), reasons.len()) {
         (0, _) => "own",
         (_, 0) => "=",
-        (asked, differ)
-            if asked == differ && reasons.iter().all(|why| why.starts_with("no peer")) =>
+        (tested, differ)
+            if tested == differ && reasons.iter().all(|why| why.starts_with("no peer")) =>
         {
             "no peer"
         }
@@ -157,8 +154,8 @@ fn cell(cases: &[&Case], version: Version, answers: &Answers, why: &Differences)
 
 /// Writes every case in which Open vSwitch differs, with the reason.
 fn differing(cases: &[Case], answers: &Answers, why: &Differences, out: &mut String) {
-    line(out, "\n## Differences of Open vSwitch\n");
-    line(out, "| cases | versions | why |\n|---|---|---|");
+    line(out, "\n## Where Open vSwitch differs\n");
+    line(out, "| cases | versions | difference |\n|---|---|---|");
     for one in &why.0 {
         let mut names = Vec::new();
         let mut versions = BTreeSet::new();
@@ -177,11 +174,11 @@ fn differing(cases: &[Case], answers: &Answers, why: &Differences, out: &mut Str
             continue;
         }
         let versions: Vec<String> = versions.into_iter().collect();
-        let reported = match names.len() {
+        let listed = match names.len() {
             1..=3 => names.join(", "),
             count => format!("{} and {} more like `{}`", names[0], count - 1, one.pattern),
         };
-        line(out, &format!("| {reported} | {} | {} |", versions.join(", "), one.reason));
+        line(out, &format!("| {listed} | {} | {} |", versions.join(", "), one.reason));
     }
 }
 
@@ -196,7 +193,7 @@ fn requirements(cases: &[Case], clauses: &[Clause], out: &mut String) {
             line(out, SOURCES.iter().find(|(of, _)| *of == text).map_or("", |(_, note)| note));
             line(out, "\n| section | requirement | cases |\n|---|---|---|");
         }
-        let covered_by = match &clause.reason {
+        let covered = match &clause.reason {
             Some(reason) => format!("not in this suite: {reason}"),
             None => {
                 let names: Vec<&str> =
@@ -207,19 +204,19 @@ fn requirements(cases: &[Case], clauses: &[Clause], out: &mut String) {
                 }
             }
         };
-        line(out, &format!("| {} | {} | {covered_by} |", clause.section, clause.requirement));
+        line(out, &format!("| {} | {} | {covered} |", clause.section, clause.requirement));
     }
 }
 
 const SOURCES: [(&str, &str); 2] = [
     (
         "1.0.1",
-        "Source: the text of 1.0.0, which 1.0.1 restates; sections are numbered as in 1.0.1. The \
-         text of 1.0.1 itself was not available.",
+        "Source: the text of 1.0.0, which 1.0.1 restates with the same section numbers, not \
+         1.0.1 itself.",
     ),
     (
         "1.3.5",
-        "The text of 1.3.5 was not available. The list was written from knowledge of the text and \
-         from the published headers, and may lack a clause.",
+        "Source: the published headers and knowledge of the text, not the text; a clause may \
+         be missing.",
     ),
 ];

@@ -335,7 +335,7 @@ pub fn elements_measure_the_delay_between_them() {
     assert_eq!(trace["answers"][0]["relay"], "hit", "{trace}");
     let wrong = net.place.planimeter(&["progfe", "ask", "control", "cfm", "loopback", "to=x"]);
     assert_eq!(wrong.code, Some(2));
-    assert!(wrong.errors.contains("to is a station's address, not \"x\""), "{}", wrong.errors);
+    assert!(wrong.errors.contains("invalid to \"x\""), "{}", wrong.errors);
 }
 
 /// A process that ends with the test.

@@ -116,7 +116,7 @@ fn graph(place: &Place) {
     let refused = both.map(|it| {
         let output = it.wait_with_output().unwrap();
         assert!(output.status.success());
-        String::from_utf8_lossy(&output.stderr).contains("somebody else measures costs")
+        String::from_utf8_lossy(&output.stderr).contains("another client measures costs")
     });
     assert_ne!(refused, [true, true], "one of them has costs");
 }
@@ -134,7 +134,7 @@ fn frames(place: &Place) {
         assert_eq!((&line["port"], &line["came"]), (&1.into(), &wire.as_str().into()), "{line}");
         assert_eq!(line["left"], serde_json::json!([{ "port": 2, "bytes": wire }]), "{line}");
         let steps = line["steps"].as_array().unwrap();
-        assert_eq!(steps.last().unwrap()["outcome"], "left by port 2", "{line}");
+        assert_eq!(steps.last().unwrap()["outcome"], "sent on port 2", "{line}");
     }
     recorded(&place.path().join("t.pcapng"));
     let (text, _) = run_program(place, &[&trace[..], &["--port", "1"]].concat());
@@ -162,7 +162,7 @@ fn recorded(file: &Path) {
     assert_eq!(all.len(), 6, "{all:?}");
     for pair in all.chunks(2) {
         assert_eq!((pair[0].0, pair[0].1), (0, Some(Direction::Inbound)), "{all:?}");
-        assert!(pair[0].2.contains("left by port 2"), "{all:?}");
+        assert!(pair[0].2.contains("sent on port 2"), "{all:?}");
         assert_eq!((pair[1].0, pair[1].1), (1, Some(Direction::Outbound)), "{all:?}");
     }
 }

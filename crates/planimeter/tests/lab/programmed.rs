@@ -302,7 +302,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
     let hex: String = frame.iter().map(|byte| format!("{byte:02x}")).collect();
     let traced = run_program(&place, &["trace", "--frame", &hex]);
     assert!(traced.contains("lpm: NormalOut -> nh.PktsIn"), "{traced}");
-    assert!(traced.contains("left by port 2"), "{traced}");
+    assert!(traced.contains("sent on port 2"), "{traced}");
     pings.wait_for("packets pass at the end", |(sent, back)| sent == back);
     drop(pings);
     assert!(router.is_running());

@@ -147,7 +147,7 @@ fn push(
     if bytes.len() > FRAME_BYTES_MAX {
         return Err(PortDrop::ReceiveTooLong);
     }
-    let frame = batch.push_slot().expect("no more are shown than there is room for");
+    let frame = batch.push_slot().expect("frames are limited to the room");
     frame.set_bytes(bytes);
     frame.stamp = Some(stamp);
     counters.rx_frames += 1;

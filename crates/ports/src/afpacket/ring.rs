@@ -184,7 +184,7 @@ impl Mapping {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let start = NonNull::new(start.cast()).expect("a mapping is not at address zero");
+        let start = NonNull::new(start.cast()).expect("a mapping never starts at address zero");
         Ok(Mapping { start, bytes })
     }
 

@@ -33,26 +33,26 @@ const RECEIVE_BUFFER_BYTES: libc::c_int = 8 << 20;
 /// Opens a socket that receives all frames arriving on the interface, and its ring.
 pub fn receiving(interface: &Interface, options: &Options) -> Result<(OwnedFd, Ring), Failure> {
     let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)
-        .map_err(|error| ("opening a packet socket on", error))?;
+        .map_err(|error| ("open a packet socket on", error))?;
     let set = |name, value| packet_option(&socket, name, value);
     let (version, ring) = match options.delivery {
-        Delivery::Prompt => (libc::tpacket_versions::TPACKET_V2, "giving a ring to"),
-        Delivery::Batched => (libc::tpacket_versions::TPACKET_V3, "giving a block ring to"),
+        Delivery::Prompt => (libc::tpacket_versions::TPACKET_V2, "allocate a ring for"),
+        Delivery::Batched => (libc::tpacket_versions::TPACKET_V3, "allocate a block ring for"),
     };
     set(libc::PACKET_VERSION, version as libc::c_int)
         .and_then(|()| set(libc::PACKET_VNET_HDR, 1))
-        .map_err(|error| ("choosing the ring version of", error))?;
+        .map_err(|error| ("set the ring version of", error))?;
     // Without this option (before Linux 4.20), the ring recognizes outgoing frames one by one.
     let _ = set(libc::PACKET_IGNORE_OUTGOING, 1);
     if options.stamps == Stamps::AtArrival {
         let on: libc::c_int = 1;
         sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)
-            .map_err(|error| ("asking for time stamps on", error))?;
+            .map_err(|error| ("enable timestamps on", error))?;
     }
     let mut frame_bytes = interface.mtu + HEADER_BYTES + super::restore::TAG_BYTES;
     match options.delivery {
         Delivery::Prompt if options.segment_merged => {
-            queue_long_frames(&socket).map_err(|error| ("asking for merged frames on", error))?
+            queue_long_frames(&socket).map_err(|error| ("enable merged frames on", error))?
         }
         // Blocks have no slots: a merged frame takes the space that it needs.
         Delivery::Batched if options.segment_merged => {
@@ -67,10 +67,10 @@ pub fn receiving(interface: &Interface, options: &Options) -> Result<(OwnedFd, R
     }
     .map_err(|error| (ring, error))?;
     if options.promiscuous {
-        join(&socket, interface).map_err(|error| ("making promiscuous", error))?;
+        join(&socket, interface).map_err(|error| ("enable promiscuous mode on", error))?;
     }
     let wanted = options.ether_type.unwrap_or(libc::ETH_P_ALL as u16);
-    bind(&socket, interface, wanted).map_err(|error| ("binding to", error))?;
+    bind(&socket, interface, wanted).map_err(|error| ("bind a packet socket to", error))?;
     Ok((socket, ring))
 }
 
@@ -86,18 +86,18 @@ fn queue_long_frames(socket: &OwnedFd) -> io::Result<()> {
 /// Opens a socket that sends on the interface and receives nothing.
 pub fn sending(interface: &Interface, options: &Options) -> Result<OwnedFd, Failure> {
     let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)
-        .map_err(|error| ("opening a packet socket on", error))?;
+        .map_err(|error| ("open a packet socket on", error))?;
     if options.qdisc_bypass {
         packet_option(&socket, libc::PACKET_QDISC_BYPASS, 1)
-            .map_err(|error| ("bypassing the queueing discipline of", error))?;
+            .map_err(|error| ("bypass the queueing discipline of", error))?;
     }
     // Exceeds the system's limit if privileged, else uses up to the limit.
     let buffer =
         |name| sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, &SEND_BUFFER_BYTES);
     buffer(libc::SO_SNDBUFFORCE)
         .or_else(|_| buffer(libc::SO_SNDBUF))
-        .map_err(|error| ("enlarging the send buffer of", error))?;
-    bind(&socket, interface, 0).map_err(|error| ("binding to", error))?;
+        .map_err(|error| ("enlarge the send buffer of", error))?;
+    bind(&socket, interface, 0).map_err(|error| ("bind a packet socket to", error))?;
     Ok(socket)
 }
 

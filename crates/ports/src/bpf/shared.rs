@@ -47,13 +47,13 @@ impl Shared {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let start = NonNull::new(start.cast()).expect("a mapping is not at address zero");
+        let start = NonNull::new(start.cast()).expect("a mapping never starts at address zero");
         Ok(Shared { descriptor, start, value_bytes, values })
     }
 
     /// Returns the value at `place` for writing. Programs that run at the same time see it change.
     pub fn value_mut(&mut self, place: usize) -> &mut [u8] {
-        assert!(place < self.values, "the table has this place");
+        assert!(place < self.values, "the index is within the map");
         // SAFETY: inside the mapping. Only programs that this process runs also read it, and they
         // do so while the process waits for them.
         unsafe {
@@ -64,7 +64,7 @@ impl Shared {
 
     /// Returns the first word of the value at `place`, which programs may change.
     pub fn word(&self, place: usize) -> u32 {
-        assert!(place < self.values, "the table has this place");
+        assert!(place < self.values, "the index is within the map");
         // SAFETY: inside the mapping and aligned, because values begin at multiples of 8 bytes.
         let word = unsafe {
             AtomicU32::from_ptr(self.start.as_ptr().add(place * self.value_bytes).cast())

@@ -1,13 +1,14 @@
 //! Limits on the connections that a listener accepts, in total and per source.
 //!
-//! A connection is *pending* until its handshake or its first request is complete. A listener that has no place for a
-//! new connection closes a pending one instead: one of the same source if that source is at its limit, otherwise one
-//! of the source with the most pending connections. Established connections are never closed for new ones.
+//! A connection is *pending* until its handshake or its first request is complete. A listener that
+//! has no place for a new connection closes a pending one instead: one of the same source if that
+//! source is at its limit, otherwise one of the source with the most pending connections.
+//! Established connections are never closed for new ones.
 //!
 //! Invariants:
 //! - One source has at most `per_source` places, so that one host or user cannot take all of them.
-//! - Loopback addresses are one source, and so are the addresses of an IPv6 /64 prefix (RFC 4291, section 2.5.4),
-//!   which one host can choose freely.
+//! - Loopback addresses are one source, and so are the addresses of an IPv6 /64 prefix (RFC 4291,
+//!   section 2.5.4), which one host can choose freely.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -84,11 +84,11 @@ impl Connecting {
             Url::Tcp(address) => tcp::channel(TcpStream::from(socket), *address),
             Url::Sctp(address) => sctp::channel(TcpStream::from(socket), *address),
             Url::Tls(address) => {
-                let tls = self.tls.as_ref().expect("checked when it was started");
+                let tls = self.tls.as_ref().expect("checked when the attempt started");
                 tls::stream::connected(tls, TcpStream::from(socket), *address)
             }
             Url::Unix(path) => unix::channel(UnixStream::from(socket), path),
-            _ => unreachable!("start takes active addresses only"),
+            _ => unreachable!("start accepts only active addresses"),
         };
         made.map(Some).map_err(|error| failed(&self.url, error))
     }
@@ -120,7 +120,7 @@ impl Connecting {
                 return Ok(channel);
             }
             let mut wait = Wait::new();
-            wait.add(attempt.descriptor().expect("an attempt under way"), true);
+            wait.add(attempt.descriptor().expect("an attempt in progress"), true);
             wait.until(Some(attempt.give_up)).map_err(|error| failed(url, error))?;
         }
     }
@@ -136,7 +136,7 @@ fn failed(url: &Url, error: io::Error) -> ChannelError {
         Some(libc::EPROTONOSUPPORT | libc::ESOCKTNOSUPPORT) if matches!(url, Url::Sctp(_)) => {
             ChannelError::NoSctp(url.clone())
         }
-        _ => ChannelError::System { doing: "connecting to", what: url.to_string(), error },
+        _ => ChannelError::System { doing: "connect to", what: url.to_string(), error },
     }
 }
 

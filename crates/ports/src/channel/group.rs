@@ -2,7 +2,7 @@
 //!
 //! One end connects them one after the other, the last one first. The other end listens, and groups
 //! the channels of one host in the order of their arrival. Invariant: there is at most one
-//! connection attempt at a time. There are at most [`GUESTS`] accepted channels of incomplete
+//! connection attempt. There are at most [`GUESTS`] accepted channels of incomplete
 //! groups, none for longer than [`PATIENCE`].
 
 use std::os::fd::RawFd;
@@ -121,7 +121,7 @@ impl Doors {
                         self.guests.remove(at);
                         self.turned_away += 1;
                     }
-                    Room::Refused(_) => unreachable!("every guest is pending"),
+                    Room::Refused(_) => unreachable!("every guest is still incomplete"),
                 }
                 self.guests.push(Guest { door, source, since: now, channel });
             }

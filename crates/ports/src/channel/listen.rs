@@ -35,7 +35,7 @@ impl Listener {
             _ if matches!(url, Url::PassiveSctp(_)) && sctp::is_there().is_err() => {
                 ChannelError::NoSctp(url.clone())
             }
-            _ => ChannelError::System { doing: "listening on", what: url.to_string(), error },
+            _ => ChannelError::System { doing: "listen on", what: url.to_string(), error },
         };
         match url {
             Url::PassiveTcp(address) => {
@@ -86,7 +86,7 @@ impl Listener {
                 }
                 _ => {
                     let what = self.address.to_string();
-                    Err(ChannelError::System { doing: "accepting on", what, error })
+                    Err(ChannelError::System { doing: "accept a connection on", what, error })
                 }
             },
         }

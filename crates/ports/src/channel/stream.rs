@@ -85,7 +85,7 @@ impl<S: Socket> Channel for Stream<S> {
                 Ok(count)
             }
             Err(error) if waits(&error) => Ok(0),
-            Err(error) => Err(self.failed("receiving from", error)),
+            Err(error) => Err(self.failed("receive from", error)),
         }
     }
 
@@ -96,7 +96,7 @@ impl<S: Socket> Channel for Stream<S> {
         match self.socket.write(bytes) {
             Ok(count) => Ok(count),
             Err(error) if waits(&error) => Ok(0),
-            Err(error) => Err(self.failed("sending to", error)),
+            Err(error) => Err(self.failed("send to", error)),
         }
     }
 

@@ -86,21 +86,21 @@ impl Tap {
             move |error: io::Error| ChannelError::System { doing, what: name.to_owned(), error }
         };
         let interface = interface::look_up(name)
-            .map_err(|error| failed("tapping")(io::Error::other(error.to_string())))?;
+            .map_err(|error| failed("capture on")(io::Error::other(error.to_string())))?;
         let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)
-            .map_err(failed("opening a packet socket on"))?;
+            .map_err(failed("open a packet socket on"))?;
         let on: libc::c_int = 1;
         let descriptor = socket.as_raw_fd();
         sys::set_option(descriptor, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)
-            .map_err(failed("asking for time stamps on"))?;
+            .map_err(failed("enable timestamps on"))?;
         let queue = |name| sys::set_option(descriptor, libc::SOL_SOCKET, name, &QUEUE_BYTES);
         queue(libc::SO_RCVBUFFORCE)
             .or_else(|_| queue(libc::SO_RCVBUF))
-            .map_err(failed("enlarging the queue of"))?;
-        bind(&socket, interface.index).map_err(failed("binding to"))?;
+            .map_err(failed("enlarge the receive buffer of"))?;
+        bind(&socket, interface.index).map_err(failed("bind a packet socket to"))?;
         let file = match file {
             true => {
-                let comment = "control channels, as they passed the interface";
+                let comment = "control channels at the interface";
                 let options = CaptureOptions {
                     interface_comment: Some(comment.into()),
                     ..CaptureOptions::pcapng(name)
@@ -108,7 +108,7 @@ impl Tap {
                 let unwritable =
                     |error: crate::capture::CaptureError| io::Error::other(error.to_string());
                 let writer = CaptureWriter::new(Vec::new(), &options).map_err(unwritable);
-                Some(writer.map_err(failed("beginning a capture of"))?)
+                Some(writer.map_err(failed("start a capture on"))?)
             }
             false => None,
         };

@@ -89,12 +89,12 @@ impl Tls {
             Url::Tls(_) => (
                 "ca_cert",
                 tls.is_some_and(|tls| tls.client.is_some()),
-                "name the file with the CA's certificate, by which the other end is known",
+                "name the file with the certificate of the peer's CA",
             ),
             Url::PassiveTls(_) => (
                 "certificate",
                 tls.is_some_and(|tls| tls.server.is_some()),
-                "name the files of this end's certificate and private_key",
+                "name the files of certificate and private_key",
             ),
             _ => return Ok(()),
         };
@@ -103,21 +103,21 @@ impl Tls {
             false => Err(ChannelError::Credentials {
                 setting,
                 file: None,
-                why: format!("{url} needs it; {why}"),
+                why: format!("missing for {url} (hint: {why})"),
             }),
         }
     }
 
     /// Returns the state of a connection that this end made to `address`.
     fn connecting(&self, address: std::net::IpAddr) -> Result<Connection, rustls::Error> {
-        let config = self.client.clone().expect("checked before connecting");
+        let config = self.client.clone().expect("checked before the connection");
         let name = ServerName::IpAddress(TlsIp::from(address));
         ClientConnection::new(config, name).map(Connection::Client)
     }
 
     /// Returns the state of a connection that a peer made to this end.
     fn accepting(&self) -> Result<Connection, rustls::Error> {
-        let config = self.server.clone().expect("checked before listening");
+        let config = self.server.clone().expect("checked before the listener");
         ServerConnection::new(config).map(Connection::Server)
     }
 }
@@ -131,20 +131,20 @@ fn identity(files: &Files) -> Result<Option<Identity>, ChannelError> {
         (None, None) => return Ok(None),
         (Some(certificate), Some(key)) => (certificate, key),
         (Some(file), None) => {
-            return Err(unusable("certificate", file, "needs its private_key beside it"));
+            return Err(unusable("certificate", file, "no private_key for it (hint: set both)"));
         }
         (None, Some(file)) => {
-            return Err(unusable("private_key", file, "needs its certificate beside it"));
+            return Err(unusable("private_key", file, "no certificate for it (hint: set both)"));
         }
     };
     let chain = certificates("certificate", certificate)?;
     let text = read("private_key", key)?;
     let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
         let why = match error {
-            pem::Error::NoItemsFound => "holds no private key in PEM without a password; \
-                `openssl pkey -in FILE -out NEW` writes one"
+            pem::Error::NoItemsFound => "no private key in PEM format without password \
+                (hint: convert it with 'openssl pkey -in FILE -out NEW')"
                 .to_string(),
-            other => format!("is no PEM file: {other}"),
+            other => format!("not a PEM file: {other}"),
         };
         unusable("private_key", key, why)
     })?;
@@ -157,12 +157,13 @@ fn certificates(
 ) -> Result<Vec<CertificateDer<'static>>, ChannelError> {
     let text = read(setting, file)?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let all = all.map_err(|error| unusable(setting, file, format!("is no PEM file: {error}")))?;
+    let all = all.map_err(|error| unusable(setting, file, format!("not a PEM file: {error}")))?;
     match all.is_empty() {
         true => Err(unusable(
             setting,
             file,
-            "holds no certificate in PEM; `openssl x509 -inform DER -in FILE -out NEW` converts one",
+            "no certificate in PEM format (hint: convert it with 'openssl x509 -inform DER -in \
+             FILE -out NEW')",
         )),
         false => Ok(all),
     }
@@ -171,13 +172,17 @@ fn certificates(
 fn read(setting: &'static str, file: &Path) -> Result<Vec<u8>, ChannelError> {
     use std::io::Read;
     let failed = |error: std::io::Error| {
-        unusable(setting, file, format!("cannot be read: {error}; check its name and rights"))
+        unusable(
+            setting,
+            file,
+            format!("cannot read the file: {error} (hint: check its name and permissions)"),
+        )
     };
     let mut text = Vec::new();
     let opened = std::fs::File::open(file).map_err(failed)?;
     opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut text).map_err(failed)?;
     match text.len() as u64 > FILE_BYTES_MAX {
-        true => Err(unusable(setting, file, "is longer than 1 MiB, which no PEM file need be")),
+        true => Err(unusable(setting, file, "file too large: at most 1 MiB")),
         false => Ok(text),
     }
 }
@@ -185,9 +190,9 @@ fn read(setting: &'static str, file: &Path) -> Result<Vec<u8>, ChannelError> {
 fn roots(file: &Path) -> Result<RootCertStore, ChannelError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates("ca_cert", file)? {
-        roots.add(certificate).map_err(|error| {
-            unusable("ca_cert", file, format!("holds what is no CA's certificate: {error}"))
-        })?;
+        roots
+            .add(certificate)
+            .map_err(|error| unusable("ca_cert", file, format!("not a CA certificate: {error}")))?;
     }
     Ok(roots)
 }
@@ -201,7 +206,7 @@ fn client(
     let verifier = anyname::AnyName::new(roots.clone(), provider.signature_verification_algorithms);
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&VERSIONS)
-        .expect("the provider has suites of both versions")
+        .expect("the provider has suites for both versions")
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
     let mut config = match identity {
@@ -223,13 +228,13 @@ fn server(
 ) -> Result<ServerConfig, ChannelError> {
     let builder = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&VERSIONS)
-        .expect("the provider has suites of both versions");
+        .expect("the provider has suites for both versions");
     let builder = match roots {
         Some(roots) => {
             let verifier =
                 WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
                     .build()
-                    .expect("there is a CA, and no revocation list");
+                    .expect("there is a CA and no revocation list");
             builder.with_client_cert_verifier(verifier)
         }
         None => builder.with_no_client_auth(),
@@ -249,13 +254,13 @@ fn refused(error: &rustls::Error, files: &Files) -> ChannelError {
     let (key, certificate) = (key.unwrap_or_default(), certificate.unwrap_or_default());
     match error {
         rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => {
-            let why = format!("is not the key of the certificate in {}", certificate.display());
+            let why = format!("not the key of the certificate in {}", certificate.display());
             unusable("private_key", &key, why)
         }
         rustls::Error::InvalidCertificate(_) => {
-            unusable("certificate", &certificate, format!("cannot be used: {error}"))
+            unusable("certificate", &certificate, format!("unusable: {error}"))
         }
-        other => unusable("private_key", &key, format!("cannot be used: {other}")),
+        other => unusable("private_key", &key, format!("unusable: {other}")),
     }
 }
 

@@ -87,26 +87,26 @@ fn parse(text: &str, port: u16) -> Result<Url, &'static str> {
     }
 }
 
-const KNOWN: &str = "known are tcp:IP:PORT, ssl:IP:PORT, sctp:IP:PORT, ptcp:PORT[:IP], \
-                     pssl:PORT[:IP], psctp:PORT[:IP], unix:FILE and punix:FILE";
+const KNOWN: &str = "unknown scheme (hint: use tcp:IP:PORT, ssl:IP:PORT, sctp:IP:PORT, \
+    ptcp:PORT[:IP], pssl:PORT[:IP], psctp:PORT[:IP], unix:FILE or punix:FILE)";
 
 fn file(text: &str) -> Result<PathBuf, &'static str> {
     match text.len() {
-        0 => Err("the file is missing"),
+        0 => Err("missing file"),
         1..=PATH_BYTES_MAX if !text.contains('\0') => Ok(PathBuf::from(text)),
-        1..=PATH_BYTES_MAX => Err("a file name holds no zero byte"),
-        _ => Err("a socket's path has at most 107 bytes"),
+        1..=PATH_BYTES_MAX => Err("zero byte in the file name"),
+        _ => Err("socket path too long: at most 107 bytes"),
     }
 }
 
 fn active(text: &str, default: u16) -> Result<SocketAddr, &'static str> {
     let (address, port) = match text.strip_prefix('[') {
         Some(rest) => {
-            let (address, rest) = rest.split_once(']').ok_or("a bracket is not closed")?;
+            let (address, rest) = rest.split_once(']').ok_or("missing closing bracket")?;
             match rest.strip_prefix(':') {
                 Some(port) => (address, Some(port)),
                 None if rest.is_empty() => (address, None),
-                None => return Err("after an address in brackets comes :PORT"),
+                None => return Err("expected :PORT after the address in brackets"),
             }
         }
         None => match text.split_once(':') {
@@ -119,7 +119,7 @@ fn active(text: &str, default: u16) -> Result<SocketAddr, &'static str> {
         None => default,
     };
     if port == 0 {
-        return Err("port 0 cannot be connected to");
+        return Err("port 0 is not a port to connect to");
     }
     Ok(SocketAddr::new(ip(address)?, port))
 }
@@ -142,11 +142,13 @@ fn passive(text: &str, default: u16) -> Result<SocketAddr, &'static str> {
 
 fn number(text: &str) -> Result<u16, &'static str> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| digits).ok_or("a port is a number from 0 to 65535")
+    text.parse().ok().filter(|_| digits).ok_or("invalid port (hint: use a number from 0 to 65535)")
 }
 
 fn ip(text: &str) -> Result<IpAddr, &'static str> {
-    text.parse().map_err(|_| "an IP address is needed (IPv6 in brackets); names are not looked up")
+    text.parse().map_err(
+        |_| "not an IP address (hint: use an address, IPv6 in brackets; names are not resolved)",
+    )
 }
 
 impl fmt::Display for Url {

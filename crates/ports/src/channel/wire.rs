@@ -152,8 +152,11 @@ impl Half {
             let longest = self.ahead.entry(from).or_insert(end);
             *longest = (*longest).max(end);
             if self.ahead.len() > AHEAD_MAX {
-                let (from, _) =
-                    self.ahead.first_key_value().map(|(a, b)| (*a, *b)).expect("one is there");
+                let (from, _) = self
+                    .ahead
+                    .first_key_value()
+                    .map(|(a, b)| (*a, *b))
+                    .expect("the map is not empty");
                 self.skip_to(from);
                 self.take_ahead(at);
             }

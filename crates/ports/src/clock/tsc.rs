@@ -1,9 +1,10 @@
 //! The processor's time-stamp counter: whether it is invariant, and its readings next to the
 //! kernel's clocks.
 //!
-//! An invariant counter runs at one rate, independent of the core's frequency, also in sleep states (Intel
-//! SDM volume 3, 18.17.1; AMD APM volume 3, function 8000_0007h). `CLOCK_MONOTONIC_RAW` is not
-//! adjusted. `CLOCK_MONOTONIC`, the time base of all timestamps, is slewed with the realtime clock.
+//! An invariant counter runs at one rate, independent of the core's frequency, also in sleep states
+//! (Intel SDM volume 3, 18.17.1; AMD APM volume 3, function 8000_0007h). `CLOCK_MONOTONIC_RAW` is
+//! not adjusted. `CLOCK_MONOTONIC`, the time base of all timestamps, is slewed with the realtime
+//! clock.
 
 #![allow(unsafe_code)]
 
@@ -29,7 +30,7 @@ impl Counter {
         {
             const ADVANCED_POWER: u32 = 0x8000_0007;
             const INVARIANT_BIT: u32 = 1 << 8;
-            #[allow(unused_unsafe, reason = "newer compilers know that it is safe")]
+            #[allow(unused_unsafe, reason = "newer compilers treat it as safe")]
             // SAFETY: every processor of this architecture has the instruction, and its first leaf
             // returns the highest valid leaf.
             let (highest, power) = unsafe {
@@ -49,8 +50,8 @@ impl Counter {
     pub fn words(self) -> &'static str {
         match self {
             Counter::Invariant => "invariant",
-            Counter::Variable => "not invariant: work is counted in cycles of varying length",
-            Counter::Absent => "absent: the kernel's monotonic clock is counted instead",
+            Counter::Variable => "not invariant: cycles have varying length",
+            Counter::Absent => "absent: the kernel's monotonic clock replaces it",
         }
     }
 }
@@ -81,7 +82,10 @@ impl Reading {
             let half = now().since(before).0 / 2;
             Reading { monotonic: before + Nanos(half), raw, cycles, error: Nanos(half + 1) }
         };
-        (0..ATTEMPTS).map(once).min_by_key(|reading| reading.error).expect("there are attempts")
+        (0..ATTEMPTS)
+            .map(once)
+            .min_by_key(|reading| reading.error)
+            .expect("there is at least one attempt")
     }
 }
 

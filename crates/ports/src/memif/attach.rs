@@ -87,8 +87,8 @@ pub fn attach(offer: Offer<OwnedFd>, is_trusted: bool) -> Result<Ends, Fault> {
         let (ring, doorbell) = (checked(&regions, &told)?, Doorbell::adopt(doorbell)?);
         ends.transmit.push(TransmitEnd::new(ring, Buffers::Theirs, doorbell));
     }
-    // Like other servers: a connection starts with zero indices, and old values are ignored. The client
-    // accesses its indices only after the server's `connected` message.
+    // Like other servers: a connection starts with zero indices, and old values are ignored. The
+    // client accesses its indices only after the server's `connected` message.
     ends.receive.iter_mut().for_each(ReceiveEnd::open);
     Ok(ends)
 }

@@ -24,12 +24,12 @@ pub struct Door {
     identity: Identity,
     /// Most rings of a client, to the server and to the client.
     rings_max: (u16, u16),
-    strangers: Vec<Stranger>,
+    strangers: Vec<PendingPeer>,
     /// Whether a client connected or left; the caller resets this to false.
     pub changed: bool,
 }
 
-struct Stranger {
+struct PendingPeer {
     socket: Socket,
     server: Server<OwnedFd>,
     until: Nanos,
@@ -92,7 +92,7 @@ impl Door {
             let server = Server::new(self.identity.clone(), to_server, to_client);
             if say(&socket, &server.hello(), None).is_ok() {
                 let until = now.saturating_add(PATIENCE);
-                self.strangers.push(Stranger { socket, server, until });
+                self.strangers.push(PendingPeer { socket, server, until });
                 self.changed = true;
             }
         }
@@ -110,7 +110,7 @@ impl Door {
     }
 }
 
-impl Stranger {
+impl PendingPeer {
     /// Processes a client's waiting messages. Each message advances or ends the handshake, so there
     /// are not many.
     fn turn(&mut self, taken: bool) -> Result<Outcome, Fault> {

@@ -97,30 +97,30 @@ impl Fault {
         match self {
             Fault::Message => "malformed control message",
             Fault::Unexpected => "unexpected control message",
-            Fault::Version => "only memif 2.0 is spoken here",
-            Fault::Mode => "only Ethernet mode is offered",
-            Fault::Id => "no interface of this id",
+            Fault::Version => "only memif 2.0 is supported",
+            Fault::Mode => "only Ethernet mode is supported",
+            Fault::Id => "no interface with this ID",
             Fault::Secret => "secret missing or wrong",
             Fault::Taken => "already connected",
             Fault::Descriptor => "descriptor missing or unwanted",
             Fault::RegionIndex => "region out of order, or too many",
             Fault::RegionSize => "region empty, too large, or larger than its file",
-            Fault::RegionUnsealed => "region not sealed against shrinking (F_SEAL_SHRINK)",
+            Fault::RegionUnsealed => "region without seal against shrinking (F_SEAL_SHRINK)",
             Fault::RegionHuge => "region of huge pages from another user",
             Fault::RegionMapping => "region cannot be mapped",
             Fault::RingIndex => "ring out of order, or too many",
             Fault::RingSize => "ring size not allowed",
             Fault::RingPlace => "ring outside its region, or not aligned",
             Fault::RingCookie => "ring without cookie",
-            Fault::Doorbell => "interrupt descriptor is no eventfd",
+            Fault::Doorbell => "interrupt descriptor is not an eventfd",
             Fault::Slow => "too slow",
             Fault::IndexJump => "ring index jumped",
             Fault::BufferPlace => "buffer outside its region",
             Fault::BufferLength => "frame longer than its buffer, or buffer empty",
-            Fault::Chain => "frame in too many buffers, or without end",
-            Fault::RegionShrunk => "region taken away while in use",
+            Fault::Chain => "frame with too many buffers, or without end",
+            Fault::RegionShrunk => "region removed while in use",
             Fault::Features => "feature that was not offered",
-            Fault::Slot => "descriptor that its ring has not",
+            Fault::Slot => "descriptor outside its ring",
         }
     }
 
@@ -142,7 +142,7 @@ impl Faults {
         self.counts[fault as usize - 1] += 1;
     }
 
-    /// Returns how often `fault` occurred.
+    /// Returns the number of occurrences of `fault`.
     pub fn of(&self, fault: Fault) -> u64 {
         self.counts[fault as usize - 1]
     }

@@ -41,8 +41,8 @@ impl MemifPort {
         let opened = Control::open(spec, &name);
         let (control, receivers, transmitters) = opened.map_err(|error| PortError::System {
             doing: match spec.side {
-                Side::Server => "listening on",
-                Side::Client => "preparing to call",
+                Side::Server => "listen on",
+                Side::Client => "prepare a connection to",
             },
             what: name.clone(),
             error,

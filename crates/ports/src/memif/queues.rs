@@ -92,7 +92,7 @@ impl Queues {
         let room = batch.room();
         let stamp = Some(Stamp { at: now, clock: Clock::UserSpace });
         self.take(room, |view| {
-            let frame = batch.push_slot().expect("no more are shown than there is room for");
+            let frame = batch.push_slot().expect("frames are limited to the room");
             frame.resize(view.len());
             view.copy_to(frame.bytes_mut());
             frame.stamp = stamp;
@@ -104,7 +104,7 @@ impl Queues {
         let stamp = Some(Stamp { at: now, clock: Clock::UserSpace });
         self.take(copies.capacity(), |view| {
             let copy = copies.push(view.len(), stamp);
-            view.copy_to(copy.expect("no more are shown than there is room for"));
+            view.copy_to(copy.expect("frames are limited to the room"));
         })
     }
 

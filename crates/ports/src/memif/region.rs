@@ -158,7 +158,7 @@ impl Region {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let start = NonNull::new(start.cast()).expect("a mapping is not at address zero");
+        let start = NonNull::new(start.cast()).expect("a mapping never starts at address zero");
         Ok(Region { start, bytes, mapped, guard: None })
     }
 

@@ -63,7 +63,7 @@ impl Spec {
         let mut words = spec.split(',');
         let path = words.next().unwrap_or_default();
         if path.is_empty() || path.contains('=') {
-            return Err("the socket's path is missing: memif:PATH[,id=N][,role=client]...");
+            return Err("missing socket path (hint: write memif:PATH[,id=N][,role=client]...)");
         }
         let mut parsed = Spec::new(path);
         for word in words {
@@ -80,12 +80,14 @@ impl Spec {
 
     fn set(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
         match key {
-            "id" => self.id = value.parse().map_err(|_| "id is a number below 2^32")?,
+            "id" => {
+                self.id = value.parse().map_err(|_| "invalid id (hint: use a number below 2^32)")?
+            }
             "role" => {
                 self.side = match value {
                     "server" => Side::Server,
                     "client" => Side::Client,
-                    _ => return Err("role is server or client"),
+                    _ => return Err("invalid role (hint: use server or client)"),
                 };
             }
             "queues" => {
@@ -97,19 +99,22 @@ impl Spec {
             "ring" => {
                 let slots: usize = value.parse().unwrap_or(0);
                 if !slots.is_power_of_two() || !(SLOTS_MIN..=1 << SLOTS_LOG2_MAX).contains(&slots) {
-                    return Err("ring is a power of two from 4 to 16384, the slots of each ring");
+                    return Err(
+                        "invalid ring (hint: use a power of two from 4 to 16384, the slots of \
+                         each ring)",
+                    );
                 }
                 self.slots_log2 = slots.trailing_zeros() as u8;
             }
             "buffer" => {
                 self.buffer_bytes = value.parse().unwrap_or(0);
                 if !(BUFFER_BYTES_MIN..=FRAME_BYTES_MAX as u32).contains(&self.buffer_bytes) {
-                    return Err("buffer is 64 to 16384 bytes");
+                    return Err("invalid buffer (hint: use 64 to 16384 bytes)");
                 }
             }
             "secret" => {
                 if value.is_empty() || value.len() >= SECRET_BYTES {
-                    return Err("a secret has 1 to 23 bytes");
+                    return Err("invalid secret (hint: use 1 to 23 bytes)");
                 }
                 self.secret = text(value);
             }
@@ -120,10 +125,10 @@ impl Spec {
 
     fn check(&self) -> Result<(), &'static str> {
         if !self.address.is_possible() {
-            return Err("the socket's path has at most 107 bytes");
+            return Err("socket path too long: at most 107 bytes");
         }
         if self.side == Side::Client && self.shape().bytes() as u64 > REGION_BYTES_MAX {
-            return Err("queues, ring and buffer together need more than 1 GiB");
+            return Err("memory too large: queues, ring and buffer together need more than 1 GiB");
         }
         Ok(())
     }
@@ -145,15 +150,15 @@ impl Spec {
     }
 }
 
-const KNOWN: &str = "behind the path are known id=N, role=server|client, queues=N, rx=N, tx=N, \
-    ring=SLOTS, buffer=BYTES, secret=S, abstract and small-pages";
+const KNOWN: &str = "unknown option (hint: use id=N, role=server|client, queues=N, rx=N, tx=N, \
+    ring=SLOTS, buffer=BYTES, secret=S, abstract or small-pages)";
 
 fn queues(value: &str) -> Result<u16, &'static str> {
     value
         .parse()
         .ok()
         .filter(|queues| (1..=QUEUES_MAX).contains(queues))
-        .ok_or("queues, rx and tx are 1 to 64")
+        .ok_or("invalid number of queues (hint: use 1 to 64)")
 }
 
 #[cfg(test)]
@@ -183,11 +188,11 @@ mod tests {
     fn invalid_specifications_are_reported() {
         let long = format!("/{}", "x".repeat(107));
         for (spec, word) in [
-            ("", "path is missing"),
-            ("id=3", "path is missing"),
-            ("p,id=x", "id is a number"),
-            ("p,id=4294967296", "id is a number"),
-            ("p,role=master", "role is server or client"),
+            ("", "missing socket path"),
+            ("id=3", "missing socket path"),
+            ("p,id=x", "a number below 2^32"),
+            ("p,id=4294967296", "a number below 2^32"),
+            ("p,role=master", "invalid role (hint: use server or client)"),
             ("p,queues=0", "1 to 64"),
             ("p,rx=65", "1 to 64"),
             ("p,ring=1000", "power of two"),
@@ -197,9 +202,9 @@ mod tests {
             ("p,buffer=16385", "64 to 16384"),
             ("p,secret=", "1 to 23"),
             ("p,secret=123456789012345678901234", "1 to 23"),
-            ("p,zero-copy", "are known"),
-            ("p,mtu=3", "are known"),
-            ("p,", "are known"),
+            ("p,zero-copy", "unknown option"),
+            ("p,mtu=3", "unknown option"),
+            ("p,", "unknown option"),
             (long.as_str(), "107 bytes"),
             ("p,role=client,queues=64,ring=16384", "1 GiB"),
         ] {

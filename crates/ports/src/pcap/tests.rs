@@ -150,15 +150,15 @@ fn invalid_specifications_are_reported() {
     let input = folder.file("in.pcap");
     write(&input, &[60]);
     for (spec, word) in [
-        (String::new(), "no file is named"),
+        (String::new(), "missing file"),
         (format!("{input},out={input}"), "name another"),
         (format!("{input},out={}/./in.pcap", folder.0.display()), "name another"),
-        (format!("{input},out="), "known are"),
-        (format!("{input},loop"), "known are"),
+        (format!("{input},out="), "unknown option"),
+        (format!("{input},loop"), "unknown option"),
         (format!("{input},after=x"), "0 to 86400"),
         (format!("{input},after=-1"), "0 to 86400"),
         (format!("{input},after=NaN"), "0 to 86400"),
-        ("after=1".into(), "no file is named"),
+        ("after=1".into(), "missing file"),
     ] {
         let error = Spec::parse(&spec).expect_err(&spec);
         assert!(error.contains(word), "{spec:?} gives {error:?}, which lacks {word:?}");

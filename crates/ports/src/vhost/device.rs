@@ -32,7 +32,7 @@ const PROTOCOL: u64 = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits();
 
 /// The front end's settings of one ring.
 #[derive(Debug, Default)]
-struct Said {
+struct RingSettings {
     entries: u32,
     place: Option<Place>,
     base: u16,
@@ -48,7 +48,7 @@ pub struct Device {
     queues: u16,
     features: u64,
     memory: Option<SharedMemory>,
-    said: Vec<Said>,
+    said: Vec<RingSettings>,
     /// The front end's first fault.
     pub fault: Option<Fault>,
     /// Whether the rings may have changed.
@@ -67,7 +67,7 @@ pub struct Shape {
 impl Device {
     /// Creates a device without settings, with at most this many pairs of queues.
     pub fn new(queues: u16) -> Self {
-        let said = (0..2 * queues).map(|_| Said::default()).collect();
+        let said = (0..2 * queues).map(|_| RingSettings::default()).collect();
         Device { queues, features: 0, memory: None, said, fault: None, changed: false }
     }
 
@@ -91,7 +91,7 @@ impl Device {
         };
         // Without VHOST_USER_F_PROTOCOL_FEATURES, a started ring is enabled.
         let is_enabled = self.features & PROTOCOL == 0;
-        let ring = |said: &Said| {
+        let ring = |said: &RingSettings| {
             let place = said.place.filter(|_| said.is_started && (is_enabled || said.is_enabled));
             let Some(place) = place else { return Ok(None) };
             let bells = [said.kick.clone(), said.call.clone()];
@@ -116,7 +116,7 @@ impl Device {
         Err(Error::InvalidParam)
     }
 
-    fn say(&mut self, number: u32, word: impl FnOnce(&mut Said)) -> Result<()> {
+    fn say(&mut self, number: u32, word: impl FnOnce(&mut RingSettings)) -> Result<()> {
         match self.said.get_mut(number as usize) {
             Some(said) => {
                 word(said);

@@ -48,8 +48,8 @@ impl VhostPort {
         };
         let control = Control::open(spec).map_err(|error| PortError::System {
             doing: match spec.role {
-                Role::Server => "listening on",
-                Role::Client => "preparing to call",
+                Role::Server => "listen on",
+                Role::Client => "prepare a connection to",
             },
             what: name.clone(),
             error,
@@ -247,7 +247,7 @@ impl Port for VhostPort {
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         let stamp = Some(Stamp { at: now, clock: Clock::UserSpace });
         Ok(self.take(batch.room(), now, |view| {
-            let frame = batch.push_slot().expect("no more are shown than there is room for");
+            let frame = batch.push_slot().expect("frames are limited to the room");
             frame.resize(view.len());
             view.copy_to(frame.bytes_mut());
             frame.stamp = stamp;
@@ -264,7 +264,7 @@ impl Port for VhostPort {
         let stamp = Some(Stamp { at: now, clock: Clock::UserSpace });
         Ok(self.take(copies.capacity(), now, |view| {
             let copy = copies.push(view.len(), stamp);
-            view.copy_to(copy.expect("no more are shown than there is room for"));
+            view.copy_to(copy.expect("frames are limited to the room"));
         }))
     }
 

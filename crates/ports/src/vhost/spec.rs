@@ -39,23 +39,23 @@ impl Spec {
         let mut words = spec.split(',');
         let path = words.next().unwrap_or_default();
         if path.is_empty() || path.contains('=') {
-            return Err("the socket's path is missing: vhost:PATH[,role=client][,queues=N]");
+            return Err("missing socket path (hint: write vhost:PATH[,role=client][,queues=N])");
         }
         let mut parsed = Spec::new(path);
         if !parsed.address.is_possible() {
-            return Err("the socket's path has more than 107 bytes");
+            return Err("socket path too long: at most 107 bytes");
         }
         for word in words {
             match word.split_once('=') {
                 Some(("role", "server")) => parsed.role = Role::Server,
                 Some(("role", "client")) => parsed.role = Role::Client,
-                Some(("role", _)) => return Err("role is server or client"),
+                Some(("role", _)) => return Err("invalid role (hint: use server or client)"),
                 Some(("queues", number)) => {
                     let number = number.parse().ok();
                     let number = number.filter(|queues| (1..=QUEUES_MAX).contains(queues));
-                    parsed.queues = number.ok_or("queues is 1 to 64")?;
+                    parsed.queues = number.ok_or("invalid number of queues (hint: use 1 to 64)")?;
                 }
-                _ => return Err("behind the path are known role=server|client and queues=N"),
+                _ => return Err("unknown option (hint: use role=server|client or queues=N)"),
             }
         }
         Ok(parsed)
@@ -73,13 +73,13 @@ mod tests {
         assert_eq!(Spec::parse("v,role=client,queues=64"), Ok(wanted));
         let long = "x".repeat(108);
         for (spec, word) in [
-            ("", "path is missing"),
-            ("role=server", "path is missing"),
+            ("", "missing socket path"),
+            ("role=server", "missing socket path"),
             ("v,role=master", "server or client"),
             ("v,queues=0", "1 to 64"),
             ("v,queues=65", "1 to 64"),
-            ("v,packed", "are known"),
-            ("v,", "are known"),
+            ("v,packed", "unknown option"),
+            ("v,", "unknown option"),
             (long.as_str(), "107 bytes"),
         ] {
             let error = Spec::parse(spec).expect_err(spec);

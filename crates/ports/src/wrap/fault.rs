@@ -157,7 +157,7 @@ impl<P: Port> Fault<P> {
     /// Sends the first delayed frames while `may_go` allows it.
     fn release(&mut self, may_go: impl Fn(&Late) -> bool) {
         while self.leaving.room() > 0 && self.held.front().is_some_and(&may_go) {
-            let mut late = self.held.pop_front().expect("there is a first one");
+            let mut late = self.held.pop_front().expect("the queue is not empty");
             self.leaving.push_swap(&mut late.frame);
         }
     }

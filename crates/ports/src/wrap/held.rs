@@ -67,7 +67,7 @@ impl Held {
             while self.leaving.room() > 0
                 && self.waiting.front().is_some_and(|&(due, _)| due <= now)
             {
-                let (_, mut frame) = self.waiting.pop_front().expect("there is a first one");
+                let (_, mut frame) = self.waiting.pop_front().expect("the queue is not empty");
                 self.leaving.push_swap(&mut frame);
                 self.spare.push(frame);
             }

@@ -51,8 +51,8 @@ pub fn link_bits(length: usize) -> u64 {
 impl<P: Port> Rate<P> {
     /// Wraps `inner` in the link.
     pub fn new(inner: P, options: RateOptions) -> Self {
-        assert!(options.bits_per_second > 0, "a link has a speed");
-        assert!(options.queue_frames_max > 0, "a link holds the frame that it sends");
+        assert!(options.bits_per_second > 0, "a link has a rate");
+        assert!(options.queue_frames_max > 0, "a link queues the frame that it sends");
         let held = Held::new(options.queue_frames_max);
         Rate { inner, options, held, free_at: Nanos::ZERO, fraction: 0, dropped: 0 }
     }

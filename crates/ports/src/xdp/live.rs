@@ -86,18 +86,18 @@ impl LivePort {
         }
         let failed = |doing| move |error| interface::system(doing, name, error);
         let asking = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0);
-        let asking = asking.map_err(failed("asking about"))?;
-        let interfaces = Map::new(Kind::Devices, 1).map_err(failed("making a table for"))?;
+        let asking = asking.map_err(failed("read the settings of"))?;
+        let interfaces = Map::new(Kind::Devices, 1).map_err(failed("create a map for"))?;
         let put = interfaces.put(0, interface.index as u32);
-        put.map_err(failed("preparing to send live frames by"))?;
-        let cell = Shared::new(1, 8).map_err(failed("making a table for"))?;
-        let frames = Shared::new(CALL_FRAMES, VALUE_BYTES).map_err(failed("making a table for"))?;
+        put.map_err(failed("prepare to send live frames on"))?;
+        let cell = Shared::new(1, 8).map_err(failed("create a map for"))?;
+        let frames = Shared::new(CALL_FRAMES, VALUE_BYTES).map_err(failed("create a map for"))?;
         let maps = [&cell, &frames].map(Shared::descriptor);
         let text = text(maps, interfaces.descriptor(), interface.index);
         let program = Program::load(&text, c"Apache-2.0")
-            .map_err(failed("loading a program that sends live frames by"))?;
+            .map_err(failed("load a program that sends live frames on"))?;
         let attached = program.attach(interface.index, Mode::Native);
-        let attached = attached.map_err(failed("putting an XDP program on"))?;
+        let attached = attached.map_err(failed("attach an XDP program to"))?;
         let facts = PortFacts {
             name: name.to_owned(),
             kind: "live",
@@ -154,7 +154,7 @@ impl LivePort {
         let met = self.program.meet_live_frames(&self.blank, laid as u32);
         let made = (self.cell.word(0) as usize).min(laid);
         if let (0, Err(error)) = (made, met) {
-            return Err(interface::system("sending live frames by", &self.facts.name, error));
+            return Err(interface::system("send live frames on", &self.facts.name, error));
         }
         // A signal may have ended the call: the rest of these frames count as rejected.
         self.counters.lose(PortDrop::TransmitRefused, (laid - made) as u64);
@@ -171,7 +171,7 @@ pub fn probe() -> io::Result<()> {
     let mut program = Assembly::new();
     program.set(Register::R0, DROP);
     program.exit();
-    let text = program.finish().expect("it has no jumps");
+    let text = program.finish().expect("the program has no jumps");
     Program::load(&text, c"Apache-2.0")?.meet_live_frames(&[0; 64], 1)
 }
 
@@ -222,7 +222,7 @@ fn text([cell, frames]: [i32; 2], interfaces: i32, interface: i32) -> Vec<Instru
     program.place(drop);
     program.set(R0, DROP);
     program.exit();
-    program.finish().expect("the label is placed behind its jumps")
+    program.finish().expect("the label is placed after its jumps")
 }
 
 impl Port for LivePort {

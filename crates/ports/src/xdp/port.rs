@@ -94,9 +94,9 @@ impl XdpPort {
             return Err(PortError::InterfaceDown(name));
         }
         let asking = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
-            .map_err(|error| interface::system("asking about", &name, error))?;
-        let waiting = sys::epoll()
-            .map_err(|error| interface::system("preparing to wait for", &name, error))?;
+            .map_err(|error| interface::system("read the settings of", &name, error))?;
+        let waiting =
+            sys::epoll().map_err(|error| interface::system("prepare to wait for", &name, error))?;
         let opened = Opened::new(spec, interface, asking.as_raw_fd(), &waiting)?;
         let stamps = if spec.stamps { Clock::XdpProgram } else { Clock::UserSpace };
         let facts = PortFacts { name, kind: "xdp", mac: [0; 6], frame_bytes_max: 0, stamps };
@@ -188,7 +188,7 @@ impl XdpPort {
             let mut opened =
                 Opened::new(&self.spec, interface, self.asking.as_raw_fd(), &self.waiting)?;
             if !self.filter.is_empty() {
-                let failed = |error| interface::system("filtering at", &self.facts.name, error);
+                let failed = |error| interface::system("set a filter on", &self.facts.name, error);
                 opened.redirect.filter(&self.filter).map_err(failed)?;
             }
             (self.opened, self.past, self.past_kept_back) = (opened, account, kept_back);
@@ -243,7 +243,7 @@ impl XdpPort {
             Some(_) if count > 0 => Ok(count),
             Some(code) => {
                 let error = std::io::Error::from_raw_os_error(code);
-                Err(interface::system("sending on", &self.facts.name, error))
+                Err(interface::system("send on", &self.facts.name, error))
             }
         }
     }
@@ -263,7 +263,7 @@ impl Opened {
         let count = spec.queues.unwrap_or(has.min(QUEUES_MAX));
         let chunks = 2 * spec.slots as usize * count as usize;
         let umem = Umem::new(chunks, chunk_bytes, spec.huge_pages)
-            .map_err(|error| failed(("making memory for", error)))?;
+            .map_err(|error| failed(("allocate memory for", error)))?;
         let mut queues: Vec<Queue> = Vec::new();
         for queue in 0..count {
             let first = queues.first();
@@ -273,10 +273,10 @@ impl Opened {
         let sockets: Vec<u32> =
             queues.iter().map(|queue| queue.socket.descriptor() as u32).collect();
         let redirect = Redirect::attach(interface.index, &sockets, spec.stamps, spec.mode)
-            .map_err(|error| failed(("putting an XDP program on", error)))?;
+            .map_err(|error| failed(("attach an XDP program to", error)))?;
         for queue in &queues {
             sys::epoll_add(waiting, queue.socket.descriptor())
-                .map_err(|error| failed(("preparing to wait for", error)))?;
+                .map_err(|error| failed(("prepare to wait for", error)))?;
         }
         let driver = interface::driver(asking, name);
         let is_zero_copy = queues[0].socket.is_zero_copy();
@@ -317,9 +317,9 @@ fn chunk_bytes(interface: &Interface) -> Option<usize> {
 
 fn too_long(name: &str, mtu: usize) -> PortError {
     let most = CHUNK_BYTES_MAX - HEADROOM - HEADER_BYTES - 2 * TAG_BYTES;
-    let why = format!("its MTU of {mtu} is more than AF_XDP's pages hold, which is {most}");
+    let why = format!("the MTU {mtu} exceeds the {most} bytes that AF_XDP supports");
     let error = std::io::Error::new(std::io::ErrorKind::InvalidInput, why);
-    PortError::System { doing: "opening by AF_XDP", what: name.to_owned(), error }
+    PortError::System { doing: "open an AF_XDP socket on", what: name.to_owned(), error }
 }
 
 impl Port for XdpPort {
@@ -330,7 +330,7 @@ impl Port for XdpPort {
     fn receive(&mut self, batch: &mut Batch, now: Nanos) -> Result<usize, PortError> {
         let (room, completes) = (batch.room(), self.opened.completes);
         self.take(room, now, |received| {
-            let frame = batch.push_slot().expect("no more are shown than there is room for");
+            let frame = batch.push_slot().expect("frames are limited to the room");
             frame.set_bytes(received.bytes);
             if completes {
                 partial::complete(frame.bytes_mut());
@@ -348,7 +348,7 @@ impl Port for XdpPort {
         let (room, completes) = (copies.capacity(), self.opened.completes);
         self.take(room, now, |received| {
             let copy = copies.push(received.bytes.len(), Some(stamp(&received, now)));
-            let copy = copy.expect("no more are shown than there is room for");
+            let copy = copy.expect("frames are limited to the room");
             copy.copy_from_slice(received.bytes);
             if completes {
                 partial::complete(copy);

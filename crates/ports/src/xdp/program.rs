@@ -125,5 +125,5 @@ fn text(sockets: i32, stamps: bool, filter: Option<(&[Entry], i32)>) -> Vec<Inst
     program.set(R3, OTHERWISE);
     program.call(Helper::RedirectMap);
     program.exit();
-    program.finish().expect("labels are placed behind their jumps")
+    program.finish().expect("labels are placed after their jumps")
 }

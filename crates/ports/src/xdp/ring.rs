@@ -55,12 +55,12 @@ impl<S: Slot> Ring<S> {
         slots: u32,
         offsets: &libc::xdp_ring_offset,
     ) -> io::Result<Self> {
-        assert!(slots.is_power_of_two(), "rings have a power of two of slots");
-        let at = |offset: u64| usize::try_from(offset).expect("offsets are of this machine");
+        assert!(slots.is_power_of_two(), "the number of slots is a power of two");
+        let at = |offset: u64| usize::try_from(offset).expect("offsets fit into usize");
         let bytes = at(offsets.desc) + slots as usize * size_of::<S>();
         for word in [offsets.producer, offsets.consumer, offsets.flags] {
             let inside = at(word) + size_of::<u32>() <= bytes && at(word).is_multiple_of(4);
-            assert!(inside, "the kernel's rings hold their own indices");
+            assert!(inside, "the indices are inside the ring's mapping");
         }
         assert!(at(offsets.desc).is_multiple_of(align_of::<S>()), "slots are aligned");
         // SAFETY: a new mapping at an address of the kernel's choice overlaps nothing.
@@ -78,7 +78,7 @@ impl<S: Slot> Ring<S> {
             return Err(io::Error::last_os_error());
         }
         Ok(Ring {
-            start: NonNull::new(start.cast()).expect("a mapping is not at address zero"),
+            start: NonNull::new(start.cast()).expect("a mapping never starts at address zero"),
             bytes,
             producer: at(offsets.producer),
             consumer: at(offsets.consumer),

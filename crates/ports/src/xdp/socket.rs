@@ -66,10 +66,10 @@ impl Socket {
         first: Option<&Socket>,
     ) -> Result<Self, Failure> {
         let socket = sys::socket(libc::AF_XDP, libc::SOCK_RAW, 0)
-            .map_err(|error| ("opening an AF_XDP socket on", error))?;
+            .map_err(|error| ("open an AF_XDP socket on", error))?;
         if first.is_none() {
             set(&socket, libc::XDP_UMEM_REG, &umem.registration())
-                .map_err(|error| ("sharing memory with the kernel for", error))?;
+                .map_err(|error| ("register memory with the kernel for", error))?;
         }
         let rings = [
             libc::XDP_UMEM_FILL_RING,
@@ -78,25 +78,25 @@ impl Socket {
             libc::XDP_TX_RING,
         ];
         for ring in rings {
-            set(&socket, ring, &spec.slots).map_err(|error| ("making rings for", error))?;
+            set(&socket, ring, &spec.slots).map_err(|error| ("create rings for", error))?;
         }
         // Optional: the kernel's default works too.
         let _ = set(&socket, XDP_MAX_TX_SKB_BUDGET, &CALL_FRAMES.min(spec.slots));
         let buffer = |name| general(&socket, name, SEND_BUFFER_BYTES);
         buffer(libc::SO_SNDBUFFORCE)
             .or_else(|_| buffer(libc::SO_SNDBUF))
-            .map_err(|error| ("enlarging the send buffer of", error))?;
+            .map_err(|error| ("enlarge the send buffer of", error))?;
         if let Some(frames) = spec.busy_poll {
             general(&socket, SO_PREFER_BUSY_POLL, 1)
                 .and_then(|()| general(&socket, libc::SO_BUSY_POLL, BUSY_POLL_US))
                 .and_then(|()| general(&socket, SO_BUSY_POLL_BUDGET, libc::c_int::from(frames)))
-                .map_err(|error| ("setting up busy polling of", error))?;
+                .map_err(|error| ("set up busy polling of", error))?;
         }
         let rings =
-            Socket::mapped(socket, spec.slots).map_err(|error| ("mapping rings of", error))?;
+            Socket::mapped(socket, spec.slots).map_err(|error| ("map the rings of", error))?;
         rings
             .bind(spec, interface, queue, first)
-            .map_err(|error| ("binding by AF_XDP to", error))?;
+            .map_err(|error| ("bind an AF_XDP socket to", error))?;
         Ok(rings)
     }
 

@@ -55,7 +55,7 @@ impl Spec {
         let mut words = spec.split(',');
         let interface = words.next().unwrap_or_default();
         if interface.is_empty() || interface.contains('=') {
-            return Err("the interface's name is missing: xdp:INTERFACE[,queues=N]...");
+            return Err("missing interface name (hint: write xdp:INTERFACE[,queues=N]...)");
         }
         let mut parsed = Spec::new(interface);
         for word in words {
@@ -73,14 +73,14 @@ impl Spec {
         match key {
             "queues" => {
                 let queues = value.parse().ok().filter(|queues| (1..=QUEUES_MAX).contains(queues));
-                self.queues = Some(queues.ok_or("queues are 1 to 64")?);
+                self.queues = Some(queues.ok_or("invalid number of queues (hint: use 1 to 64)")?);
             }
             "mode" => {
                 self.mode = match value {
                     "auto" => None,
                     "native" => Some(Mode::Native),
                     "generic" => Some(Mode::Generic),
-                    _ => return Err("mode is auto, native or generic"),
+                    _ => return Err("invalid mode (hint: use auto, native or generic)"),
                 };
             }
             "copy" => {
@@ -88,25 +88,29 @@ impl Spec {
                     "auto" => None,
                     "zero-copy" => Some(true),
                     "copy" => Some(false),
-                    _ => return Err("copy is auto, zero-copy or copy"),
+                    _ => return Err("invalid copy (hint: use auto, zero-copy or copy)"),
                 };
             }
             "ring" => {
                 self.slots = value.parse().unwrap_or(0);
                 if !self.slots.is_power_of_two() || !SLOTS.contains(&self.slots) {
-                    return Err("ring is a power of two from 64 to 16384, the slots of each ring");
+                    return Err(
+                        "invalid ring (hint: use a power of two from 64 to 16384, the slots of \
+                         each ring)",
+                    );
                 }
             }
             "stamps" => {
                 self.stamps = match value {
                     "none" => false,
                     "kernel" => true,
-                    _ => return Err("stamps is none or kernel"),
+                    _ => return Err("invalid stamps (hint: use none or kernel)"),
                 };
             }
             "busy-poll" => {
                 let frames = value.parse().ok().filter(|frames| *frames > 0);
-                self.busy_poll = Some(frames.ok_or("busy-poll is 1 to 65535 frames at a time")?);
+                self.busy_poll =
+                    Some(frames.ok_or("invalid busy-poll (hint: use 1 to 65535 frames per poll)")?);
             }
             _ => return Err(KNOWN),
         }
@@ -114,8 +118,8 @@ impl Spec {
     }
 }
 
-const KNOWN: &str = "behind the interface are known queues=N, mode=auto|native|generic, \
-    copy=auto|zero-copy|copy, ring=SLOTS, stamps=none|kernel, busy-poll[=FRAMES] and small-pages";
+const KNOWN: &str = "unknown option (hint: use queues=N, mode=auto|native|generic, \
+    copy=auto|zero-copy|copy, ring=SLOTS, stamps=none|kernel, busy-poll[=FRAMES] or small-pages)";
 
 #[cfg(test)]
 mod tests {
@@ -143,8 +147,8 @@ mod tests {
     #[test]
     fn invalid_specifications_are_reported() {
         for (spec, word) in [
-            ("", "name is missing"),
-            ("queues=3", "name is missing"),
+            ("", "missing interface name"),
+            ("queues=3", "missing interface name"),
             ("e,queues=0", "1 to 64"),
             ("e,queues=65", "1 to 64"),
             ("e,mode=skb", "auto, native or generic"),
@@ -155,9 +159,9 @@ mod tests {
             ("e,stamps=hw", "none or kernel"),
             ("e,busy-poll=0", "1 to 65535"),
             ("e,busy-poll=65536", "1 to 65535"),
-            ("e,fast", "are known"),
-            ("e,mtu=3", "are known"),
-            ("e,", "are known"),
+            ("e,fast", "unknown option"),
+            ("e,mtu=3", "unknown option"),
+            ("e,", "unknown option"),
         ] {
             let error = Spec::parse(spec).expect_err(spec);
             assert!(error.contains(word), "{spec:?} gives {error:?}, which lacks {word:?}");

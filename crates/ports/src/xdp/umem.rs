@@ -37,7 +37,7 @@ impl Umem {
     /// Allocates `chunks` zeroed chunks of `chunk_bytes` bytes, on huge pages if `huge` and enough
     /// are free.
     pub(super) fn new(chunks: usize, chunk_bytes: usize, huge: bool) -> io::Result<Arc<Self>> {
-        assert!(chunk_bytes.is_power_of_two(), "chunks are found by masking");
+        assert!(chunk_bytes.is_power_of_two(), "chunk addresses are computed with a mask");
         let bytes = chunks * chunk_bytes;
         let mapped = bytes.next_multiple_of(HUGE_BYTES);
         let of_huge = huge.then(|| map(mapped, libc::MAP_HUGETLB | libc::MAP_HUGE_2MB));
@@ -156,7 +156,7 @@ fn map(bytes: usize, flags: libc::c_int) -> io::Result<NonNull<u8>> {
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    Ok(NonNull::new(start.cast()).expect("a mapping is not at address zero"))
+    Ok(NonNull::new(start.cast()).expect("a mapping never starts at address zero"))
 }
 
 impl Drop for Umem {

@@ -132,7 +132,7 @@ impl Bench {
             let sent = self.with(|agent, around| agent.time_came(around)).1;
             all.extend(sent.into_iter().map(|sent| (self.now, sent)));
             steps += 1;
-            assert!(steps < 100_000, "it is never done");
+            assert!(steps < 100_000, "the agent is not done");
         }
         self.now = self.now.max(moment);
         all
@@ -147,13 +147,13 @@ impl Bench {
 
     /// Connects an external program to the agent's stream.
     pub fn connect(&mut self) {
-        self.with(|agent, around| agent.wire().expect("it has a stream").connected(around));
+        self.with(|agent, around| agent.wire().expect("the agent has a stream").connected(around));
     }
 
     /// Delivers bytes from the stream. Returns the injected frames.
     pub fn heard(&mut self, bytes: &[u8]) -> Result<Vec<Sent>, String> {
         let wire = |agent: &mut dyn Agent, around: &mut Around<'_>| {
-            agent.wire().expect("it has a stream").received(bytes, around)
+            agent.wire().expect("the agent has a stream").received(bytes, around)
         };
         let (outcome, sent) = self.with(wire);
         outcome.map(|()| sent)

@@ -1,11 +1,12 @@
-//! Dispatcher: delivers frames from Divert to their agents, and injects frames of the agents by Inject.
+//! Dispatcher: delivers frames from Divert to their agents, and injects frames of the agents by
+//! Inject.
 //!
-//! The caller that runs the element drives the dispatcher: it passes the time and calls again when work is due.
-//! Agents follow the program. An agent with unchanged name, type and settings survives a program change; other agents
-//! start new.
+//! The caller that runs the element drives the dispatcher: it passes the time and calls again when
+//! work is due. Agents follow the program. An agent with unchanged name, type and settings survives
+//! a program change; other agents start new.
 //!
-//! Invariant: one turn processes at most [`FRAMES_PER_TURN`] frames. An agent whose frames come back to it cannot
-//! block the element.
+//! Invariant: one turn processes at most [`FRAMES_PER_TURN`] frames. An agent whose frames come
+//! back to it cannot block the element.
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
@@ -118,7 +119,8 @@ impl Dispatcher {
         self.counters
     }
 
-    /// Delivers frames and time to agents, and injects their frames. Returns true if there was any work.
+    /// Delivers frames and time to agents, and injects their frames. Returns true if there was any
+    /// work.
     pub fn serve<E: Enforcer>(
         &mut self,
         element: &mut Element<E>,
@@ -293,7 +295,7 @@ impl Dispatcher {
             slot.sent += 1;
             element
                 .inject(inject, (&mut frame, &meta), now, out)
-                .expect("an Inject has no inputs, and is in the program that runs");
+                .expect("an Inject has no inputs and is in the running program");
         }
         let name = slot.declared.name.clone();
         for occurred in occurred.drain(..) {

@@ -1,10 +1,11 @@
-//! ICMP agent of a router: echo replies for its own addresses, and ICMP errors for undeliverable packets.
+//! ICMP agent of a router: echo replies for its own addresses, and ICMP errors for undeliverable
+//! packets.
 //!
 //! - Divert delivers packets without link-layer header, with the reason in ExceptionID.
-//! - Inject sends replies, errors and fragments by output 0 (IPv4) or output 1 (IPv6), which lead to the longest
-//!   prefix match.
-//! - RFC 1812 section 4.3 and RFC 4443 section 2.4 define which packets get no error. A token bucket limits the
-//!   errors.
+//! - Inject sends replies, errors and fragments by output 0 (IPv4) or output 1 (IPv6), which lead
+//!   to the longest prefix match.
+//! - RFC 1812 section 4.3 and RFC 4443 section 2.4 define which packets get no error. A token
+//!   bucket limits the errors.
 
 use core::net::IpAddr;
 
@@ -68,7 +69,7 @@ impl Icmp {
         }
         if interfaces.is_empty() {
             let hint = "write <interface port=\"1\" address=\"10.1.0.1/24\"/>";
-            setup.lacks("it has no interface", hint);
+            setup.lacks("no interface", hint);
         }
         let errors = Bucket::new(rate, rate.min(50));
         Some(Icmp { interfaces, next_hops, errors, counters: Counters::default() })
@@ -115,7 +116,8 @@ impl Icmp {
         put_in(&error, around);
     }
 
-    /// Returns the source address of an error: that of the sender's network, or of the ingress port.
+    /// Returns the source address of an error: that of the sender's network, or of the ingress
+    /// port.
     fn source_for(&self, sender: IpAddr, port: u32) -> Option<IpAddr> {
         let near = self.interfaces.iter().find(|interface| interface.reaches(sender));
         let came = self.interfaces.iter().find(|interface| interface.port == port);

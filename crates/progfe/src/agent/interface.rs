@@ -62,7 +62,8 @@ fn number(address: IpAddr) -> (u128, u32) {
     }
 }
 
-/// Returns true if an address can belong to a host (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5).
+/// Returns true if an address can belong to a host (RFC 1122 section 3.2.1.3, RFC 4291 section
+/// 2.5).
 pub fn is_host(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(it) => {
@@ -85,8 +86,8 @@ impl Interface {
                 None => setup.wrong(
                     fields,
                     "address",
-                    format!("\"{text}\" is no host's address with the bits of its network"),
-                    "write 10.1.0.1/24 or fd00::1/64",
+                    format!("\"{text}\" is not a host address with a prefix length"),
+                    "write it like 10.1.0.1/24 or fd00::1/64",
                 ),
             }
         }
@@ -108,7 +109,8 @@ impl Interface {
         self.networks.iter().any(|network| network.holds(address))
     }
 
-    /// Returns the source address for a destination: that of the same network, or the first of the same IP version.
+    /// Returns the source address for a destination: that of the same network, or the first of the
+    /// same IP version.
     pub fn source_for(&self, address: IpAddr) -> Option<IpAddr> {
         let near = self.networks.iter().find(|network| network.holds(address));
         let same = self.networks.iter().find(|it| it.own.is_ipv4() == address.is_ipv4());

@@ -1,9 +1,10 @@
 //! Neighbour agent of a router: ARP (RFC 826) and neighbour discovery (RFC 4861).
 //!
 //! - The agent replies to requests for the addresses of its interfaces and learns the senders.
-//! - Packets for which EtherEncap has no header wait here while the agent requests the address of their next hop.
-//! - After a reply, EtherEncap gets the header and the packets continue. Without a reply, they leave by another
-//!   output as unreachable.
+//! - Packets for which EtherEncap has no header wait here while the agent requests the address of
+//!   their next hop.
+//! - After a reply, EtherEncap gets the header and the packets continue. Without a reply, they
+//!   leave by another output as unreachable.
 //!
 //! Invariant: the agent learns only addresses in networks of its interfaces, and never its own.
 
@@ -74,7 +75,7 @@ impl Neighbours {
         }
         if interfaces.is_empty() {
             let hint = "write <interface port=\"1\" address=\"10.1.0.1/24\"/>";
-            setup.lacks("it has no interface", hint);
+            setup.lacks("no interface", hint);
         }
         Some(Neighbours {
             interfaces,

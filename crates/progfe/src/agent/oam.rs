@@ -1,10 +1,11 @@
 //! Ethernet OAM agent (IEEE 802.1Q clauses 18 to 22, ITU-T Y.1731).
 //!
-//! Its maintenance end points (MEPs) send CCMs to their peers, reply to loopback, linktrace and delay messages, and
-//! measure with such messages. The program's graph selects the frames that come here, mainly by level.
+//! Its maintenance end points (MEPs) send CCMs to their peers, reply to loopback, linktrace and
+//! delay messages, and measure with such messages. The program's graph selects the frames that come
+//! here, mainly by level.
 //!
-//! Invariants: every frame gets a reply or is counted by the reason for none. The number of delayed replies is
-//! limited.
+//! Invariants: every frame gets a reply or is counted by the reason for none. The number of delayed
+//! replies is limited.
 
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
@@ -105,22 +106,24 @@ impl Oam {
                 }
                 Some("DMM") => replies.delay = true,
                 Some(other) => {
-                    setup.wrong(fields, "op", format!("\"{other}\""), "LBM, LTM or DMM");
+                    setup.wrong(
+                        fields,
+                        "op",
+                        format!("invalid value \"{other}\""),
+                        "use LBM, LTM or DMM",
+                    );
                 }
                 None => {}
             }
             if !matches!(fields.text("stamp"), None | Some("kernel" | "element")) {
-                setup.wrong(fields, "stamp", "no such stamp", "kernel or element");
+                setup.wrong(fields, "stamp", "unknown timestamp", "use kernel or element");
             }
         }
         if declared == 0 {
-            setup.lacks(
-                "it has no end point",
-                "write <mep id=\"1\" level=\"0\" port=\"1\" ma=\"...\"/>",
-            );
+            setup.lacks("no end point", "write <mep id=\"1\" level=\"0\" port=\"1\" ma=\"...\"/>");
         }
         if declared > MEPS_MAX {
-            setup.lacks("it has too many end points", "at most 1024");
+            setup.lacks("too many end points", "use at most 1024");
         }
         Some(Oam {
             meps,
@@ -159,12 +162,14 @@ impl Oam {
             self.counters.delayed_full += 1;
             return;
         }
-        // IEEE 802.1Q 20.2.2: delay of up to a second, so that not all stations reply at the same time.
+        // IEEE 802.1Q 20.2.2: delay of up to a second, so that not all stations reply at the same
+        // time.
         let pause = Nanos(around.below(1_000_000_000));
         self.delayed.push((around.now.saturating_add(pause), mep.settings.port, frame));
     }
 
-    /// Replies to a linktrace message, and relays it if the table knows the target (IEEE 802.1Q 20.3).
+    /// Replies to a linktrace message, and relays it if the table knows the target (IEEE 802.1Q
+    /// 20.3).
     fn linktrace(&mut self, at: usize, message: &Pdu<'_>, around: &mut Around<'_>) {
         let mep = &self.meps[at];
         let own = mep.mac(around);
@@ -270,14 +275,18 @@ impl Oam {
             Some("all") if matches!(kind, Kind::Loopback { .. }) => pdu::group(level, false),
             Some(text) => ethernet::mac_from_text(text)
                 .filter(|mac| !ethernet::is_group(mac))
-                .ok_or_else(|| format!("to is a station's address, not {text:?}"))?,
-            None => return Err("to is missing: a station's address, or for loopback all".into()),
+                .ok_or_else(|| format!("invalid to {text:?} (hint: use a unicast MAC address)"))?,
+            None => {
+                return Err(
+                    "missing to (hint: use a unicast MAC address, or 'all' for loopback)".into()
+                );
+            }
         };
         let count = ask.number("count", 1, 1..=measure::COUNT_MAX)? as u32;
         let interval = Nanos::from_millis(ask.number("interval_ms", 1000, 1..=60_000)?);
         if self.measurements.len() == MEASUREMENTS_MAX {
             let over = self.measurements.iter().position(|it| it.due().is_none());
-            let over = over.ok_or("too many measurements are under way; ask again later")?;
+            let over = over.ok_or("too many measurements in progress (hint: retry later)")?;
             self.measurements.remove(over);
         }
         self.measured += 1;
@@ -294,7 +303,7 @@ impl Oam {
     fn asked_mep(&self, ask: &Ask) -> Result<usize, String> {
         let Some(text) = ask.value("mep") else {
             let only = (self.meps.len() == 1).then_some(0);
-            return only.ok_or_else(|| "there are several end points: name one by mep".to_owned());
+            return only.ok_or_else(|| "several end points (hint: select one with mep)".to_owned());
         };
         let found = self.meps.iter().position(|mep| mep.settings.id.to_string() == text);
         found.ok_or_else(|| format!("there is no end point {text:?}"))
@@ -381,14 +390,14 @@ impl Agent for Oam {
                 let id = ask.number("id", self.measured, 1..=u64::MAX)?;
                 let found = self.measurements.iter().find(|it| it.id == id);
                 let facts = found.map(Measurement::facts);
-                facts.ok_or_else(|| format!("no measurement {id} is kept"))
+                facts.ok_or_else(|| format!("no measurement {id}"))
             }
             "ccm" => {
                 ask.only(&["mep", "send"])?;
                 let sends = match ask.value("send") {
                     Some("on") => true,
                     Some("off") => false,
-                    _ => return Err("send is on or off".to_owned()),
+                    _ => return Err("invalid send (hint: use on or off)".to_owned()),
                 };
                 let mep = self.asked_mep(ask)?;
                 self.meps[mep].sends = sends;
@@ -431,7 +440,8 @@ pub struct LoopbackPoint {
     pub vid: u16,
 }
 
-/// Returns the first end point of a port that replies to loopback messages and whose address the program sets.
+/// Returns the first end point of a port that replies to loopback messages and whose address the
+/// program sets.
 pub fn loopback_point(program: &Program, port: u32) -> Option<LoopbackPoint> {
     let value = |setting: &AgentSetting, name: &str| {
         let found = setting.attributes.iter().find(|(it, _)| it == name);
@@ -465,13 +475,19 @@ fn mep<'a>(setup: &mut Setup<'a>, setting: &'a AgentSetting) -> Option<Settings>
     let association = setup.needed(fields, "ma").unwrap_or_default();
     let maid = pdu::maid(fields.text("md"), association);
     if maid.is_none() {
-        setup.wrong(fields, "ma", "the names have too many bytes, or none", "44 bytes together");
+        setup.wrong(
+            fields,
+            "ma",
+            "the names are empty or too long",
+            "use at most 44 bytes together",
+        );
     }
     let period = fields.text("ccm").map(|text| {
         let found = PERIODS.iter().position(|(_, name)| *name == text);
         if found.is_none() {
             let known = PERIODS.map(|(_, name)| name).join(", ");
-            setup.wrong(fields, "ccm", format!("\"{text}\""), &known);
+            let hint = format!("use one of {known}");
+            setup.wrong(fields, "ccm", format!("invalid value \"{text}\""), &hint);
         }
         found.unwrap_or(0)
     });
@@ -480,7 +496,12 @@ fn mep<'a>(setup: &mut Setup<'a>, setting: &'a AgentSetting) -> Option<Settings>
         match text.parse().ok().filter(|peer| (1..=8191).contains(peer)) {
             Some(peer) => peers.push(peer),
             None if text.is_empty() => {}
-            None => setup.wrong(fields, "peers", format!("\"{text}\""), "numbers from 1 to 8191"),
+            None => setup.wrong(
+                fields,
+                "peers",
+                format!("invalid value \"{text}\""),
+                "use numbers from 1 to 8191",
+            ),
         }
     }
     Some(Settings {

@@ -10,8 +10,8 @@
 //!
 //! The output in a send message is the output of Inject that the frame takes.
 //!
-//! Invariant: the element never waits for the program. Frames that the program does not read in time, or that arrive
-//! while it is not connected, are dropped and counted.
+//! Invariant: the element never waits for the program. Frames that the program does not read in
+//! time, or that arrive while it is not connected, are dropped and counted.
 
 use packet::frame::{FRAME_BYTES_MAX, Frame};
 use packet::time::Nanos;
@@ -63,8 +63,8 @@ impl Process {
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         };
         if !is_word(setup.name()) {
-            let hint = "its socket is called by it: letters, digits, - and _";
-            setup.lacks("its name is no file name", hint);
+            let hint = "use letters, digits, - and _, as the socket has the name";
+            setup.lacks("the name is not a file name", hint);
         }
         let queue_max = setup.number(own, "queue", Some(256), 1..=65_536)? as usize;
         Some(Process {
@@ -79,19 +79,22 @@ impl Process {
 
 /// Parses a send message.
 fn sent(message: &[u8]) -> Result<Sent, String> {
-    let short = || format!("a message of {} bytes is too short", message.len());
+    let short = || format!("message too short: {} bytes", message.len());
     let (head, rest) = message.split_first_chunk::<8>().ok_or_else(short)?;
     let [kind, _, high, low, output @ ..] = *head;
     if kind != SEND {
-        return Err(format!("a message of kind {kind}; kind {SEND} puts a frame in"));
+        return Err(format!("unknown message kind {kind} (hint: use kind {SEND} to send a frame)"));
     }
     let count = usize::from(u16::from_be_bytes([high, low]));
     if count > META_MAX {
-        return Err(format!("{count} metadata, more than {META_MAX}"));
+        return Err(format!("{count} metadata, at most {META_MAX} are allowed"));
     }
     let (values, frame) = rest.split_at_checked(count * META_BYTES).ok_or_else(short)?;
     if frame.len() > FRAME_BYTES_MAX {
-        return Err(format!("a frame of {} bytes, more than {FRAME_BYTES_MAX}", frame.len()));
+        return Err(format!(
+            "frame too long: {} bytes, at most {FRAME_BYTES_MAX} are allowed",
+            frame.len()
+        ));
     }
     let meta = values.chunks_exact(META_BYTES).filter_map(|value| {
         let (id, number) = value.split_first_chunk::<4>()?;
@@ -239,7 +242,7 @@ mod tests {
             (&[9; 20], "kind 9"),
             (&[SEND, 0, 0, 65, 0, 0, 0, 0], "65 metadata"),
             (&[SEND, 0, 0, 2, 0, 0, 0, 0, 1, 2, 3], "too short"),
-            (&[SEND, 0, 0, 0].repeat(5000), "a frame of"),
+            (&[SEND, 0, 0, 0].repeat(5000), "frame too long"),
         ] {
             let mut bench = Bench::new(AGENT, 1);
             bench.connect();
@@ -250,7 +253,7 @@ mod tests {
         }
         let problems = program(r#"<agent name="../x" type="process" queue="0"><y/></agent>"#).1;
         let problems = problems.to_string();
-        for says in ["no file name", "queue of <agent>: \"0\"", "<y> means nothing"] {
+        for says in ["not a file name", "queue of <agent>: invalid value \"0\"", "unexpected <y>"] {
             assert!(problems.contains(says), "{problems}");
         }
     }

@@ -46,9 +46,9 @@ impl<'a> Setup<'a> {
     }
 
     pub(super) fn wrong_type<'t>(&mut self, known: impl Iterator<Item = &'t str>) {
-        let what = format!("there is no type \"{}\"", self.agent.kind);
+        let what = format!("unknown type \"{}\"", self.agent.kind);
         let known = known.collect::<Vec<_>>().join(", ");
-        self.add(Code::Value, &self.agent.place, what, &format!("types are {known}"));
+        self.add(Code::Value, &self.agent.place, what, &format!("use one of {known}"));
     }
 
     /// Returns the agent's own attributes. Unknown names are problems.
@@ -68,10 +68,10 @@ impl<'a> Setup<'a> {
                 elements.push(setting);
                 continue;
             }
-            let what = format!("<{}> means nothing in an agent of this type", setting.name);
+            let what = format!("unexpected <{}> in an agent of this type", setting.name);
             let hint = match known {
-                [] => "nothing stands in it".to_owned(),
-                known => format!("in it stand: {}", known.join(", ")),
+                [] => "remove it".to_owned(),
+                known => format!("use one of {}", known.join(", ")),
             };
             self.add(Code::XmlElement, &setting.place, what, &hint);
         }
@@ -89,7 +89,10 @@ impl<'a> Setup<'a> {
         for (name, _) in fields.attributes {
             if !known.contains(&name.as_str()) {
                 let what = format!("<{}> has no attribute \"{name}\" here", fields.element);
-                let hint = format!("it has: {}", known.join(", "));
+                let hint = match known {
+                    [] => "remove it".to_owned(),
+                    known => format!("use one of {}", known.join(", ")),
+                };
                 self.add(Code::XmlAttribute, fields.place, what, &hint);
             }
         }
@@ -136,8 +139,8 @@ impl<'a> Setup<'a> {
         let number = crate::xml::number(text).and_then(|number| u64::try_from(number).ok());
         let fits = number.filter(|number| range.contains(number));
         if fits.is_none() {
-            let hint = format!("a whole number from {} to {}", range.start(), range.end());
-            self.wrong(fields, name, format!("\"{text}\""), &hint);
+            let hint = format!("use an integer from {} to {}", range.start(), range.end());
+            self.wrong(fields, name, format!("invalid value \"{text}\""), &hint);
         }
         fits
     }
@@ -147,7 +150,7 @@ impl<'a> Setup<'a> {
         let text = fields.text(name)?;
         let value = text.parse().ok();
         if value.is_none() {
-            self.wrong(fields, name, format!("\"{text}\""), hint);
+            self.wrong(fields, name, format!("invalid value \"{text}\""), hint);
         }
         value
     }
@@ -157,7 +160,12 @@ impl<'a> Setup<'a> {
         let text = fields.text(name)?;
         let mac = ethernet::mac_from_text(text).filter(|mac| !ethernet::is_group(mac));
         if mac.is_none() {
-            self.wrong(fields, name, format!("\"{text}\""), "an address such as 02:00:00:00:01:01");
+            self.wrong(
+                fields,
+                name,
+                format!("invalid address \"{text}\""),
+                "use a unicast address like 02:00:00:00:01:01",
+            );
         }
         mac
     }
@@ -184,7 +192,7 @@ impl<'a> Setup<'a> {
         if found.is_none_or(|at| self.program.instances[at].class != class) {
             let class = self.program.catalog.class_by_id(class);
             let class = class.map_or("its class", |class| class.name.as_str());
-            self.wrong(fields, name, format!("no {class} is called \"{text}\""), "name one");
+            self.wrong(fields, name, format!("no {class} \"{text}\""), "name an existing one");
             return None;
         }
         Some(text.to_owned())

@@ -1,7 +1,7 @@
 //! Byte streams between an agent and an external program. The caller transports the bytes.
 //!
-//! Both directions are bounded. A message that does not fit into the [`Outbox`] is dropped as a whole and counted. A
-//! message longer than [`MESSAGE_BYTES_MAX`] closes the connection.
+//! Both directions are bounded. A message that does not fit into the [`Outbox`] is dropped as a
+//! whole and counted. A message longer than [`MESSAGE_BYTES_MAX`] closes the connection.
 
 use std::collections::VecDeque;
 
@@ -104,7 +104,9 @@ impl Inbox {
         let Some((length, rest)) = rest.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(*length) as usize;
         if length > MESSAGE_BYTES_MAX {
-            return Err(format!("a message of {length} bytes, more than {MESSAGE_BYTES_MAX}"));
+            return Err(format!(
+                "message too long: {length} bytes, at most {MESSAGE_BYTES_MAX} are allowed"
+            ));
         }
         let Some(message) = rest.get(..length) else { return Ok(None) };
         self.at += 4 + length;

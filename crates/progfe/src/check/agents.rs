@@ -17,8 +17,8 @@ pub fn check(program: &Program, problems: &mut Problems) {
         if !events.contains(&watch.event.as_str()) {
             let what = format!("an agent of type {kind} has no event \"{}\"", watch.event);
             let hint = match events {
-                [] => "it has none".to_owned(),
-                events => format!("it has: {}", events.join(", ")),
+                [] => "remove the watch, as there are no events".to_owned(),
+                events => format!("use one of {}", events.join(", ")),
             };
             problems.add(Code::UnknownEvent, &watch.place, format!("agent {name}"), what, hint);
         }

@@ -67,7 +67,7 @@ impl Block<'_> {
                     self.about.wrong_in(Code::Condition, &path, error.at, error.what, error.hint);
                 }
                 Ok(condition) if condition.normal().is_some_and(|normal| normal.is_empty()) => {
-                    let what = "it holds for no frame".to_owned();
+                    let what = "the condition matches no frame".to_owned();
                     self.about.wrong(Code::NeverTrue, &path, what, "");
                 }
                 Ok(_) => {}
@@ -90,7 +90,7 @@ impl Block<'_> {
             Some((_, before)) if before == text => {}
             Some((first, _)) => {
                 let what = format!("row {first} has the same key");
-                self.about.wrong(Code::DuplicateKey, &path[..2], what, "remove one of them");
+                self.about.wrong(Code::DuplicateKey, &path[..2], what, "remove one of the rows");
             }
             None => drop(seen.insert(bounds, (path[1], text.to_owned()))),
         }
@@ -105,7 +105,9 @@ impl Block<'_> {
             let path = [id, index, 1];
             let text = row.step(1).and_then(Value::text).unwrap_or_default();
             match text::key_values(text, &key) {
-                Err(what) => self.about.wrong(Code::Value, &path, what, "one value for each field"),
+                Err(what) => {
+                    self.about.wrong(Code::Value, &path, what, "write one value for each field")
+                }
                 Ok(values) => {
                     let fits = values.iter().enumerate().all(|(at, value)| match (value, kind) {
                         (Choice::One(_), _) | (Choice::Range(..), Some(2)) => true,
@@ -113,8 +115,9 @@ impl Block<'_> {
                         _ => false,
                     });
                     if !fits {
-                        let what = format!("\"{text}\" is no key of this kind");
-                        let hint = "exact: values; lpm: a prefix last; range: values or a..b";
+                        let what = format!("invalid key \"{text}\" for this kind");
+                        let hint =
+                            "use values for exact, a last prefix for lpm, values or a..b for range";
                         self.about.wrong(Code::Value, &path, what, hint);
                     }
                     self.same_key(path, text, (&key, &values), &mut seen);
@@ -129,8 +132,13 @@ impl Block<'_> {
         if let (Some(learn), Some(search)) = (&learn, &search)
             && widths(learn) != widths(search)
         {
-            let what = "LearnKey and SearchKey have other widths".to_owned();
-            self.about.wrong(Code::Value, &[self.id("SearchKey")], what, "they are one key");
+            let what = "LearnKey and SearchKey have different widths".to_owned();
+            self.about.wrong(
+                Code::Value,
+                &[self.id("SearchKey")],
+                what,
+                "use the same widths for both",
+            );
         }
         let value = self.text("LearnValue");
         let value = text::operand(&value, &self.program.frames, &self.program.catalog);
@@ -142,7 +150,7 @@ impl Block<'_> {
                     Code::Value,
                     &[self.id("LearnValue")],
                     what,
-                    "32 are learnt at most",
+                    "use at most 32 bits",
                 );
             }
             Ok(_) => {}
@@ -159,10 +167,10 @@ impl Block<'_> {
                     self.same_key(path, text, (&key, &values), &mut seen);
                     continue;
                 }
-                Ok(_) => format!("\"{text}\" is no single value"),
+                Ok(_) => format!("\"{text}\" is not a single value"),
                 Err(what) => what,
             };
-            self.about.wrong(Code::Value, &path, what, "one value for each field");
+            self.about.wrong(Code::Value, &path, what, "write one value for each field");
         }
     }
 
@@ -180,12 +188,12 @@ impl Block<'_> {
             }
             let from = name(row, 1);
             if from.as_deref() != Some("new") && !entered.contains(&from) {
-                let what = format!("no flow is ever in the state \"{}\"", from.unwrap_or_default());
-                let hint = "the state of an unknown flow is new";
+                let what = format!("no flow can reach the state \"{}\"", from.unwrap_or_default());
+                let hint = "use new for the state of an unknown flow";
                 self.about.wrong(Code::NeverTrue, &[id, *index, 1], what, hint);
             }
             if name(row, 3).is_none_or(|to| to.is_empty()) {
-                let what = "the state that it leads to is missing".to_owned();
+                let what = "missing target state".to_owned();
                 self.about.wrong(Code::Value, &[id, *index], what, "set To");
             }
         }
@@ -198,8 +206,8 @@ impl Block<'_> {
                 self.about.wrong(Code::FrameUnknown, &[self.id("Scope")], what, "");
             }
         } else if scope != "frame" {
-            let what = format!("\"{scope}\" is no scope");
-            self.about.wrong(Code::Value, &[self.id("Scope")], what, "frame, or after:HEADER");
+            let what = format!("invalid scope \"{scope}\"");
+            self.about.wrong(Code::Value, &[self.id("Scope")], what, "use frame or after:HEADER");
         }
         if !self.text("FlowKey").is_empty() {
             self.key("FlowKey");
@@ -209,7 +217,7 @@ impl Block<'_> {
             let text = |field| row.step(field).and_then(Value::text).unwrap_or_default();
             match text::pattern(text(1)) {
                 Ok(bytes) if bytes.is_empty() => {
-                    let what = "a pattern without bytes".to_owned();
+                    let what = "empty pattern".to_owned();
                     self.about.wrong(Code::Value, &[id, index], what, "set Literal");
                 }
                 Ok(_) => {}
@@ -226,11 +234,11 @@ impl Block<'_> {
     fn agent(&mut self) {
         let name = self.text("Agent");
         if !self.program.agents.iter().any(|agent| agent.name == name) {
-            let what = format!("no agent is called \"{name}\"");
+            let what = format!("no agent \"{name}\"");
             let hint = "declare it in <agents>";
             self.about.wrong(Code::UnknownAgent, &[self.id("Agent")], what, hint);
         }
     }
 }
 
-const FIELDS: &str = "fields are written Frame.field, metadata meta:NAME";
+const FIELDS: &str = "write fields as Frame.field, metadata as meta:NAME";

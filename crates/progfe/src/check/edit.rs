@@ -59,7 +59,7 @@ impl Operation {
             match frames.field(found).and_then(|field| field.number_bits()) {
                 Some(width) => Ok((found, width)),
                 None => {
-                    let what = format!("\"{}\" is no field that can be written", text(4));
+                    let what = format!("\"{}\" is not a writable field", text(4));
                     Err((4, Code::EditOperation, what, "name a field of at most 128 bits"))
                 }
             }
@@ -71,8 +71,13 @@ impl Operation {
                 Err((column, Code::Value, what, ""))
             }
             None => {
-                let what = format!("\"{}\" is no value", text(column));
-                Err((column, Code::Value, what, "decimal, 0x..., MAC, IPv4 or IPv6 address"))
+                let what = format!("invalid value \"{}\"", text(column));
+                Err((
+                    column,
+                    Code::Value,
+                    what,
+                    "use a decimal or 0x... number, or a MAC, IPv4 or IPv6 address",
+                ))
             }
         };
         match row.step(1).and_then(Value::unsigned) {
@@ -108,7 +113,8 @@ impl Operation {
                 let from = text::operand(text(6), frames, &program.catalog)
                     .map_err(|what| (6, Code::EditOperation, what, "name a field or meta:NAME"))?;
                 if from.bits() > width {
-                    let what = format!("{from} has {} bits, more than {width}", from.bits());
+                    let what =
+                        format!("{from} has {} bits, at most {width} are allowed", from.bits());
                     return Err((6, Code::EditOperation, what, ""));
                 }
                 Ok(Operation::Copy(field, from))
@@ -118,12 +124,12 @@ impl Operation {
                 match frames.field(field).and_then(|field| field.checksum) {
                     Some(_) => Ok(Operation::Checksum(field)),
                     None => {
-                        let what = format!("\"{}\" is no checksum", text(4));
+                        let what = format!("\"{}\" is not a checksum", text(4));
                         Err((4, Code::EditOperation, what, ""))
                     }
                 }
             }
-            _ => Err((1, Code::EditOperation, "no such operation".to_owned(), "")),
+            _ => Err((1, Code::EditOperation, "unknown operation".to_owned(), "")),
         }
     }
 }
@@ -133,11 +139,11 @@ fn formats(frames: &FrameSet, names: &str) -> Result<Vec<FormatId>, String> {
     let headers: Vec<FieldRef> =
         names.split_whitespace().map(|name| frames.resolve(name)).collect::<Result<_, _>>()?;
     if headers.is_empty() {
-        return Err("the name of a frame is missing".to_owned());
+        return Err("missing frame name".to_owned());
     }
     match headers.iter().all(|header| header.part == Part::Header) {
         true => Ok(headers.into_iter().map(|header| header.format).collect()),
-        false => Err(format!("\"{names}\" names a field, not a frame")),
+        false => Err(format!("\"{names}\" is a field, not a frame")),
     }
 }
 
@@ -158,8 +164,7 @@ fn linked(
     }
     for id in formats {
         if frames.blank(*id).is_none() {
-            let what =
-                format!("the length of a fresh \"{}\" is not settled", frames.format(*id).name);
+            let what = format!("a new \"{}\" has no definite length", frames.format(*id).name);
             return Err((
                 2,
                 Code::EditOperation,
@@ -182,11 +187,11 @@ pub fn ways(program: &Program, problems: &mut Problems) {
     while let Some(at) = waiting.pop() {
         let behind = grown[at].unwrap_or(0) + own[at];
         if behind > HEADROOM {
-            // The search stops here, so that it ends even if queues form cycles. A block that pushes too much by
-            // itself has another problem.
+            // The search stops here, so that it ends even if queues form cycles. A block that
+            // pushes too much by itself has another problem.
             if own[at] <= HEADROOM && !std::mem::replace(&mut told[at], true) {
-                let what = format!("{behind} bytes are pushed on a way that ends here");
-                let hint = "a frame has room for 64 bytes more";
+                let what = format!("blocks push {behind} bytes on a path to this instance");
+                let hint = "push at most 64 bytes";
                 About::new(program, at, problems).wrong(Code::EditRoom, &[], what, hint);
             }
             continue;
@@ -205,7 +210,9 @@ pub fn ways(program: &Program, problems: &mut Problems) {
     for (at, (set, behind)) in mtus {
         let id = program.class_of(at).component("MTU").map_or(0, |component| component.id);
         let large = USUAL_MTU + behind;
-        let what = format!("packets of {USUAL_MTU} bytes leave with {large}, more than {set}");
+        let what = format!(
+            "packets of {USUAL_MTU} bytes become {large} bytes, more than the MTU of {set}"
+        );
         About::new(program, at, problems).wrong(Code::EditMtu, &[id], what, "set a larger MTU");
     }
 }
@@ -261,8 +268,8 @@ pub fn check(program: &Program, problems: &mut Problems) {
                     let bytes = formats.iter().filter_map(|id| program.frames.blank(*id));
                     pushed += bytes.map(|bytes| bytes.len()).sum::<usize>();
                     if pushed.saturating_sub(popped) > HEADROOM {
-                        let what = format!("{} bytes are pushed", pushed - popped);
-                        let hint = "a frame has room for 64 bytes more";
+                        let what = format!("the operations push {} bytes", pushed - popped);
+                        let hint = "push at most 64 bytes";
                         about.wrong(Code::EditRoom, &[1, *index], what, hint);
                         break;
                     }

@@ -76,8 +76,8 @@ fn cycles(program: &Program, problems: &mut Problems) {
                         .chain([program.instances[to].name.as_str()])
                         .map(str::to_owned)
                         .collect();
-                    let what = format!("frames can go round: {}", shown(&names));
-                    let hint = "a GenericScheduler on the way ends the round";
+                    let what = format!("frames can loop: {}", shown(&names));
+                    let hint = "add a GenericScheduler to break the loop";
                     problems.add(
                         Code::Cycle,
                         &link.place,
@@ -116,7 +116,7 @@ fn unreachable(program: &Program, problems: &mut Problems) {
     }
     for (at, instance) in program.instances.iter().enumerate() {
         if !reached[at] && !program.class_of(at).inputs.is_empty() {
-            let what = "no frame comes here".to_owned();
+            let what = "no frame reaches the instance".to_owned();
             let hint = "link an output to it, or remove it";
             problems.add(Code::Unreachable, &instance.place, &instance.name, what, hint);
         }

@@ -1,7 +1,8 @@
 //! Frame types at inputs.
 //!
-//! Classes declare the frame types of their inputs and outputs (RFC 5812 section 4.8.3). The two ends of a link must
-//! have a type in common. Some types contain others (RFC 6956 section 4.3); `Arbitrary` contains all.
+//! Classes declare the frame types of their inputs and outputs (RFC 5812 section 4.8.3). The two
+//! ends of a link must have a type in common. Some types contain others (RFC 6956 section 4.3);
+//! `Arbitrary` contains all.
 
 use crate::problem::{Code, Problems};
 use crate::program::Program;
@@ -23,14 +24,14 @@ pub fn check(program: &Program, problems: &mut Problems) {
         }
         if !given.iter().any(|given| taken.iter().any(|taken| agree(given, taken))) {
             let what = format!(
-                "{} gives {}, {} takes {}",
+                "{} outputs {}, but {} accepts {}",
                 program.output_name(link.from),
                 given.join(", "),
                 program.input_name(link.to),
                 taken.join(", "),
             );
             let path = program.input_name(link.to);
-            problems.add(Code::FrameMismatch, &link.place, path, what, "put a block between them");
+            problems.add(Code::FrameMismatch, &link.place, path, what, "add a block between them");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Links, and outputs without one.
 //!
-//! An output leads to one input (RFC 5812 section 3.2.1). An input may have several links. Frames at an output
-//! without a link are dropped. This is intended for failure outputs and after Count; any other unlinked output causes
-//! a warning.
+//! An output leads to one input (RFC 5812 section 3.2.1). An input may have several links. Frames
+//! at an output without a link are dropped. This is intended for failure outputs and after Count;
+//! any other unlinked output causes a warning.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ pub fn check(program: &Program, problems: &mut Problems) {
         if let Some(before) = first.get(&link.from) {
             let other = &program.links[*before];
             let what =
-                format!("it leads to {} already ({})", program.input_name(other.to), other.place);
-            let hint = "an output leads to one input; Replicate copies to several";
+                format!("already linked to {} ({})", program.input_name(other.to), other.place);
+            let hint = "use Replicate to copy to several inputs";
             problems.add(Code::LinkSecond, &link.place, program.output_name(link.from), what, hint);
         } else {
             first.insert(link.from, at);
@@ -52,8 +52,8 @@ pub fn check(program: &Program, problems: &mut Problems) {
                 continue;
             }
             let path = format!("{}.{}", program.instances[instance].name, output.name);
-            let what = "nothing is linked to it: what goes there is dropped".to_owned();
-            let hint = "link it, if only to a Count";
+            let what = "not linked: frames of this output are dropped".to_owned();
+            let hint = "link it, for example to a Count";
             let place = &program.instances[instance].place;
             problems.add(Code::Unconnected, place, path, what, hint);
         }

@@ -1,10 +1,10 @@
 //! Metadata at inputs.
 //!
-//! Every path to an input must produce the metadata that it needs (RFC 5812 section 4.8.3). Metadata remain with a
-//! frame from block to block.
+//! Every path to an input must produce the metadata that it needs (RFC 5812 section 4.8.3).
+//! Metadata remain with a frame from block to block.
 //!
-//! - Settings count in addition to class declarations: the item of a dispatch, the fields of a key, the item that a
-//!   search sets.
+//! - Settings count in addition to class declarations: the item of a dispatch, the fields of a key,
+//!   the item that a search sets.
 //! - An item that a block produces only sometimes counts as produced.
 //! - The sender sets the metadata of frames from a control element or an agent.
 
@@ -41,7 +41,7 @@ pub fn check(program: &Program, problems: &mut Problems) {
             }
             let name = program.catalog.metadata_by_id(id).map_or("?", |m| m.name.as_str());
             let way = way_without(program, &out, &produced, id, link.to.instance);
-            let what = format!("{name} is not produced on the way {way}");
+            let what = format!("{name} is not produced on the path {way}");
             let instance = &program.instances[to];
             let place = program.place_of(to, &path);
             let shown = match path.is_empty() {
@@ -53,7 +53,7 @@ pub fn check(program: &Program, problems: &mut Problems) {
                 place,
                 shown,
                 what,
-                "produce it before, or read another",
+                "produce it before, or read another item",
             );
         }
     }
@@ -64,7 +64,8 @@ fn has(known: &Known, produced: &Known, id: u32) -> bool {
     in_set(known) || in_set(produced)
 }
 
-/// Returns the metadata of all frames that reach each instance; `None` if none reach it or all are known.
+/// Returns the metadata of all frames that reach each instance; `None` if none reach it or all are
+/// known.
 fn flow(program: &Program, out: &[Vec<usize>], produced: &[Known]) -> Vec<Known> {
     let starts = |at: usize| begins(program, at).then(BTreeSet::new);
     let mut known: Vec<Known> = (0..program.instances.len()).map(starts).collect();
@@ -146,8 +147,8 @@ fn produces(program: &Program, rules: &Rules, from: End) -> Known {
     Some(set)
 }
 
-/// The metadata item that all rules of a Match output set, by instance and index; none if a rule sets none or
-/// another.
+/// The metadata item that all rules of a Match output set, by instance and index; none if a rule
+/// sets none or another.
 struct Rules(BTreeMap<(usize, u32), Option<u32>>);
 
 impl Rules {

@@ -1,7 +1,7 @@
 //! Memory of a program, estimated before allocation.
 //!
-//! The estimate is an upper bound for the tables of each instance: configured rows, entries that it may learn,
-//! patterns. A program that exceeds [`BYTES_MAX`] is rejected.
+//! The estimate is an upper bound for the tables of each instance: configured rows, entries that it
+//! may learn, patterns. A program that exceeds [`BYTES_MAX`] is rejected.
 
 use forces::Value;
 
@@ -57,7 +57,7 @@ pub fn check(program: &Program, problems: &mut Problems) {
     let most = bytes.iter().enumerate().max_by_key(|(_, bytes)| **bytes);
     if let Some((at, most)) = most.filter(|_| sum > BYTES_MAX) {
         let what = format!(
-            "tables can grow to {} MiB, {} of it here, more than {}",
+            "tables can grow to {} MiB ({} MiB here), at most {} MiB are allowed",
             sum >> 20,
             most >> 20,
             BYTES_MAX >> 20

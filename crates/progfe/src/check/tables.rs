@@ -1,7 +1,8 @@
 //! Outputs and keys in tables.
 //!
 //! - The rows of a table have different content keys (RFC 5812 section 4.5.3).
-//! - A row that sends frames to an output of a group refers to a linked one. Otherwise frames would be lost silently.
+//! - A row that sends frames to an output of a group refers to a linked one. Otherwise frames would
+//!   be lost silently.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +47,12 @@ pub fn outputs(program: &Program, problems: &mut Problems) {
                 let index = value.unsigned().unwrap_or(0) as u32;
                 if !is_linked(index) {
                     let what = format!("{}[{index}] is not linked", output.name);
-                    about.wrong(Code::DispatchUnlinked, &[*id], what, "link it, or name another");
+                    about.wrong(
+                        Code::DispatchUnlinked,
+                        &[*id],
+                        what,
+                        "link it, or use another output",
+                    );
                 }
             }
         }
@@ -67,7 +73,7 @@ fn same_keys(about: &mut About<'_>, component: &Component, array: &Array, rows: 
                     Code::DuplicateKey,
                     &[component.id, *index],
                     what,
-                    "remove one of them",
+                    "remove one of the rows",
                 );
             } else {
                 seen.insert(content, *index);
@@ -92,7 +98,7 @@ fn indices(
         if !is_linked(output) {
             let what = format!("output {output} is not linked");
             let path = [component.id, *index, field.id];
-            about.wrong(Code::DispatchUnlinked, &path, what, "link it, or name another");
+            about.wrong(Code::DispatchUnlinked, &path, what, "link it, or use another output");
         }
     }
 }

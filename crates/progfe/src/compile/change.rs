@@ -1,7 +1,7 @@
 //! Changes of a frame's bytes, computed when the program is compiled.
 //!
-//! A [`Change`] contains the number of bytes added or removed at the front, the moves of first bytes, and the bytes
-//! to write. The change of an unmodified frame is empty.
+//! A [`Change`] contains the number of bytes added or removed at the front, the moves of first
+//! bytes, and the bytes to write. The change of an unmodified frame is empty.
 
 use packet::frame::Frame;
 use packet::header::ipv4;
@@ -13,7 +13,8 @@ use super::view::{Byte, View};
 pub struct Change {
     /// Number of bytes added at the front; negative if bytes are removed.
     pub grown: i32,
-    /// Moves of bytes: from, to, count. Offsets refer to the longer of the frames before and after the change.
+    /// Moves of bytes: from, to, count. Offsets refer to the longer of the frames before and after
+    /// the change.
     moves: Vec<(u16, u16, u16)>,
     /// Writes of eight-byte words: offset, mask of bits to preserve, bits to set.
     words: Vec<(u16, u64, u64)>,
@@ -26,8 +27,8 @@ pub struct Change {
 }
 
 impl Change {
-    /// Computes the change from the received frame to the frame of a view, which has at least `least` bytes. Returns
-    /// `None` if moves in both directions are necessary.
+    /// Computes the change from the received frame to the frame of a view, which has at least
+    /// `least` bytes. Returns `None` if moves in both directions are necessary.
     pub fn of(view: &View, least: usize) -> Option<Change> {
         let mut change = Change { grown: view.grown, ..Change::default() };
         let grown = view.grown;
@@ -56,8 +57,8 @@ impl Change {
             if from == to {
                 continue;
             }
-            // Moves go forward in a growing frame and backward in a shrinking one, so each byte is read before it is
-            // overwritten.
+            // Moves go forward in a growing frame and backward in a shrinking one, so each byte is
+            // read before it is overwritten.
             if (grown > 0 && from < to) || (grown < 0 && from > to) || grown == 0 {
                 return None;
             }
@@ -112,14 +113,15 @@ impl Change {
         self.reach == 0 && self.grown == 0
     }
 
-    /// Returns the number of bytes read or written, in the longer of the frames before and after the change.
+    /// Returns the number of bytes read or written, in the longer of the frames before and after
+    /// the change.
     #[inline]
     pub fn reach(&self) -> usize {
         usize::from(self.reach) + (-self.grown).max(0) as usize
     }
 
-    /// Applies the change to a frame, which must have all affected bytes. Returns false and leaves the frame
-    /// unchanged if it would become too long.
+    /// Applies the change to a frame, which must have all affected bytes. Returns false and leaves
+    /// the frame unchanged if it would become too long.
     #[inline]
     pub fn apply(&self, frame: &mut Frame) -> bool {
         if self.is_none() {
@@ -135,8 +137,8 @@ impl Change {
         true
     }
 
-    /// Applies the change to the longer of the frames before and after the change. If the frame shrinks, the changed
-    /// frame starts after the removed bytes.
+    /// Applies the change to the longer of the frames before and after the change. If the frame
+    /// shrinks, the changed frame starts after the removed bytes.
     #[inline]
     pub fn rewrite(&self, bytes: &mut [u8]) {
         for &(from, to, count) in &self.moves {

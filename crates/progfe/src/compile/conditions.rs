@@ -1,6 +1,7 @@
 //! Rules with conditions as decisions.
 //!
-//! The tree reads each field once for all rules and divides its values into the groups that the rules distinguish.
+//! The tree reads each field once for all rules and divides its values into the groups that the
+//! rules distinguish.
 
 use super::grow::Grower;
 use super::parse::Place;
@@ -212,7 +213,8 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// Returns the values for which a test holds. Returns `None` if they are not ranges of 64-bit words.
+/// Returns the values for which a test holds. Returns `None` if they are not ranges of 64-bit
+/// words.
 fn accepted(operand: &Operand, relation: &Relation) -> Option<Ranges> {
     let test = Condition::Test(operand.clone(), relation.clone());
     let mut ranges = Ranges::new();

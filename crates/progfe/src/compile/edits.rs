@@ -1,8 +1,9 @@
 //! Edits as decisions.
 //!
-//! Most programs push or pop a header without effect on outer lengths and checksums, or write a field on which
-//! nothing else depends. The compiler computes the result of these edits in advance. The
-//! [`Editor`](crate::frames::edit::Editor) performs all other edits, including all that can fail.
+//! Most programs push or pop a header without effect on outer lengths and checksums, or write a
+//! field on which nothing else depends. The compiler computes the result of these edits in advance.
+//! The [`Editor`](crate::frames::edit::Editor) performs all other edits, including all that can
+//! fail.
 
 use packet::frame::FRAME_BYTES_MAX;
 
@@ -158,8 +159,8 @@ impl<'a> Grower<'a> {
     }
 }
 
-/// Returns true if neither a length nor a checksum of a format depends on its payload, and no payload checksum covers
-/// its fields.
+/// Returns true if neither a length nor a checksum of a format depends on its payload, and no
+/// payload checksum covers its fields.
 fn is_plain(format: &Format) -> bool {
     let plain =
         |item: &Item| item.field().is_some_and(|field| field.checksum.is_none() && !field.pseudo);

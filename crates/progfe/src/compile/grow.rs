@@ -1,12 +1,13 @@
 //! Compilation of a program's graph into a decision tree.
 //!
-//! Blocks describe their processing of frames with partial knowledge in [`Block::grow`](crate::lfb::Block::grow).
-//! They request a decision from the [`Grower`] and continue on each branch, finally at one of their outputs.
-//! Processing that a block cannot describe, and anything that would make the tree too large, is left to the slow
-//! path: frames [leave the tree](Grower::stand) in front of that block.
+//! Blocks describe their processing of frames with partial knowledge in
+//! [`Block::grow`](crate::lfb::Block::grow). They request a decision from the [`Grower`] and
+//! continue on each branch, finally at one of their outputs. Processing that a block cannot
+//! describe, and anything that would make the tree too large, is left to the slow path: frames
+//! [leave the tree](Grower::stand) in front of that block.
 //!
-//! Invariant: a learning table processes the frames of a batch in arrival order. If one of them reaches the table
-//! later, outside the tree, all do.
+//! Invariant: a learning table processes the frames of a batch in arrival order. If one of them
+//! reaches the table later, outside the tree, all do.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +32,8 @@ use crate::program::{Program, base_id};
 const DEPTH_MAX: usize = 160;
 /// Maximum number of values in a linear comparison.
 const VALUES_MAX: usize = 8;
-/// Limits of a tree. The compiler uses the first set that suffices; beyond the last, frames leave the tree.
+/// Limits of a tree. The compiler uses the first set that suffices; beyond the last, frames leave
+/// the tree.
 const LIMITS: [Limits; 6] = [
     Limits { hits: 2, headers: 4, nodes: 1 << 12, joins: false },
     Limits { hits: u32::MAX, headers: 4, nodes: 1 << 14, joins: true },
@@ -171,9 +173,9 @@ impl<'a> Grower<'a> {
         roots[port as usize] = if says_nothing { NONE } else { root };
     }
 
-    /// Ensures that learning tables get the frames of a batch in order, although some frames reach them later on the
-    /// slow path. In that case all frames of the batch must use the slow path, which must be known before the first
-    /// lookup.
+    /// Ensures that learning tables get the frames of a batch in order, although some frames reach
+    /// them later on the slow path. In that case all frames of the batch must use the slow path,
+    /// which must be known before the first lookup.
     fn keep_order(&mut self) {
         let mut known: BTreeMap<(usize, usize), bool> = BTreeMap::new();
         for (node, from, asked) in std::mem::take(&mut self.stands) {
@@ -210,7 +212,8 @@ impl<'a> Grower<'a> {
         false
     }
 
-    /// Returns the formats that can precede a format, directly or indirectly, and the format itself.
+    /// Returns the formats that can precede a format, directly or indirectly, and the format
+    /// itself.
     pub(super) fn leading(&self, format: FormatId) -> Rc<[bool]> {
         let mut known = self.leading.borrow_mut();
         known.entry(format).or_insert_with(|| self.frames.reaching(format).into()).clone()
@@ -345,8 +348,8 @@ impl<'a> Grower<'a> {
         self.limits.headers
     }
 
-    /// Records a lookup in a learning table. Returns false if it is not allowed because frames would reach the table
-    /// out of order.
+    /// Records a lookup in a learning table. Returns false if it is not allowed because frames
+    /// would reach the table out of order.
     pub fn learns(&mut self, way: &mut Way) -> bool {
         let asked = *self.learning.entry(way.instance).or_insert(way.asked);
         if asked != way.asked {
@@ -401,7 +404,8 @@ impl<'a> Grower<'a> {
         })
     }
 
-    /// Branches on the group of values that contains the value read. The groups must cover all values.
+    /// Branches on the group of values that contains the value read. The groups must cover all
+    /// values.
     pub fn choose(
         &mut self,
         way: Way,

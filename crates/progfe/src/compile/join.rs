@@ -1,9 +1,9 @@
 //! Joins of paths in the tree.
 //!
-//! After a block with several incoming links, paths often continue in the same way. The compiler then grows one
-//! subtree for all paths with the same bytes, metadata and changes. Each path must know at least the facts that the
-//! subtree relies on. Other knowledge is discarded. Each path has its own counters, which are updated at the join
-//! ([`Node::Join`]).
+//! After a block with several incoming links, paths often continue in the same way. The compiler
+//! then grows one subtree for all paths with the same bytes, metadata and changes. Each path must
+//! know at least the facts that the subtree relies on. Other knowledge is discarded. Each path has
+//! its own counters, which are updated at the join ([`Node::Join`]).
 //!
 //! Invariant: any fact that a subtree relies on is true for every path that joins it.
 

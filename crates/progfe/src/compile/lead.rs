@@ -1,7 +1,7 @@
 //! Traversal of a tree with batches of frames.
 //!
-//! All frames of a batch that reach a node take its decision together. Each test is evaluated once, and similar
-//! frames, which are common in a batch, stay together until the end.
+//! All frames of a batch that reach a node take its decision together. Each test is evaluated once,
+//! and similar frames, which are common in a batch, stay together until the end.
 
 use dataplane::forwarder::{SIGHTS_MAX, Sight};
 use packet::frame::PortNo;
@@ -50,10 +50,11 @@ impl Row {
         }
     }
 
-    /// Moves frames from a node to the next table lookup or to their ends. Frames on the same branch move together,
-    /// small groups one by one.
+    /// Moves frames from a node to the next table lookup or to their ends. Frames on the same
+    /// branch move together, small groups one by one.
     pub(super) fn lead(&mut self, tree: &Tree, from: NodeId, these: u32, sights: &[Sight<'_>]) {
-        // Nodes with their groups of frames. Groups are disjoint, so there are at most as many groups as frames.
+        // Nodes with their groups of frames. Groups are disjoint, so there are at most as many
+        // groups as frames.
         let (mut nodes, mut groups) = ([0; SIGHTS_MAX], [0; SIGHTS_MAX]);
         (nodes[0], groups[0]) = (from, these);
         let mut left = 1;

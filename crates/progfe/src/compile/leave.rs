@@ -67,7 +67,7 @@ impl Compiled {
             let Fate::Leaves(port, instance) = end.fate else { continue };
             for frame in &mut frames[first..place] {
                 let is_done = end.change.apply(frame);
-                debug_assert!(is_done, "whoever grew the tree saw to it that there is room");
+                debug_assert!(is_done, "the tree contains only changes with room");
                 match out.send(port, frame) {
                     Sent::Queued => left += 1,
                     Sent::NoSuchPort => one_by_one.drop(instance as usize, Reason::NoPort, 0),

@@ -1,8 +1,9 @@
 //! Header parsing by decisions.
 //!
-//! [`locate`](crate::frames::locate) parses one frame; this module does the same for all frames of a path. If the
-//! result depends on bytes of the frame, the tree tests them, but only as far as necessary to locate the requested
-//! headers. Headers with variable parts, and other rare cases, are left to the slow path.
+//! [`locate`](crate::frames::locate) parses one frame; this module does the same for all frames of
+//! a path. If the result depends on bytes of the frame, the tree tests them, but only as far as
+//! necessary to locate the requested headers. Headers with variable parts, and other rare cases,
+//! are left to the slow path.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -57,7 +58,8 @@ pub(super) type Tried = HashMap<(usize, Vec<(u16, Option<Read>)>), Rc<[Step]>>;
 type Follower = Option<FormatId>;
 
 impl<'a> Grower<'a> {
-    /// Returns the formats that can precede one of these, directly or indirectly, and these formats themselves.
+    /// Returns the formats that can precede one of these, directly or indirectly, and these formats
+    /// themselves.
     pub fn leading_to(&self, formats: impl Iterator<Item = FormatId>) -> Vec<bool> {
         let mut all = vec![false; self.frames.formats().count()];
         for format in formats {
@@ -67,7 +69,8 @@ impl<'a> Grower<'a> {
         all
     }
 
-    /// Returns the location of a field or header on a path. A previous search must have included it.
+    /// Returns the location of a field or header on a path. A previous search must have included
+    /// it.
     pub fn place(&self, way: &Way, of: FieldRef) -> Place {
         let mut headers = way.headers.list.iter();
         let found = headers.position(|it| (it.format, it.instance) == (of.format, of.instance));
@@ -92,8 +95,8 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Continues when the next header is known, or known to be absent. `wanted` marks the formats that are requested
-    /// or can precede a requested one.
+    /// Continues when the next header is known, or known to be absent. `wanted` marks the formats
+    /// that are requested or can precede a requested one.
     pub fn next_header(&mut self, way: Way, wanted: &[bool], then: Then<'_, 'a>) -> NodeId {
         let Next::Maybe(format) = way.headers.next else { return then(self, way) };
         if way.headers.list.len() >= self.headers_max() {
@@ -193,8 +196,8 @@ impl<'a> Grower<'a> {
         self.within(way, end, whole, short)
     }
 
-    /// Continues the scan after it is known which group contains the value of a field. Frames of some groups leave
-    /// the tree.
+    /// Continues the scan after it is known which group contains the value of a field. Frames of
+    /// some groups leave the tree.
     fn settle(
         &mut self,
         way: Way,

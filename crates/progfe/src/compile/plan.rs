@@ -1,8 +1,8 @@
 //! Order in which blocks process batches of frames.
 //!
-//! Every block comes after all its predecessors, so that it gets all its frames together. A queue breaks the order,
-//! because its frames continue later. There is no plan if no such order exists or frames of different blocks could
-//! not be separated. Frames are then processed one by one.
+//! Every block comes after all its predecessors, so that it gets all its frames together. A queue
+//! breaks the order, because its frames continue later. There is no plan if no such order exists or
+//! frames of different blocks could not be separated. Frames are then processed one by one.
 
 use std::collections::BTreeSet;
 

@@ -1,10 +1,11 @@
 //! A batch of frames that goes through a program's tree together, in place.
 //!
-//! All frames move to their first table lookup. The data that the lookups read is prefetched for all frames, then
-//! each frame gets its result and moves to the next lookup. A frame with the same key as the previous one gets the
-//! same result.
+//! All frames move to their first table lookup. The data that the lookups read is prefetched for
+//! all frames, then each frame gets its result and moves to the next lookup. A frame with the same
+//! key as the previous one gets the same result.
 //!
-//! Invariant: a batch contains frames of one port in arrival order, and learning tables process them in this order.
+//! Invariant: a batch contains frames of one port in arrival order, and learning tables process
+//! them in this order.
 
 use core::net::Ipv4Addr;
 
@@ -32,7 +33,7 @@ pub struct Row {
     pub(super) asks: Option<NodeId>,
     /// Whether a frame left the tree at a block from which frames reach a learning table.
     pub(super) goes_back: bool,
-    asked: [Asked; SIGHTS_MAX],
+    asked: [Lookup; SIGHTS_MAX],
     /// Result of the last table lookup of each frame.
     found: [u32; SIGHTS_MAX],
     /// Passed joins, with frames and bytes.
@@ -43,7 +44,7 @@ pub struct Row {
 
 /// Keys of a frame for a bridge table, with prefetch state of the lookups.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct Lookup {
     learn: MacKey,
     search: MacKey,
     hints: [Hint; 2],
@@ -52,7 +53,7 @@ struct Asked {
 impl Default for Row {
     fn default() -> Row {
         let key = MacKey::new([0; 6], 0);
-        let asked = Asked { learn: key, search: key, hints: [Hint::NONE; 2] };
+        let asked = Lookup { learn: key, search: key, hints: [Hint::NONE; 2] };
         Row {
             at: [0; SIGHTS_MAX],
             count: 0,
@@ -143,7 +144,7 @@ impl Row {
                     }
                 }
                 let [learn, search] = keys;
-                self.asked[place] = Asked { learn, search, hints: last.map(|(_, hint)| hint) };
+                self.asked[place] = Lookup { learn, search, hints: last.map(|(_, hint)| hint) };
             }
         }
     }
@@ -156,7 +157,7 @@ impl Row {
             let (node, mut these) = self.run(left);
             left &= !these;
             let Some((_, table)) = learning(tree, node, inner) else { continue };
-            let mut last: Option<Asked> = None;
+            let mut last: Option<Lookup> = None;
             while these != 0 {
                 let asked = &mut self.asked[these.trailing_zeros() as usize];
                 these &= these - 1;
@@ -243,7 +244,10 @@ impl Row {
 
     /// Learns from frames in a bridge table and looks up their destinations, in order.
     #[inline]
-    #[allow(clippy::too_many_arguments, reason = "they are what a block has at hand, apart")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "they are the separate parts of a block's environment"
+    )]
     fn learn(
         &mut self,
         tree: &Tree,
@@ -276,7 +280,7 @@ impl Row {
         while these != 0 {
             let place = these.trailing_zeros() as usize;
             these &= these - 1;
-            let Asked { learn, search, hints } = self.asked[place];
+            let Lookup { learn, search, hints } = self.asked[place];
             let (to, found) = match last {
                 Some((source, destination, to, found))
                     if (source, destination) == (learn, search) =>

@@ -1,15 +1,17 @@
 //! Shortcuts for frames that repeat the path of an earlier frame.
 //!
-//! After a frame took a long path through the tree, a shortcut records the bits that decided the path:
+//! After a frame took a long path through the tree, a shortcut records the bits that decided the
+//! path:
 //!
 //! - all bits of a field that equals a value,
 //! - the highest bit that differs, for a field that does not equal a value,
 //! - as many leading bits as determine the side of a bound.
 //!
-//! One comparison of words then moves a frame with the same bits directly to the end of that path, even if many rules
-//! failed on the way.
+//! One comparison of words then moves a frame with the same bits directly to the end of that path,
+//! even if many rules failed on the way.
 //!
-//! Invariant: for each frame that matches a shortcut, its target and its joins are those that the tree gives.
+//! Invariant: for each frame that matches a shortcut, its target and its joins are those that the
+//! tree gives.
 
 use dataplane::forwarder::Sight;
 
@@ -177,7 +179,8 @@ struct Way {
 }
 
 impl Way {
-    /// Returns the next node of a frame, and records the bits that decided it. Returns none if it is not predictable.
+    /// Returns the next node of a frame, and records the bits that decided it. Returns none if it
+    /// is not predictable.
     fn follow(&mut self, node: &Node, head: &[u8; BYTES], sight: Sight<'_>) -> Option<NodeId> {
         let way = |yes: bool, ways: &[NodeId; 2]| ways[usize::from(!yes)];
         Some(match node {
@@ -263,7 +266,8 @@ impl Way {
         bytes >= least
     }
 
-    /// Records tested bits of a field. Returns none, without a change, if they are beyond the compared bytes.
+    /// Records tested bits of a field. Returns none, without a change, if they are beyond the
+    /// compared bytes.
     fn note(&mut self, word: Word, bits: u64) -> Option<()> {
         let bits = (bits << word.shift).to_be_bytes();
         let end = 8 - bits.iter().rev().take_while(|byte| **byte == 0).count();
@@ -272,7 +276,7 @@ impl Way {
         Some(())
     }
 
-    /// Records one bit by which a field differs from a value.
+    /// Records one bit in which a field differs from a value.
     fn differs(&mut self, word: Word, held: u64, value: u64) -> Option<()> {
         let bits = held ^ value;
         if bits & !word.mask != 0 || bits & word.read(&self.bits) != 0 {

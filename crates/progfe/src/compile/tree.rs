@@ -1,12 +1,14 @@
 //! A program as a decision tree over the bytes of a frame in place.
 //!
-//! The tree starts at each port's block and unfolds the graph. The [compiler](super::grow) evaluates everything that
-//! is the same for all frames of a path: settings, metadata, prepended headers. The remaining decisions test bytes of
-//! the frame or look up tables. At an [`End`] a frame leaves by a port, is dropped, or enters a block that needs the
-//! frame itself. Each end has one counter for all counters of blocks and links on its path. If the tree would become
-//! too large, similar paths [join](Node::Join), and the join counts the path before it.
+//! The tree starts at each port's block and unfolds the graph. The [compiler](super::grow)
+//! evaluates everything that is the same for all frames of a path: settings, metadata, prepended
+//! headers. The remaining decisions test bytes of the frame or look up tables. At an [`End`] a
+//! frame leaves by a port, is dropped, or enters a block that needs the frame itself. Each end has
+//! one counter for all counters of blocks and links on its path. If the tree would become too
+//! large, similar paths [join](Node::Join), and the join counts the path before it.
 //!
-//! Invariant: after [`Tree::settle`] every counter has the value that the interpreter would give it.
+//! Invariant: after [`Tree::settle`] every counter has the value that the interpreter would give
+//! it.
 
 use dataplane::forwarder::{SIGHTS_MAX, Sight};
 use packet::frame::PortNo;
@@ -353,7 +355,8 @@ impl Tally {
         Tally { links: links.collect(), met: met.collect(), frames: 0, bytes: 0 }
     }
 
-    /// Counts frames and their total bytes. Returns true if these are the first since the last transfer.
+    /// Counts frames and their total bytes. Returns true if these are the first since the last
+    /// transfer.
     #[inline]
     fn add(&mut self, frames: u64, bytes: u64) -> bool {
         let is_first = self.frames == 0;
@@ -441,7 +444,8 @@ impl Tree {
         self.nodes.is_empty()
     }
 
-    /// Moves a frame from a node to the next table lookup or end, and reports the joins that it passes.
+    /// Moves a frame from a node to the next table lookup or end, and reports the joins that it
+    /// passes.
     #[inline]
     pub(super) fn descend(
         &self,

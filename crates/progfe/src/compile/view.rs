@@ -1,7 +1,8 @@
-//! Symbolic first bytes of a frame: each byte refers to a byte of the received frame or to a written value.
+//! Symbolic first bytes of a frame: each byte refers to a byte of the received frame or to a
+//! written value.
 //!
-//! Offsets refer to the frame in its current state on the path. Reads return a position in the received frame,
-//! because that is what exists at run time.
+//! Offsets refer to the frame in its current state on the path. Reads return a position in the
+//! received frame, because that is what exists at run time.
 
 use std::rc::Rc;
 
@@ -159,8 +160,8 @@ impl View {
         fits
     }
 
-    /// Decrements the TTL of the IPv4 header at an offset and updates its checksum. Returns false without a change
-    /// unless the header is as received.
+    /// Decrements the TTL of the IPv4 header at an offset and updates its checksum. Returns false
+    /// without a change unless the header is as received.
     pub fn lessen(&mut self, header: usize) -> bool {
         use packet::header::ipv4::{CHECKSUM_AT, TTL_AT};
         let places = [header + TTL_AT, header + CHECKSUM_AT, header + CHECKSUM_AT + 1];

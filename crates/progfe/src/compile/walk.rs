@@ -1,8 +1,9 @@
 //! Batches of frames on their way through the blocks.
 //!
-//! Each frame has a name (a number), and names are ordered as the interpreter would process the frames. A copy is
-//! processed before the frame that it was made from. The original frame then gets a new name after those of its
-//! copies. Its earlier events retain their position under the old name.
+//! Each frame has a name (a number), and names are ordered as the interpreter would process the
+//! frames. A copy is processed before the frame that it was made from. The original frame then gets
+//! a new name after those of its copies. Its earlier events retain their position under the old
+//! name.
 
 use dataplane::counter::Traffic;
 use dataplane::forwarder::{Outputs, SIGHTS_MAX};
@@ -87,7 +88,8 @@ impl Default for Walk {
 }
 
 impl Walk {
-    /// Sends frames that a port received, at most [`SIGHTS_MAX`], through the graph, starting at the port's block.
+    /// Sends frames that a port received, at most [`SIGHTS_MAX`], through the graph, starting at
+    /// the port's block.
     pub fn receive(
         &mut self,
         (inner, plan): (&mut Interpreter, &Plan),
@@ -105,8 +107,9 @@ impl Walk {
         self.run((inner, plan), now, out);
     }
 
-    /// Sends frames that a port received, at most [`SIGHTS_MAX`], on from the point where they left the tree. `enter`
-    /// brings each packet into its state there and returns its link; none for dropped frames.
+    /// Sends frames that a port received, at most [`SIGHTS_MAX`], on from the point where they left
+    /// the tree. `enter` brings each packet into its state there and returns its link; none for
+    /// dropped frames.
     pub fn go_on(
         &mut self,
         (inner, plan): (&mut Interpreter, &Plan),
@@ -217,7 +220,11 @@ impl Walk {
             let mut row = Row { packets, members, verdicts, happened_by };
             let done = entry == Entry::Inputs && block.process_row(&mut row, &mut env);
             happened_by[before..].iter_mut().for_each(|by| *by = names[*by as usize]);
-            debug_assert_eq!(happened_by.len(), env.told.happenings.len(), "each is by someone");
+            debug_assert_eq!(
+                happened_by.len(),
+                env.told.happenings.len(),
+                "each event has an instance"
+            );
             for (place, &member) in members.iter().enumerate().filter(|_| !done) {
                 let packet = &mut packets[member as usize];
                 verdicts[place] = match (&mut *block, entry) {
@@ -249,7 +256,8 @@ impl Walk {
         self.lead(inner, plan, instance, members);
     }
 
-    /// Assigns names to copies and new names to their originals, and moves the copies to their next blocks.
+    /// Assigns names to copies and new names to their originals, and moves the copies to their next
+    /// blocks.
     fn lead_copies(
         &mut self,
         inner: &mut Interpreter,
@@ -348,7 +356,7 @@ impl Walk {
         inner.account.told += told;
     }
 
-    /// Lets a packet wait for the target block of a link.
+    /// Queues a packet for the target block of a link.
     #[inline]
     fn wait(&mut self, plan: &Plan, link: u32, member: u32) {
         self.links[member as usize] = link;

@@ -1,5 +1,5 @@
-//! Knowledge of the compiler about the frames of one path: metadata, bytes, possible values of tested fields, length.
-//! A known fact is not tested again.
+//! Knowledge of the compiler about the frames of one path: metadata, bytes, possible values of
+//! tested fields, length. A known fact is not tested again.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -85,7 +85,8 @@ pub struct Way {
     pub view: View,
     /// Their headers, as far as requested.
     pub headers: Headers,
-    /// Format of the first header, at the start format of the frame set; `None` after a header was removed.
+    /// Format of the first header, at the start format of the frame set; `None` after a header was
+    /// removed.
     pub start: Option<FormatId>,
     /// Number of rules matched on the path.
     pub hits: u32,
@@ -237,7 +238,8 @@ impl Way {
         std::mem::replace(&mut log.from, now)
     }
 
-    /// Ends the section. Returns its requests without duplicates, which also belong to the previous section.
+    /// Ends the section. Returns its requests without duplicates, which also belong to the previous
+    /// section.
     pub(super) fn end_asking(&self, before: usize) -> Vec<Asked> {
         let mut log = self.log.borrow_mut();
         let mut seen = HashSet::new();
@@ -268,8 +270,8 @@ impl Way {
         done
     }
 
-    /// Decrements the TTL of the IPv4 header at the start. Returns false without a change if the header is not as
-    /// received.
+    /// Decrements the TTL of the IPv4 header at the start. Returns false without a change if the
+    /// header is not as received.
     pub fn lessen(&mut self) -> bool {
         let done = self.view.lessen(0);
         if done {

@@ -1,8 +1,9 @@
 //! Normal form of conditions, for compilers.
 //!
-//! A condition becomes a disjunction of conjunctions of tests. Tests of the same operand are merged. Conjunctions
-//! that are never true are omitted, so an empty list is never true. A condition that needs more than
-//! [`CONJUNCTIONS_MAX`] conjunctions has no normal form and is evaluated as a tree.
+//! A condition becomes a disjunction of conjunctions of tests. Tests of the same operand are
+//! merged. Conjunctions that are never true are omitted, so an empty list is never true. A
+//! condition that needs more than [`CONJUNCTIONS_MAX`] conjunctions has no normal form and is
+//! evaluated as a tree.
 
 use super::{Choice, Condition, Facts, Operand, Relation};
 use crate::frames::bits;

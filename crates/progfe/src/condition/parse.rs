@@ -39,14 +39,14 @@ impl Condition {
         meta: &dyn Fn(&str) -> Option<Metadatum>,
     ) -> Result<Condition, ConditionError> {
         if text.len() > TEXT_BYTES_MAX {
-            let what = format!("a condition has at most {TEXT_BYTES_MAX} bytes");
+            let what = format!("condition too long: at most {TEXT_BYTES_MAX} bytes");
             return Err(ConditionError { at: 0, what, hint: "split it into several rules" });
         }
         let mut parser = Parser { text, at: 0, depth: 0, parts: 0, set, meta };
         let condition = parser.either()?;
         match parser.peek() {
             (_, "") => Ok(condition),
-            (at, word) => fail(at, format!("\"{word}\" is not expected"), "join tests by and, or"),
+            (at, word) => fail(at, format!("unexpected \"{word}\""), "join tests with and, or"),
         }
     }
 }
@@ -115,7 +115,11 @@ impl<'a> Parser<'a> {
     fn count(&mut self, at: usize) -> Result<(), ConditionError> {
         self.parts += 1;
         if self.parts > PARTS_MAX {
-            return fail(at, format!("more than {PARTS_MAX} tests and values"), "split the rule");
+            return fail(
+                at,
+                format!("too many tests and values: at most {PARTS_MAX}"),
+                "split the rule",
+            );
         }
         Ok(())
     }
@@ -142,14 +146,14 @@ impl<'a> Parser<'a> {
             self.take();
             self.depth += 1;
             if self.depth > DEPTH_MAX {
-                return fail(at, format!("more than {DEPTH_MAX} levels"), "");
+                return fail(at, format!("nesting too deep: at most {DEPTH_MAX} levels"), "");
             }
             let condition = if word == "not" {
                 Condition::Not(Box::new(self.one()?))
             } else {
                 let inside = self.either()?;
                 if !self.takes(")") {
-                    return fail(self.peek().0, "\")\" is missing", "");
+                    return fail(self.peek().0, "missing \")\"", "");
                 }
                 inside
             };
@@ -179,14 +183,14 @@ impl<'a> Parser<'a> {
             }
             return fail(
                 relation_at,
-                format!("what \"{word}\" is compared with is missing"),
-                "write = 1, in 3..5, ...",
+                format!("missing comparison of \"{word}\""),
+                "write a comparison like = 1 or in 3..5",
             );
         }
         self.take();
         if operand.bits() == 0 {
-            let what = format!("\"{word}\" is no number");
-            return fail(at, what, "only fields of at most 128 bits and metadata are compared");
+            let what = format!("\"{word}\" is not a number");
+            return fail(at, what, "compare metadata or fields of at most 128 bits");
         }
         let relation = match relation {
             "=" | "ne" => {
@@ -211,16 +215,20 @@ impl<'a> Parser<'a> {
 
     fn operand(&self, at: usize, word: &str) -> Result<Operand, ConditionError> {
         if word.is_empty() {
-            return fail(at, "a field, a header or meta:NAME is missing", "");
+            return fail(at, "missing field, header or meta:NAME", "");
         }
         if let Some(name) = word.strip_prefix("meta:") {
             return match (self.meta)(name) {
                 Some(Metadatum { id, bits }) => Ok(Operand::Meta { id, bits, name: name.into() }),
-                None => fail(at, format!("no metadatum is called \"{name}\""), "see the libraries"),
+                None => fail(
+                    at,
+                    format!("no metadata item \"{name}\""),
+                    "use a name from the libraries",
+                ),
             };
         }
         match self.set.resolve(word) {
-            Err(what) => fail(at, what, "fields are written Frame.field"),
+            Err(what) => fail(at, what, "write fields as Frame.field"),
             Ok(reference) => {
                 let field = self.set.field(reference);
                 let bits = field.and_then(|field| match field.width {
@@ -245,7 +253,7 @@ impl<'a> Parser<'a> {
             match self.take() {
                 (_, ",") => {}
                 (_, "}") => return Ok(choices),
-                (at, _) => return fail(at, "\",\" or \"}\" is missing", ""),
+                (at, _) => return fail(at, "missing \",\" or \"}\"", ""),
             }
         }
     }
@@ -263,8 +271,8 @@ impl<'a> Parser<'a> {
             if low.value > high.value {
                 return fail(
                     at,
-                    format!("{low}..{high} holds nothing"),
-                    "the smaller value is first",
+                    format!("empty range {low}..{high}"),
+                    "write the smaller value first",
                 );
             }
             return Ok(Choice::Range(low, high));
@@ -282,7 +290,7 @@ impl<'a> Parser<'a> {
             Ok(length) if u32::from(length) <= operand.bits() => Ok(Choice::Prefix(value, length)),
             _ => {
                 let what = format!("{operand} has {} bits, not {}", operand.bits(), mask.value);
-                fail(behind, what, "masks of other forms are written in hexadecimal")
+                fail(behind, what, "write other masks in hexadecimal")
             }
         }
     }
@@ -290,15 +298,19 @@ impl<'a> Parser<'a> {
     fn value(&self, at: usize, word: &str, operand: &Operand) -> Result<Literal, ConditionError> {
         let Some(literal) = literal::read(word) else {
             let what = if word.is_empty() {
-                "a value is missing".to_owned()
+                "missing value".to_owned()
             } else {
-                format!("\"{word}\" is no value")
+                format!("invalid value \"{word}\"")
             };
-            return fail(at, what, "decimal, 0x..., MAC, IPv4 or IPv6 address");
+            return fail(at, what, "use a decimal or 0x... number, or a MAC, IPv4 or IPv6 address");
         };
         let width = operand.bits();
         if literal.form.bits().is_some_and(|bits| bits != width) {
-            return fail(at, format!("{operand} has {width} bits, \"{word}\" is for others"), "");
+            return fail(
+                at,
+                format!("{operand} has {width} bits, \"{word}\" has another length"),
+                "",
+            );
         }
         if literal.value > bits::most(width) {
             return fail(at, format!("{word} does not fit into the {width} bits of {operand}"), "");

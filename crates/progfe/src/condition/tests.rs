@@ -82,23 +82,23 @@ fn an_invalid_condition_is_rejected_with_its_offset() {
     let cases = [
         ("Vlan.vid =", 10, "missing"),
         ("Vlan.vlan = 1", 0, "no field \"vlan\""),
-        ("Vlan and Foo", 9, "no frame is called \"Foo\""),
-        ("meta:Foo = 1", 0, "no metadatum"),
+        ("Vlan and Foo", 9, "no frame \"Foo\""),
+        ("meta:Foo = 1", 0, "no metadata item"),
         ("Vlan.vid = 4096", 11, "does not fit"),
         ("Vlan.vid in {1, 2", 17, "missing"),
-        ("Vlan.vid in 5..3", 12, "holds nothing"),
+        ("Vlan.vid in 5..3", 12, "empty range"),
         ("Vlan.vid = 1/13", 13, "has 12 bits"),
-        ("Vlan.vid = 10.0.0.1", 11, "is for others"),
-        ("Vlan.vid", 8, "compared with is missing"),
-        ("(Vlan", 5, "\")\" is missing"),
-        ("Vlan IPv4", 5, "not expected"),
-        ("Vlan = 1", 0, "is no number"),
-        ("IPv4.src = x", 11, "no value"),
-        ("Vlan.vid < 3", 9, "compared with is missing"),
-        ("", 0, "is missing"),
+        ("Vlan.vid = 10.0.0.1", 11, "has another length"),
+        ("Vlan.vid", 8, "missing comparison"),
+        ("(Vlan", 5, "missing \")\""),
+        ("Vlan IPv4", 5, "unexpected"),
+        ("Vlan = 1", 0, "is not a number"),
+        ("IPv4.src = x", 11, "invalid value"),
+        ("Vlan.vid < 3", 9, "missing comparison"),
+        ("", 0, "missing field"),
         ("Vlan[40]", 0, "at most 32"),
-        ("IPv4.options[0].data = 1", 0, "is no number"),
-        ("IPv4.options.kind = 1", 0, "comes several times"),
+        ("IPv4.options[0].data = 1", 0, "is not a number"),
+        ("IPv4.options.kind = 1", 0, "is a repeated part"),
     ];
     for (text, at, what) in cases {
         let found = fault(text);
@@ -107,7 +107,7 @@ fn an_invalid_condition_is_rejected_with_its_offset() {
     assert_eq!(fault(&"(".repeat(1000)).0, 32);
     assert_eq!(fault(&" ".repeat(TEXT_BYTES_MAX + 1)).0, 0);
     let many = format!("Vlan.vid in {{{}", "1,".repeat(1000));
-    assert!(fault(&many).1.contains("more than 512"));
+    assert!(fault(&many).1.contains("at most 512"));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Instances and links as FEObject's tables LFBSelectors and LFBTopology (RFC 5812 section 5.1).
 //!
 //! - The index of a row is stable while its instance or link exists.
-//! - A control element chooses the index of a row that it creates. Other new rows get the index after the largest
-//!   existing one.
-//! - Creating a row creates the instance or link, and deleting the row deletes it. Rows cannot be changed in place.
+//! - A control element chooses the index of a row that it creates. Other new rows get the index
+//!   after the largest existing one.
+//! - Creating a row creates the instance or link, and deleting the row deletes it. Rows cannot be
+//!   changed in place.
 
 use std::collections::BTreeMap;
 

@@ -45,7 +45,8 @@ pub fn agent(report: &Report, facts: &str) -> Happening {
     }
 }
 
-/// Converts a packet with its metadata, each as wide as its type. Metadata of non-numeric types is omitted.
+/// Converts a packet with its metadata, each as wide as its type. Metadata of non-numeric types is
+/// omitted.
 pub fn redirect(program: &Program, told: &ToldFrame) -> Redirect {
     let one = |(id, value): &(u32, u128)| {
         let metadata = program.catalog.metadata_by_id(*id)?;

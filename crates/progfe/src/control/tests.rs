@@ -249,7 +249,7 @@ fn a_frame_that_is_set_is_traced() {
         "EtherPHYOut -> fdb.PktsIn",
         "UnknownOut -> all.PktsIn",
         "PktsOut -> phy#2.EtherPHYIn",
-        "left by port 2",
+        "sent on port 2",
     ];
     assert_eq!(steps, expected);
     assert_eq!(rig.left(), [0, 1], "it was forwarded");

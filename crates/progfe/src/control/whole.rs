@@ -1,10 +1,10 @@
 //! Ext-PG-Program: the whole program as the only instance of a class that is not part of the graph.
 //!
-//! - A control element sets a document of any length as rows of at most [`PART_OCTETS`] each, in one transaction. The
-//!   commit joins them, checks the program and swaps it in, all or nothing.
+//! - A control element sets a document of any length as rows of at most [`PART_OCTETS`] each, in
+//!   one transaction. The commit joins them, checks the program and swaps it in, all or nothing.
 //! - The problems of a rejected program can be read until the next one is loaded.
-//! - A frame that a control element sets is traced as if a port had received it, and is also forwarded. Its trace can
-//!   be read afterwards, block by block.
+//! - A frame that a control element sets is traced as if a port had received it, and is also
+//!   forwarded. Its trace can be read afterwards, block by block.
 
 use forces::association::{Change, Place};
 use forces::value::{Rows, Value};
@@ -131,7 +131,7 @@ impl Whole {
                     Err(fault) => {
                         let at = fault.utf8_error().valid_up_to();
                         self.problems =
-                            vec![format!("the document is no UTF-8 from octet {at} on")];
+                            vec![format!("the document is not UTF-8 from octet {at} on")];
                         return Err(ResultCode::INVALID_PARAMETERS);
                     }
                 }

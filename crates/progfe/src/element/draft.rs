@@ -1,7 +1,8 @@
 //! A draft program: a copy of a running program that changes step by step until it replaces it.
 //!
-//! Each change is checked individually when it is made, so that a caller with many changes learns which one is
-//! invalid. Properties of the whole graph are [checked](crate::check) when the draft is loaded.
+//! Each change is checked individually when it is made, so that a caller with many changes learns
+//! which one is invalid. Properties of the whole graph are [checked](crate::check) when the draft
+//! is loaded.
 
 use std::collections::BTreeMap;
 
@@ -92,8 +93,8 @@ impl Draft {
         }
     }
 
-    /// Returns true if the only changes are rows of blocks with successors. All other checks of the program then
-    /// remain valid.
+    /// Returns true if the only changes are rows of blocks with successors. All other checks of the
+    /// program then remain valid.
     pub(super) fn changes_rows_only(&self) -> bool {
         let is_followed = |((name, _), part): (&(String, u32), &Part)| {
             *part == Part::Rows && self.ahead.get(name).is_some_and(Option::is_some)
@@ -165,7 +166,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Adds an instance of a class with default settings. Its name consists of the class name and its number.
+    /// Adds an instance of a class with default settings. Its name consists of the class name and
+    /// its number.
     pub fn add_instance(&mut self, class: u32, number: u32) -> Result<(), ElementError> {
         let known = self.program.catalog.class_by_id(class).ok_or(ElementError::NotThere)?;
         let short = known.name.strip_prefix(PREFIX).unwrap_or(&known.name);
@@ -240,8 +242,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Updates successors of blocks whose tables changed. `follow` creates the successor of the block with an index
-    /// in the running program.
+    /// Updates successors of blocks whose tables changed. `follow` creates the successor of the
+    /// block with an index in the running program.
     pub(super) fn go_ahead(&mut self, running: &Program, follow: impl Fn(usize) -> Option<Lfb>) {
         for (name, id) in self.touched.keys() {
             let rows_of = |program: &Program| {

@@ -47,8 +47,8 @@ pub enum Held {
 }
 
 impl<E: Enforcer> Element<E> {
-    /// Returns blocks with state and its fate under another program, and the number of links whose counters would be
-    /// lost. Returns all problems if the program cannot run.
+    /// Returns blocks with state and its fate under another program, and the number of links whose
+    /// counters would be lost. Returns all problems if the program cannot run.
     pub fn foresee(&self, program: Program, now: Nanos) -> Result<(Vec<Holding>, usize), Problems> {
         let problems = check(&program);
         if problems.refuses() {

@@ -1,7 +1,7 @@
 //! Requests to trace frames of an element and to measure the cost of its blocks.
 //!
-//! At most one trace and one measurement are active at the same time. A second request fails until the first has
-//! ended.
+//! At most one trace and one measurement are active at the same time. A second request fails until
+//! the first has ended.
 
 use packet::time::Nanos;
 
@@ -11,8 +11,8 @@ use crate::observe::cost::Counter;
 use crate::observe::{Costs, Tracing, Wanted};
 
 impl<E: Enforcer> Element<E> {
-    /// Measures the cost of blocks with a counter, for one of `every` frames, until a deadline. Returns false if a
-    /// measurement is running.
+    /// Measures the cost of blocks with a counter, for one of `every` frames, until a deadline.
+    /// Returns false if a measurement is running.
     pub fn measure_costs(
         &mut self,
         counter: Counter,
@@ -40,7 +40,7 @@ impl<E: Enforcer> Element<E> {
         let observing = self.observing.get_or_insert_default();
         let busy = observing.tracing.as_ref().filter(|it| it.ended(now).is_none());
         if busy.is_some() {
-            return Err("somebody else waits for frames; ask again when that has ended".to_owned());
+            return Err("another client traces frames (hint: retry when that has ended)".to_owned());
         }
         let id = observing.tracings + 1;
         observing.tracing = Some(Tracing::new(id, &program, wanted)?);

@@ -65,7 +65,8 @@ impl Pace {
         (self.told_at, self.since, self.was_above) = (old.told_at, old.since, old.was_above);
     }
 
-    /// Decides whether to report an event, with its value if any. Returns the number of events suppressed before it.
+    /// Decides whether to report an event, with its value if any. Returns the number of events
+    /// suppressed before it.
     pub(crate) fn told(&mut self, at: Nanos, value: Option<u64>) -> Option<u64> {
         if let Some(threshold) = self.threshold {
             let is_above = value.is_some_and(|value| value > threshold.into());

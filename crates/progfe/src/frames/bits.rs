@@ -18,7 +18,8 @@ pub fn read(bytes: &[u8], at: usize, bits: usize) -> Option<u128> {
     Some(value)
 }
 
-/// Writes the low `bits` (at most 128) of `value` at bit `at`. Returns false without a change past the end.
+/// Writes the low `bits` (at most 128) of `value` at bit `at`. Returns false without a change past
+/// the end.
 pub fn write(bytes: &mut [u8], at: usize, bits: usize, value: u128) -> bool {
     let Some(end) = at.checked_add(bits) else { return false };
     if bits > 128 || end > bytes.len().saturating_mul(8) {

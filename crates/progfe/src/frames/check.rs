@@ -52,8 +52,7 @@ impl One<'_> {
                 Item::Field(field) => {
                     self.field(field, None);
                     if field.width == Width::Rest && (at != last || !format.next.is_empty()) {
-                        let what =
-                            "the rest of the frame leaves nothing for what follows".to_owned();
+                        let what = "no field can follow the rest of the frame".to_owned();
                         self.wrong(Code::FrameField, &field.place, &field.name, what, "");
                     }
                     if field.checksum.is_some() {
@@ -71,8 +70,10 @@ impl One<'_> {
             self.wrong(Code::FrameField, &format.place, "", what, "");
         }
         if most > HEADER_BYTES_MAX * 8 {
-            let what =
-                format!("the header can have {} bytes, more than {HEADER_BYTES_MAX}", most / 8);
+            let what = format!(
+                "the header can have {} bytes, at most {HEADER_BYTES_MAX} are allowed",
+                most / 8
+            );
             self.wrong(
                 Code::FrameLength,
                 &format.place,
@@ -89,10 +90,10 @@ impl One<'_> {
             let (low, high) = range_of(self.format, round, length);
             let bound = max.map_or(high, |max| high.min(max.into()));
             if high < 0 {
-                let what = format!("the length {length} is negative always");
+                let what = format!("the length {length} is always negative");
                 self.wrong(Code::FrameLength, place, name, what, "");
             } else if bound > HEADER_BYTES_MAX {
-                let what = format!("the length {length} can be {bound}, which passes the buffer");
+                let what = format!("the length {length} can be {bound}, more than the buffer");
                 self.wrong(Code::FrameLength, place, name, what, "bound it with max=\"...\"");
             } else if max.is_some_and(|max| i64::from(max) < low) {
                 let what = format!("the length {length} is at least {low}, more than max");
@@ -113,11 +114,11 @@ impl One<'_> {
             }
         }
         if round.is_some() && (field.checksum.is_some() || field.pseudo) {
-            let what = "checksums and pseudo-headers are not in repeated parts".to_owned();
+            let what = "checksum or pseudo-header in a repeated part".to_owned();
             self.wrong(Code::FrameField, place, name, what, "");
         }
         if field.pseudo && (field.bits().is_none_or(|bits| bits % 16 != 0)) {
-            let what = "a field of a pseudo-header has a multiple of 16 bits".to_owned();
+            let what = "the size of a pseudo-header field is not a multiple of 16 bits".to_owned();
             self.wrong(Code::FrameField, place, name, what, "");
         }
     }
@@ -125,7 +126,7 @@ impl One<'_> {
     fn checksum(&mut self, field: &Field, item: u16) {
         let at = self.format.fixed_offset(item);
         if field.bits() != Some(16) || at.is_none_or(|at| at % 16 != 0) {
-            let what = "a checksum has 16 bits and stands at a fixed, even place".to_owned();
+            let what = "a checksum needs 16 bits at a fixed, even offset".to_owned();
             self.wrong(Code::FrameField, &field.place, &field.name, what, "");
         }
     }
@@ -134,30 +135,31 @@ impl One<'_> {
         for field in &repeat.fields {
             self.field(field, Some(&repeat.fields));
             if field.width == Width::Rest {
-                let what = "the rest of the frame cannot come several times".to_owned();
+                let what = "the rest of the frame cannot be repeated".to_owned();
                 self.wrong(Code::FrameField, &field.place, &field.name, what, "");
             }
         }
         let (place, name) = (&repeat.place, repeat.name.as_str());
         let (least, most) = round_range(self.format, repeat);
         if least < 8 {
-            let what = "a round can be empty, so that rounds never end".to_owned();
-            self.wrong(Code::FrameLoop, place, name, what, "give it a field that is always there");
+            let what = "a repeat can be empty and never end".to_owned();
+            self.wrong(Code::FrameLoop, place, name, what, "add a field that is always present");
         }
         if repeat.bytes.is_none() && repeat.count.is_none() && repeat.until.is_none() {
-            let what = "nothing says how often it comes".to_owned();
+            let what = "the number of repeats is not defined".to_owned();
             self.wrong(Code::FrameLength, place, name, what, "add bytes, count or until");
         }
         let rounds = most.saturating_mul(repeat.max.into()) / 8;
         let bytes = repeat.bytes.as_ref().map(|bytes| range_of(self.format, None, bytes).1);
         let bound = bytes.map_or(rounds, |bytes| bytes.min(rounds));
         if bound > HEADER_BYTES_MAX {
-            let what = format!("it can have {bound} bytes, which passes the buffer");
-            self.wrong(Code::FrameLength, place, name, what, "bound it with max=\"...\" rounds");
+            let what = format!("it can have {bound} bytes, more than the buffer");
+            self.wrong(Code::FrameLength, place, name, what, "bound the repeats with max=\"...\"");
         }
     }
 
-    /// Checks that bits add up to octets before every part in bytes, and before every optional part.
+    /// Checks that bits add up to octets before every part in bytes, and before every optional
+    /// part.
     fn octets(&mut self) {
         let format = self.format;
         let whole: Vec<&Field> = format.items.iter().filter_map(Item::field).collect();
@@ -187,7 +189,7 @@ impl One<'_> {
                 matches!(next.width, Width::Bits(_)) && next.when == field.when
             });
             if !goes_on && !sum.is_multiple_of(8) {
-                let what = format!("{sum} bits up to here are no whole octets");
+                let what = format!("{sum} bits up to here are not whole octets");
                 let (place, name) = (field.place.clone(), field.name.clone());
                 self.wrong(Code::FrameOctets, &place, &name, what, "add a reserved field");
                 return;
@@ -207,10 +209,16 @@ impl One<'_> {
         for pair in next.cases.windows(2) {
             if pair[1].low <= pair[0].high && pair[0].format != pair[1].format {
                 let [first, second] = [pair[0], pair[1]].map(|case| &set.format(case.format).name);
-                let what = format!("{} leads to \"{first}\" and to \"{second}\"", pair[1].low);
-                self.wrong(Code::FrameNext, &next.place, "next", what, "one value, one frame");
+                let what = format!("{} selects both \"{first}\" and \"{second}\"", pair[1].low);
+                self.wrong(
+                    Code::FrameNext,
+                    &next.place,
+                    "next",
+                    what,
+                    "use one frame for each value",
+                );
             } else if pair[1].low <= pair[0].high {
-                let what = format!("{} is said twice", pair[1].low);
+                let what = format!("{} is listed twice", pair[1].low);
                 self.wrong(Code::FrameNext, &next.place, "next", what, "remove one of the cases");
             }
         }
@@ -230,8 +238,8 @@ fn loops(set: &FrameSet, problems: &mut Problems) {
         while let Some(at) = waiting.pop() {
             for target in set.format(at).next.iter().flat_map(Next::targets) {
                 if target == id {
-                    let what = "it can follow itself without a byte between".to_owned();
-                    let hint = "give it a field that is always there";
+                    let what = "the frame can follow itself without consuming a byte".to_owned();
+                    let hint = "add a field that is always present";
                     problems.add(Code::FrameLoop, &format.place, &format.name, what, hint);
                     waiting.clear();
                     break;

@@ -1,8 +1,8 @@
 //! Checksum computation.
 //!
-//! Only the checksum of a pushed header is computed from scratch. The checksum of a received header is updated
-//! incrementally (RFC 1624). A wrong checksum therefore remains wrong. A fragment, which lacks a part of the covered
-//! data, retains a correct checksum.
+//! Only the checksum of a pushed header is computed from scratch. The checksum of a received header
+//! is updated incrementally (RFC 1624). A wrong checksum therefore remains wrong. A fragment, which
+//! lacks a part of the covered data, retains a correct checksum.
 
 use packet::checksum::{Sum, update_u16, update_udp_u16};
 
@@ -50,8 +50,8 @@ impl FrameSet {
         Some(Site { at: span.at as usize / 8, kind })
     }
 
-    /// Sums all data that a header's checksum covers, except the checksum itself. Returns `None` without a checksum,
-    /// or without the header of its pseudo-header.
+    /// Sums all data that a header's checksum covers, except the checksum itself. Returns `None`
+    /// without a checksum, or without the header of its pseudo-header.
     pub fn checksum_sum(&self, located: &Located, position: usize, bytes: &[u8]) -> Option<u16> {
         let site = self.checksum_site(located, position)?;
         let header = &located.headers[position];

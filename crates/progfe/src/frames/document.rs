@@ -13,11 +13,11 @@
 //! </frames>
 //! ```
 //!
-//! - `f` has the width `b` (bits), `bytes` (an expression over earlier fields) or `rest="true"`. `is` is a constant,
-//!   `set` the initial value in a pushed header. `when` makes the field optional, and `pseudo="true"` adds it to
-//!   pseudo-headers.
-//! - `next` tests a field (`on`), the bits after the header (`peek`), or nothing (`frame`). `like` takes the cases of
-//!   another frame's first `next`.
+//! - `f` has the width `b` (bits), `bytes` (an expression over earlier fields) or `rest="true"`.
+//!   `is` is a constant, `set` the initial value in a pushed header. `when` makes the field
+//!   optional, and `pseudo="true"` adds it to pseudo-headers.
+//! - `next` tests a field (`on`), the bits after the header (`peek`), or nothing (`frame`). `like`
+//!   takes the cases of another frame's first `next`.
 //! - `extend` adds cases to a frame that another document defines.
 //!
 //! Documents of a set are read in order. Names are resolved after all documents.
@@ -116,7 +116,7 @@ impl Draft {
             match child.tag_name().name() {
                 "frame" => self.frame(reader, child),
                 "extend" => self.extend(reader, child),
-                _ => reader.unknown(child, "<frame> and <extend> stand here"),
+                _ => reader.unknown(child, "use <frame> or <extend>"),
             }
         }
     }
@@ -126,29 +126,29 @@ impl Draft {
         let Some(name) = reader.required(node, "name") else { return };
         let place = reader.place(node);
         if self.formats.len() == FORMATS_MAX {
-            let what = format!("more than {FORMATS_MAX} frames");
+            let what = format!("too many frames: at most {FORMATS_MAX}");
             return reader.wrong(Code::XmlLimit, node, name, what, "");
         }
         if !is_name(name) {
-            let what = format!("\"{name}\" is no name");
+            let what = format!("invalid name \"{name}\"");
             reader.wrong(
                 Code::FrameName,
                 node,
                 name,
                 what,
-                "letters, digits and _, no word of conditions",
+                "use letters, digits and _, but no keyword of conditions",
             );
         }
         if let Some(other) = self.formats.iter().find(|format| format.name == name) {
-            let what = format!("the frame \"{name}\" is defined at {} already", other.place);
-            reader.wrong(Code::FrameName, node, name, what, "<extend> adds cases to a frame");
+            let what = format!("the frame \"{name}\" is already defined at {}", other.place);
+            reader.wrong(Code::FrameName, node, name, what, "use <extend> to add cases to a frame");
             return;
         }
         let mut items: Vec<Item> = Vec::new();
         let mut nexts = Vec::new();
         for child in reader.children(node) {
             if items.len() == ITEMS_MAX {
-                let what = format!("more than {ITEMS_MAX} fields");
+                let what = format!("too many fields: at most {ITEMS_MAX}");
                 reader.wrong(Code::XmlLimit, child, name, what, "");
                 break;
             }
@@ -156,7 +156,7 @@ impl Draft {
                 "f" => items.extend(field(reader, child, &items, None).map(Item::Field)),
                 "repeat" => items.extend(repeat(reader, child, &items).map(Item::Repeat)),
                 "next" => nexts.push(child),
-                _ => reader.unknown(child, "<f>, <repeat> and <next> stand here"),
+                _ => reader.unknown(child, "use <f>, <repeat> or <next>"),
             }
         }
         let format = self.formats.len();
@@ -199,7 +199,12 @@ impl Draft {
             ["peek"] => match reader.number(node, "peek")? {
                 bits @ 1..=64 => On::Peek(bits as u8),
                 _ => {
-                    reader.wrong_value(node, "peek", "peek is 1 to 64 bits".into(), "");
+                    reader.wrong_value(
+                        node,
+                        "peek",
+                        "peek is not between 1 and 64 bits".into(),
+                        "",
+                    );
                     return None;
                 }
             },
@@ -250,7 +255,7 @@ impl Draft {
                     self.follows.append(&mut follows);
                 }
                 None => {
-                    let what = format!("no frame \"{name}\" with a <next> can be extended");
+                    let what = format!("no frame \"{name}\" with a <next> to extend");
                     problems.add(Code::FrameUnknown, &place, &name, what, "");
                 }
             }
@@ -258,7 +263,7 @@ impl Draft {
         let mut likes = Vec::new();
         for follow in std::mem::take(&mut self.follows) {
             let Some(target) = find(&self.formats, &follow.frame) else {
-                let what = format!("no frame is called \"{}\"", follow.frame);
+                let what = format!("no frame \"{}\"", follow.frame);
                 let path = &self.formats[follow.format].name;
                 problems.add(
                     Code::FrameUnknown,
@@ -291,7 +296,7 @@ impl Draft {
             Some((name, place)) => {
                 let found = find(&self.formats, &name);
                 if found.is_none() {
-                    let what = format!("no frame is called \"{name}\"");
+                    let what = format!("no frame \"{name}\"");
                     problems.add(Code::FrameUnknown, &place, "", what, "");
                 }
                 found.map(|at| FormatId(at as u16))
@@ -312,13 +317,13 @@ impl Draft {
                 self.formats[*target].next.first().filter(|_| (target, &0) != (format, next));
             let Some(source) = source.filter(|source| source.like.is_none()) else {
                 let other = &self.formats[*target].name;
-                let what = format!("\"{other}\" has no cases of its own");
+                let what = format!("\"{other}\" defines no cases itself");
                 problems.add(
                     Code::FrameNext,
                     place,
                     path,
                     what,
-                    "name the frame that has the cases",
+                    "name the frame that defines the cases",
                 );
                 continue;
             };
@@ -326,7 +331,7 @@ impl Draft {
             let default = source.default;
             cases += taken.len();
             if cases > CASES_MAX {
-                let what = format!("more than {CASES_MAX} cases in all");
+                let what = format!("too many cases: at most {CASES_MAX} in total");
                 return problems.add(Code::XmlLimit, place, path, what, "");
             }
             let Some(next) = self.formats[*format].next.get_mut(*next) else { continue };
@@ -347,7 +352,7 @@ fn follows(reader: &mut Reader<'_, '_>, node: Node<'_, '_>, at: (usize, usize)) 
             "case" => Kind::Case,
             "default" => Kind::Default,
             _ => {
-                reader.unknown(child, "<case> and <default> stand here");
+                reader.unknown(child, "use <case> or <default>");
                 continue;
             }
         };
@@ -359,7 +364,7 @@ fn follows(reader: &mut Reader<'_, '_>, node: Node<'_, '_>, at: (usize, usize)) 
                 let values = span(text);
                 if values.is_none() {
                     let what = format!("\"{text}\" is neither a value nor a range");
-                    reader.wrong_value(child, "v", what, "write 17, 0x8100 or 0..1500");
+                    reader.wrong_value(child, "v", what, "write it like 17, 0x8100 or 0..1500");
                     continue;
                 }
                 values
@@ -370,7 +375,13 @@ fn follows(reader: &mut Reader<'_, '_>, node: Node<'_, '_>, at: (usize, usize)) 
         let (frame, place) = (frame.to_owned(), reader.place(child));
         found.push(Follow { format: at.0, next: at.1, values, kind, frame, place });
         if found.len() > CASES_MAX {
-            reader.wrong(Code::XmlLimit, child, "", format!("more than {CASES_MAX} cases"), "");
+            reader.wrong(
+                Code::XmlLimit,
+                child,
+                "",
+                format!("too many cases: at most {CASES_MAX}"),
+                "",
+            );
             break;
         }
     }

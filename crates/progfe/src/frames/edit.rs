@@ -1,9 +1,10 @@
 //! Modification of frames: sets fields, pushes and pops headers, and updates lengths and checksums.
 //!
-//! - An [`Editor`] works on one frame. It parses the frame again after each step, so that a pushed header can be
-//!   modified immediately.
-//! - The `next` field of a header gives the format that follows. If two headers use the same numbers (`like`), a push
-//!   or pop transfers the value. Otherwise it uses the first value that leads to the following format.
+//! - An [`Editor`] works on one frame. It parses the frame again after each step, so that a pushed
+//!   header can be modified immediately.
+//! - The `next` field of a header gives the format that follows. If two headers use the same
+//!   numbers (`like`), a push or pop transfers the value. Otherwise it uses the first value that
+//!   leads to the following format.
 //! - Lengths of enclosing headers are updated.
 //! - [`Editor::finish`] updates the checksums.
 
@@ -154,8 +155,8 @@ impl<'a> Editor<'a> {
         Ok(())
     }
 
-    /// Removes `count` headers from index `first` on. `next` is the value for the preceding header, if the headers
-    /// themselves do not give it.
+    /// Removes `count` headers from index `first` on. `next` is the value for the preceding header,
+    /// if the headers themselves do not give it.
     pub fn pop(&mut self, first: usize, count: usize, next: Option<u128>) -> Result<(), EditFault> {
         if count == 0 {
             return Ok(());
@@ -226,8 +227,8 @@ impl<'a> Editor<'a> {
         bits::read(self.frame.bytes(), span.at as usize, span.bits as usize)
     }
 
-    /// Returns the length fields of the first `count` headers that cover the byte at `at`, with their values after
-    /// `change` more bytes.
+    /// Returns the length fields of the first `count` headers that cover the byte at `at`, with
+    /// their values after `change` more bytes.
     fn lengths(&self, count: usize, at: usize, change: i64) -> Result<Vec<Length>, EditFault> {
         let mut lengths = Vec::new();
         for header in self.located.headers.iter().take(count).filter(|header| at <= header.limit) {
@@ -272,7 +273,8 @@ fn write_lengths(bytes: &mut [u8], lengths: &[Length]) {
     }
 }
 
-/// Makes the header in `bytes` lead to `target`, by the first suitable `next`. Disables the rules before it.
+/// Makes the header in `bytes` lead to `target`, by the first suitable `next`. Disables the rules
+/// before it.
 fn link(format: &Format, target: FormatId, bytes: &mut [u8]) -> Option<()> {
     let (next, value) = format.leads_to(target)?;
     for earlier in format.next.iter().take_while(|earlier| !std::ptr::eq(*earlier, next)) {
@@ -320,8 +322,8 @@ impl FrameSet {
         Some(next.like.unwrap_or(id))
     }
 
-    /// Returns a new header: constants and presets, otherwise zero. Returns `None` if these do not determine its
-    /// length.
+    /// Returns a new header: constants and presets, otherwise zero. Returns `None` if these do not
+    /// determine its length.
     pub fn blank(&self, id: FormatId) -> Option<Vec<u8>> {
         let format = self.format(id);
         let mut bytes: Vec<u8> = Vec::new();

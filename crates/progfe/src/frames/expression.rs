@@ -2,13 +2,14 @@
 //!
 //! Examples: `ihl * 4 - 20`, `flags / 128`, `kind gt 1 and not (len = 0)`.
 //!
-//! - Expressions consist of literals, names of earlier fields, `+ - * / %`, `and`, `or`, `not` and parentheses.
+//! - Expressions consist of literals, names of earlier fields, `+ - * / %`, `and`, `or`, `not` and
+//!   parentheses.
 //! - Comparisons are words, which need no XML escapes, and return 0 or 1.
-//! - Computation uses checked 64-bit integers. Overflow and division by zero have no value. A header whose expression
-//!   has no value is absent.
+//! - Computation uses checked 64-bit integers. Overflow and division by zero have no value. A
+//!   header whose expression has no value is absent.
 //!
-//! [`Expression::range`] bounds the values for any frame. A length that can exceed the buffer is therefore found when
-//! a format is checked, before any frame arrives.
+//! [`Expression::range`] bounds the values for any frame. A length that can exceed the buffer is
+//! therefore found when a format is checked, before any frame arrives.
 
 use std::fmt;
 
@@ -129,19 +130,19 @@ impl Expression {
         resolve: &dyn Fn(&str) -> Result<Variable, String>,
     ) -> Result<Expression, ExpressionError> {
         if text.len() > EXPRESSION_BYTES_MAX {
-            let what = format!("an expression has at most {EXPRESSION_BYTES_MAX} bytes");
+            let what = format!("expression too long: at most {EXPRESSION_BYTES_MAX} bytes");
             return Err(ExpressionError { at: 0, what });
         }
         let mut parser = Parser { text, at: 0, depth: 0, resolve };
         let expression = parser.operation(0)?;
         match parser.peek() {
             (_, "") => Ok(expression),
-            (at, word) => Err(ExpressionError { at, what: format!("\"{word}\" is not expected") }),
+            (at, word) => Err(ExpressionError { at, what: format!("unexpected \"{word}\"") }),
         }
     }
 
-    /// Evaluates the expression with field values from `field`. Returns `None` if a field is absent or the
-    /// computation has no result.
+    /// Evaluates the expression with field values from `field`. Returns `None` if a field is absent
+    /// or the computation has no result.
     pub fn value(&self, field: &impl Fn(Variable) -> Option<i64>) -> Option<i64> {
         match self {
             Expression::Number(number) => Some(*number),
@@ -151,8 +152,8 @@ impl Expression {
         }
     }
 
-    /// Returns bounds of the value, with field bounds from `field`. The bounds may be too wide but are never too
-    /// narrow.
+    /// Returns bounds of the value, with field bounds from `field`. The bounds may be too wide but
+    /// are never too narrow.
     pub fn range(&self, field: &impl Fn(Variable) -> (i64, i64)) -> (i64, i64) {
         let (operator, a, b) = match self {
             Expression::Number(number) => return (*number, *number),
@@ -184,7 +185,8 @@ impl Expression {
         }
     }
 
-    /// Returns `(field, factor, constant)` if the value is that field times the factor plus the constant.
+    /// Returns `(field, factor, constant)` if the value is that field times the factor plus the
+    /// constant.
     pub fn linear(&self) -> Option<(Variable, i64, i64)> {
         let (variable, factor, constant) = self.line()?;
         variable.filter(|_| factor != 0).map(|variable| (variable, factor, constant))
@@ -307,7 +309,7 @@ impl<'a> Parser<'a> {
         if matches!(word, "(" | "not" | "-") {
             self.depth += 1;
             if self.depth > DEPTH_MAX {
-                return fail(format!("more than {DEPTH_MAX} operations within each other"));
+                return fail(format!("nesting too deep: at most {DEPTH_MAX} levels"));
             }
             let inside = match word {
                 "(" => {
@@ -315,7 +317,7 @@ impl<'a> Parser<'a> {
                     match self.take() {
                         (_, ")") => inside,
                         (at, _) => {
-                            return Err(ExpressionError { at, what: "\")\" is missing".into() });
+                            return Err(ExpressionError { at, what: "missing \")\"".into() });
                         }
                     }
                 }
@@ -332,23 +334,23 @@ impl<'a> Parser<'a> {
             return Ok(inside);
         }
         match word.chars().next() {
-            None => fail("a number or the name of a field is missing".into()),
+            None => fail("missing number or field name".into()),
             Some(first) if first.is_ascii_digit() => {
                 match crate::xml::number(word).and_then(|number| i64::try_from(number).ok()) {
                     Some(number) => Ok(Expression::Number(number)),
-                    None => fail(format!("\"{word}\" is no whole number")),
+                    None => fail(format!("\"{word}\" is not an integer")),
                 }
             }
             Some(first) if first.is_ascii_alphabetic() || first == '_' => {
                 if OPERATORS.iter().any(|(_, name, _)| *name == word) {
-                    return fail(format!("\"{word}\" needs something before it"));
+                    return fail(format!("missing operand before \"{word}\""));
                 }
                 match (self.resolve)(word) {
                     Ok(variable) => Ok(Expression::Field(variable, word.to_owned())),
                     Err(what) => fail(what),
                 }
             }
-            Some(_) => fail(format!("\"{word}\" is not expected")),
+            Some(_) => fail(format!("unexpected \"{word}\"")),
         }
     }
 }

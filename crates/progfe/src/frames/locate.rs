@@ -1,8 +1,8 @@
 //! Positions of headers and fields in a frame.
 //!
-//! The parser starts with the set's first format at the first byte and follows the `next` rules of each header. It
-//! ends when no format follows, or at the first header that is absent. Reasons for absence are too few bytes, a
-//! constant with another value, or an invalid length.
+//! The parser starts with the set's first format at the first byte and follows the `next` rules of
+//! each header. It ends when no format follows, or at the first header that is absent. Reasons for
+//! absence are too few bytes, a constant with another value, or an invalid length.
 //!
 //! Invariants:
 //!
@@ -244,8 +244,8 @@ impl<'a> Walk<'a> {
         Ok(Some(span))
     }
 
-    /// Reads a repeated part. With a given length, a round that does not fit ends the rounds and the header remains
-    /// valid. Without a length, it makes the header absent.
+    /// Reads a repeated part. With a given length, a round that does not fit ends the rounds and
+    /// the header remains valid. Without a length, it makes the header absent.
     fn repeat(&mut self, item: u16, repeat: &Repeat) -> Result<(), Fault> {
         let length = |walk: &Self, of: &Option<Expression>| match of {
             None => Ok(None),

@@ -1,6 +1,7 @@
 //! Names of fields and headers: `IPv4.dscp`, `Vlan[1].vid`, `IPv4.options[0].kind`.
 //!
-//! Headers of the same format are numbered from the outermost, which is number zero and may omit the index.
+//! Headers of the same format are numbered from the outermost, which is number zero and may omit
+//! the index.
 
 use super::{Field, FormatId, FrameSet, Item, ROUNDS_MAX};
 
@@ -49,11 +50,11 @@ impl FrameSet {
         let mut pieces = name.split('.');
         let (format_name, instance) = indexed(pieces.next().unwrap_or_default())?;
         let Some(format) = self.find(format_name) else {
-            return Err(format!("no frame is called \"{format_name}\""));
+            return Err(format!("no frame \"{format_name}\""));
         };
         let instance = instance.unwrap_or(0);
         if instance >= u16::from(INSTANCES_MAX) {
-            return Err(format!("a frame has at most {INSTANCES_MAX} headers of one format"));
+            return Err(format!("too many headers of one format: at most {INSTANCES_MAX}"));
         }
         let header = FieldRef { format, instance: instance as u8, part: Part::Header };
         let Some(piece) = pieces.next() else { return Ok(header) };
@@ -63,13 +64,13 @@ impl FrameSet {
         let item = definition.item(item_name).ok_or_else(missing)?;
         let part = match (&definition.items[usize::from(item)], round, pieces.next()) {
             (Item::Field(_), None, None) => Part::Item(item),
-            (Item::Field(_), ..) => return Err(format!("\"{item_name}\" is one field")),
+            (Item::Field(_), ..) => return Err(format!("\"{item_name}\" is a single field")),
             (Item::Repeat(_), Some(round), None) => {
                 Part::Round { item, round: bounded(round)?, field: None }
             }
             (Item::Repeat(_), None, _) => {
                 return Err(format!(
-                    "\"{item_name}\" comes several times: {item_name}[0] is the first"
+                    "\"{item_name}\" is a repeated part: the first one is {item_name}[0]"
                 ));
             }
             (Item::Repeat(repeat), Some(round), Some(last)) => {
@@ -81,7 +82,7 @@ impl FrameSet {
         };
         match pieces.next() {
             None => Ok(FieldRef { part, ..header }),
-            Some(more) => Err(format!("\"{more}\" is one name too many")),
+            Some(more) => Err(format!("unexpected name \"{more}\"")),
         }
     }
 
@@ -125,7 +126,11 @@ impl FrameSet {
 }
 
 fn bounded(round: u16) -> Result<u16, String> {
-    if round < ROUNDS_MAX { Ok(round) } else { Err(format!("rounds go to {}", ROUNDS_MAX - 1)) }
+    if round < ROUNDS_MAX {
+        Ok(round)
+    } else {
+        Err(format!("repeat index above {}", ROUNDS_MAX - 1))
+    }
 }
 
 /// Splits `name[3]` into name and index.
@@ -136,6 +141,6 @@ fn indexed(piece: &str) -> Result<(&str, Option<u16>), String> {
         .filter(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()));
     match digits.and_then(|digits| digits.parse().ok()) {
         Some(index) => Ok((name, Some(index))),
-        None => Err(format!("\"[{index}\" is no index")),
+        None => Err(format!("invalid index \"[{index}\"")),
     }
 }

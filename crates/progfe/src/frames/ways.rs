@@ -1,9 +1,10 @@
 //! Fixed positions of fields, for compilers.
 //!
-//! A [`Way`] is a sequence of headers of known length that leads to a field, so the field has a fixed offset. Its
-//! guards are fixed bits that determine whether a frame takes this way. Optional parts count as absent (IPv4 without
-//! options) and have a guard. For a frame that matches a way, its positions equal those of [`FrameSet::locate`].
-//! Frames that match no way must be parsed, unless the list of ways is complete.
+//! A [`Way`] is a sequence of headers of known length that leads to a field, so the field has a
+//! fixed offset. Its guards are fixed bits that determine whether a frame takes this way. Optional
+//! parts count as absent (IPv4 without options) and have a guard. For a frame that matches a way,
+//! its positions equal those of [`FrameSet::locate`]. Frames that match no way must be parsed,
+//! unless the list of ways is complete.
 
 use super::locate::{HEADERS_MAX, Span, WALK_BYTES_MAX};
 use super::{
@@ -56,7 +57,8 @@ impl Guard {
 }
 
 impl Way {
-    /// Returns true if a frame takes this way: all guards hold, and every header fits into the enclosing data.
+    /// Returns true if a frame takes this way: all guards hold, and every header fits into the
+    /// enclosing data.
     pub fn applies(&self, set: &FrameSet, bytes: &[u8]) -> bool {
         let mut limit = bytes.len().min(WALK_BYTES_MAX);
         for (format, at, end) in &self.headers {
@@ -103,7 +105,8 @@ impl FrameSet {
         search.ways
     }
 
-    /// Returns the formats that can precede the target, directly or indirectly, and the target itself.
+    /// Returns the formats that can precede the target, directly or indirectly, and the target
+    /// itself.
     pub(crate) fn reaching(&self, target: FormatId) -> Vec<bool> {
         let mut reaches: Vec<bool> = self.formats().map(|(id, _)| id == target).collect();
         loop {
@@ -254,7 +257,8 @@ impl Search<'_> {
             targets.sort_unstable();
             targets.dedup();
             for target in targets {
-                // Peeked bits must be inside the next header; otherwise its end does not bound them.
+                // Peeked bits must be inside the next header; otherwise its end does not bound
+                // them.
                 let least = check::least_bits(self.set.format(target));
                 if matches!(next.on, On::Peek(bits) if i64::from(bits) > least) {
                     self.ways.complete = false;

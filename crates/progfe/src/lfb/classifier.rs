@@ -1,9 +1,10 @@
-//! EtherClassifier (RFC 6956 section 5.1.3): removes link-layer headers and selects an output by their fields.
+//! EtherClassifier (RFC 6956 section 5.1.3): removes link-layer headers and selects an output by
+//! their fields.
 //!
-//! - The outermost tag, if present, is removed with the header. Its VLAN and priority become metadata. An untagged
-//!   frame belongs to VLAN 0.
-//! - VlanInputTable maps port and VLAN to the logical port. Without a row, the incoming LogicalPortID remains, or
-//!   else 0.
+//! - The outermost tag, if present, is removed with the header. Its VLAN and priority become
+//!   metadata. An untagged frame belongs to VLAN 0.
+//! - VlanInputTable maps port and VLAN to the logical port. Without a row, the incoming
+//!   LogicalPortID remains, or else 0.
 //! - EtherDispatchTable maps logical port and EtherType to the output.
 //! - Frames that take ExceptionOut retain their headers, because the receiver needs them.
 
@@ -25,7 +26,8 @@ const CLASSIFIED: u32 = 0;
 const EXCEPTION: u32 = 1;
 /// The component EtherClassifyStats.
 const STATS: u32 = 3;
-/// Maximum number of separately counted EtherTypes without a row. It bounds the memory that a sender can cause.
+/// Maximum number of separately counted EtherTypes without a row. It bounds the memory that a
+/// sender can cause.
 const STATS_TYPES_MAX: usize = 256;
 
 /// The EtherClassifier block.
@@ -43,7 +45,8 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Counts frames. EtherTypes in the dispatch table always have a counter, others only up to the limit.
+    /// Counts frames. EtherTypes in the dispatch table always have a counter, others only up to the
+    /// limit.
     fn count(&mut self, ether_type: u16, frames: u64) {
         let (known, counted) = match self.types.contains(&ether_type) {
             true => (true, &mut self.frames),
@@ -54,8 +57,8 @@ impl Classifier {
         }
     }
 
-    /// Branches on the EtherType after the header, for one logical port. If the header is untagged, `tagged`
-    /// continues with tagged frames.
+    /// Branches on the EtherType after the header, for one logical port. If the header is untagged,
+    /// `tagged` continues with tagged frames.
     fn classify<'a>(
         &self,
         way: Way,

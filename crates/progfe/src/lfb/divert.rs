@@ -1,7 +1,7 @@
 //! Ext-PG-Divert: diverts frames to a service agent.
 //!
-//! The agent gets at most RatePps frames per second, with a burst of one second's frames. With Copy, every frame also
-//! continues at PassOut. Without Copy, only frames above the rate do.
+//! The agent gets at most RatePps frames per second, with a burst of one second's frames. With
+//! Copy, every frame also continues at PassOut. Without Copy, only frames above the rate do.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Block for Divert {
     fn new(setup: &mut Setup<'_>) -> Self {
         let (agent, rate) = (setup.text(1), setup.unsigned(2));
         if agent.is_empty() {
-            setup.wrong(&[1], "no agent is named", "set Agent to the name of one in <agents>");
+            setup.wrong(&[1], "missing agent", "set Agent to the name of one in <agents>");
         }
         Divert {
             agent: agent.into(),

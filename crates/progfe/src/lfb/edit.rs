@@ -1,7 +1,7 @@
 //! Ext-PG-Edit: modifies frames.
 //!
-//! Operations apply in index order, and lengths and checksums are updated. If an operation fails, the frame leaves by
-//! ExceptionOut unchanged.
+//! Operations apply in index order, and lengths and checksums are updated. If an operation fails,
+//! the frame leaves by ExceptionOut unchanged.
 
 use forces::Value;
 use packet::frame::Frame;
@@ -119,7 +119,7 @@ fn operation(setup: &mut Setup<'_>, row: &super::setting::Row<'_>) -> Option<Ope
         let any = Operand::Meta { id: 0, bits, name: String::new() };
         match Choice::parse(text.trim(), &any) {
             Ok(Choice::One(one)) if one.value <= bits::most(bits) => Some(one.value),
-            Ok(_) => told(setup, &at(of), format!("\"{text}\" is no value of {bits} bits")),
+            Ok(_) => told(setup, &at(of), format!("\"{text}\" is not a value of {bits} bits")),
             Err(error) => told(setup, &at(of), error.what),
         }
     };
@@ -130,7 +130,7 @@ fn operation(setup: &mut Setup<'_>, row: &super::setting::Row<'_>) -> Option<Ope
             for name in names.split_whitespace() {
                 match frames.find(name) {
                     Some(format) => formats.push(format),
-                    None => return told(setup, &at(2), format!("no frame is called \"{name}\"")),
+                    None => return told(setup, &at(2), format!("no frame \"{name}\"")),
                 }
             }
             if formats.is_empty() {
@@ -160,7 +160,7 @@ fn operation(setup: &mut Setup<'_>, row: &super::setting::Row<'_>) -> Option<Ope
         kind @ (3 | 4) => {
             let to = resolve(setup, 4, field)?;
             let Some(bits) = bits_of(to) else {
-                return told(setup, &at(4), format!("\"{field}\" is no number"));
+                return told(setup, &at(4), format!("\"{field}\" is not a number"));
             };
             let value = value(setup, 5, row.text(5), bits)?;
             Some(if kind == 3 { Operation::Set(to, value) } else { Operation::Add(to, value) })
@@ -178,10 +178,10 @@ fn operation(setup: &mut Setup<'_>, row: &super::setting::Row<'_>) -> Option<Ope
             let of = resolve(setup, 4, field)?;
             match frames.field(of).is_some_and(|field| field.checksum.is_some()) {
                 true => Some(Operation::Checksum(of)),
-                false => told(setup, &at(4), format!("\"{field}\" is no checksum")),
+                false => told(setup, &at(4), format!("\"{field}\" is not a checksum")),
             }
         }
-        other => told(setup, &at(1), format!("there is no operation {other}")),
+        other => told(setup, &at(1), format!("unknown operation {other}")),
     }
 }
 

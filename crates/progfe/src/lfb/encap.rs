@@ -3,9 +3,9 @@
 //! - MediaEncapInfoIndex selects the row of EncapTable.
 //! - The header is tagged if its VLAN or VlanPriority is not zero.
 //! - The EtherType follows from the packet: IPv4 or IPv6, by its first four bits.
-//! - Without such a row, the header is that of a neighbour that an agent resolved. The key is L3PortID and the next
-//!   hop, or the destination of the packet if the next hop is zero. EncapTable lists such neighbours as rows from
-//!   [`NEIGHBOUR_ROWS`] on.
+//! - Without such a row, the header is that of a neighbour that an agent resolved. The key is
+//!   L3PortID and the next hop, or the destination of the packet if the next hop is zero.
+//!   EncapTable lists such neighbours as rows from [`NEIGHBOUR_ROWS`] on.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;

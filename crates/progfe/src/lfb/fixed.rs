@@ -1,7 +1,8 @@
 //! Operands at fixed offsets.
 //!
-//! A field of the first header has the same offset in every frame if all parts before it have a fixed length. Such a
-//! read needs no header parsing. [`Reader`] returns the same numbers as [`Packet::number`].
+//! A field of the first header has the same offset in every frame if all parts before it have a
+//! fixed length. Such a read needs no header parsing. [`Reader`] returns the same numbers as
+//! [`Packet::number`].
 
 use super::{Packet, Slots};
 use crate::condition::Operand;

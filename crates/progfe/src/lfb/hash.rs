@@ -1,7 +1,7 @@
 //! Ext-PG-Hash: selects an output by a hash of fields.
 //!
-//! Frames with the same values take the same output. Buckets have weights; without rows, every linked output has one
-//! bucket. Absent fields have a distinct value.
+//! Frames with the same values take the same output. Buckets have weights; without rows, every
+//! linked output has one bucket. Absent fields have a distinct value.
 
 use super::{At, Block, Env, Packet, Reason, Setup, Verdict, keyed};
 use crate::condition::Operand;

@@ -30,7 +30,7 @@ impl Block for Inject {
     fn new(setup: &mut Setup<'_>) -> Self {
         let agent = setup.text(1);
         if agent.is_empty() {
-            setup.wrong(&[1], "no agent is named", "set Agent to the name of one in <agents>");
+            setup.wrong(&[1], "missing agent", "set Agent to the name of one in <agents>");
         }
         Inject { agent: agent.into(), injected: 0 }
     }

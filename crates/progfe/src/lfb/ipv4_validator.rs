@@ -1,7 +1,8 @@
 //! IPv4Validator (RFC 6956 section 5.2.1): validates IPv4 headers by RFC 1812 section 5.2.2.
 //!
 //! - An invalid header, or one that contradicts its packet, goes to FailOut with ValidateErrorID.
-//! - A packet that needs software processing (options, expiring TTL) goes to ExceptionOut with ExceptionID.
+//! - A packet that needs software processing (options, expiring TTL) goes to ExceptionOut with
+//!   ExceptionID.
 //! - Padding after the packet's total length remains.
 
 use forces::Value;
@@ -94,7 +95,8 @@ pub fn look(head: &[u8], bytes: usize) -> Found {
         return Found::Fail(BAD_CHECKSUM, 5);
     }
     let (source, destination) = (view.source(), view.destination());
-    // Addresses that are never valid as a source (RFC 1812 section 5.3.7), and destinations that never leave a host.
+    // Addresses that are never valid as a source (RFC 1812 section 5.3.7), and destinations that
+    // never leave a host.
     if source.is_multicast() || source.is_broadcast() || source.is_loopback() {
         return Found::Fail(BAD_HEADER, 6);
     }
@@ -116,7 +118,8 @@ pub fn look(head: &[u8], bytes: usize) -> Found {
     Found::Good { multicast: destination.is_multicast() }
 }
 
-/// Returns true for a common packet: valid, without options, unicast. The result of [`look`] then has the number 0.
+/// Returns true for a common packet: valid, without options, unicast. The result of [`look`] then
+/// has the number 0.
 #[inline(always)]
 pub fn is_plain(head: &[u8], bytes: usize) -> bool {
     let Some(header) = head.first_chunk::<{ ipv4::HEADER_BYTES }>() else { return false };

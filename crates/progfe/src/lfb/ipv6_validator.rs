@@ -1,8 +1,8 @@
 //! IPv6Validator (RFC 6956 section 5.2.2): validates IPv6 headers by RFC 8200.
 //!
 //! - A header that contradicts its packet goes to FailOut with ValidateErrorID.
-//! - A packet that needs software processing (expiring hop limit, hop-by-hop options) goes to ExceptionOut with
-//!   ExceptionID.
+//! - A packet that needs software processing (expiring hop limit, hop-by-hop options) goes to
+//!   ExceptionOut with ExceptionID.
 
 use core::net::Ipv6Addr;
 

@@ -1,7 +1,8 @@
 //! Keys of operands, and a table of keyed entries that age out.
 //!
-//! A key consists of the numbers of a few operands. A map returns the index of a key's entry. A [timer
-//! wheel](dataplane::wheel) finds idle entries. Memory is bounded: a full table accepts no new entries.
+//! A key consists of the numbers of a few operands. A map returns the index of a key's entry. A
+//! [timer wheel](dataplane::wheel) finds idle entries. Memory is bounded: a full table accepts no
+//! new entries.
 
 use std::collections::HashMap;
 
@@ -112,12 +113,12 @@ impl<V> Keyed<V> {
 
     /// Returns the entry at an index from [`Keyed::find`].
     pub fn entry(&self, place: u32) -> &Entry<V> {
-        self.entries[place as usize].as_ref().expect("a place that was found has an entry")
+        self.entries[place as usize].as_ref().expect("a slot that was found has an entry")
     }
 
     /// Returns the entry at an index from [`Keyed::find`], mutable.
     pub fn entry_mut(&mut self, place: u32) -> &mut Entry<V> {
-        self.entries[place as usize].as_mut().expect("a place that was found has an entry")
+        self.entries[place as usize].as_mut().expect("a slot that was found has an entry")
     }
 
     /// Adds or replaces an entry. Returns `None` if the table is full.
@@ -151,8 +152,8 @@ impl<V> Keyed<V> {
         Some(entry)
     }
 
-    /// Removes idle entries and calls `forgot` for each. Examines at most `steps` entries. Returns the time of the
-    /// next call, if any.
+    /// Removes idle entries and calls `forgot` for each. Examines at most `steps` entries. Returns
+    /// the time of the next call, if any.
     pub fn age(
         &mut self,
         now: Nanos,

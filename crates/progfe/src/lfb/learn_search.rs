@@ -1,8 +1,9 @@
 //! Ext-PG-LearnSearch: a table that learns from frames.
 //!
-//! The block learns LearnKey with LearnValue from a frame and then looks up SearchKey. Bridge keys use the MAC table
-//! of the built-in bridge. These are link-layer addresses with or without a VLAN, learned with the port. Other keys
-//! use a hash table. Group addresses are neither learned nor found.
+//! The block learns LearnKey with LearnValue from a frame and then looks up SearchKey. Bridge keys
+//! use the MAC table of the built-in bridge. These are link-layer addresses with or without a VLAN,
+//! learned with the port. Other keys use a hash table. Group addresses are neither learned nor
+//! found.
 
 use std::collections::BTreeSet;
 
@@ -80,7 +81,7 @@ struct Readers {
 
 /// Lookup state of a frame in a bridge table.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct Lookup {
     /// The key to learn, with its value.
     learn: Option<(MacKey, u32)>,
     search: Option<MacKey>,
@@ -238,14 +239,14 @@ fn mac_numbers(key: MacKey, wide: bool, into: &mut Vec<u128>) {
     into.extend(wide.then_some(u128::from(key.vid())));
 }
 
-impl Asked {
-    const NONE: Asked = Asked { learn: None, search: None, hints: [Hint::NONE; 2], own: None };
+impl Lookup {
+    const NONE: Lookup = Lookup { learn: None, search: None, hints: [Hint::NONE; 2], own: None };
 }
 
 impl Readers {
     /// Reads the keys of a frame for a bridge table, and starts both lookups.
     #[inline]
-    fn ask(&self, packet: &mut Packet, env: &Env<'_>, table: &MacTable) -> Asked {
+    fn ask(&self, packet: &mut Packet, env: &Env<'_>, table: &MacTable) -> Lookup {
         let own = self.value.as_ref().and_then(|of| of.number(packet, env.frames, env.slots));
         let value = own.and_then(|value| u32::try_from(value).ok());
         let mut key = |readers: &[Reader]| {
@@ -259,7 +260,7 @@ impl Readers {
         let learn = value.and_then(|value| Some((key(&self.learn)?, value)));
         let search = key(&self.search);
         let hint = |key: Option<MacKey>| key.map_or(Hint::NONE, |key| table.hint(key));
-        Asked { learn, search, hints: [hint(learn.map(|(key, _)| key)), hint(search)], own }
+        Lookup { learn, search, hints: [hint(learn.map(|(key, _)| key)), hint(search)], own }
     }
 }
 
@@ -281,7 +282,8 @@ impl LearnSearch {
         }
     }
 
-    /// Learns a bridge key with a value, if it is a unicast address. Returns true if learning it again has no effect.
+    /// Learns a bridge key with a value, if it is a unicast address. Returns true if learning it
+    /// again has no effect.
     #[inline]
     pub fn learn_key(
         &mut self,
@@ -367,12 +369,12 @@ impl Block for LearnSearch {
             && widths(&learn_key) != widths(&search_key)
         {
             let what = "LearnKey and SearchKey have fields of different widths";
-            setup.wrong(&[3], what, "name fields of the same widths, in the same order");
+            setup.wrong(&[3], what, "use fields of the same widths, in the same order");
         }
         let entries_max = setup.number(6);
         if entries_max > ENTRIES_MAX {
             let what = format!("{entries_max} entries");
-            setup.refuse(Code::Resources, &[6], what, &format!("at most {ENTRIES_MAX}"));
+            setup.refuse(Code::Resources, &[6], what, &format!("use at most {ENTRIES_MAX}"));
         }
         let is_port = matches!(&learn_value, Some(Operand::Meta { id: meta_id::PHY_PORT, .. }));
         let is_mac = is_port && matches!(widths(&learn_key)[..], [48] | [48, 12]);
@@ -400,12 +402,12 @@ impl Block for LearnSearch {
                     setup.wrong(
                         &row.path,
                         format!("there is no port {value}"),
-                        "ports go to 65535",
+                        "use a port up to 65535",
                     );
                 }
                 Ok(key) if table.set_static(&key, value) => statics.push((key, value, row.index)),
                 Ok(_) => {
-                    let what = format!("the table holds {entries_max} entries");
+                    let what = format!("the table is full: at most {entries_max} entries");
                     setup.refuse(Code::Resources, &row.path, what, "raise MaxEntries");
                 }
             }
@@ -459,7 +461,7 @@ impl Block for LearnSearch {
             return false;
         }
         self.now = env.now;
-        let mut asked = [Asked::NONE; SIGHTS_MAX];
+        let mut asked = [Lookup::NONE; SIGHTS_MAX];
         let count = row.members.len();
         for (asked, member) in asked.iter_mut().zip(row.members) {
             *asked = self.readers.ask(&mut row.packets[*member as usize], env, table);

@@ -1,8 +1,9 @@
 //! EtherMACIn (RFC 6956 section 5.1.2): accepts received frames and selects their path.
 //!
-//! - A frame is accepted if its destination is a group or a local address, or if the port is promiscuous or bridging
-//!   is enabled.
-//! - With bridging, frames to a local address take the normal path, and all others take the bridging path.
+//! - A frame is accepted if its destination is a group or a local address, or if the port is
+//!   promiscuous or bridging is enabled.
+//! - With bridging, frames to a local address take the normal path, and all others take the
+//!   bridging path.
 //! - Without bridging, all accepted frames take the normal path.
 
 use forces::Value;

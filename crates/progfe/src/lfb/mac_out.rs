@@ -1,8 +1,8 @@
 //! EtherMACOut (RFC 6956 section 5.1.5): sends frames to a port.
 //!
 //! - An instance feeds the port with its own number, and sets PHYPortID to it.
-//! - AdminStatus is an alias of that of the EtherMACIn with the same number. If there is none, or if the program sets
-//!   it, the instance has its own.
+//! - AdminStatus is an alias of that of the EtherMACIn with the same number. If there is none, or
+//!   if the program sets it, the instance has its own.
 //! - A frame whose payload is longer than a nonzero MTU is dropped.
 
 use forces::Value;

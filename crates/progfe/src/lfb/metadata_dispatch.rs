@@ -1,4 +1,5 @@
-//! BasicMetadataDispatch (RFC 6956 section 5.5.1): selects an output by the value of a metadata item.
+//! BasicMetadataDispatch (RFC 6956 section 5.5.1): selects an output by the value of a metadata
+//! item.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ impl Block for Dispatch {
     fn new(setup: &mut Setup<'_>) -> Self {
         let slot = setup.meta_slot(1);
         if slot.is_none() && setup.number(1) == 0 {
-            setup.wrong(&[1], "no metadatum is named", "set MetadataID, as to L3PortID");
+            setup.wrong(&[1], "missing metadata item", "set MetadataID, for example to L3PortID");
         }
         let mut outputs = BTreeMap::new();
         for row in setup.rows(2) {

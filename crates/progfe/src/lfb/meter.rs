@@ -1,7 +1,7 @@
 //! Ext-PG-Meter: meters frames with two token buckets, one for bits and one for frames.
 //!
-//! A frame conforms if both buckets have enough tokens; otherwise it takes tokens from neither. A rate of zero is
-//! unlimited.
+//! A frame conforms if both buckets have enough tokens; otherwise it takes tokens from neither. A
+//! rate of zero is unlimited.
 
 use forces::Value;
 use packet::time::Nanos;

@@ -24,7 +24,7 @@ impl Block for Mirror {
     fn new(setup: &mut Setup<'_>) -> Self {
         let sample = setup.number(1);
         if sample == 0 {
-            setup.wrong(&[1], "one frame of none", "1 copies every frame");
+            setup.wrong(&[1], "invalid interval 0", "use 1 to copy every frame");
         }
         Mirror { sample, truncate: setup.number(2) as usize, since: 0, copies: 0 }
     }

@@ -1,8 +1,8 @@
-//! IPv4NextHop and IPv6NextHop (RFC 6956 sections 5.3.2 and 5.3.4): prepare a packet for its next hop and decrement
-//! its TTL or hop limit.
+//! IPv4NextHop and IPv6NextHop (RFC 6956 sections 5.3.2 and 5.3.4): prepare a packet for its next
+//! hop and decrement its TTL or hop limit.
 //!
-//! HopSelector selects the row of the table. A packet longer than the row's nonzero MTU is an exception; its handler
-//! fragments it or reports that it is too big.
+//! HopSelector selects the row of the table. A packet longer than the row's nonzero MTU is an
+//! exception; its handler fragments it or reports that it is too big.
 
 use std::collections::BTreeMap;
 

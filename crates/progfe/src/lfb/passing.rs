@@ -2,7 +2,8 @@
 //!
 //! - Each metadata item has a fixed slot from [`Slots`], so blocks need no search.
 //! - Headers are located on demand, and again after the bytes changed.
-//! - After a link-layer header was removed, the bytes start with another format, which `start` contains.
+//! - After a link-layer header was removed, the bytes start with another format, which `start`
+//!   contains.
 
 use forces::Catalog;
 use packet::frame::Frame;
@@ -21,7 +22,8 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Assigns a slot to each metadata item of a catalog. Returns `None` if there are more than [`METADATA_MAX`].
+    /// Assigns a slot to each metadata item of a catalog. Returns `None` if there are more than
+    /// [`METADATA_MAX`].
     pub fn of(catalog: &Catalog) -> Option<Slots> {
         let mut ids: Vec<u32> = catalog.all_metadata().map(|metadata| metadata.id).collect();
         ids.sort_unstable();
@@ -160,7 +162,8 @@ impl Packet {
         done
     }
 
-    /// Prepends a header; the frame then starts with the start format of the set. Returns false without room.
+    /// Prepends a header; the frame then starts with the start format of the set. Returns false
+    /// without room.
     pub fn prepend(&mut self, header: &[u8], frames: &FrameSet) -> bool {
         let frame = self.frame_mut();
         if !frame.insert(0, header.len()) {
@@ -194,7 +197,7 @@ impl Packet {
     ) -> R {
         self.located(frames);
         let (Some(located), meta) = (&self.located, &self.meta) else {
-            unreachable!("it was located just now")
+            unreachable!("the field was located before")
         };
         let read = |id: u32| meta.get(slots.slot(id)?);
         ask(&Facts { bytes: self.frame.bytes(), located, meta: &read })

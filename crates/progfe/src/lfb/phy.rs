@@ -1,7 +1,8 @@
 //! EtherPHYCop (RFC 6956 section 5.1.1): a port of the element.
 //!
-//! Received frames leave by EtherPHYOut with PHYPortID, the instance's number. Frames that arrive at EtherPHYIn leave
-//! by the port with that number. The block drops all frames unless AdminStatus is Up.
+//! Received frames leave by EtherPHYOut with PHYPortID, the instance's number. Frames that arrive
+//! at EtherPHYIn leave by the port with that number. The block drops all frames unless AdminStatus
+//! is Up.
 
 use dataplane::forwarder::Sent;
 use forces::Value;

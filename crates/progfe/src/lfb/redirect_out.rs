@@ -1,4 +1,5 @@
-//! RedirectOut (RFC 6956 section 5.4.2): sends packets with all their metadata to the control element.
+//! RedirectOut (RFC 6956 section 5.4.2): sends packets with all their metadata to the control
+//! element.
 
 use forces::Value;
 use packet::time::Nanos;

@@ -1,7 +1,7 @@
 //! Ext-PG-Replicate: copies a frame to every output except one that a metadata item selects.
 //!
-//! Members map values of ExcludeMeta to outputs; without rows, output i has the value i + 1. If the item is not set,
-//! no output is excluded.
+//! Members map values of ExcludeMeta to outputs; without rows, output i has the value i + 1. If the
+//! item is not set, no output is excluded.
 
 use forces::Value;
 use packet::time::Nanos;

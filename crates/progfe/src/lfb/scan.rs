@@ -1,10 +1,10 @@
 //! Ext-PG-Scan: searches the bytes of frames for patterns.
 //!
-//! - One pass over the bytes finds all patterns (Aho and Corasick, CACM 1975). Case-sensitive and case-insensitive
-//!   patterns have an automaton each.
+//! - One pass over the bytes finds all patterns (Aho and Corasick, CACM 1975). Case-sensitive and
+//!   case-insensitive patterns have an automaton each.
 //! - The matching pattern with the smallest index selects the output.
-//! - With a flow key, the automata continue in the next frame of a flow. A pattern may start in one frame and end in
-//!   another, and offsets count over all frames of the flow.
+//! - With a flow key, the automata continue in the next frame of a flow. A pattern may start in one
+//!   frame and end in another, and offsets count over all frames of the flow.
 
 use std::collections::BTreeMap;
 
@@ -103,7 +103,8 @@ impl Search {
         Ok(Some(Search { dfa, start, patterns: chosen }))
     }
 
-    /// Searches bytes from a state. Reports each match as pattern index and end offset. Returns the final state.
+    /// Searches bytes from a state. Reports each match as pattern index and end offset. Returns the
+    /// final state.
     fn walk(
         &self,
         mut state: StateID,
@@ -129,8 +130,8 @@ struct Lanes<'t> {
 }
 
 impl Search {
-    /// Searches several texts in parallel, each from the start state, so that their memory accesses overlap. `found`
-    /// also gets the index of the text.
+    /// Searches several texts in parallel, each from the start state, so that their memory accesses
+    /// overlap. `found` also gets the index of the text.
     fn walk_many(&self, texts: [&[u8]; LANES], mut found: impl FnMut(usize, usize, usize)) {
         let common = texts.iter().map(|text| text.len()).min().unwrap_or(0);
         let mut lanes =
@@ -234,7 +235,7 @@ fn patterns(setup: &mut Setup<'_>) -> Vec<Pattern> {
         let (bytes, offsets) = (text::pattern(row.text(1)), text::offsets(row.text(3)));
         match (bytes, offsets) {
             (Ok(bytes), _) if bytes.is_empty() => {
-                setup.wrong(&row.path, "an empty pattern is everywhere", "write some bytes");
+                setup.wrong(&row.path, "empty pattern", "write some bytes");
             }
             (Ok(bytes), Ok(offsets)) => {
                 total += bytes.len();
@@ -245,8 +246,8 @@ fn patterns(setup: &mut Setup<'_>) -> Vec<Pattern> {
         }
     }
     if total > PATTERN_BYTES_MAX {
-        let what = format!("patterns of {total} bytes together");
-        setup.refuse(Code::Resources, &[4], what, &format!("at most {PATTERN_BYTES_MAX}"));
+        let what = format!("the patterns have {total} bytes together");
+        setup.refuse(Code::Resources, &[4], what, &format!("use at most {PATTERN_BYTES_MAX}"));
         patterns.clear();
     }
     patterns
@@ -264,7 +265,7 @@ impl Block for Scan {
                     Scope::Frame
                 }
                 None => {
-                    let what = format!("\"{other}\" is no scope");
+                    let what = format!("invalid scope \"{other}\"");
                     setup.wrong(&[1], what, "write frame, or after: and the name of a header");
                     Scope::Frame
                 }
@@ -274,7 +275,7 @@ impl Block for Scan {
         let automata = [false, true].map(|no_case| match Search::new(&patterns, no_case) {
             Ok(search) => search,
             Err(what) => {
-                setup.refuse(Code::Resources, &[4], what, "leave patterns out");
+                setup.refuse(Code::Resources, &[4], what, "remove patterns");
                 None
             }
         });

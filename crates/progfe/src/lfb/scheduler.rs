@@ -1,8 +1,8 @@
 //! GenericScheduler (RFC 6956 section 5.5.2): a queue for each input with round-robin service.
 //!
-//! Round robin, packet by packet, is the only discipline that the RFC names. The engine serves queues after the
-//! current frames have passed the graph. Links have no rate, so the next block always accepts packets. A full port
-//! queue drops and counts them.
+//! Round robin, packet by packet, is the only discipline that the RFC names. The engine serves
+//! queues after the current frames have passed the graph. Links have no rate, so the next block
+//! always accepts packets. A full port queue drops and counts them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -50,7 +50,7 @@ impl Scheduler {
 impl Block for Scheduler {
     fn new(setup: &mut Setup<'_>) -> Self {
         if setup.unsigned(1) != 1 {
-            setup.wrong(&[1], "only round robin is known", "set SchedulingDiscipline to RR");
+            setup.wrong(&[1], "only round robin is supported", "set SchedulingDiscipline to RR");
         }
         Scheduler { queues: BTreeMap::new(), held: 0, last: u32::MAX }
     }

@@ -1,8 +1,8 @@
 //! Ext-PG-Search: looks up field values in a table.
 //!
 //! - Exact keys use a hash table.
-//! - Longest prefix match: the last field of the key has `/length`. Each prefix length has a hash table; the longest
-//!   is searched first.
+//! - Longest prefix match: the last field of the key has `/length`. Each prefix length has a hash
+//!   table; the longest is searched first.
 //! - Ranges: the first row by index that contains the key matches.
 //!
 //! A frame without one of the fields does not match.
@@ -101,7 +101,7 @@ impl Table {
             Table::Exact(rows) => {
                 let key: Option<Vec<u128>> = choices.iter().map(one).collect();
                 let Some(key) = key else {
-                    return Some("an exact key is one value for each field");
+                    return Some("an exact key needs one value for each field");
                 };
                 if rows.insert(key.into(), found).is_some() {
                     return Some(twice);
@@ -112,11 +112,13 @@ impl Table {
                 let (value, length) = match last {
                     Choice::Prefix(value, length) => (value.value, *length),
                     Choice::One(value) => (value.value, of.bits() as u8),
-                    _ => return Some("the last field of a prefix is a value with /length"),
+                    _ => return Some("the last field of a prefix needs a value with /length"),
                 };
                 let before = choices[..choices.len() - 1].iter().map(one).collect();
                 let before: Option<Vec<u128>> = before;
-                let Some(mut key) = before else { return Some("only the last field has a prefix") };
+                let Some(mut key) = before else {
+                    return Some("only the last field can have a prefix");
+                };
                 key.push(value & prefix_mask(of.bits(), length));
                 let rows =
                     lengths.entry(length).or_insert_with(|| HashMap::with_hasher(Seeded(seed)));
@@ -146,7 +148,7 @@ impl Block for Search {
         };
         let entries_max = setup.number(5) as usize;
         if rows.len() > entries_max {
-            let what = format!("{} rows, and MaxEntries is {entries_max}", rows.len());
+            let what = format!("{} rows, but MaxEntries is {entries_max}", rows.len());
             setup.refuse(Code::Resources, &[3], what, "raise MaxEntries");
         }
         for row in rows.iter().filter(|_| !operands.is_empty()) {

@@ -1,7 +1,7 @@
 //! Access of a block to the components of its instance.
 //!
-//! An invalid value is a problem with its place in the document. The block continues with a harmless value, and the
-//! program is rejected.
+//! An invalid value is a problem with its place in the document. The block continues with a
+//! harmless value, and the program is rejected.
 
 use forces::{Fields, Rows, Value};
 
@@ -134,7 +134,7 @@ impl<'a> Setup<'a> {
             return Vec::new();
         }
         text::key(&text, &self.program.frames, &self.program.catalog).unwrap_or_else(|what| {
-            self.wrong(&[component], what, "name fields as in IPv4.src, or metadata as meta:Name");
+            self.wrong(&[component], what, "name fields like IPv4.src, or metadata like meta:Name");
             Vec::new()
         })
     }
@@ -144,7 +144,7 @@ impl<'a> Setup<'a> {
         match text::operand(text, &self.program.frames, &self.program.catalog) {
             Ok(operand) => Some(operand),
             Err(what) => {
-                self.wrong(path, what, "name a field as in IPv4.src, or metadata as meta:Name");
+                self.wrong(path, what, "name a field like IPv4.src, or metadata like meta:Name");
                 None
             }
         }
@@ -160,8 +160,8 @@ impl<'a> Setup<'a> {
     pub fn slot(&mut self, path: &[u32], id: u32) -> Option<usize> {
         let slot = self.slots.slot(id);
         if slot.is_none() && id != 0 {
-            let what = format!("no library defines metadatum {id}");
-            self.refuse(Code::UnknownMetadata, path, what, "metadata are named in libraries");
+            let what = format!("no library defines metadata ID {id}");
+            self.refuse(Code::UnknownMetadata, path, what, "use an ID from the libraries");
         }
         slot
     }

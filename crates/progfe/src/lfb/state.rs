@@ -1,10 +1,10 @@
 //! Ext-PG-State: a state machine per flow.
 //!
 //! - The values of Key identify a flow. It starts in the state `new`.
-//! - Of the transitions from its state, the first by index whose trigger matches a frame changes the state and
-//!   selects the output.
-//! - Frames, bytes and seconds count from the time when the flow entered its state. They include the current frame. A
-//!   further quantity is the time since the last frame.
+//! - Of the transitions from its state, the first by index whose trigger matches a frame changes
+//!   the state and selects the output.
+//! - Frames, bytes and seconds count from the time when the flow entered its state. They include
+//!   the current frame. A further quantity is the time since the last frame.
 //! - Frames without one of the key fields take the default output and create no flow.
 
 use forces::Value;
@@ -89,7 +89,7 @@ impl Block for State {
                 Ok(on) => on,
                 Err(what) => {
                     let path = [&row.path[..], &[2]].concat();
-                    setup.wrong(&path, what, "write in:0, count ge 5, or several joined by and");
+                    setup.wrong(&path, what, "write in:0, count ge 5, or several joined with and");
                     continue;
                 }
             };

@@ -1,8 +1,8 @@
 //! Queues of redirected frames and of events.
 //!
-//! Frames go to a control element or a service agent. Both queues are bounded, and the caller that runs the element
-//! empties them. If the frame queue is full, the block drops and counts the frame. If the event queue is full, the
-//! event is counted as lost here.
+//! Frames go to a control element or a service agent. Both queues are bounded, and the caller that
+//! runs the element empties them. If the frame queue is full, the block drops and counts the frame.
+//! If the event queue is full, the event is counted as lost here.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
-//! IPv4UcastLPM and IPv6UcastLPM (RFC 6956 sections 5.3.1 and 5.3.3): longest prefix match of the destination, which
-//! gives HopSelector.
+//! IPv4UcastLPM and IPv6UcastLPM (RFC 6956 sections 5.3.1 and 5.3.3): longest prefix match of the
+//! destination, which gives HopSelector.
 //!
-//! Both use the route table of the built-in router. A route with ECMPFlag leaves by ECMPOut. A route with
-//! DefaultRouteFlag matches every address, regardless of its prefix.
+//! Both use the route table of the built-in router. A route with ECMPFlag leaves by ECMPOut. A
+//! route with DefaultRouteFlag matches every address, regardless of its prefix.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -82,14 +82,14 @@ fn table<A: Net + From<[u8; N]>, const N: usize>(setup: &mut Setup<'_>) -> Route
         let prefix = prefix.and_then(|length| Prefix::new(A::from(row.octets(1)), length));
         let Some(prefix) = prefix else {
             let what = format!("a prefix of {length} bits");
-            setup.wrong(&row.path, what, &format!("it has at most {}", A::BITS));
+            setup.wrong(&row.path, what, &format!("use at most {}", A::BITS));
             continue;
         };
         let before = table.len();
         let hop = Hop { selector: row.number(6), ecmp: row.flag(3) };
         if table.insert(prefix, hop).is_err() {
-            let what = format!("the table has no room for more than {} routes", table.len());
-            setup.refuse(Code::Resources, &row.path, what, "leave some out");
+            let what = format!("route table full: at most {} routes", table.len());
+            setup.refuse(Code::Resources, &row.path, what, "remove some");
             break;
         }
         if table.len() == before {

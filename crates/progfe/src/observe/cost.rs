@@ -1,11 +1,11 @@
-//! Cost of each block: sampled frames go through the graph block by block, and a counter is read before and after
-//! each block.
+//! Cost of each block: sampled frames go through the graph block by block, and a counter is read
+//! before and after each block.
 //!
-//! - The first [`FIRST`] frames are sampled, then one of `every`. An idle element still gives results, and a busy one
-//!   slows down little.
+//! - The first [`FIRST`] frames are sampled, then one of `every`. An idle element still gives
+//!   results, and a busy one slows down little.
 //! - The cost of reading the counter is measured first and subtracted.
-//! - The sum of the block costs exceeds the cost of the compiled program, which combines work of several blocks. The
-//!   values serve to compare blocks.
+//! - The sum of the block costs exceeds the cost of the compiled program, which combines work of
+//!   several blocks. The values serve to compare blocks.
 //!
 //! Invariant: sampling always has a deadline, and no frame is sampled after it.
 

@@ -74,7 +74,7 @@ fn the_next_matching_frames_are_traced_with_input_and_output() {
         assert_eq!(traced.left.len(), 1);
         assert_eq!(traced.left[0].1, traced.came, "a bridge changes nothing");
         let last = traced.trace.steps.last().unwrap().outcome(bench.0.program());
-        assert_eq!(last, format!("left by port {}", traced.left[0].0));
+        assert_eq!(last, format!("sent on port {}", traced.left[0].0));
     }
     assert!(bench.taken(id).is_empty(), "each trace is returned once");
 }
@@ -84,7 +84,7 @@ fn waiting_for_frames_times_out() {
     let mut bench = Bench::new();
     let id = bench.0.trace_next(&wanted(5, Some(2), ""), NOW).unwrap();
     let busy = bench.0.trace_next(&wanted(1, None, ""), NOW).unwrap_err();
-    assert!(busy.contains("somebody else"), "{busy}");
+    assert!(busy.contains("another client"), "{busy}");
     bench.receive(1, &[(1, 2)], NOW);
     bench.receive(2, &[(2, 1)], NOW);
     bench.receive(2, &[(2, 1)], UNTIL);
@@ -100,11 +100,11 @@ fn waiting_for_frames_times_out() {
 fn invalid_traces_are_rejected() {
     let mut bench = Bench::new();
     for (wanted, why) in [
-        (wanted(0, None, ""), "1 to"),
-        (wanted(FRAMES_MAX + 1, None, ""), "1 to"),
+        (wanted(0, None, ""), "use 1 to"),
+        (wanted(FRAMES_MAX + 1, None, ""), "use 1 to"),
         (wanted(1, Some(7), ""), "port 7"),
         (wanted(1, None, "Eth.nothing = 1"), "at byte 0"),
-        (wanted(1, None, "Eth and not meta:VlanID = 1"), "meta:VlanID is not known yet"),
+        (wanted(1, None, "Eth and not meta:VlanID = 1"), "meta:VlanID is unknown when"),
     ] {
         let error = bench.0.trace_next(&wanted, NOW).unwrap_err();
         assert!(error.contains(why), "{error}");

@@ -1,9 +1,12 @@
-//! Traces of the next frames that match: bytes on arrival, steps block by block, and bytes on departure.
+//! Traces of the next frames that match: bytes on arrival, steps block by block, and bytes on
+//! departure.
 //!
-//! A port, a condition (as in rules) or both select the frames. The trace ends after a number of frames or at a
-//! deadline. Frames that leave later, from queues of blocks, do not count as departures.
+//! A port, a condition (as in rules) or both select the frames. The trace ends after a number of
+//! frames or at a deadline. Frames that leave later, from queues of blocks, do not count as
+//! departures.
 //!
-//! Invariant: uncollected data is bounded ([`KEPT_OCTETS_MAX`]). Frames that exceed the bound are counted.
+//! Invariant: uncollected data is bounded ([`KEPT_OCTETS_MAX`]). Frames that exceed the bound are
+//! counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -89,24 +92,28 @@ impl Tracing {
     pub fn new(id: u64, program: &Arc<Program>, wanted: &Wanted) -> Result<Tracing, String> {
         let Wanted { count, port, when, until } = wanted;
         if !(1..=FRAMES_MAX).contains(count) {
-            return Err(format!("{count} frames: ask for 1 to {FRAMES_MAX}"));
+            return Err(format!("invalid count of {count} frames (hint: use 1 to {FRAMES_MAX})"));
         }
         let ports: Vec<PortNo> = program.ports.iter().map(|port| port.number).collect();
         if let Some(port) = port.filter(|port| !ports.contains(port)) {
-            return Err(format!("port {port}: the program has the ports {ports:?}"));
+            return Err(format!("no port {port} (hint: use one of {ports:?})"));
         }
         let condition = match when.trim() {
             "" => Ok(Condition::Any),
             when => text::condition(when, &program.frames, &program.catalog),
         };
         let condition = condition.map_err(|error| {
-            let hint =
-                if error.hint.is_empty() { String::new() } else { format!("; {}", error.hint) };
+            let hint = if error.hint.is_empty() {
+                String::new()
+            } else {
+                format!(" (hint: {})", error.hint)
+            };
             format!("{when}: at byte {}: {}{hint}", error.at, error.what)
         })?;
         if let Some(name) = unknown_yet(&condition) {
             return Err(format!(
-                "{when}: meta:{name} is not known yet when a frame comes in; of metadata only PHYPortID is"
+                "{when}: meta:{name} is unknown when a frame arrives (hint: use only \
+                 meta:PHYPortID)"
             ));
         }
         let slots = Slots::of(&program.catalog).ok_or("too many metadata")?;

@@ -1,8 +1,9 @@
 //! Reader for programs in XML.
 //!
-//! The root of a document is `<fe>`, with the children `use`, `frames`, `ports`, `instances`, `links`, `agents` and
-//! `watch`. The reader reports every problem of names, values and structure with its place. [`check`](crate::check)
-//! then checks the graph of the resulting program. If a problem is an error, there is no program.
+//! The root of a document is `<fe>`, with the children `use`, `frames`, `ports`, `instances`,
+//! `links`, `agents` and `watch`. The reader reports every problem of names, values and structure
+//! with its place. [`check`](crate::check) then checks the graph of the resulting program. If a
+//! problem is an error, there is no program.
 
 use std::sync::Arc;
 
@@ -58,13 +59,13 @@ impl Program {
 /// Returns the built-in libraries, including that of this crate.
 pub fn shipped() -> Vec<Library> {
     let mut libraries = forces::library::shipped();
-    libraries.push(forces::library::read(LIBRARY).expect("the library is read in tests"));
+    libraries.push(forces::library::read(LIBRARY).expect("tests check the shipped library"));
     libraries
 }
 
 fn fe(reader: &mut Reader<'_, '_>, root: Node<'_, '_>, load: Load<'_>) -> Option<Program> {
     if root.tag_name().name() != "fe" || root.tag_name().namespace() != Some(NAMESPACE) {
-        let what = format!("the document is no <fe xmlns=\"{NAMESPACE}\">");
+        let what = format!("the document is not <fe xmlns=\"{NAMESPACE}\">");
         reader.wrong(Code::XmlElement, root, "", what, "");
         return None;
     }
@@ -84,13 +85,14 @@ fn fe(reader: &mut Reader<'_, '_>, root: Node<'_, '_>, load: Load<'_>) -> Option
             "agents" => &mut parts.agents,
             "watch" => &mut parts.watches,
             _ => {
-                let known = "use, frames, ports, instances, links, agents and watch stand here";
+                let known =
+                    "use <use>, <frames>, <ports>, <instances>, <links>, <agents> or <watch>";
                 reader.unknown(child, known);
                 continue;
             }
         };
         if list.len() == PARTS_MAX {
-            let what = format!("more than {PARTS_MAX} elements of this kind");
+            let what = format!("too many elements of this kind: at most {PARTS_MAX}");
             reader.wrong(Code::XmlLimit, child, "", what, "");
             break;
         }
@@ -138,7 +140,7 @@ fn uses(reader: &mut Reader<'_, '_>, nodes: &[Node<'_, '_>]) -> Vec<Use> {
         reader.only(*node, &["library", "location"]);
         let Some(library) = reader.required(*node, "library") else { continue };
         if uses.iter().any(|known| known.library == library) {
-            let what = format!("the library \"{library}\" is used already");
+            let what = format!("the library \"{library}\" is used twice");
             reader.wrong(Code::Duplicate, *node, "", what, "");
             continue;
         }
@@ -148,32 +150,33 @@ fn uses(reader: &mut Reader<'_, '_>, nodes: &[Node<'_, '_>]) -> Vec<Use> {
     uses
 }
 
-/// Returns the classes and metadata of the built-in libraries and of files that the program refers to.
+/// Returns the classes and metadata of the built-in libraries and of files that the program refers
+/// to.
 fn catalog(reader: &mut Reader<'_, '_>, uses: &[Use], load: Load<'_>) -> Arc<Catalog> {
     let mut libraries = shipped();
     for one in uses {
         if libraries.iter().any(|library| library.provides == one.library) {
             continue;
         }
-        let hint = "libraries that ship need no location";
+        let hint = "set location, except for shipped libraries";
         let mut refuse = |what: String| {
             reader.problems.add(Code::UnknownLibrary, &one.place, &one.library, what, hint);
         };
         let Some(location) = &one.location else {
-            refuse(format!("no library \"{}\" ships", one.library));
+            refuse(format!("\"{}\" is not a shipped library", one.library));
             continue;
         };
         let text = match load(location) {
             Ok(text) => text,
             Err(why) => {
-                refuse(format!("\"{location}\" cannot be read: {why}"));
+                refuse(format!("cannot read \"{location}\": {why}"));
                 continue;
             }
         };
         match forces::library::read(&text) {
             Ok(library) if library.provides == one.library => libraries.push(library),
             Ok(library) => {
-                refuse(format!("\"{location}\" is the library \"{}\"", library.provides))
+                refuse(format!("\"{location}\" contains the library \"{}\"", library.provides))
             }
             Err(faults) => {
                 for fault in faults.iter().take(100) {
@@ -199,7 +202,7 @@ fn catalog(reader: &mut Reader<'_, '_>, uses: &[Use], load: Load<'_>) -> Arc<Cat
                 let (path, what) = (fault.within.clone(), fault.problem.to_string());
                 reader.problems.add(Code::UnknownLibrary, &place, path, what, "");
             }
-            Arc::new(Catalog::new(shipped()).expect("the shipped libraries fit together"))
+            Arc::new(Catalog::new(shipped()).expect("the shipped libraries are consistent"))
         }
     }
 }
@@ -216,7 +219,7 @@ fn frames(reader: &mut Reader<'_, '_>, nodes: &[Node<'_, '_>], load: Load<'_>) -
             let place = reader.place_of(*node, "file");
             match text {
                 Err(why) => {
-                    let what = format!("\"{file}\" cannot be read: {why}");
+                    let what = format!("cannot read \"{file}\": {why}");
                     reader.problems.add(Code::FrameUnknown, &place, "", what, "");
                 }
                 Ok(text) => {
@@ -229,7 +232,7 @@ fn frames(reader: &mut Reader<'_, '_>, nodes: &[Node<'_, '_>], load: Load<'_>) -
                             if root.tag_name().name() == "frames" {
                                 draft.read(&mut file_reader, root);
                             } else {
-                                let what = format!("\"{file}\" holds no <frames>");
+                                let what = format!("\"{file}\" does not contain <frames>");
                                 file_reader.wrong(Code::XmlElement, root, "", what, "");
                             }
                             reader.problems.extend(file_reader.problems);
@@ -249,7 +252,7 @@ fn ports(reader: &mut Reader<'_, '_>, nodes: &[Node<'_, '_>]) -> Vec<PortDecl> {
         reader.only(*list, &[]);
         for node in reader.children(*list) {
             if node.tag_name().name() != "port" || ports.len() == PARTS_MAX {
-                reader.unknown(node, "<port id=\"1\" dev=\"eth1\"/> stands here, up to 4096 times");
+                reader.unknown(node, "use <port id=\"1\" dev=\"eth1\"/>, up to 4096 times");
                 continue;
             }
             reader.only(node, &["id", "dev"]);
@@ -273,13 +276,13 @@ fn agents(reader: &mut Reader<'_, '_>, nodes: &[Node<'_, '_>]) -> Vec<Agent> {
     for list in nodes {
         for node in reader.children(*list) {
             if node.tag_name().name() != "agent" || agents.len() == PARTS_MAX {
-                reader.unknown(node, "<agent name=\"...\" type=\"...\"> stands here");
+                reader.unknown(node, "use <agent name=\"...\" type=\"...\">");
                 continue;
             }
             let name = reader.required(node, "name").unwrap_or_default().to_owned();
             let kind = reader.required(node, "type").unwrap_or_default().to_owned();
             if agents.iter().any(|agent| agent.name == name) {
-                let what = format!("an agent \"{name}\" is there already");
+                let what = format!("duplicate agent \"{name}\"");
                 reader.wrong(Code::Duplicate, node, &name, what, "");
                 continue;
             }
@@ -319,7 +322,7 @@ fn watches(
                 Ok(found) => {
                     let class = found.first().map(|at| program.class_of(*at).clone());
                     if class.is_some_and(|class| class.event(event).is_none()) {
-                        let what = format!("its class has no event \"{event}\"");
+                        let what = format!("the class has no event \"{event}\"");
                         let place = reader.place_of(*node, "event");
                         reader.problems.add(Code::UnknownEvent, &place, name, what, "");
                         continue;
@@ -332,7 +335,7 @@ fn watches(
             }
             (None, Some(name)) => {
                 let place = reader.place_of(*node, "agent");
-                let what = format!("no agent is called \"{name}\"");
+                let what = format!("no agent \"{name}\"");
                 reader.problems.add(Code::UnknownAgent, &place, name, what, "");
             }
             _ => {

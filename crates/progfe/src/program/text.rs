@@ -1,7 +1,8 @@
 //! Text forms of operands and keys in components.
 //!
-//! A component names an operand as conditions do: `Eth.src`, `meta:PHYPortID`. Several operands, separated by spaces,
-//! form a key. Keys of tables are the values of these operands, one each: `10.0.0.0/8`, `5..9`, `10.0.0.1 53`.
+//! A component names an operand as conditions do: `Eth.src`, `meta:PHYPortID`. Several operands,
+//! separated by spaces, form a key. Keys of tables are the values of these operands, one each:
+//! `10.0.0.0/8`, `5..9`, `10.0.0.1 53`.
 
 use forces::Catalog;
 use forces::model::Kind;
@@ -36,7 +37,7 @@ pub fn operand(text: &str, frames: &FrameSet, catalog: &Catalog) -> Result<Opera
     let operand = Operand::parse(text.trim(), frames, &|name| metadatum(catalog, name))
         .map_err(|error| error.what)?;
     match operand.bits() {
-        0 => Err(format!("\"{text}\" is no number of at most 128 bits")),
+        0 => Err(format!("\"{text}\" is not a number of at most 128 bits")),
         _ => Ok(operand),
     }
 }
@@ -48,9 +49,9 @@ pub fn key(text: &str, frames: &FrameSet, catalog: &Catalog) -> Result<Vec<Opera
         .map(|word| operand(word, frames, catalog))
         .collect::<Result<_, _>>()?;
     match operands.len() {
-        0 => Err("a key names at least one field".to_owned()),
+        0 => Err("a key needs at least one field".to_owned()),
         count if count > KEY_OPERANDS_MAX => {
-            Err(format!("a key names at most {KEY_OPERANDS_MAX} fields"))
+            Err(format!("too many fields in a key: at most {KEY_OPERANDS_MAX}"))
         }
         _ => Ok(operands),
     }
@@ -60,11 +61,7 @@ pub fn key(text: &str, frames: &FrameSet, catalog: &Catalog) -> Result<Vec<Opera
 pub fn key_values(text: &str, operands: &[Operand]) -> Result<Vec<Choice>, String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     if words.len() != operands.len() {
-        return Err(format!(
-            "{} values are needed, \"{text}\" has {}",
-            operands.len(),
-            words.len()
-        ));
+        return Err(format!("expected {} values, \"{text}\" has {}", operands.len(), words.len()));
     }
     let pairs = words.iter().zip(operands);
     pairs.map(|(word, of)| Choice::parse(word, of).map_err(|error| error.what)).collect()
@@ -132,7 +129,7 @@ impl Trigger {
             match words[..] {
                 [word] if word.starts_with("in:") && trigger.input.is_none() => {
                     let index = word[3..].parse();
-                    trigger.input = Some(index.map_err(|_| format!("\"{word}\" is no input"))?);
+                    trigger.input = Some(index.map_err(|_| format!("\"{word}\" is not an input"))?);
                 }
                 [quantity, comparison, number] => {
                     let quantity = match quantity {
@@ -153,7 +150,7 @@ impl Trigger {
                         _ => return Err(format!("\"{comparison}\" is not =, lt, le, gt or ge")),
                     };
                     let number =
-                        number.parse().map_err(|_| format!("\"{number}\" is no number"))?;
+                        number.parse().map_err(|_| format!("\"{number}\" is not a number"))?;
                     trigger.tests.push((quantity, comparison, number));
                 }
                 _ => return Err(format!("\"{}\" is neither in:N nor a comparison", part.trim())),
@@ -181,9 +178,9 @@ pub fn pattern(text: &str) -> Result<Vec<u8>, String> {
                 let digits: String = letters.by_ref().take(2).collect();
                 let plain = digits.len() == 2 && digits.chars().all(|d| d.is_ascii_hexdigit());
                 let byte = u8::from_str_radix(&digits, 16).ok().filter(|_| plain);
-                bytes.push(byte.ok_or(format!("\"\\x{digits}\" is no byte"))?);
+                bytes.push(byte.ok_or(format!("\"\\x{digits}\" is not a byte"))?);
             }
-            other => return Err(format!("\"\\{}\" means nothing", other.unwrap_or(' '))),
+            other => return Err(format!("unknown escape \"\\{}\"", other.unwrap_or(' '))),
         }
     }
     Ok(bytes)

@@ -7,7 +7,8 @@
 //! - IPv4NextHop (5.3.2): rows with a MediaEncapInfoIndex
 //! - EtherEncap (5.1.4): link-layer headers by that index
 //!
-//! A neighbour is a next hop with a link-layer header and a host route. A route refers to a neighbour.
+//! A neighbour is a next hop with a link-layer header and a host route. A route refers to a
+//! neighbour.
 
 use core::net::Ipv4Addr;
 use std::collections::HashMap;
@@ -67,7 +68,8 @@ pub struct Route {
 }
 
 impl Routing {
-    /// Finds the blocks of a program. Returns the missing or duplicate block if the program is not a router.
+    /// Finds the blocks of a program. Returns the missing or duplicate block if the program is not
+    /// a router.
     pub fn of(program: &Program) -> Result<Routing, String> {
         let hops = only(program, base_id::NEXT_HOP_V4, "IPv4NextHop")?;
         let successes = program.links.iter().map(|link| link.from);
@@ -78,10 +80,10 @@ impl Routing {
             hops,
             headers: only(program, base_id::ENCAP, "EtherEncap")?,
             inputs: inputs(program),
-            output: output.ok_or("no next hop of the program leads on")?,
+            output: output.ok_or("the program has no linked next hop")?,
         };
         match program.ports.iter().find(|port| routing.input(port.number).is_none()) {
-            Some(port) => Err(format!("no EtherMACIn takes the frames of port {}", port.number)),
+            Some(port) => Err(format!("no EtherMACIn receives the frames of port {}", port.number)),
             None => Ok(routing),
         }
     }
@@ -145,7 +147,8 @@ impl Routing {
         ])
     }
 
-    /// Returns the changes that add these routes. A route replaces an existing one for the same prefix.
+    /// Returns the changes that add these routes. A route replaces an existing one for the same
+    /// prefix.
     pub fn routes(&self, program: &Program, routes: &[Route]) -> Result<Vec<Change>, String> {
         let hops = rows(program, self.hops);
         let mut prefixes = Prefixes::of(rows(program, self.prefixes));
@@ -153,15 +156,13 @@ impl Routing {
         for route in routes {
             let Route { network, length, via, port } = *route;
             if length > 32 {
-                return Err(format!("{network}/{length}: a prefix has at most 32 bits"));
+                return Err(format!("{network}/{length}: the prefix length is above 32"));
             }
             let hop = match last {
                 Some((known, hop)) if known == (via, port) => hop,
                 _ => {
                     let found = hops.iter().find(|(_, row)| is_hop(row, via, port));
-                    *found
-                        .ok_or_else(|| format!("{network}/{length}: no neighbour {via} is known"))?
-                        .0
+                    *found.ok_or_else(|| format!("{network}/{length}: unknown neighbour {via}"))?.0
                 }
             };
             last = Some(((via, port), hop));
@@ -177,7 +178,9 @@ impl Routing {
         let first = set.and_then(Value::rows).and_then(|rows| rows.values().next());
         first.and_then(Value::octets).ok_or_else(|| {
             let name = &program.instances[instance].name;
-            format!("port {port} has no address: set its interface, or {name}.LocalMACAddresses")
+            format!(
+                "port {port} has no address (hint: set its interface, or {name}.LocalMACAddresses)"
+            )
         })
     }
 }

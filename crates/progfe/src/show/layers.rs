@@ -1,12 +1,12 @@
 //! Layered layout of a graph, from left to right.
 //!
-//! Source: K. Sugiyama, S. Tagawa and M. Toda, "Methods for visual understanding of hierarchical system structures",
-//! 1981.
+//! Source: K. Sugiyama, S. Tagawa and M. Toda, "Methods for visual understanding of hierarchical
+//! system structures", 1981.
 //!
 //! - Each box is in a layer after all its predecessors.
 //! - A line that passes a layer has a slot in it.
-//! - Slots in a layer are ordered by the mean position of their neighbours, and placed as near to it as the other
-//!   slots permit.
+//! - Slots in a layer are ordered by the mean position of their neighbours, and placed as near to
+//!   it as the other slots permit.
 //! - The same graph always gives the same drawing.
 //!
 //! Each line starts at its own height of a box, so that the text of the line fits in the box.
@@ -153,8 +153,8 @@ fn layers(boxes: usize, lines: &[Line], backward: &[bool]) -> Vec<usize> {
     layers
 }
 
-/// Orders slots in each layer by the mean position of their neighbours, in alternating sweeps. Retains the order with
-/// the fewest crossings.
+/// Orders slots in each layer by the mean position of their neighbours, in alternating sweeps.
+/// Retains the order with the fewest crossings.
 fn put_in_order(order: &mut Vec<Vec<usize>>, slots: &[Slot]) {
     let mut rank = vec![0.0; slots.len()];
     let note = |layer: &[usize], rank: &mut Vec<f64>| {
@@ -233,8 +233,8 @@ fn place(order: &[Vec<usize>], slots: &mut [Slot]) {
     }
 }
 
-/// Places slots of a layer as near as possible to their wanted positions, by least squares. Slots that would overlap
-/// form a group around the mean of their wanted positions.
+/// Places slots of a layer as near as possible to their wanted positions, by least squares. Slots
+/// that would overlap form a group around the mean of their wanted positions.
 fn settle(layer: &[usize], wanted: &[f64], slots: &mut [Slot]) {
     // Offset of each slot from the first of its layer, without free space.
     let mut packed = Vec::with_capacity(layer.len());

@@ -1,4 +1,5 @@
-//! SVG drawing of a program's graph: a box for each block with a row for each output, and a line for each link.
+//! SVG drawing of a program's graph: a box for each block with a row for each output, and a line
+//! for each link.
 //!
 //! - The text of a link is in the row where it starts, so there is no text between lines.
 //! - Each port appears twice: at the left where it receives and at the right where it sends.

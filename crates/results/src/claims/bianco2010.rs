@@ -4,11 +4,8 @@
 //! within a family: ours with ours, the system's with the system's.
 //! Invariant: each claim has a regime (offered load, overload or not) and is undecided outside it.
 
-/// Figures 2 to 4: one flow.
 mod single;
-/// Figures 5 to 7 and table I: large tables, and two tables.
 mod tables;
-/// Figures 9 and 10: two flows.
 mod fairness;
 
 use super::case::{Case, Finding};

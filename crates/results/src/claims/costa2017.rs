@@ -6,13 +6,9 @@
 //! - A round trip here has no hosts in it, of which the study's has about 0.1 ms, so absolute values are compared with that
 //!   much added. What hosts take on this machine is printed beside and decides nothing.
 
-/// Tables III, V and VI, figures 2 to 5: round trips.
 mod trips;
-/// Groups and orders of several switches.
 mod order;
-/// Figure 6 and table IV: OpenFlow against legacy mode.
 mod modes;
-/// Tables VII and VIII: statistics.
 mod statistics;
 
 use super::case::{Case, Finding, all, is_within};

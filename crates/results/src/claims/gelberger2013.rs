@@ -14,7 +14,6 @@ use crate::number;
 use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Relation, Target, Verdict};
 use crate::series;
 
-/// What one cause and its effect are: claims about TCP.
 mod cause;
 
 /// "About" so many microseconds: from half to half as much again.

@@ -5,9 +5,7 @@
 //! software switches to all other software switches. Whether a target is hardware, its user declares or its description
 //! shows ([`Implementation`]).
 
-/// Section IV-A: forwarding.
 mod forwarding;
-/// Section IV-B: changing rules.
 mod rules;
 
 use super::case::{Case, Finding, is_within};

@@ -5,7 +5,6 @@
 //! Distributions of all repeats at that point are pooled, and the curve's name states the number of
 //! values. Invariant: all data come from trials.
 
-/// Pools the distributions of several trials.
 mod pooled;
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, styles};

@@ -14,11 +14,8 @@ use crate::record::{
     Reason, Record, Target, Trial, Verdict,
 };
 
-/// What is said of processing times.
 mod study;
-/// Barrier replies, and how long rules take.
 mod rules;
-/// The place of a switch among those of a study.
 mod standing;
 
 /// What was measured, on what.

@@ -13,7 +13,6 @@ pub(crate) mod database;
 pub(crate) mod query;
 pub(crate) mod rows;
 pub(crate) mod schema;
-/// Conditions that values of one series share.
 pub mod series;
 #[cfg(test)]
 mod tests;

@@ -4,17 +4,11 @@
 //! with 99 % intervals. Each row states whether it is from the study or measured. A value measured
 //! once has the interval of its packets. Invariant: a column without a measurement is empty.
 
-/// Forwarding in hardware or in software.
 pub mod paths;
-/// Delay in the hosts.
 pub mod sockets;
-/// Rank among the switches of the study.
 mod standing;
-/// Supported features of a target.
 pub(crate) mod conformance;
-/// Control message rate, and the stability of a target near it.
 mod endurance;
-/// Descriptions that targets report.
 mod described;
 
 use super::sheets::Sheet;

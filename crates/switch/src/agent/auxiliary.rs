@@ -41,9 +41,9 @@ impl Agent {
         for at in 0..self.connections.len() {
             let Some(Auxiliary { main, .. }) = self.auxiliary_of(at) else { continue };
             let wrong = match self.main_connection(main) {
-                None => "its main connection is gone",
+                None => "main connection closed",
                 Some(main) if self.speaks_otherwise(at, main) => {
-                    "it speaks another version than its main connection"
+                    "version differs from that of the main connection"
                 }
                 Some(_) => continue,
             };

@@ -47,7 +47,7 @@ struct Place {
 impl Buffers {
     /// Creates a ring for `capacity` frames (at most 65,536), which keeps each for at least `keep`.
     pub fn new(capacity: usize, keep: Nanos) -> Self {
-        assert!(capacity <= 1 << 16, "an identity has 16 bits for the place");
+        assert!(capacity <= 1 << 16, "a buffer ID has 16 bits for the slot");
         Buffers { places: Vec::new(), capacity, next: 0, keep }
     }
 

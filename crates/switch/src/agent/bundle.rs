@@ -65,9 +65,9 @@ impl Bundle {
         let rest = self.said.get(at..)?;
         let length = usize::from(Header::parse(rest).ok()?.length);
         let bytes = rest.get(..length)?;
-        let said = codec::decode(bytes);
-        debug_assert!(said.is_ok(), "what was read once can be read again: {said:?}");
-        let (header, message) = said.ok()?;
+        let decoded = codec::decode(bytes);
+        debug_assert!(decoded.is_ok(), "a stored message decodes: {decoded:?}");
+        let (header, message) = decoded.ok()?;
         Some((Bundled { xid: header.xid, message, bytes }, at + length))
     }
 }

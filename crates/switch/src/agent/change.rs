@@ -68,7 +68,7 @@ pub(super) struct Unfinished {
 }
 
 /// Work of a message.
-#[allow(clippy::large_enum_variant, reason = "most of them end where they begin, on the stack")]
+#[allow(clippy::large_enum_variant, reason = "most values live only on the stack")]
 enum Work {
     Add(Addition),
     Modify(Modification),

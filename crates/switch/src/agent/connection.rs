@@ -189,7 +189,7 @@ impl Connection {
                 let taken = self.session.receive(&buffer[..count], now);
                 debug_assert_eq!(
                     taken, count,
-                    "a session that is not full takes a message's worth"
+                    "a session that is not full accepts every received byte"
                 );
             }
             Err(ChannelError::Closed(_)) => self.end("closed the connection"),
@@ -231,14 +231,14 @@ impl Connection {
     /// Sends a reply to the request with this transaction ID.
     pub fn reply(&mut self, xid: Xid, message: &Message) {
         if let Err(error) = self.session.answer(xid, message) {
-            self.end(&format!("a reply cannot be sent: {error}"));
+            self.end(&format!("cannot send a reply: {error}"));
         }
     }
 
     /// Sends one part of a flow statistics reply from encoded rows.
     pub fn reply_rows(&mut self, xid: Xid, more: bool, rows: &[u8]) {
         if let Err(error) = self.session.answer_flow_rows(xid, more, rows) {
-            self.end(&format!("a reply cannot be sent: {error}"));
+            self.end(&format!("cannot send a reply: {error}"));
         }
     }
 

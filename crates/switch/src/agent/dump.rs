@@ -188,7 +188,7 @@ impl Dump {
             }
             What::Resources(walk) => walk.next(version, Source { pipeline, features, now }, steps),
             What::Ready(parts) => {
-                let body = parts.pop().expect("a reply has a part");
+                let body = parts.pop().expect("a reply has at least one part");
                 message(body, parts.is_empty())
             }
         }

@@ -53,7 +53,8 @@ impl Agent {
             Room::Free => {}
             Room::InsteadOf(at) => {
                 self.door.counters.displaced += 1;
-                self.connections[at].end("made room for another connection: it took too long");
+                self.connections[at]
+                    .end("closed for another connection: the handshake took too long");
             }
             Room::Refused(refusal) => {
                 self.too_many(&*channel, refusal, now);
@@ -81,7 +82,7 @@ impl Agent {
             let overdue = connection.guest().is_some_and(|guest| self.door.is_overdue(guest, now));
             if overdue && connection.ended.is_none() {
                 self.door.counters.timed_out += 1;
-                connection.end("TLS and hello were not done in time");
+                connection.end("handshake timeout: TLS and hello took too long");
             }
         }
     }

@@ -106,8 +106,9 @@ impl Agent {
         model.settle_promises();
         model.follow(datapath.pipeline);
         if model.done(is_statistics, datapath.now) {
-            let ends =
-                |it: &mut super::Connection| it.end("the model drops it: its table is nearly full");
+            let ends = |it: &mut super::Connection| {
+                it.end("closed by the hardware model: its table is nearly full")
+            };
             self.connections.iter_mut().for_each(ends);
         }
     }

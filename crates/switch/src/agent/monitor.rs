@@ -33,7 +33,7 @@ pub struct Monitors {
     all: Vec<Monitor>,
     /// Pending updates, in order.
     pub news: VecDeque<FlowUpdate>,
-    held: Option<Held>,
+    held: Option<PendingChanges>,
     /// The controller's own request that was last reported in abbreviated form, so that each is
     /// reported once.
     abbreviated: Option<Xid>,
@@ -53,7 +53,7 @@ type Name = (u8, u32, Match);
 
 /// Changes during a pause, each flow entry once.
 #[derive(Debug, Default)]
-struct Held {
+struct PendingChanges {
     /// Whether the controller was notified of the pause.
     told: bool,
     places: HashMap<Name, usize>,
@@ -250,7 +250,7 @@ impl Monitors {
     }
 }
 
-impl Held {
+impl PendingChanges {
     /// Merges a change of a flow entry with earlier changes of the same entry.
     fn keep(&mut self, name: Name, mut update: FlowUpdateFull) {
         let place = *self.places.entry(name).or_insert_with(|| {

@@ -70,7 +70,7 @@ impl Agent {
             Ask::FlowStats(which) => {
                 check_table(which.table, datapath.pipeline)?;
                 let filter = stats_filter_down(&which, self.who(at, xid).speaker())?;
-                let filter = filter.expect("only 1.0 asks for parts of a table");
+                let filter = filter.expect("only 1.0 requests parts of a table");
                 let selection = datapath.pipeline.select(filter);
                 self.begin(at, Dump::flow_counters(xid, version, selection), datapath);
                 return Ok(None);

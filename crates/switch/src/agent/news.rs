@@ -259,7 +259,7 @@ fn tell_updates(connection: &mut Connection, datapath: &mut Datapath<'_>) {
         }
     }
     if connection.monitors.lost {
-        connection.end("it missed more changes of entries than can be kept for it");
+        connection.end("flow monitor: more updates were missed than can be queued");
     }
 }
 

@@ -124,13 +124,13 @@ fn check_speaker(connection: &Connection, from: &Experimenter) -> Result<(), Err
 pub fn flows_up(rows: Vec<FlowStats>) -> MultipartReplyBody {
     let rows = rows.into_iter().map(express::nicira_flow_stats).collect();
     let reply = put_reply(&NiciraReply::Flow(rows));
-    MultipartReplyBody::Experimenter(reply.expect("each row has been tried"))
+    MultipartReplyBody::Experimenter(reply.expect("each row was encoded once"))
 }
 
 /// Converts an aggregate to Nicira's format.
 pub fn aggregate_up(sum: AggregateStats) -> MultipartReplyBody {
     let reply = put_reply(&NiciraReply::Aggregate(sum));
-    MultipartReplyBody::Experimenter(reply.expect("every sum can be told"))
+    MultipartReplyBody::Experimenter(reply.expect("every aggregate can be encoded"))
 }
 
 /// Creates a flow-removed message in the format that this controller selected.

@@ -140,7 +140,10 @@ impl Agent {
     pub(super) fn waits_for_change(&self, at: usize, event: &Event) -> bool {
         let Event::Message { message, .. } = event else { return false };
         let Some(ongoing) = &self.ongoing else { return !self.is_settled && changes(message) };
-        debug_assert_ne!(ongoing.owner, self.connections[at].id, "its owner waits itself");
+        debug_assert_ne!(
+            ongoing.owner, self.connections[at].id,
+            "the owner of a change waits on its own connection"
+        );
         changes(message) || ongoing.is_commit() && reads(message)
     }
 }

@@ -14,11 +14,11 @@ use openflow::version::ErrorCode;
 /// The received parts of a request.
 #[derive(Debug, Default)]
 pub struct Parts {
-    begun: Option<Begun>,
+    begun: Option<PartialRequest>,
 }
 
 #[derive(Debug)]
-struct Begun {
+struct PartialRequest {
     xid: Xid,
     body: MultipartRequestBody,
     bytes: usize,
@@ -44,7 +44,7 @@ impl Parts {
         if !part.more {
             return Ok(Some(body));
         }
-        self.begun = Some(Begun { xid, body, bytes });
+        self.begun = Some(PartialRequest { xid, body, bytes });
         Ok(None)
     }
 

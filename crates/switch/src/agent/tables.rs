@@ -37,7 +37,7 @@ impl Agent {
         let mut changes = Vec::new();
         for table in chosen {
             let table = table as u8;
-            let now = *datapath.pipeline.tables().config(table).expect("the table is there");
+            let now = *datapath.pipeline.tables().config(table).expect("the table exists");
             changes.push((table, config_down(now, change, version)?));
         }
         for (table, config) in changes {
@@ -68,7 +68,7 @@ impl Agent {
         }
         let row = |table: u8| {
             let account = pipeline.tables().account(table);
-            let config = pipeline.tables().config(table).expect("the table is there");
+            let config = pipeline.tables().config(table).expect("the table exists");
             let abilities = (version < Version::V1_3).then(|| TableAbilities {
                 entries_max: account.entries_max as u32,
                 config: table::TableConfig {
@@ -212,7 +212,7 @@ pub fn descriptions(pipeline: &Pipeline) -> Vec<TableDescription> {
 }
 
 fn description(table: u8, pipeline: &Pipeline) -> TableDescription {
-    let config = pipeline.tables().config(table).expect("the table is there");
+    let config = pipeline.tables().config(table).expect("the table exists");
     let account = pipeline.tables().account(table);
     let free = account.entries_max.saturating_sub(account.entries);
     let vacancy = (free.saturating_mul(100) / account.entries_max.max(1)) as u8;

@@ -20,7 +20,7 @@ use super::tcam::FlowId;
 #[derive(Debug)]
 pub struct Hardware {
     pipeline: Pipeline,
-    held: HashMap<FlowId, Held>,
+    held: HashMap<FlowId, EntryCounters>,
     /// Number of table misses added to the agent's tables so far, for each table.
     missed: Vec<u64>,
     /// Whether table-miss frames go to the software.
@@ -32,7 +32,7 @@ pub struct Hardware {
 
 /// Counters of an entry at the last update.
 #[derive(Debug, Clone, Copy, Default)]
-struct Held {
+struct EntryCounters {
     generation: u64,
     frames: u64,
     bytes: u64,

@@ -1,7 +1,7 @@
 //! Models of hardware switches: numbers and words, each with its source.
 //!
-//! Every value of a model has a default. The default model (`honest`) adds no delays and
-//! replies to barriers truthfully. [`keys`] lists the keys of model files, one row for each number or word.
+//! Every value of a model has a default. The default model (`honest`) adds no delays and replies to
+//! barriers truthfully. [`keys`] lists the keys of model files, one row for each number or word.
 //! The same rows read, check and print files. Invariant: every value of a model that was read is
 //! within its range.
 

@@ -67,8 +67,8 @@ impl ProGfeConfig {
             && !http.address.ip().to_canonical().is_loopback()
         {
             let why = format!(
-                "cannot listen on {}: other hosts could program the element without authentication (hint: name a \
-                 file with a token by --http-token, or allow it with --insecure)",
+                "cannot listen on {}: other hosts could program the element without \
+                 authentication (hint: set --http-token FILE, or allow it with --insecure)",
                 http.address
             );
             problems.push(Problem::BadUrl { key: "http", why });

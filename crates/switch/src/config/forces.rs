@@ -53,13 +53,15 @@ impl FromStr for CeConfig {
                     None => id.parse().ok(),
                 };
                 let id = number.filter(|id| Id(*id).is_ce());
-                let id = id.ok_or(wrong("an id of a control element is from 0x40000000 on"))?;
+                let id = id.ok_or(wrong("control element IDs start at 0x40000000"))?;
                 (url, Some(id))
             }
         };
         let url = Url::with_default_port(url, Channel::High.port())?;
         if url.in_a_row().is_none() {
-            return Err(wrong("there is no room for the addresses of three channels"));
+            return Err(wrong(
+                "no addresses for three channels (hint: use a lower port or a shorter path)",
+            ));
         }
         Ok(CeConfig { url, id })
     }
@@ -93,7 +95,7 @@ impl ForcesConfig {
         for place in 0..self.ces.len() {
             let id = self.id_of(place);
             if (0..place).any(|other| self.id_of(other) == id) {
-                let why = format!("two control elements have the id {:#010x}", id.0);
+                let why = format!("two control elements have the ID {:#010x}", id.0);
                 problems.push(Problem::BadUrl { key: "forces", why });
             }
         }
@@ -136,10 +138,10 @@ mod tests {
             ("ptcp:7000:127.0.0.1", Some(0x4000_0009))
         );
         for (text, why) in [
-            ("tcp:127.0.0.1,id=7", "from 0x40000000 on"),
-            ("tcp:127.0.0.1,id=x", "from 0x40000000 on"),
+            ("tcp:127.0.0.1,id=7", "start at 0x40000000"),
+            ("tcp:127.0.0.1,id=x", "start at 0x40000000"),
             ("tcp:127.0.0.1:65535", "three channels"),
-            ("udp:1.2.3.4", "known are"),
+            ("udp:1.2.3.4", "unknown scheme"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");
@@ -147,6 +149,6 @@ mod tests {
         let ces = vec![read("tcp:1.1.1.1").unwrap(), read("tcp:1.1.1.2,id=0x40000001").unwrap()];
         let mut problems = Vec::new();
         ForcesConfig { ces, ..ForcesConfig::default() }.validate(&mut problems);
-        assert!(problems[0].to_string().contains("two control elements have the id 0x40000001"));
+        assert!(problems[0].to_string().contains("two control elements have the ID 0x40000001"));
     }
 }

@@ -84,12 +84,12 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::NoPorts => f.write_str("port: none is given; add --port 1=afpacket:IF"),
+            Problem::NoPorts => f.write_str("port: missing (hint: add --port 1=afpacket:IF)"),
             Problem::PortNumberTwice(number) => {
-                write!(f, "port: number {number} is given twice; give each port its own")
+                write!(f, "port: number {number} is used twice (hint: give each port its own)")
             }
             Problem::PortSpecTwice(spec) => {
-                write!(f, "port: {spec} is given twice; one port can have it")
+                write!(f, "port: {spec} is used twice (hint: remove one of them)")
             }
             Problem::OutOfRange { key, have, min, max } if *max == u64::MAX => {
                 write!(f, "{key}: {have} is below {min}")
@@ -98,37 +98,57 @@ impl fmt::Display for Problem {
                 write!(f, "{key}: {have} is not between {min} and {max}")
             }
             Problem::TooMany { key, have, max } => {
-                write!(f, "{key}: {have} are given; at most {max} are allowed")
+                write!(f, "{key}: {have} entries, at most {max} are allowed")
             }
             Problem::BadUrl { key, why } => write!(f, "{key}: {why}"),
             Problem::NoSuchPort { key, port } => {
-                write!(f, "{key}: there is no port {port}; add --port {port}=SPEC")
+                write!(f, "{key}: no port {port} (hint: add --port {port}=SPEC)")
             }
             Problem::BadQueues(error) => write!(f, "queue: {error}"),
             Problem::NothingToShare(port, queue) => write!(
                 f,
-                "queue: queue {queue} of port {port} has a rate_bps_min; give the port a [[port_rate]]"
+                "queue: queue {queue} has a rate_bps_min, but port {port} has no rate (hint: add \
+                 a [[port_rate]] for the port)"
             ),
             Problem::InterfaceTwice(port) => {
-                write!(f, "interface: port {port} has two; give it both addresses in one")
+                write!(
+                    f,
+                    "interface: port {port} has two interfaces (hint: list both addresses in \
+                     one)"
+                )
             }
             Problem::BadMac(port) => {
-                write!(f, "interface: port {port} needs the address of one station as its mac")
+                write!(
+                    f,
+                    "interface: the mac of port {port} is not a unicast address (hint: use one, \
+                     or remove it)"
+                )
             }
             Problem::ModelApart => f.write_str(
-                "frames_core: with a model frames have no thread of their own; leave one of both out",
+                "frames_core: a hardware model cannot have forwarding threads (hint: remove one \
+                 of both)",
             ),
-            Problem::ModelOfRouter => {
-                f.write_str("model: there are models of switches only; leave it out")
-            }
+            Problem::ModelOfRouter => f.write_str(
+                "model: only switches and bridges can emulate a hardware model (hint: remove it)",
+            ),
             Problem::OneSide(port) => {
-                write!(f, "port {port} is both access and trunk; give each side a port of its own")
+                write!(
+                    f,
+                    "port {port} is both access and trunk (hint: use a separate port for each side)"
+                )
             }
             Problem::NotInProgram(port) => {
-                write!(f, "port {port}: the program declares no such port; add <port id=\"{port}\"/> or leave it out")
+                write!(
+                    f,
+                    "port {port}: not declared by the program (hint: add <port id=\"{port}\"/> or \
+                     remove the port)"
+                )
             }
             Problem::Unreachable(via) => {
-                write!(f, "route: no interface is in the network of next hop {via}; name its port")
+                write!(
+                    f,
+                    "route: no interface is in the network of next hop {via} (hint: name its port)"
+                )
             }
         }
     }

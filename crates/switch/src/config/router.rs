@@ -195,7 +195,7 @@ impl FromStr for Prefix {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = "an address and its network's length are written like 10.0.1.0/24";
+        let wrong = "not an address with a prefix length (hint: write it like 10.0.1.0/24)";
         let (address, bits) = text.split_once('/').ok_or(wrong)?;
         let address = address.parse().map_err(|_| wrong)?;
         let bits = bits.parse().ok().filter(|&bits: &u8| bits <= 32).ok_or(wrong)?;
@@ -224,7 +224,7 @@ impl FromStr for Mac {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = "a hardware address is written like 02:00:00:00:01:01";
+        let wrong = "not a MAC address (hint: write it like 02:00:00:00:01:01)";
         let mut mac = [0; 6];
         let mut parts = text.split(':');
         for byte in &mut mac {

@@ -252,7 +252,10 @@ fn versions_from_list<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<V
     let list = Vec::<String>::deserialize(from)?;
     versions_from_text(&list.join(",")).map_err(|word| {
         let known: Vec<_> = Version::SPOKEN.iter().map(Version::to_string).collect();
-        serde::de::Error::custom(format!("{word:?} is none of the versions {}", known.join(", ")))
+        serde::de::Error::custom(format!(
+            "unsupported version {word:?} (hint: use {})",
+            known.join(", ")
+        ))
     })
 }
 
@@ -267,6 +270,7 @@ fn datapath_id_from_text<'de, D: serde::Deserializer<'de>>(
     from: D,
 ) -> Result<Option<u64>, D::Error> {
     let text = String::deserialize(from)?;
-    let wrong = || serde::de::Error::custom("datapath_id takes up to 16 hexadecimal digits");
+    let wrong =
+        || serde::de::Error::custom("invalid datapath_id (hint: use up to 16 hexadecimal digits)");
     datapath_id(&text).ok_or_else(wrong).map(Some)
 }

@@ -141,8 +141,8 @@ mod tests {
                      [[rule]]\ndscp = [0, 64]\nvlan = 1\n";
         let reported = problems(wrong, &[1]).join("; ");
         for part in [
-            "access: there is no port 2",
-            "trunk: there is no port 2",
+            "access: no port 2",
+            "trunk: no port 2",
             "2 is both access and trunk",
             "vlan: 4096 is not between 0 and 4095",
             "priority: 8 is not between 0 and 7",

@@ -40,8 +40,8 @@ fn validation_reports_every_problem() {
         texts(&config),
         [
             "port: 0 is not between 1 and 65279",
-            "port: number 7 is given twice; give each port its own",
-            "port: afpacket:b is given twice; one port can have it",
+            "port: number 7 is used twice (hint: give each port its own)",
+            "port: afpacket:b is used twice (hint: remove one of them)",
             "quantum_bytes: 0 is below 1",
             "ageing_s: 9999 is not between 0 and 3600",
             "macs_max: 0 is not between 1 and 16777216",
@@ -62,7 +62,7 @@ fn a_switch_file_sets_its_keys_and_rejects_unknown_ones() {
     let unknown = openflow("buffers = 1\nfrobs = 2\n").unwrap_err();
     assert!(unknown.starts_with("line 2: unknown field `frobs`"), "{unknown}");
     let bad = openflow("datapath_id = \"+1\"").unwrap_err();
-    assert_eq!(bad, "line 1: datapath_id takes up to 16 hexadecimal digits");
+    assert_eq!(bad, "line 1: invalid datapath_id (hint: use up to 16 hexadecimal digits)");
     assert!(openflow("datapath_id = \"11112222333344445\"").is_err());
 }
 
@@ -84,7 +84,7 @@ fn tables_queues_versions_and_limits_are_parsed_and_validated() {
     assert_eq!((read.limits.bundles, read.limits.monitors), (2, Limits::default().monitors));
     assert_eq!((read.limits.turn_us, read.limits.flow_mods_per_turn), (70, Some(7)));
     let wrong = openflow("versions = [\"1.0\", \"1.7\"]").unwrap_err();
-    assert!(wrong.starts_with("line 1: \"1.7\" is none of the versions 1.0"), "{wrong}");
+    assert!(wrong.starts_with("line 1: unsupported version \"1.7\" (hint: use 1.0"), "{wrong}");
     let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig {
         tables: 2,
         limits: Limits { bundle_messages: 0, ..Limits::default() },
@@ -96,7 +96,7 @@ fn tables_queues_versions_and_limits_are_parsed_and_validated() {
         [
             "limits.bundle_messages: 0 is not between 1 and 16777216",
             "table.number: 2 is not between 0 and 1",
-            "queue: there is no port 1; add --port 1=SPEC",
+            "queue: no port 1 (hint: add --port 1=SPEC)",
         ]
     );
 }
@@ -124,8 +124,9 @@ fn queues_are_grouped_by_port_and_validated() {
     assert_eq!(
         texts(&config),
         [
-            "queue: queue 0 of port 1 has a rate_bps_min; give the port a [[port_rate]]",
-            "queue: port 2: queue 7 is there twice",
+            "queue: queue 0 has a rate_bps_min, but port 1 has no rate (hint: add a [[port_rate]] \
+             for the port)",
+            "queue: port 2: queue 7 is listed twice",
         ]
     );
 }

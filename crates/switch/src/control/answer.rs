@@ -88,7 +88,9 @@ fn answer_whole(
     }
     match forward.forwarder.inner() {
         Plane::OpenFlow(pipeline) => switch::answer(request, pipeline, now),
-        Plane::Bridge(_) | Plane::Router(_) => unreachable!("they carry their tasks out"),
+        Plane::Bridge(_) | Plane::Router(_) => {
+            unreachable!("bridges and routers process requests as tasks")
+        }
         Plane::Tagger(plane) => tagger::answer(request, plane),
         Plane::ProGfe(element) => {
             let mtu = |number: PortNo| {
@@ -100,7 +102,7 @@ fn answer_whole(
             forward.due = Some(now);
             answered
         }
-        Plane::Modelled(_) => unreachable!("a model is of something else"),
+        Plane::Modelled(_) => unreachable!("inner() returns what the model wraps"),
     }
 }
 
@@ -167,7 +169,7 @@ fn counters(forward: &mut ForwardLoop<Plane>, now: Nanos) -> Value {
         Plane::Router(router) => all["router"] = router::counters(router),
         Plane::Tagger(plane) => all["tagger"] = tagger::counters(plane),
         Plane::ProGfe(element) => element::counters(element, &mut all),
-        Plane::Modelled(_) => unreachable!("a model is of something else"),
+        Plane::Modelled(_) => unreachable!("inner() returns what the model wraps"),
     }
     all
 }

@@ -139,7 +139,7 @@ impl Reader {
     }
 
     fn read_list(&mut self, budget: &mut Budget<'_>) -> Found {
-        let list = self.list.as_mut().expect("a list is read");
+        let list = self.list.as_mut().expect("a list is being read");
         let (used, found) = list.read(&self.input[self.used..], budget);
         self.used += used;
         list.bytes += used;
@@ -181,7 +181,7 @@ impl List {
             if self.place == Place::Entry && self.is_inside(byte) {
                 self.seen += 1;
                 if self.seen > ENTRY_BYTES_MAX {
-                    let why = format!("it has more than {ENTRY_BYTES_MAX} bytes");
+                    let why = format!("more than {ENTRY_BYTES_MAX} bytes");
                     return (start + self.seen, self.wrong(&why));
                 }
                 continue;
@@ -209,7 +209,7 @@ impl List {
                 (Place::BehindList, b'}') => self.place = Place::BehindRequest,
                 (Place::BehindList | Place::BehindRequest, byte) if byte.is_ascii_whitespace() => {}
                 (_, byte) => {
-                    let why = format!("unexpected {:?} behind the list", char::from(byte));
+                    let why = format!("unexpected {:?} after the list", char::from(byte));
                     return (start, self.wrong(&why));
                 }
             }
@@ -239,12 +239,12 @@ impl List {
     }
 
     fn wrong(&self, why: &str) -> Found {
-        Found::Request(Err(format!("this is no request: entry {}: {why}", self.count + 1)))
+        Found::Request(Err(format!("invalid request: entry {}: {why}", self.count + 1)))
     }
 
     fn ended(&mut self) -> Result<Request, String> {
         if self.place != Place::BehindRequest {
-            return Err("this is no request: the line ends within the list".to_owned());
+            return Err("invalid request: the line ends within the list".to_owned());
         }
         Ok(match &mut self.entries {
             Entries::Macs(all) => Request::AddMacs(std::mem::take(all)),
@@ -348,8 +348,8 @@ mod tests {
             (format!("{{\"add_routes\":[{good},]}}\n"), "entry 1001: EOF"),
             (format!("{{\"add_routes\":[{good}]\n"), "the line ends within the list"),
             (format!("{{\"add_routes\":[{good}\n"), "the line ends within the list"),
-            (format!("{{\"add_routes\":[{good}],\"get\":1}}\n"), "unexpected ',' behind the list"),
-            (format!("{{\"add_routes\":[{good}]}} x\n"), "unexpected 'x' behind the list"),
+            (format!("{{\"add_routes\":[{good}],\"get\":1}}\n"), "unexpected ',' after the list"),
+            (format!("{{\"add_routes\":[{good}]}} x\n"), "unexpected 'x' after the list"),
             (format!("{{\"add_routes\":[{good}}}]}}\n"), "entry 1000: trailing characters"),
             (format!("{{\"add_macs\":[{good}]}}\n"), "entry 1: unknown field"),
             (format!("{{\"add_routes\":[\"{}\"]}}\n", "]},".repeat(9000)), "more than 4096 bytes"),
@@ -357,10 +357,7 @@ mod tests {
             for piece in [100, 1 << 20] {
                 let (all, _) = requests(&format!("{line}{nothing}"), piece, 1 << 40);
                 let [Err(error), Ok(Request::Get(_))] = &all[..] else { panic!("{all:?}") };
-                assert!(
-                    error.starts_with("this is no request: ") && error.contains(why),
-                    "{error}"
-                );
+                assert!(error.starts_with("invalid request: ") && error.contains(why), "{error}");
             }
         }
     }

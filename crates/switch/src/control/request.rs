@@ -269,16 +269,16 @@ impl Request {
             Request::Plan(_) => "plan a program".to_string(),
             Request::MeasureCosts(_) => "measure costs".to_string(),
             Request::TraceNext(_) => "trace frames".to_string(),
-            Request::Traced(_) => "tell of frames".to_string(),
+            Request::Traced(_) => "return traced frames".to_string(),
             Request::RollBack(_) => "roll back".to_string(),
-            Request::AskAgent(_) => "ask an agent".to_string(),
+            Request::AskAgent(_) => "send a command to an agent".to_string(),
             Request::Watch(_) => "watch".to_string(),
         }
     }
 
     /// Parses a line.
     pub fn read(line: &[u8]) -> Result<Self, String> {
-        serde_json::from_slice(line).map_err(|error| format!("this is no request: {error}"))
+        serde_json::from_slice(line).map_err(|error| format!("invalid request: {error}"))
     }
 }
 

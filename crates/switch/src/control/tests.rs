@@ -68,7 +68,7 @@ fn requests_are_answered_in_order_with_errors() {
     let mut client = rig.connect();
     assert_eq!(ask(&mut rig, &mut client, "{\"get\":\"counters\"}\n"), "{\"ok\":\"Counters\"}\n");
     let reply = ask(&mut rig, &mut client, "{\"get\":\"nonsense\"}\n");
-    assert!(reply.starts_with("{\"error\":\"this is no request: unknown variant"), "{reply}");
+    assert!(reply.starts_with("{\"error\":\"invalid request: unknown variant"), "{reply}");
     client.write_all(b"{\"get\":\"macs\"}\n{\"flush\":\"routes\"}\n{\"get\":").unwrap();
     assert_eq!(rig.turn(), 2);
     client.write_all(b"\"about\"}\n").unwrap();
@@ -188,7 +188,7 @@ fn an_endless_line_is_rejected_at_the_limit() {
     }
     let mut answer = [0; 100];
     let count = writer.join().unwrap().read(&mut answer).unwrap();
-    assert!(answer[..count].starts_with(b"{\"error\":\"a request has at most 16777216 bytes"));
+    assert!(answer[..count].starts_with(b"{\"error\":\"request too long: at most 16777216 bytes"));
 }
 
 #[test]

@@ -60,14 +60,14 @@ pub enum Met {
 
 /// Returns the length of the next message, once its header has arrived.
 fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
-    frame_octets(bytes).map_err(|fault| format!("sent what is no ForCES: {fault}"))
+    frame_octets(bytes).map_err(|fault| format!("invalid ForCES message: {fault}"))
 }
 
 impl Peer {
     /// Creates a control element whose channels start at this address. `tls` has the credentials,
     /// if the address needs any.
     pub fn open(id: Id, url: &Url, tls: Option<&Tls>) -> Result<Peer, ChannelError> {
-        let none = "there is no room for the addresses of three channels";
+        let none = "no addresses for three channels (hint: use a lower port or a shorter path)";
         let urls = url.in_a_row().ok_or(ChannelError::BadUrl(url.to_string(), none))?;
         let way = match url.is_passive() {
             true => Way::Doors(Doors::open(&urls, tls)?),

@@ -314,7 +314,7 @@ fn a_peer_with_another_protocol_is_disconnected_and_retried() {
     let (_, channels) = rig.ces[0].up.as_mut().unwrap();
     channels[Channel::High as usize].send(b"GET / HTTP/1.1\r\n\r\n".to_vec());
     rig.until("the end", |rig| rig.lost().is_some());
-    assert!(rig.lost().unwrap().contains("no ForCES"), "{:?}", rig.lost());
+    assert!(rig.lost().unwrap().contains("invalid ForCES message"), "{:?}", rig.lost());
     assert!(rig.forwards());
     rig.ces[0].events.clear();
     rig.pass(Nanos::from_secs(2));
@@ -468,7 +468,7 @@ fn listeners_without_capacity_pause_and_log_that_once() {
     assert_eq!(waited_for(&rig), 3);
     for _ in 0..3 {
         let error = std::io::Error::from_raw_os_error(24);
-        let (doing, what) = ("accepting a connection on", "ptcp:0".to_owned());
+        let (doing, what) = ("accept a connection on", "ptcp:0".to_owned());
         rig.forces.peers[0].looked(Err(ChannelError::System { doing, what, error }), rig.now);
         rig.step();
         assert_eq!(waited_for(&rig), 0, "poll would return immediately");

@@ -221,7 +221,7 @@ impl Ethernet {
         self.counters.chunks += 1;
         session.bytes += bytes.len();
         if session.bytes > BYTES_MAX {
-            let why = format!("a program has at most {BYTES_MAX} bytes");
+            let why = format!("program too large: at most {BYTES_MAX} bytes");
             session.end(Err(why));
             self.counters.refused += 1;
             return;
@@ -235,7 +235,7 @@ impl Ethernet {
         }
         let all: Vec<u8> = std::mem::take(&mut session.chunks).into_values().flatten().collect();
         let outcome = match String::from_utf8(all) {
-            Err(_) => Err("the program is no UTF-8".to_owned()),
+            Err(_) => Err("the program is not UTF-8".to_owned()),
             Ok(text) => {
                 let name = "program.fe.xml".to_owned();
                 carry(Request::Load(Document { name, text, number: None }))

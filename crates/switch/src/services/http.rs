@@ -263,7 +263,7 @@ impl Client {
 
     /// Reads, processes and writes once, up to `requests_left` requests. An error ends the
     /// connection; it needs no message.
-    #[allow(clippy::result_unit_err, reason = "nobody is told why a client is gone")]
+    #[allow(clippy::result_unit_err, reason = "a closed connection is not reported")]
     pub fn turn(
         &mut self,
         now: Nanos,
@@ -381,7 +381,7 @@ impl Client {
         let request = match head.parse(input) {
             Err(error) => Err(Answer::of("400 Bad Request", error.to_string())),
             Ok(httparse::Status::Partial) if input.len() > HEAD_BYTES_MAX => {
-                let what = format!("a head has at most {HEAD_BYTES_MAX} bytes");
+                let what = format!("header fields too long: at most {HEAD_BYTES_MAX} bytes");
                 Err(Answer::of("431 Request Header Fields Too Large", what))
             }
             Ok(httparse::Status::Partial) => return Next::Incomplete,

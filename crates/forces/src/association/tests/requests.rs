@@ -18,7 +18,7 @@ fn an_associated_element_accepts_configurations_and_queries() {
     assert_eq!(net.set("BasicMetadataDispatch", "MetadataDispatchTable[4]", ROW), []);
     assert_eq!(net.get("BasicMetadataDispatch", "MetadataDispatchTable[4].MetadataValue"), "5");
     assert_eq!(net.get("FEPO", "AllCEs[0].CEStatus"), "IsMaster");
-    assert_eq!(net.get("IPv4UcastLPM", "IPv4PrefixTable[1]"), "! nothing is there at that path");
+    assert_eq!(net.get("IPv4UcastLPM", "IPv4PrefixTable[1]"), "! no component at the path");
 }
 
 #[test]

@@ -69,7 +69,7 @@ fn resolve(class: &Class, def: &EventDef, faults: &mut Faults<'_>) -> Option<Eve
                 (None, PathPart::Subscript(name) | PathPart::Field(name)) => {
                     match names.iter().position(|there| *there == name.trim()) {
                         Some(place) => ReportPart::Subscript(place),
-                        None => return walk.fault(name, "subscript of the target", faults),
+                        None => return walk.fault(name, "a subscript of the target", faults),
                     }
                 }
             });
@@ -105,13 +105,13 @@ impl<'a> Walk<'a> {
                 let name = name.trim();
                 let Some(within) = self.within else {
                     let Some(component) = self.class.component(name) else {
-                        return self.fault(name, "component of the class", faults);
+                        return self.fault(name, "a component of the class", faults);
                     };
                     self.within = Some(&component.data_type);
                     return Some(Some(component.id));
                 };
                 let Some(field) = within.field(name) else {
-                    return self.fault(name, "field of what stands before it", faults);
+                    return self.fault(name, "a field of the previous step", faults);
                 };
                 self.within = Some(&field.data_type);
                 Some(Some(field.id))
@@ -119,11 +119,7 @@ impl<'a> Walk<'a> {
             PathPart::Subscript(text) => {
                 let text = text.trim();
                 let Some(array) = self.within.and_then(DataType::array) else {
-                    return self.fault(
-                        text,
-                        "subscript, for what stands before it is no array",
-                        faults,
-                    );
+                    return self.fault(text, "an array before the subscript", faults);
                 };
                 self.within = Some(&array.element);
                 match text.parse() {
@@ -133,7 +129,7 @@ impl<'a> Walk<'a> {
                     {
                         Some(None)
                     }
-                    _ => self.fault(text, "index of a row", faults),
+                    _ => self.fault(text, "the index of a row", faults),
                 }
             }
         }

@@ -79,15 +79,15 @@ fn types_are_checked() {
             ("no name", UINT),
         ],
         &[
-            "L:3: data type b: data type a consists of itself",
+            "L:3: data type b: data type a contains itself",
             "L:4: data type uint8: there is no data type byte[99999]",
             "L:5: uint32 is the name of a base type",
-            "L:6: data type c: the base type has no numbers from 9 to 256",
-            "L:8: data type e: the special value n: 300 is out of range, allowed is 0 to 255",
-            "L:9: data type f: an array of fixed size needs a length over 0",
-            "L:10: data type g: the defaultValue: has 2 octets, allowed is exactly 6",
+            "L:6: data type c: the base type does not allow numbers from 9 to 256",
+            "L:8: data type e: the special value n: 300 is out of range (allowed: 0 to 255)",
+            "L:9: data type f: an array of fixed size needs a length above 0",
+            "L:10: data type g: the defaultValue: has 2 octets (allowed: exactly 6)",
             "L:11: data type a is defined twice",
-            "L:12: \"no name\" is no name: letters, digits, '.', '-', '_' and ':' are",
+            "L:12: invalid name \"no name\" (hint: use letters, digits, '.', '-', '_' and ':')",
         ],
     );
 }
@@ -165,8 +165,8 @@ fn a_struct_can_extend_another() {
         format!("<union><derivedFrom>base</derivedFrom>{}</union>", component(3, "z", UINT));
     check_types(
         &[("base", &base), ("u", &union)],
-        &["L:3: data type u: base is there already, with another id or a type that this one does \
-           not add to"],
+        &["L:3: data type u: base exists already, with another ID or a type that this one does \
+           not extend"],
     );
 }
 
@@ -225,9 +225,10 @@ fn a_library_needs_the_libraries_that_it_uses() {
     assert!(Catalog::new(all(&["middle"])).is_ok());
     check(
         all(&[]),
-        &["user:2: data type mine: there is no data type shared; library base has one: load it"],
+        &["user:2: data type mine: there is no data type shared (hint: load library base, which \
+             has one)"],
     );
-    check(all(&["middle", "gone"]), &["user:1: library gone is loaded and was not given"]);
+    check(all(&["middle", "gone"]), &["user:1: unknown library gone in load"]);
     let twice = vec![library("a", &[], &base), library("b", &["a"], &base)];
     check(twice, &["b:0: data type shared is defined twice"]);
     let apart = vec![library("a", &[], &base), library("b", &[], &base)];
@@ -278,20 +279,20 @@ fn a_class_can_extend_another() {
     };
     reported(
         &components(&[component(1, "z", UINT)]),
-        ", component z: z is there already, with another id or a type that this one does not add to",
+        ", component z: z exists already, with another ID or a type that this one does not extend",
     );
     reported(
         &events(" baseID=\"61\"", 2, field),
-        ": events have a baseID of their own, and the parent class says 60",
+        ": events have another baseID than 60 of the parent class",
     );
     reported(
         &events("", 2, "<eventField>q</eventField>"),
-        ": event e2: \"q\" is no component of the class",
+        ": event e2: expected a component of the class, found \"q\"",
     );
     let old = class(70002, "Wrong", "<derivedFrom version=\"2.0\">Parent</derivedFrom>");
     check(
         vec![library("L", &[], &classes(&[parent.clone(), old]))],
-        &["L:3: class Wrong: it is derived from Parent 2.0, and Parent 1.0 is there"],
+        &["L:3: class Wrong: derived from Parent 2.0, but Parent has version 1.0"],
     );
     let newer = parent.replace("1.0", "1.1");
     check(
@@ -299,7 +300,7 @@ fn a_class_can_extend_another() {
             library("L", &[], &classes(std::slice::from_ref(&parent))),
             library("M", &[], &classes(&[newer])),
         ],
-        &["M:2: class Parent: class has the id 70000, which is Parent 1.0's"],
+        &["M:2: class Parent: class has the ID 70000 of Parent 1.0"],
     );
     let loops = [
         class(1, "A", "<derivedFrom>B</derivedFrom>"),
@@ -344,16 +345,16 @@ fn classes_are_checked() {
     check(
         vec![library("L", &[], &all)],
         &[
-            "L:2: class C: class C may not have the id 0",
-            "L:2: class C: events has the id 60, which is c's",
-            "L:2: class C: event e: its target has to be a row of an array",
-            "L:2: class C: event f: \"_j_\" is no subscript of the target",
+            "L:2: class C: class C has the invalid ID 0",
+            "L:2: class C: events has the ID 60 of c",
+            "L:2: class C: event e: the target must be a row of an array",
+            "L:2: class C: event f: expected a subscript of the target, found \"_j_\"",
             "L:2: class C, input in: there is no frame IPv5",
-            "L:2: class C, input in: metadatum Flavor is optional and has no defaultValue",
+            "L:2: class C, input in: metadatum Flavor is optional but has no defaultValue",
             "L:2: class C, input in: there is no metadatum Color",
             "L:2: class C, input in: input in is defined twice",
-            "L:2: class C, component a: the defaultValue: 256 is out of range, allowed is 0 to 255",
-            "L:2: class C, component b: component has the id 1, which is a's",
+            "L:2: class C, component a: the defaultValue: 256 is out of range (allowed: 0 to 255)",
+            "L:2: class C, component b: component has the ID 1 of a",
             "L:2: class C, component a: component a is defined twice",
         ],
     );

@@ -145,7 +145,7 @@ impl<'a> Types<'a> {
     ) -> Option<Arc<DataType>> {
         let parent = self.named(&decl.base, library, faults)?;
         let Kind::Atomic(parent_atomic) = &parent.kind else {
-            let (name, expected) = (decl.base.clone(), "atomic type");
+            let (name, expected) = (decl.base.clone(), "an atomic type");
             faults.add(Problem::TypeKind { name, expected });
             return None;
         };
@@ -262,7 +262,7 @@ impl<'a> Types<'a> {
         if let Some(name) = &decl.derived_from {
             let parent = self.named(name, library, faults)?;
             let Kind::Struct(fields) = &parent.kind else {
-                faults.add(Problem::TypeKind { name: name.clone(), expected: "struct" });
+                faults.add(Problem::TypeKind { name: name.clone(), expected: "a struct" });
                 return None;
             };
             let texts = fields.iter().map(|field| field.name.len() + field.synopsis.len());

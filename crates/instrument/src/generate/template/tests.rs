@@ -196,7 +196,7 @@ fn a_genome_sets_the_length_of_each_frame() {
     }
     let tagged = Headers { vlans: vec![Vlan::new(1)], ..stream.headers.clone() };
     let problem = &Stream { headers: tagged, ..stream }.validate()[0];
-    assert!(problem.to_string().starts_with("64-byte frames cannot carry"), "{problem}");
+    assert!(problem.to_string().starts_with("64-byte frames are too small"), "{problem}");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_signature_is_at_its_offset_or_the_offset_is_rejected() {
     for at in [40, 43, 108, usize::MAX] {
         let problem = placed(at).validate()[0].to_string();
         assert!(problem.contains(&format!("signature_at = {at}")), "{problem}");
-        assert!(problem.contains("from 42, behind the headers, to 106"), "{problem}");
+        assert!(problem.contains("from 42 (end of headers) to 106"), "{problem}");
     }
     let sctp = Stream {
         headers: Headers {
@@ -219,7 +219,7 @@ fn a_signature_is_at_its_offset_or_the_offset_is_rejected() {
         ..stream(64)
     };
     let problem = sctp.validate()[0].to_string();
-    assert!(problem.contains("smallest possible size is 86 bytes"), "{problem}");
+    assert!(problem.contains("at least 86 bytes"), "{problem}");
 }
 
 #[test]
@@ -229,11 +229,11 @@ fn the_minimum_frame_size_is_enforced() {
     assert_eq!(template.bytes().len(), 60);
     assert_eq!(template.signature_at() + SIGNATURE_BYTES, 60);
     let problem = &stream(63).validate()[0];
-    assert!(problem.to_string().contains("smallest possible size is 64 bytes"), "{problem}");
+    assert!(problem.to_string().contains("at least 64 bytes"), "{problem}");
     let mut tagged = stream(64);
     tagged.headers.vlans = vec![Vlan::new(1)];
     let problem = &tagged.validate()[0];
-    assert!(problem.to_string().contains("smallest possible size is 68 bytes"), "{problem}");
+    assert!(problem.to_string().contains("at least 68 bytes"), "{problem}");
 }
 
 #[test]

@@ -168,25 +168,36 @@ impl fmt::Display for GoalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GoalError::LossRatio(is) => {
-                write!(f, "a loss ratio of {is}: give one from 0 and below 1, such as 0.005")
+                write!(
+                    f,
+                    "invalid loss ratio {is} (hint: use a number from 0 to below 1, such as 0.005)"
+                )
             }
             GoalError::ExceedRatio(is) => {
-                write!(f, "an exceed ratio of {is}: give one from 0 and below 1, such as 0.5")
+                write!(
+                    f,
+                    "invalid exceed ratio {is} (hint: use a number from 0 to below 1, such as 0.5)"
+                )
             }
             GoalError::Width(is) => {
-                write!(f, "a width of {is}: give one above 0 and up to {WIDTH_MAX}, such as 0.005")
+                write!(
+                    f,
+                    "invalid width {is} (hint: use a number above 0 and up to {WIDTH_MAX}, such \
+                     as 0.005)"
+                )
             }
             GoalError::Duration(is) => {
-                write!(f, "a duration of {is}: give one above 0 and up to {DURATION_MAX}")
+                write!(f, "invalid duration {is} (hint: use one above 0 and up to {DURATION_MAX})")
             }
             GoalError::InitialAboveFinal { initial, full } => write!(
                 f,
-                "an initial trial of {initial} before full-length ones of {full}: give an initial \
-                 duration of at most the final one"
+                "the initial trial of {initial} exceeds the final one of {full} (hint: use an \
+                 initial duration of at most the final one)"
             ),
             GoalError::SumBelowFinal { sum, full } => write!(
                 f,
-                "a sum of {sum} for trials of {full}: give a sum of at least one full-length trial"
+                "the sum of {sum} is below one trial of {full} (hint: use a sum of at least one \
+                 full-length trial)"
             ),
         }
     }

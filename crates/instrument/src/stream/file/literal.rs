@@ -14,7 +14,7 @@ pub struct Mac(pub [u8; 6]);
 impl<'de> Deserialize<'de> for Mac {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        let wrong = || de::Error::custom(format!("{text:?} is not an Ethernet address"));
+        let wrong = || de::Error::custom(format!("{text:?} is not a MAC address"));
         mac(&text).map(Mac).ok_or_else(wrong)
     }
 }
@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for Literal {
         impl Visitor<'_> for Reader {
             type Value = Literal;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number, an Ethernet address or an IP address")
+                f.write_str("a number, a MAC address or an IP address")
             }
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Literal, E> {
                 let value = u64::try_from(number)
@@ -92,7 +92,7 @@ impl<'de> Deserialize<'de> for Literal {
                 }
                 let address: Ipv4Addr = text
                     .parse()
-                    .map_err(|_| E::custom(format!("{text:?} is no Ethernet or IP address")))?;
+                    .map_err(|_| E::custom(format!("{text:?} is not a MAC or IP address")))?;
                 Ok(Literal { value: address.to_bits().into(), kind: Kind::Address })
             }
         }

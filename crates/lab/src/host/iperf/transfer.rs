@@ -104,7 +104,7 @@ impl<'a> Transfer<'a> {
             let segment = frame_bytes.checked_sub(AROUND_SEGMENT);
             let segment = segment.filter(|segment| *segment >= SEGMENT_BYTES_MIN);
             let value = frame_bytes.to_string();
-            let wrong = || LabError::Argument { what: "bytes of a frame", value };
+            let wrong = || LabError::Argument { what: "frame size in bytes", value };
             words += &format!(" --set-mss {}", segment.ok_or_else(wrong)?);
         }
         let limits = limits(from, to, terms)?;
@@ -170,7 +170,7 @@ fn parse(said: &[u8]) -> Result<Report, String> {
         return Err(error.to_owned());
     }
     let end = &told["end"];
-    let missing = |what: &str| format!("it does not say {what}");
+    let missing = |what: &str| format!("no {what} in the report");
     let received = &end["sum_received"];
     let seconds = received["seconds"].as_f64().filter(|seconds| *seconds > 0.0);
     let sender = &end["streams"][0]["sender"];
@@ -179,10 +179,10 @@ fn parse(said: &[u8]) -> Result<Report, String> {
     Ok(Report {
         program: program(&told),
         congestion: text(&end["sender_tcp_congestion"]),
-        received_bytes: number(&received["bytes"]).ok_or_else(|| missing("what was received"))?,
-        seconds: seconds.ok_or_else(|| missing("how long it took"))?,
+        received_bytes: number(&received["bytes"]).ok_or_else(|| missing("received bytes"))?,
+        seconds: seconds.ok_or_else(|| missing("duration"))?,
         retransmits: number(&end["sum_sent"]["retransmits"])
-            .ok_or_else(|| missing("what was sent again"))?,
+            .ok_or_else(|| missing("retransmissions"))?,
         counts: Counts::default(),
         window_bytes: number(&sender["max_snd_wnd"]).filter(|bytes| *bytes > 0),
         congestion_bytes: number(&sender["max_snd_cwnd"]).filter(|bytes| *bytes > 0),
@@ -213,9 +213,9 @@ mod tests {
     fn an_incomplete_report_is_an_error() {
         for (text, why) in [
             (SAID.replace(r#""end""#, r#""error":"unable to connect","end""#), "unable to connect"),
-            (SAID.replace(r#""bytes":800"#, r#""x":1"#), "what was received"),
-            (SAID.replace(r#""retransmits":3}"#, r#""x":1}"#), "what was sent again"),
-            (SAID.replace("1.5", "0"), "how long"),
+            (SAID.replace(r#""bytes":800"#, r#""x":1"#), "received bytes"),
+            (SAID.replace(r#""retransmits":3}"#, r#""x":1}"#), "retransmissions"),
+            (SAID.replace("1.5", "0"), "duration"),
         ] {
             let found = parse(text.as_bytes());
             assert!(found.as_ref().is_err_and(|found| found.contains(why)), "{why}: {found:?}");

@@ -42,7 +42,7 @@ pub(in crate::peer) fn counters(
     ports: usize,
 ) -> Result<BTreeMap<String, u64>, LabError> {
     let refused =
-        |error| LabError::system("ask for telemetry", socket.display().to_string(), error);
+        |error| LabError::system("request telemetry", socket.display().to_string(), error);
     let connection = Connection::open(checked_socket_path(socket)?).map_err(refused)?;
     let mut counters = BTreeMap::new();
     for port in 0..ports {

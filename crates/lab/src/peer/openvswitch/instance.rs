@@ -192,7 +192,7 @@ impl Instance {
             if !shown.lines().any(|line| line.split_ascii_whitespace().next() == Some(port)) {
                 return Err(LabError::Answer {
                     from: "Open vSwitch".to_owned(),
-                    request: format!("dpif/show, which should list {port}"),
+                    request: format!("dpif/show, without {port}"),
                     answer: format!("{shown} | {}", self.switch.last_lines().join(" | ")),
                 });
             }

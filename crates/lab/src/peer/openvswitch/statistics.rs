@@ -21,7 +21,7 @@ pub struct ThreadStats {
     pub core: Option<usize>,
     /// Frames received from ports.
     pub packets_received: u64,
-    /// How often a frame was recirculated.
+    /// Number of recirculations of frames.
     pub recirculations: u64,
     /// Hits by partial hardware offload, the hint of the receiving interface.
     pub phwol_hits: u64,

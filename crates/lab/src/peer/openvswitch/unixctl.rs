@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(super) fn ask(socket: &Path, command: &str, arguments: &[&str]) -> Result<String, LabError> {
     let request = json!({ "id": 0, "method": command, "params": arguments });
     let answer = exchange(socket, &request).map_err(|error| {
-        LabError::system("ask Open vSwitch", format!("{command} at {}", socket.display()), error)
+        LabError::system("query Open vSwitch", format!("{command} at {}", socket.display()), error)
     })?;
     match (answer.get("result"), answer.get("error")) {
         (Some(Value::String(text)), None | Some(Value::Null)) => Ok(text.clone()),

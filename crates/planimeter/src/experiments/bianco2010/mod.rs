@@ -6,25 +6,15 @@
 //! three runs of 60 seconds. This module contains the common parts of its figures: tables, their sizes, and the
 //! frames of sections IV.B to IV.D.
 
-/// Forwarding rate of one flow against frame size.
 pub mod fig2;
-/// Forwarding rate of one flow of 64-byte frames against offered load.
 pub mod fig3;
-/// Latency of one flow of 64-byte frames against offered load.
 pub mod fig4;
-/// Forwarding rate against frame size with large tables.
 pub mod fig5;
-/// Hash table against linear table.
 pub mod fig6;
-/// A mix of traffic for both tables.
 pub mod fig7;
-/// Time in the switch.
 pub mod table1;
-/// Two flows that share a target.
 pub mod fairness;
-/// Fairness with one input port.
 pub mod fig9;
-/// Fairness with two input ports.
 pub mod fig10;
 
 use super::sweep::{Sweep, SweepPoint};

@@ -8,21 +8,12 @@
 //! including the frame check sequence, as in RFC 2544, which the study refers to. Targets without OpenFlow have one
 //! type of entry. The reports show them as what the study calls legacy mode.
 
-/// Common settings of its experiments: packets, sizes and rates.
 pub mod setting;
-/// Tables II and III, figures 2 to 5: match types, sizes and jitter.
 pub mod matching;
-/// Client and server as tester ports and as programs with sockets.
 pub mod sockets;
-/// Figure 6: OpenFlow mode compared with legacy mode.
 pub mod modes;
-/// Table V: one entry compared with a full table.
 pub mod filling;
-/// Table VI: header rewrites.
 pub mod rewriting;
-/// Table IV: number of entries that fit.
 pub mod capacity;
-/// Number of routes that fit.
 mod routes;
-/// Tables VII and VIII, figures 7 to 10: statistics under load.
 pub mod statistics;

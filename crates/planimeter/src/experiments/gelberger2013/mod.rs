@@ -6,15 +6,9 @@
 //! element is slower. The text contains no values of its figures. The reports compare its statements with the
 //! measurements.
 
-/// Workloads of the targets.
 pub mod workload;
-/// TCP throughput by window and by frame size.
 pub mod tcp;
-/// Latency by frame size, and its variation.
 pub mod latency;
-/// Bridges as fixed code and as programs.
 pub mod bridging;
-/// Forwarding rates of all workloads.
 pub mod rate;
-/// Work in the element compared with work in a controller.
 pub mod offload;

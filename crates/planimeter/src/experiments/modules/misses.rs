@@ -13,7 +13,6 @@
 //! Source: metrics C8, C9, C12 and C13 of the method; OFLOPS modules `packet_in`, `packet_in_out` and `reactive`;
 //! RFC 8456, sections 5.1.3 to 5.1.6.
 
-/// A controller with the functions of a forwarding element.
 pub mod deciding;
 
 use std::collections::{HashSet, VecDeque};

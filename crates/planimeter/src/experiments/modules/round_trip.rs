@@ -36,9 +36,7 @@ use super::verdict::{Activation, Bound, Verdict};
 use filling::{Fill, Filled};
 use times::{Returned, Times};
 
-/// Statistics of round trip times.
 mod times;
-/// Prefilled tables.
 pub mod filling;
 
 /// Stream of the client.

@@ -30,9 +30,7 @@ use super::rules::{FAR, NEAR, Priorities, Rules};
 pub use passes::DENSER;
 use passes::{BUDGET, Pass};
 
-/// Updates of one trial, and the choice of the one that gives the values.
 mod passes;
-/// Values of a trial.
 mod values;
 
 /// Minimum time for which frames run before the update begins.

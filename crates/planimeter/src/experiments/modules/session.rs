@@ -35,9 +35,7 @@ use super::rules::{FAR, NEAR, Rules};
 use super::spread::Spread;
 use crate::target::program::PORT_OUT;
 
-/// Role requests of each OpenFlow version.
 mod roles;
-/// Results of the session.
 mod telling;
 
 /// Streams: frames that cause packet-ins, frames that an entry forwards, frames that match no entry, and frames

@@ -4,9 +4,6 @@
 //! Mbit/s and the high rate that of the nominal link. There are up to 1,400 entries of rising priority, and 1,000
 //! entries for values over time. The study repeats twenty times: `--set repeats=20`.
 
-/// Figures 6a and 6b and table I: latency, loss and CPU load by packet size.
 pub mod forwarding;
-/// Figure 6c: cost of a port rewrite.
 pub mod rewriting;
-/// Figures 7 and 8: control plane compared with data plane during updates.
 pub mod rules;

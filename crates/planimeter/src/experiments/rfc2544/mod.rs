@@ -4,13 +4,9 @@
 //! effort sets the duration of trials: the standard's 60 seconds or more with full effort, less otherwise; the
 //! record contains it. Back-to-back frames follow RFC 9004.
 
-/// Latency at the throughput.
 pub mod latency;
-/// Frame loss rate over load.
 pub mod loss;
-/// Recovery time after an overload.
 pub mod recovery;
-/// Recovery time after a reset.
 pub mod reset;
 
 use results::record::Metric;

@@ -5,13 +5,9 @@
 //! of their own: a test that overloads an output port follows the standard only on simulated links. On other links
 //! it overloads the target itself.
 
-/// Forwarding rate under full load, and maximum forwarding rate.
 pub mod rate;
-/// Congestion of an output port.
 pub mod congestion;
-/// Address caching capacity and learning rate.
 pub mod addresses;
-/// Broadcast frames.
 pub mod broadcast;
 
 use instrument::trial::Trial;

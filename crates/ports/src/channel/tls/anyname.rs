@@ -1,4 +1,5 @@
-//! Verifies a server's certificate: it must chain to a trusted CA and be valid; its name is ignored.
+//! Verifies a server's certificate: it must chain to a trusted CA and be valid; its name is
+//! ignored.
 //!
 //! Source: RFC 5280, section 6 (path validation), which does not include the name in the
 //! certificate. Invariant: rustls checks everything but the name.

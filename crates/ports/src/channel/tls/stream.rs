@@ -100,7 +100,7 @@ impl TlsStream {
         match self.tls.is_handshaking() {
             true => ChannelError::Tls {
                 peer,
-                why: "it ended the connection before TLS was agreed on".to_string(),
+                why: "the peer closed the connection during the handshake".to_string(),
             },
             false => ChannelError::Closed(peer),
         }
@@ -113,7 +113,7 @@ impl TlsStream {
                 Ok(0) => self.ended = true,
                 Ok(_) => self.heard = true,
                 Err(error) if waits(&error) => return Ok(()),
-                Err(error) => return Err(self.failed("receiving from", error)),
+                Err(error) => return Err(self.failed("receive from", error)),
             }
             match self.tls.process_new_packets() {
                 Ok(state) => self.decrypted = state.plaintext_bytes_to_read(),
@@ -141,7 +141,7 @@ impl TlsStream {
             }
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(self.over()),
             Err(error) if waits(&error) => Ok(0),
-            Err(error) => Err(self.failed("receiving from", error)),
+            Err(error) => Err(self.failed("receive from", error)),
         }
     }
 
@@ -152,7 +152,7 @@ impl TlsStream {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
                 Err(error) if waits(&error) => return Ok(()),
-                Err(error) => return Err(self.failed("sending to", error)),
+                Err(error) => return Err(self.failed("send to", error)),
             }
         }
         Ok(())
@@ -181,7 +181,7 @@ impl Channel for TlsStream {
         let mut taken = 0;
         while taken < bytes.len() && !self.tls.is_handshaking() {
             let written = self.tls.writer().write(&bytes[taken..]);
-            let count = written.map_err(|error| self.failed("sending to", error))?;
+            let count = written.map_err(|error| self.failed("send to", error))?;
             if count == 0 {
                 break;
             }

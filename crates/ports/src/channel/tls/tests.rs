@@ -241,7 +241,7 @@ fn untrusted_peers_are_rejected_by_both_sides() {
         (
             good_tls.clone(),
             Files { private_key: None, certificate: None, ..good.clone() },
-            "shows no certificate",
+            "the peer has no certificate",
         ),
     ];
     for (passive, active, words) in cases {
@@ -250,7 +250,7 @@ fn untrusted_peers_are_rejected_by_both_sides() {
         let left = trouble(left);
         assert!(left.contains(words), "{left} lacks {words}");
         let right = trouble(right);
-        assert!(right.contains("refused us"), "{right}");
+        assert!(right.contains("rejected by the peer"), "{right}");
     }
     let cases = [
         // The server has a certificate of another CA, or an expired one.
@@ -262,7 +262,7 @@ fn untrusted_peers_are_rejected_by_both_sides() {
         let (left, right) = talk(&mut ends, b"secret", b"hello");
         let right = trouble(right);
         assert!(right.contains(words), "{right} lacks {words}");
-        assert!(trouble(left).contains("refused us"));
+        assert!(trouble(left).contains("rejected by the peer"));
     }
 }
 
@@ -290,12 +290,12 @@ fn a_peer_without_tls_is_recognized() {
     let mut channel = accepted(&mut listener);
     plain.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).unwrap();
     let error = failure(&mut *channel);
-    assert!(error.contains("what it sends is no TLS"), "{error}");
+    assert!(error.contains("the peer does not use TLS"), "{error}");
     // A client that leaves before the handshake.
     drop(TcpStream::connect(address).unwrap());
     let mut channel = accepted(&mut listener);
     let error = failure(&mut *channel);
-    assert!(error.contains("before TLS was agreed on"), "{error}");
+    assert!(error.contains("closed the connection during the handshake"), "{error}");
     // The reverse: a server that replies to a TLS ClientHello with plain text.
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = Url::Tls(server.local_addr().unwrap());
@@ -307,7 +307,7 @@ fn a_peer_without_tls_is_recognized() {
     assert_eq!(start[0], 22, "it begins with a handshake record");
     stream.write_all(&[1, 0, 0, 8, 0, 0, 0, 1]).unwrap();
     let error = failure(&mut *channel);
-    assert!(error.contains("what it sends is no TLS"), "{error}");
+    assert!(error.contains("the peer does not use TLS"), "{error}");
 }
 
 /// Returns the error that ends receiving.
@@ -413,7 +413,10 @@ fn old_tls_versions_are_rejected() {
                 assert_eq!(&answer, b"answer");
             }
             (false, Err(error)) => {
-                assert!(error.to_string().contains("no TLS 1.2 or 1.3 in common"), "{error}");
+                assert!(
+                    error.to_string().contains("no common version of TLS 1.2 and 1.3"),
+                    "{error}"
+                );
             }
             (_, outcome) => panic!("{flag}: {outcome:?}"),
         }
@@ -429,18 +432,18 @@ fn unusable_files_are_named_with_a_hint() {
     let text = folder.write("text.pem", "no PEM at all\n");
     let some = |path: &Path| Some(path.to_owned());
     let cases = [
-        (Files { private_key: None, ..switch.clone() }, "switch-cert.pem: needs its private_key"),
-        (Files { certificate: None, ..switch.clone() }, "switch-key.pem: needs its certificate"),
+        (Files { private_key: None, ..switch.clone() }, "switch-cert.pem: no private_key"),
+        (Files { certificate: None, ..switch.clone() }, "switch-key.pem: no certificate"),
         (
             Files { private_key: some(Path::new("/nonexistent/key.pem")), ..switch.clone() },
-            "private_key /nonexistent/key.pem: cannot be read",
+            "private_key /nonexistent/key.pem: cannot read",
         ),
-        (Files { private_key: some(&text), ..switch.clone() }, "text.pem: holds no private key"),
-        (Files { certificate: some(&text), ..switch.clone() }, "text.pem: holds no certificate"),
+        (Files { private_key: some(&text), ..switch.clone() }, "text.pem: no private key"),
+        (Files { certificate: some(&text), ..switch.clone() }, "text.pem: no certificate"),
         (Files { ca_cert: some(&text), ..switch.clone() }, "ca_cert"),
         (
             Files { private_key: controller.private_key, ..switch.clone() },
-            "controller-key.pem: is not the key of the certificate in",
+            "controller-key.pem: not the key of the certificate in",
         ),
     ];
     for (files, words) in cases {

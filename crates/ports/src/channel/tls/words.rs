@@ -13,16 +13,16 @@ pub(super) fn explain(error: &Error, ca_cert: Option<&Path>) -> String {
     let ca = ca_cert.map_or_else(String::new, |file| format!(" of {}", file.display()));
     match error {
         Error::NoCertificatesPresented => {
-            format!("it shows no certificate; give it one that the CA{ca} has signed")
+            format!("the peer has no certificate (hint: give it one that the CA{ca} has signed)")
         }
         Error::InvalidCertificate(why) => certificate(why, &ca),
         Error::AlertReceived(alert) => {
-            format!("it refused us: {alert:?}; look at its log, CA and clock")
+            format!("rejected by the peer: {alert:?} (hint: check its log, CA and clock)")
         }
         Error::InvalidMessage(_) => {
-            "what it sends is no TLS; let it use ssl:, or offer it tcp: here".to_string()
+            "the peer does not use TLS (hint: use ssl: at the peer, or tcp: here)".to_string()
         }
-        Error::PeerIncompatible(why) => format!("no TLS 1.2 or 1.3 in common: {why:?}"),
+        Error::PeerIncompatible(why) => format!("no common version of TLS 1.2 and 1.3: {why:?}"),
         other => other.to_string(),
     }
 }
@@ -31,18 +31,21 @@ fn certificate(why: &CertificateError, ca: &str) -> String {
     use CertificateError as Why;
     match why {
         Why::UnknownIssuer | Why::BadSignature => {
-            format!("its certificate is not signed by the CA{ca}; compare both ends' ca_cert")
+            format!(
+                "the peer's certificate is not signed by the CA{ca} (hint: compare ca_cert of \
+                 both ends)"
+            )
         }
         Why::Expired | Why::ExpiredContext { .. } => {
-            "its certificate has expired; renew it, or set the clock right".to_string()
+            "the peer's certificate has expired (hint: renew it, or correct the clock)".to_string()
         }
         Why::NotValidYet | Why::NotValidYetContext { .. } => {
-            "its certificate is not valid yet; set the clocks right".to_string()
+            "the peer's certificate is not valid yet (hint: correct the clocks)".to_string()
         }
         Why::InvalidPurpose | Why::InvalidPurposeContext { .. } => {
-            "its certificate is not made for this end of a connection; see extendedKeyUsage"
+            "the peer's certificate is not valid for its role (hint: check extendedKeyUsage)"
                 .to_string()
         }
-        other => format!("its certificate cannot be used: {other:?}"),
+        other => format!("the peer's certificate is unusable: {other:?}"),
     }
 }

@@ -186,8 +186,8 @@ fn v4(fault: Fault) -> icmp::Header {
     icmp::Header::new(kind, code, word)
 }
 
-/// Returns type and code by RFC 4443 section 3. An unsupported next header requires a parameter problem with a
-/// pointer, which is not implemented.
+/// Returns type and code by RFC 4443 section 3. An unsupported next header requires a parameter
+/// problem with a pointer, which is not implemented.
 fn v6(fault: Fault) -> Option<icmpv6::Header> {
     const NO_ROUTE: u8 = 0;
     const NO_ADDRESS: u8 = 3;

@@ -28,7 +28,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// Parses an Ethernet frame. Returns none for other messages, and for those that may not come from this link.
+    /// Parses an Ethernet frame. Returns none for other messages, and for those that may not come
+    /// from this link.
     pub fn read(frame: &[u8]) -> Option<Message> {
         let packet = Packet::of(frame);
         if packet.layers.network == Network::Arp {
@@ -111,7 +112,8 @@ impl Speaker {
         }
     }
 
-    /// Creates a reply with our address, to the requester or, if that one has no address yet, to all stations.
+    /// Creates a reply with our address, to the requester or, if that one has no address yet, to
+    /// all stations.
     pub fn answer(&self, asked: &Message) -> Option<Vec<u8>> {
         match (self.address, asked.sender) {
             (IpAddr::V4(own), sender) => {

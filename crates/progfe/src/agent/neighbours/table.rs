@@ -3,13 +3,14 @@
 //! Timing follows RFC 1122 section 2.3.2 and RFC 4861 section 7.3:
 //!
 //! - The agent requests an unknown address once a second, three times.
-//! - One minute after its last reply, a known neighbour gets a unicast request. Until it replies, its address remains
-//!   in use.
+//! - One minute after its last reply, a known neighbour gets a unicast request. Until it replies,
+//!   its address remains in use.
 //! - A neighbour that does not reply is removed.
 //!
 //! One table contains both IPv4 and IPv6 addresses.
 //!
-//! Invariants: every entry is in `due` exactly once. Frames wait only for neighbours whose first request is pending.
+//! Invariants: every entry is in `due` exactly once. Frames wait only for neighbours whose first
+//! request is pending.
 
 use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -88,7 +89,7 @@ impl Table {
         self.asked
     }
 
-    /// Looks up the neighbour of a frame, or lets the frame wait.
+    /// Looks up the neighbour of a frame, or queues the frame.
     pub fn want(&mut self, place: Place, told: ToldFrame, now: Nanos) -> Wanted {
         if let Some(entry) = self.entries.get_mut(&place) {
             if let Some(mac) = entry.mac {
@@ -111,8 +112,8 @@ impl Table {
         Wanted::Waits(true)
     }
 
-    /// Learns the hardware address of a neighbour. Adds an unknown neighbour only if `add` is set. Returns whether
-    /// the address is new, and the frames that waited.
+    /// Learns the hardware address of a neighbour. Adds an unknown neighbour only if `add` is set.
+    /// Returns whether the address is new, and the frames that waited.
     pub fn learn(
         &mut self,
         place: Place,

@@ -1,8 +1,8 @@
 //! Measurements of an end point on request: loopback, linktrace and delay.
 //!
-//! A measurement sends its messages at a fixed interval, waits for outstanding replies and stores the result. Two-way
-//! delay (Y.1731 clause 8.1) excludes the processing time of the peer: (RxB - TxF) - (TxB - RxF). Each difference
-//! uses only one clock.
+//! A measurement sends its messages at a fixed interval, waits for outstanding replies and stores
+//! the result. Two-way delay (Y.1731 clause 8.1) excludes the processing time of the peer: (RxB -
+//! TxF) - (TxB - RxF). Each difference uses only one clock.
 
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
@@ -168,7 +168,8 @@ impl Measurement {
         }
     }
 
-    /// Stores a reply with its receive time. Returns false if it does not belong to this measurement.
+    /// Stores a reply with its receive time. Returns false if it does not belong to this
+    /// measurement.
     pub fn answer_came(&mut self, answer: &Pdu<'_>, came: Nanos, around: &Around<'_>) -> bool {
         let index = match (self.kind, answer.op) {
             (Kind::Loopback { .. }, op::LBR) | (Kind::Linktrace { .. }, op::LTR) => {

@@ -2,9 +2,10 @@
 //!
 //! IEEE 802.1Q 20.1:
 //!
-//! - A peer is lost after three and a half periods without a CCM. Our CCMs report this with the RDI flag.
-//! - An unexpected CCM is a defect: another association, an unexpected end point or our own id, another period, or a
-//!   lower level. A defect lasts three and a half periods of the sender.
+//! - A peer is lost after three and a half periods without a CCM. Our CCMs report this with the RDI
+//!   flag.
+//! - An unexpected CCM is a defect: another association, an unexpected end point or our own id,
+//!   another period, or a lower level. A defect lasts three and a half periods of the sender.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,8 @@ use packet::time::Nanos;
 use super::pdu::{self, Header, Pdu, op};
 use crate::agent::{Around, Fact};
 
-/// Periods by their number in the CCM flags (IEEE 802.1Q table 21-16), with their names in programs.
+/// Periods by their number in the CCM flags (IEEE 802.1Q table 21-16), with their names in
+/// programs.
 pub const PERIODS: [(Nanos, &str); 7] = [
     (Nanos(3_333_333), "3.33ms"),
     (Nanos::from_millis(10), "10ms"),

@@ -145,7 +145,8 @@ impl Header {
     }
 }
 
-/// Returns the multicast address of a level, for end points or for linktrace messages (IEEE 802.1Q table 8-13).
+/// Returns the multicast address of a level, for end points or for linktrace messages (IEEE 802.1Q
+/// table 8-13).
 pub fn group(level: u8, linktrace: bool) -> Mac {
     [0x01, 0x80, 0xc2, 0, 0, 0x30 | u8::from(linktrace) << 3 | level]
 }

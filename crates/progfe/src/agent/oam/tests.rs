@@ -209,11 +209,15 @@ fn arbitrary_frames_never_panic() {
 fn invalid_commands_and_settings_are_reported() {
     let (mut one, _) = pair();
     for (what, with, message) in [
-        ("ping", &[][..], "there is no \"ping\"; this agent knows loopback, linktrace"),
-        ("loopback", &[("to", "01:80:c2:00:00:35")], "to is a station's address"),
-        ("loopback", &[("to", "all"), ("count", "5000")], "count is a number from 1 to 1024"),
-        ("delay", &[], "to is missing"),
-        ("delay", &[("ttl", "3")], "delay takes no \"ttl\""),
+        ("ping", &[][..], "unknown command \"ping\" (hint: use loopback, linktrace"),
+        ("loopback", &[("to", "01:80:c2:00:00:35")], "invalid to \"01:80:c2:00:00:35\""),
+        (
+            "loopback",
+            &[("to", "all"), ("count", "5000")],
+            "invalid count \"5000\" (hint: use a number from 1 to 1024",
+        ),
+        ("delay", &[], "missing to"),
+        ("delay", &[("ttl", "3")], "delay has no argument \"ttl\""),
         ("loopback", &[("mep", "9"), ("to", "all")], "no end point \"9\""),
         ("result", &[("id", "7")], "no measurement 7"),
     ] {
@@ -226,18 +230,18 @@ fn invalid_commands_and_settings_are_reported() {
     let problems = program(wrong).1.to_string();
     for message in [
         "has no attribute \"x\"",
-        "id of <mep>: \"0\" (a whole number from 1 to 8191",
+        "id of <mep>: invalid value \"0\" (hint: use an integer from 1 to 8191",
         "level of <mep>",
         "port of <mep>: 3 is not declared",
         "ma of <mep>",
-        "ccm of <mep>: \"2s\"",
+        "ccm of <mep>: invalid value \"2s\"",
         "peers of <mep>",
         "has no attribute \"fish\"",
         "mac of <mep>",
-        "op of <reply>: \"XYZ\"",
-        "<fish> means nothing",
-        "agent b: it has no end point",
-        "there is no type \"post\"",
+        "op of <reply>: invalid value \"XYZ\"",
+        "unexpected <fish>",
+        "agent b: no end point",
+        "unknown type \"post\"",
     ] {
         assert!(problems.contains(message), "{message} is not in\n{problems}");
     }

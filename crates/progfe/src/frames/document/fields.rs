@@ -26,14 +26,14 @@ pub fn field(
         None => items.iter().any(|item| item.name() == name),
     };
     if !is_name(&name) || taken {
-        let what = if taken { "is taken" } else { "is no name" };
-        let what = format!("\"{name}\" {what}");
+        let what = if taken { "duplicate name" } else { "invalid name" };
+        let what = format!("{what} \"{name}\"");
         reader.wrong(
             Code::FrameName,
             node,
             &name,
             what,
-            "letters, digits and _, no word of conditions",
+            "use letters, digits and _, but no keyword of conditions",
         );
         return None;
     }
@@ -42,9 +42,9 @@ pub fn field(
         ["b"] => match reader.number(node, "b")? {
             bits @ 1..=128 => Width::Bits(bits as u16),
             bits => {
-                let what = format!("{bits} bits: a number has 1 to 128");
+                let what = format!("{bits} bits is not between 1 and 128");
                 let place = reader.place_of(node, "b");
-                let hint = "longer fields are written with bytes=\"...\"";
+                let hint = "write longer fields with bytes=\"...\"";
                 reader.problems.add(Code::FrameField, &place, name, what, hint);
                 return None;
             }
@@ -65,15 +65,15 @@ pub fn field(
         let text = node.attribute(attribute)?;
         let value = literal::read(text).map(|literal| literal.value);
         if value.is_none() {
-            reader.wrong_value(node, attribute, format!("\"{text}\" is no value"), "");
+            reader.wrong_value(node, attribute, format!("invalid value \"{text}\""), "");
         }
         value
     });
     let checksum = node.attribute("checksum").and_then(|kind| {
         let found = Checksum::by_name(kind);
         if found.is_none() {
-            let hint = "inet, inet-all, udp, tcp, icmp6 or pseudo:PROTOCOL";
-            reader.wrong_value(node, "checksum", format!("no checksum is called \"{kind}\""), hint);
+            let hint = "use inet, inet-all, udp, tcp, icmp6 or pseudo:PROTOCOL";
+            reader.wrong_value(node, "checksum", format!("unknown checksum \"{kind}\""), hint);
         }
         found
     });
@@ -87,13 +87,13 @@ pub fn repeat(reader: &mut Reader<'_, '_>, node: Node<'_, '_>, items: &[Item]) -
     reader.only(node, &["n", "bytes", "count", "until", "max"]);
     let name = reader.required(node, "n")?.to_owned();
     if !is_name(&name) || items.iter().any(|item| item.name() == name) {
-        let what = format!("\"{name}\" is taken or is no name");
+        let what = format!("duplicate or invalid name \"{name}\"");
         reader.wrong(
             Code::FrameName,
             node,
             &name,
             what,
-            "letters, digits and _, no word of conditions",
+            "use letters, digits and _, but no keyword of conditions",
         );
         return None;
     }
@@ -105,7 +105,7 @@ pub fn repeat(reader: &mut Reader<'_, '_>, node: Node<'_, '_>, items: &[Item]) -
             "f" if fields.len() < ITEMS_MAX => {
                 fields.extend(field(reader, child, items, Some(&fields)));
             }
-            _ => reader.unknown(child, "<f> stands here, up to 256 times"),
+            _ => reader.unknown(child, "use <f>, up to 256 times"),
         }
     }
     let until = expression(reader, node, "until", items, Some(&fields));
@@ -113,7 +113,7 @@ pub fn repeat(reader: &mut Reader<'_, '_>, node: Node<'_, '_>, items: &[Item]) -
         None => ROUNDS_MAX,
         Some(max) if (1..=u128::from(ROUNDS_MAX)).contains(&max) => max as u16,
         Some(_) => {
-            reader.wrong_value(node, "max", format!("1 to {ROUNDS_MAX} rounds are looked at"), "");
+            reader.wrong_value(node, "max", format!("max is not between 1 and {ROUNDS_MAX}"), "");
             ROUNDS_MAX
         }
     };
@@ -142,8 +142,8 @@ pub fn expression(
         let found = items.iter().enumerate().find(|(_, item)| item.name() == name);
         match found.map(|(at, item)| (at, item.field())) {
             Some((at, Some(field))) => countable(field).map(|()| Variable::Item(at as u16)),
-            Some((_, None)) => Err(format!("\"{name}\" comes several times")),
-            None => Err(format!("no field \"{name}\" stands before this")),
+            Some((_, None)) => Err(format!("\"{name}\" is a repeated part")),
+            None => Err(format!("no previous field \"{name}\"")),
         }
     };
     match Expression::parse(text, &resolve) {

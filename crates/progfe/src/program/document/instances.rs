@@ -1,7 +1,8 @@
 //! Blocks, their names and numbers.
 //!
-//! `<lfb id="rx" class="EtherMACIn" instances="1..2">` defines `rx#1` and `rx#2`, with the numbers 1 and 2 among the
-//! instances of the class. Without `instances` it defines one block with the smallest free number.
+//! `<lfb id="rx" class="EtherMACIn" instances="1..2">` defines `rx#1` and `rx#2`, with the numbers
+//! 1 and 2 among the instances of the class. Without `instances` it defines one block with the
+//! smallest free number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +27,7 @@ impl Groups {
             None => (name, None),
         };
         let Some(group) = self.0.get(id).filter(|group| !group.is_empty()) else {
-            return Err(format!("no instance is called \"{id}\""));
+            return Err(format!("no instance \"{id}\""));
         };
         match number {
             Some("*") => Ok(group.iter().map(|(_, at)| *at).collect()),
@@ -36,7 +37,9 @@ impl Groups {
                 found.map(|(_, at)| vec![*at]).ok_or(format!("\"{id}\" has no instance {number}"))
             }
             None if group.len() == 1 => Ok(vec![group[0].1]),
-            None => Err(format!("\"{id}\" is {} instances: write {id}#1 or {id}#*", group.len())),
+            None => {
+                Err(format!("\"{id}\" has {} instances: select with {id}#1 or {id}#*", group.len()))
+            }
         }
     }
 }
@@ -60,7 +63,7 @@ pub fn read(reader: &mut Reader<'_, '_>, program: &mut Program, nodes: &[Node<'_
             if node.tag_name().name() == "lfb" {
                 blocks.extend(block(reader, program, node));
             } else {
-                reader.unknown(node, "<lfb id=\"...\" class=\"...\"> stands here");
+                reader.unknown(node, "use <lfb id=\"...\" class=\"...\">");
             }
         }
     }
@@ -82,7 +85,7 @@ pub fn read(reader: &mut Reader<'_, '_>, program: &mut Program, nodes: &[Node<'_
             }
         };
         if program.instances.len() + numbers.len() > INSTANCES_MAX {
-            let what = format!("more than {INSTANCES_MAX} instances");
+            let what = format!("too many instances: at most {INSTANCES_MAX}");
             reader.wrong(Code::XmlLimit, block.node, &block.id, what, "");
             return groups;
         }
@@ -96,13 +99,13 @@ pub fn read(reader: &mut Reader<'_, '_>, program: &mut Program, nodes: &[Node<'_
             let shown = block.range.map(|_| number);
             let twice = group.iter().any(|(known, _)| *known == shown || known.is_none());
             if twice || (!group.is_empty() && shown.is_none()) {
-                let what = format!("an instance \"{name}\" is there already");
-                reader.wrong(Code::Duplicate, block.node, &name, what, "give it another id");
+                let what = format!("duplicate instance \"{name}\"");
+                reader.wrong(Code::Duplicate, block.node, &name, what, "use another id");
                 continue;
             }
             if !given.insert((block.class.id, number)) {
-                let what = format!("instance {number} of {} is there already", block.class.name);
-                reader.wrong(Code::Duplicate, block.node, &name, what, "give it other numbers");
+                let what = format!("duplicate instance {number} of {}", block.class.name);
+                reader.wrong(Code::Duplicate, block.node, &name, what, "use other numbers");
                 continue;
             }
             group.push((shown, program.instances.len()));
@@ -140,7 +143,12 @@ fn block<'n, 'i>(
     let name = reader.required(node, "class")?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if id.is_empty() || id.len() > 64 || !id.chars().all(plain) {
-        reader.wrong_value(node, "id", format!("\"{id}\" is no id"), "letters, digits, _ and -");
+        reader.wrong_value(
+            node,
+            "id",
+            format!("invalid id \"{id}\""),
+            "use letters, digits, _ and -",
+        );
         return None;
     }
     let long = format!("{PREFIX}{name}");
@@ -154,7 +162,7 @@ fn block<'n, 'i>(
     };
     if !program.uses.iter().any(|one| one.library == class.library) {
         let place = reader.place_of(node, "class");
-        let what = format!("\"{name}\" is in the library \"{}\", which is not used", class.library);
+        let what = format!("\"{name}\" needs the library \"{}\"", class.library);
         let hint = format!("add <use library=\"{}\"/>", class.library);
         reader.problems.add(Code::UnknownClass, &place, id, what, hint);
         return None;
@@ -170,9 +178,15 @@ fn block<'n, 'i>(
                     Some((first, last))
                 }
                 _ => {
-                    let what = format!("\"{text}\" is no range of instances");
+                    let what = format!("invalid range of instances \"{text}\"");
                     let place = reader.place_of(node, "instances");
-                    reader.problems.add(Code::Range, &place, id, what, "write 1..4, up to 4096");
+                    reader.problems.add(
+                        Code::Range,
+                        &place,
+                        id,
+                        what,
+                        "write it like 1..4, up to 4096",
+                    );
                     return None;
                 }
             }

@@ -1,7 +1,8 @@
 //! Links, with ranges of numbers and indices.
 //!
-//! In `<link from="out.PktsOut[*]" to="tx#*.EtherPktsIn"/>`, `#*` means all instances of a name and `[*]` the same
-//! number of indices, from zero. Both ends advance together. A part without `*` stays the same.
+//! In `<link from="out.PktsOut[*]" to="tx#*.EtherPktsIn"/>`, `#*` means all instances of a name and
+//! `[*]` the same number of indices, from zero. Both ends advance together. A part without `*`
+//! stays the same.
 
 use roxmltree::Node;
 
@@ -11,7 +12,7 @@ use crate::program::{End, GROUP_MAX, LINKS_MAX, Link, Program};
 use crate::xml::Reader;
 
 /// An end of a link in the document.
-struct Said {
+struct LinkEnd {
     instances: Vec<usize>,
     /// Whether the instances advance.
     several: bool,
@@ -37,7 +38,7 @@ pub fn read(
         reader.only(*list, &[]);
         for node in reader.children(*list) {
             if node.tag_name().name() != "link" {
-                reader.unknown(node, "<link from=\"...\" to=\"...\"/> stands here");
+                reader.unknown(node, "use <link from=\"...\" to=\"...\"/>");
                 continue;
             }
             reader.only(node, &["from", "to"]);
@@ -54,27 +55,27 @@ fn link(
     reader: &mut Reader<'_, '_>,
     program: &mut Program,
     node: Node<'_, '_>,
-    from: &Said,
-    to: &Said,
+    from: &LinkEnd,
+    to: &LinkEnd,
 ) {
     let counts = [from, to].map(|end| if end.several { Some(end.instances.len()) } else { None });
     let place = reader.place(node);
     let count = match counts {
         [Some(a), Some(b)] if a != b => {
-            let what = format!("{a} instances on the one end, {b} on the other");
+            let what = format!("{a} instances at one end, {b} at the other");
             reader.problems.add(Code::Range, &place, "", what, "link them one by one");
             return;
         }
         [Some(count), _] | [None, Some(count)] => count,
         [None, None] if [from, to].iter().any(|end| end.index == Index::All) => {
-            let what = "[*] goes along with nothing".to_owned();
+            let what = "[*] without #*".to_owned();
             reader.problems.add(Code::Range, &place, "", what, "write #* on one of the ends");
             return;
         }
         [None, None] => 1,
     };
     if program.links.len() + count > LINKS_MAX {
-        let what = format!("more than {LINKS_MAX} links");
+        let what = format!("too many links: at most {LINKS_MAX}");
         return reader.wrong(Code::XmlLimit, node, "", what, "");
     }
     for step in 0..count {
@@ -98,7 +99,7 @@ fn end(
     groups: &Groups,
     node: Node<'_, '_>,
     attribute: &str,
-) -> Option<Said> {
+) -> Option<LinkEnd> {
     let text = reader.required(node, attribute)?;
     let place = reader.place_of(node, attribute);
     let mut wrong = |code: Code, what: String, hint: String| {
@@ -107,7 +108,7 @@ fn end(
     };
     let Some((name, port)) = text.split_once('.') else {
         let hint = "write INSTANCE.PORT, INSTANCE#2.PORT or INSTANCE.PORT[0]".to_owned();
-        return wrong(Code::XmlAttribute, format!("\"{text}\" names no port"), hint);
+        return wrong(Code::XmlAttribute, format!("missing port in \"{text}\""), hint);
     };
     let instances = match groups.find(name) {
         Ok(instances) => instances,
@@ -122,7 +123,7 @@ fn end(
                 {
                     Some(index) => (port, Index::One(index)),
                     None => {
-                        let what = format!("an index is a number below {GROUP_MAX}, or *");
+                        let what = format!("the index is neither a number below {GROUP_MAX} nor *");
                         return wrong(Code::LinkIndex, what, String::new());
                     }
                 }
@@ -142,16 +143,16 @@ fn end(
         };
         let side = if attribute == "from" { "output" } else { "input" };
         let what = format!("{} has no {side} \"{port}\"", class.name);
-        return wrong(Code::UnknownPort, what, format!("it has: {}", names.join(", ")));
+        return wrong(Code::UnknownPort, what, format!("use one of {}", names.join(", ")));
     };
     if group && index == Index::None {
-        let what = format!("\"{port}\" is a group of ports");
+        let what = format!("\"{port}\" is a group port");
         return wrong(Code::LinkIndex, what, format!("write {port}[0]"));
     }
     if !group && index != Index::None {
-        let what = format!("\"{port}\" is one port");
+        let what = format!("\"{port}\" is a single port");
         return wrong(Code::LinkIndex, what, "remove the index".to_owned());
     }
     let several = name.ends_with("#*");
-    Some(Said { instances, several, port: number, index })
+    Some(LinkEnd { instances, several, port: number, index })
 }

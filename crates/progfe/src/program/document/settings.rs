@@ -5,7 +5,8 @@
 //! - `op` is a short form for a row of Edit's operations.
 //! - `each` gives every instance its own value.
 //!
-//! Values are names of enumerations and metadata, numbers, addresses or text, depending on the type.
+//! Values are names of enumerations and metadata, numbers, addresses or text, depending on the
+//! type.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ pub fn near<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> String {
     };
     match names.map(|name| (alike(name), name)).max_by_key(|(score, _)| *score) {
         Some((score, name)) if score >= 4 => {
-            format!("is \"{}\" meant?", name.trim_start_matches(PREFIX))
+            format!("use \"{}\"", name.trim_start_matches(PREFIX))
         }
         _ => String::new(),
     }
@@ -51,12 +52,12 @@ pub struct Settings<'r, 's, 'a> {
 }
 
 /// A value in the document: one for all instances, or one for each.
-struct Said {
+struct ValueText {
     texts: Vec<String>,
     place: Place,
 }
 
-impl Said {
+impl ValueText {
     fn of(&self, instance: usize) -> &str {
         self.texts.get(instance).unwrap_or(&self.texts[0])
     }
@@ -71,7 +72,7 @@ impl Settings<'_, '_, '_> {
                 "set" => self.set(child),
                 "row" => self.row(child),
                 "op" => self.operation(child),
-                _ => self.reader.unknown(child, "<set>, <row> and <op> stand here"),
+                _ => self.reader.unknown(child, "use <set>, <row> or <op>"),
             }
         }
     }
@@ -81,8 +82,8 @@ impl Settings<'_, '_, '_> {
         let values = 1 + node.children().filter(Node::is_element).count();
         let left = self.room.checked_sub(values.saturating_mul(self.instances.len()));
         if left.is_none() {
-            let what = format!("more than {VALUES_MAX} values and rows in all");
-            let hint = "large tables are better set over ForCES";
+            let what = format!("too many values and rows: at most {VALUES_MAX}");
+            let hint = "set large tables over ForCES";
             self.reader.wrong(Code::XmlLimit, node, &self.id, what, hint);
         }
         *self.room = left.unwrap_or(0);
@@ -95,17 +96,17 @@ impl Settings<'_, '_, '_> {
     }
 
     /// Returns the value of an element: its text, or the words of `each`.
-    fn said(&mut self, node: Node<'_, '_>) -> Option<Said> {
+    fn said(&mut self, node: Node<'_, '_>) -> Option<ValueText> {
         if let Some(each) = node.attribute("each") {
             let texts: Vec<String> = each.split_whitespace().map(str::to_owned).collect();
             let place = self.reader.place_of(node, "each");
             if texts.len() != self.instances.len() || texts.is_empty() {
                 let (values, count) = (texts.len(), self.instances.len());
                 let what = format!("{values} values for {count} instances");
-                self.wrong(Code::Range, &place, "each", what, "one value for each instance");
+                self.wrong(Code::Range, &place, "each", what, "write one value for each instance");
                 return None;
             }
-            return Some(Said { texts, place });
+            return Some(ValueText { texts, place });
         }
         let text = node.text().unwrap_or_default();
         let trimmed = text.trim();
@@ -113,10 +114,10 @@ impl Settings<'_, '_, '_> {
         let at = inner.map(|start| start + (text.len() - text.trim_start().len()));
         let place = self.reader.source.place(at.unwrap_or(node.range().start));
         if let Some(element) = node.children().find(|child| child.is_element()) {
-            self.reader.unknown(element, "only a value stands here");
+            self.reader.unknown(element, "write only a value");
             return None;
         }
-        Some(Said { texts: vec![trimmed.to_owned()], place })
+        Some(ValueText { texts: vec![trimmed.to_owned()], place })
     }
 
     fn set(&mut self, node: Node<'_, '_>) {
@@ -130,7 +131,7 @@ impl Settings<'_, '_, '_> {
                 return;
             };
             if self.instances[at].places.contains_key(&path) {
-                let what = format!("\"{name}\" is set already");
+                let what = format!("\"{name}\" is set twice");
                 return self.wrong(Code::Duplicate, &place, name, what, "");
             }
             self.put(at, &path, value);
@@ -164,12 +165,12 @@ impl Settings<'_, '_, '_> {
                 Some((path, data_type.clone()))
             }
             Ok(Target::Value { .. }) => {
-                let what = format!("\"{name}\" is written by the element itself");
+                let what = format!("\"{name}\" is read-only");
                 self.wrong(Code::ReadOnly, place, name, what, "remove it");
                 None
             }
             _ => {
-                let what = format!("\"{name}\" is no component");
+                let what = format!("\"{name}\" is not a component");
                 self.wrong(Code::UnknownComponent, place, name, what, "");
                 None
             }
@@ -182,7 +183,10 @@ impl Settings<'_, '_, '_> {
         let mut cells = Vec::new();
         if let Some(priority) = node.attribute("prio") {
             let place = self.reader.place_of(node, "prio");
-            cells.push(("Priority".to_owned(), Said { texts: vec![priority.to_owned()], place }));
+            cells.push((
+                "Priority".to_owned(),
+                ValueText { texts: vec![priority.to_owned()], place },
+            ));
         }
         let elements = node.children().filter(Node::is_element).count();
         if elements == 0 {
@@ -202,7 +206,7 @@ impl Settings<'_, '_, '_> {
                         Some("When")
                     }
                     _ => {
-                        self.reader.unknown(child, "<c n=\"...\"> and <when> stand here");
+                        self.reader.unknown(child, "use <c n=\"...\"> or <when>");
                         None
                     }
                 };
@@ -232,18 +236,18 @@ impl Settings<'_, '_, '_> {
         for (attribute, field) in ATTRIBUTES {
             if let Some(text) = node.attribute(attribute) {
                 let place = self.reader.place_of(node, attribute);
-                cells.push((field.to_owned(), Said { texts: vec![text.to_owned()], place }));
+                cells.push((field.to_owned(), ValueText { texts: vec![text.to_owned()], place }));
             }
         }
         self.add_row(node, "Ops", &cells);
     }
 
     /// Adds a row to a table of every instance.
-    fn add_row(&mut self, node: Node<'_, '_>, table: &str, cells: &[(String, Said)]) {
+    fn add_row(&mut self, node: Node<'_, '_>, table: &str, cells: &[(String, ValueText)]) {
         let place = self.reader.place_of(node, "table");
         let Some((path, data_type)) = self.path(table, &place) else { return };
         let Some(array) = data_type.array().cloned() else {
-            let what = format!("\"{table}\" is no table");
+            let what = format!("\"{table}\" is not a table");
             return self.wrong(Code::UnknownComponent, &place, table, what, "use <set>");
         };
         let wanted = match node.attribute("index") {
@@ -262,12 +266,12 @@ impl Settings<'_, '_, '_> {
                 Some(last) => last.checked_add(1),
             });
             let Some(index) = index else {
-                let what = "the last row has the greatest index there is".to_owned();
+                let what = "the last row has the maximum index".to_owned();
                 return self.wrong(Code::Range, &place, table, what, "give the row an index");
             };
             let shown = format!("{table}[{index}]");
             if rows.is_some_and(|rows| rows.contains_key(&index)) {
-                let what = format!("row {index} is there already");
+                let what = format!("duplicate row {index}");
                 return self.wrong(Code::Duplicate, &place, &shown, what, "");
             }
             let mut row_path = path.clone();
@@ -286,7 +290,7 @@ impl Settings<'_, '_, '_> {
         &mut self,
         element: &Arc<DataType>,
         shown: &str,
-        cells: &[(String, Said)],
+        cells: &[(String, ValueText)],
         (at, path): (usize, &[u32]),
     ) -> Option<Value> {
         let fields = match &element.target().kind {
@@ -297,7 +301,7 @@ impl Settings<'_, '_, '_> {
                 }
                 _ => {
                     let place = self.instances[at].places[path].clone();
-                    let what = "a row of this table is one value".to_owned();
+                    let what = "a row of this table is a single value".to_owned();
                     self.wrong(Code::Value, &place, shown, what, "write it between the tags");
                     return None;
                 }
@@ -318,7 +322,7 @@ impl Settings<'_, '_, '_> {
                 continue;
             };
             if !seen.insert(field.id) {
-                let what = format!("\"{name}\" is said already");
+                let what = format!("\"{name}\" is given twice");
                 self.wrong(Code::Duplicate, &said.place, shown, what, "");
                 continue;
             }
@@ -344,7 +348,7 @@ impl Settings<'_, '_, '_> {
             if let Some(metadata) = self.catalog.metadata(text) {
                 return Some(Value::Unsigned(metadata.id.into()));
             }
-            let what = format!("no metadatum is called \"{text}\"");
+            let what = format!("no metadata item \"{text}\"");
             let names = self.catalog.all_metadata().map(|metadata| metadata.name.clone());
             let names: Vec<String> = names.collect();
             let hint = near(text, names.iter().map(String::as_str));

@@ -68,7 +68,7 @@ pub struct Walk {
 }
 
 /// Number, bytes and steps of a row that was added.
-struct Made {
+struct AddedRow {
     number: u32,
     bytes: usize,
     steps: usize,
@@ -113,7 +113,7 @@ impl Walk {
     }
 
     /// Adds the row of the next existing number, unless it is past the last.
-    fn add_row(&mut self, version: Version, source: Source<'_>) -> Option<Made> {
+    fn add_row(&mut self, version: Version, source: Source<'_>) -> Option<AddedRow> {
         let Source { pipeline, features, now } = source;
         let (from, last) = (self.next?, self.last);
         let references = pipeline.tables().references();
@@ -184,8 +184,8 @@ fn take_rows(body: &mut MultipartReplyBody) -> MultipartReplyBody {
     std::mem::replace(body, empty)
 }
 
-fn made(number: u32, bytes: usize, steps: usize) -> Made {
-    Made { number, bytes: ROW_BYTES + bytes, steps: ROW_STEPS + steps }
+fn made(number: u32, bytes: usize, steps: usize) -> AddedRow {
+    AddedRow { number, bytes: ROW_BYTES + bytes, steps: ROW_STEPS + steps }
 }
 
 fn next_group(pipeline: &Pipeline, (from, last): (u32, u32)) -> Option<(u32, usize)> {

@@ -32,8 +32,8 @@ pub fn fill(
             None => {
                 let row = lower::flow_stats_up(&entry.record(), false);
                 let row = express::flow_stats(version, row);
-                let said = put_flow_row(version, &row, out);
-                debug_assert!(said, "what a version cannot say is left out");
+                let is_encoded = put_flow_row(version, &row, out);
+                debug_assert!(is_encoded, "fields that the version lacks are removed");
                 let template = FlowTemplate::of(version, &row);
                 let template = template.filter(|_| says_as_named(&row, &entry));
                 known = template.map(|template| (entry.look(), template));

@@ -3,7 +3,7 @@
 //! ```
 //! let text = r#"
 //!     name = "my-switch"
-//!     about = "a switch that takes 2 ms for an entry and answers barriers before"
+//!     about = "a switch that writes an entry in 2 ms and sends barrier replies early"
 //!     [hardware]
 //!     insert_ns = { value = 2_000_000, source = "assumed" }
 //!     [barrier]
@@ -295,32 +295,35 @@ impl fmt::Display for Fault {
         }
         match &self.problem {
             Problem::TooLong(bytes) => {
-                write!(f, "the file has {bytes} bytes; shorten it to {FILE_BYTES_MAX}")
+                write!(f, "the file has {bytes} bytes (hint: shorten it to {FILE_BYTES_MAX})")
             }
-            Problem::Text(why) => write!(f, "this is not TOML: {why}"),
-            Problem::Missing => f.write_str("it is missing; add a line of text"),
+            Problem::Text(why) => write!(f, "invalid TOML: {why}"),
+            Problem::Missing => f.write_str("missing (hint: add a line of text)"),
             Problem::Unknown(known) => {
-                write!(f, "there is no such key; take one of {}, or leave it out", known.join(", "))
+                write!(f, "unknown key (hint: use one of {}, or remove it)", known.join(", "))
             }
             Problem::NotSection => {
-                f.write_str("this is a section; write [section] and its keys below")
+                f.write_str("not a section (hint: write [section] and its keys below)")
             }
-            Problem::NotText => f.write_str("write one line of text in quotes"),
+            Problem::NotText => f.write_str("not a line of text (hint: write it in quotes)"),
             Problem::BadName => write!(
                 f,
-                "write at most {NAME_CHARS_MAX} small letters, digits, dots, dashes and underscores"
+                "invalid name (hint: use at most {NAME_CHARS_MAX} lowercase letters, digits, \
+                 dots, dashes and underscores)"
             ),
             Problem::NotSourced => {
-                f.write_str("write it with its source: { value = ..., source = \"...\" }")
+                f.write_str("value without source (hint: write { value = ..., source = \"...\" })")
             }
             Problem::NoSource => {
-                f.write_str("its source is missing; say where it is from, or source = \"assumed\"")
+                f.write_str("source missing (hint: name the source, or write source = \"assumed\")")
             }
             Problem::NotNumber(max) => {
-                write!(f, "give a whole number from 0 to {max} as its value")
+                write!(f, "invalid value (hint: use an integer from 0 to {max})")
             }
-            Problem::NotWord(words) => write!(f, "give one of {} as its value", words.join(", ")),
-            Problem::Needs(other) => write!(f, "it says nothing without {other}; give that too"),
+            Problem::NotWord(words) => {
+                write!(f, "invalid value (hint: use one of {})", words.join(", "))
+            }
+            Problem::Needs(other) => write!(f, "no effect without {other} (hint: set {other})"),
         }
     }
 }

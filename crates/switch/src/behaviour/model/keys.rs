@@ -67,89 +67,115 @@ const PERCENT: Takes = Takes::Number(100);
 
 keys! {
     "agent" {
-        "message_ns" TIME, "the agent's time for a message that has no other number here", agent.message_ns;
-        "flow_mod_ns" TIME, "its time for taking a flow-mod", agent.flow_mod_ns;
-        "packet_out_ns" TIME, "its time for a packet-out", agent.packet_out_ns;
-        "flow_stats_ns" TIME, "its time for a request for flow or aggregate statistics", agent.flow_stats_ns;
-        "flow_stats_rule_ns" TIME, "the same for each entry that there is", agent.flow_stats_rule_ns;
-        "port_stats_ns" TIME, "its time for a request for port statistics", agent.port_stats_ns;
-        "packet_ins_per_s" RATE, "packet-ins in a second, 0 for no limit", agent.packet_ins_per_s;
+        "message_ns" TIME, "time of a message that has no other key here", agent.message_ns;
+        "flow_mod_ns" TIME, "time until the agent has accepted a flow-mod", agent.flow_mod_ns;
+        "packet_out_ns" TIME, "time of a packet-out", agent.packet_out_ns;
+        "flow_stats_ns" TIME, "time of a flow or aggregate statistics request", agent.flow_stats_ns;
+        "flow_stats_rule_ns" TIME,
+            "additional time of it for each flow entry", agent.flow_stats_rule_ns;
+        "port_stats_ns" TIME, "time of a port statistics request", agent.port_stats_ns;
+        "packet_ins_per_s" RATE, "packet-ins per second, 0 for no limit", agent.packet_ins_per_s;
     }
     "barrier" {
         "answers" Takes::Word(&["acting", "written", "taken"]),
-            "what has happened to all entries before a barrier when it is answered", barrier.answers;
-        "delay_ns" TIME, "so long after that it is answered", barrier.delay_ns;
+            "event that a barrier reply waits for: earlier entries are active, written or \
+             accepted",
+            barrier.answers;
+        "delay_ns" TIME, "delay of the barrier reply after that event", barrier.delay_ns;
     }
     "hardware" {
-        "insert_ns" TIME, "writing an entry that is new", hardware.insert_ns;
-        "move_ns" TIME, "moving one entry to make room for it", hardware.move_ns;
+        "insert_ns" TIME, "time to write a new entry", hardware.insert_ns;
+        "move_ns" TIME, "time to move one entry, to make room", hardware.move_ns;
         "moves" Takes::Word(&["lower", "higher"]),
-            "whether entries of lower or of higher priority are moved", hardware.moves;
-        "modify_ns" TIME, "writing what an entry does, where its match stays", hardware.modify_ns;
-        "delete_ns" TIME, "taking an entry out", hardware.delete_ns;
-        "activation_ns" TIME, "from having been written until it acts on frames", hardware.activation_ns;
-        "batch_rules" BATCH, "entries that are written together, 0 for each as it comes", hardware.batch_rules;
-        "batch_interval_ns" TIME, "batches begin at multiples of this", hardware.batch_interval_ns;
-        "order" Takes::Word(&["sent", "random"]), "the order within a batch", hardware.order;
-        "counters_ns" TIME, "counters are fetched so often, 0 for when asked for", hardware.counters_ns;
+            "which entries move: those of lower or of higher priority", hardware.moves;
+        "modify_ns" TIME, "time to rewrite the instructions of an entry", hardware.modify_ns;
+        "delete_ns" TIME, "time to delete an entry", hardware.delete_ns;
+        "activation_ns" TIME,
+            "time from writing an entry until it is active", hardware.activation_ns;
+        "batch_rules" BATCH, "entries written in one batch, 0 for no batches", hardware.batch_rules;
+        "batch_interval_ns" TIME,
+            "interval between the starts of batches", hardware.batch_interval_ns;
+        "order" Takes::Word(&["sent", "random"]), "order within a batch", hardware.order;
+        "counters_ns" TIME,
+            "interval of counter updates, 0 for an update on each request", hardware.counters_ns;
     }
     "capacity" {
-        "rules" COUNT, "entries that fit, 0 for no limit", capacity.rules;
-        "exact_rules" COUNT, "entries that name every field of OpenFlow 1.0", capacity.exact_rules;
-        "wildcard_rules" COUNT, "entries that leave a field of OpenFlow 1.0 open", capacity.wildcard_rules;
-        "l2_rules" COUNT, "those of them that look at nothing above layer 2", capacity.l2_rules;
+        "rules" COUNT, "maximum number of entries, 0 for no limit", capacity.rules;
+        "exact_rules" COUNT,
+            "of them, entries that match every field of OpenFlow 1.0", capacity.exact_rules;
+        "wildcard_rules" COUNT,
+            "of them, entries with a wildcard in one of these fields", capacity.wildcard_rules;
+        "l2_rules" COUNT,
+            "of the latter, entries that match no field above layer 2", capacity.l2_rules;
     }
     "tiers" {
         "in_hardware" Takes::Word(&["all", "exact", "first", "used", "layer2", "layer3"]),
-            "the entries in hardware: all; those that name every field; as many as fit; those that a frame met; those that look at nothing above layer 2; those that do",
+            "entries in hardware: all; those that match every field; the first that fit; those \
+             that a frame has matched; those that match no field above layer 2; those that match \
+             one",
             tiers.in_hardware;
         "software" Takes::Word(&["forwards", "asks"]),
-            "what becomes of frames that come to software: it forwards them, or they only ask for their entry to be put into hardware, which treats them by its last entry for all frames meanwhile",
+            "frames in software: forwarded, or they only request their entry while the hardware's \
+             table-miss entry handles them",
             tiers.software;
-        "hardware_rules" COUNT, "entries that fit into hardware, 0 for no limit", tiers.hardware_rules;
-        "link_pps" RATE, "frames in a second from hardware to software, 0 for no limit", tiers.link_pps;
-        "link_queue_frames" COUNT, "frames that may wait for that", tiers.link_queue_frames;
+        "hardware_rules" COUNT,
+            "maximum number of entries in hardware, 0 for no limit", tiers.hardware_rules;
+        "link_pps" RATE,
+            "frames per second from hardware to software, 0 for no limit", tiers.link_pps;
+        "link_queue_frames" COUNT, "queue length of that link, in frames", tiers.link_queue_frames;
     }
     "path_hardware" {
-        "latency_ns" TIME, "the least time of a frame in hardware", paths.hardware.latency_ns;
-        "byte_ps" BYTE, "more for each byte, in picoseconds", paths.hardware.byte_ps;
-        "rule_ps" RULE, "more for each entry there is, in picoseconds", paths.hardware.rule_ps;
-        "rewrite_ns" TIME, "more for a frame that leaves otherwise than it came", paths.hardware.rewrite_ns;
-        "jitter_ns" TIME, "up to so much more", paths.hardware.jitter_ns;
-        "slow_percent" PERCENT, "of so many in a hundred frames", paths.hardware.slow_percent;
-        "slow_ns" TIME, "each takes so much more", paths.hardware.slow_ns;
-        "slow_byte_ps" BYTE, "and so much more for each byte", paths.hardware.slow_byte_ps;
-        "capacity_pps" RATE, "frames in a second, 0 for no limit", paths.hardware.capacity_pps;
-        "queue_frames" COUNT, "frames that may wait", paths.hardware.queue_frames;
+        "latency_ns" TIME, "minimum latency in hardware", paths.hardware.latency_ns;
+        "byte_ps" BYTE, "additional latency for each byte, in picoseconds", paths.hardware.byte_ps;
+        "rule_ps" RULE,
+            "additional latency for each flow entry, in picoseconds", paths.hardware.rule_ps;
+        "rewrite_ns" TIME,
+            "additional latency of a frame that is rewritten", paths.hardware.rewrite_ns;
+        "jitter_ns" TIME, "maximum random additional latency", paths.hardware.jitter_ns;
+        "slow_percent" PERCENT, "percentage of frames that are slow", paths.hardware.slow_percent;
+        "slow_ns" TIME, "additional latency of a slow frame", paths.hardware.slow_ns;
+        "slow_byte_ps" BYTE,
+            "additional latency of a slow frame for each byte, in picoseconds",
+            paths.hardware.slow_byte_ps;
+        "capacity_pps" RATE, "frames per second, 0 for no limit", paths.hardware.capacity_pps;
+        "queue_frames" COUNT, "queue length, in frames", paths.hardware.queue_frames;
     }
     "path_software" {
-        "latency_ns" TIME, "the least time of a frame in software", paths.software.latency_ns;
-        "byte_ps" BYTE, "more for each byte, in picoseconds", paths.software.byte_ps;
-        "rule_ps" RULE, "more for each entry there is, in picoseconds", paths.software.rule_ps;
-        "rewrite_ns" TIME, "more for a frame that leaves otherwise than it came", paths.software.rewrite_ns;
-        "jitter_ns" TIME, "up to so much more", paths.software.jitter_ns;
-        "slow_percent" PERCENT, "of so many in a hundred frames", paths.software.slow_percent;
-        "slow_ns" TIME, "each takes so much more", paths.software.slow_ns;
-        "slow_byte_ps" BYTE, "and so much more for each byte", paths.software.slow_byte_ps;
-        "capacity_pps" RATE, "frames in a second, 0 for no limit", paths.software.capacity_pps;
-        "queue_frames" COUNT, "frames that may wait", paths.software.queue_frames;
+        "latency_ns" TIME, "minimum latency in software", paths.software.latency_ns;
+        "byte_ps" BYTE, "additional latency for each byte, in picoseconds", paths.software.byte_ps;
+        "rule_ps" RULE,
+            "additional latency for each flow entry, in picoseconds", paths.software.rule_ps;
+        "rewrite_ns" TIME,
+            "additional latency of a frame that is rewritten", paths.software.rewrite_ns;
+        "jitter_ns" TIME, "maximum random additional latency", paths.software.jitter_ns;
+        "slow_percent" PERCENT, "percentage of frames that are slow", paths.software.slow_percent;
+        "slow_ns" TIME, "additional latency of a slow frame", paths.software.slow_ns;
+        "slow_byte_ps" BYTE,
+            "additional latency of a slow frame for each byte, in picoseconds",
+            paths.software.slow_byte_ps;
+        "capacity_pps" RATE, "frames per second, 0 for no limit", paths.software.capacity_pps;
+        "queue_frames" COUNT, "queue length, in frames", paths.software.queue_frames;
     }
     "path_legacy" {
-        "latency_ns" TIME, "the least time of a frame as by a bridge", paths.legacy.latency_ns;
-        "byte_ps" BYTE, "more for each byte, in picoseconds", paths.legacy.byte_ps;
-        "jitter_ns" TIME, "up to so much more", paths.legacy.jitter_ns;
-        "slow_percent" PERCENT, "of so many in a hundred frames", paths.legacy.slow_percent;
-        "slow_ns" TIME, "each takes so much more", paths.legacy.slow_ns;
-        "slow_byte_ps" BYTE, "and so much more for each byte", paths.legacy.slow_byte_ps;
-        "capacity_pps" RATE, "frames in a second, 0 for no limit", paths.legacy.capacity_pps;
-        "queue_frames" COUNT, "frames that may wait", paths.legacy.queue_frames;
+        "latency_ns" TIME, "minimum latency in legacy mode", paths.legacy.latency_ns;
+        "byte_ps" BYTE, "additional latency for each byte, in picoseconds", paths.legacy.byte_ps;
+        "jitter_ns" TIME, "maximum random additional latency", paths.legacy.jitter_ns;
+        "slow_percent" PERCENT, "percentage of frames that are slow", paths.legacy.slow_percent;
+        "slow_ns" TIME, "additional latency of a slow frame", paths.legacy.slow_ns;
+        "slow_byte_ps" BYTE,
+            "additional latency of a slow frame for each byte, in picoseconds",
+            paths.legacy.slow_byte_ps;
+        "capacity_pps" RATE, "frames per second, 0 for no limit", paths.legacy.capacity_pps;
+        "queue_frames" COUNT, "queue length, in frames", paths.legacy.queue_frames;
     }
     "full" {
-        "at_percent" PERCENT, "from so many percent of capacity.rules on, 0 for never", full.at_percent;
-        "on" Takes::Word(&["rule", "stats"]), "when an entry comes, or when statistics are asked for", full.on;
-        "does" Takes::Word(&["silence", "disconnect"]), "nothing is answered, or connections are dropped",
+        "at_percent" PERCENT,
+            "threshold as a percentage of capacity.rules, 0 for never", full.at_percent;
+        "on" Takes::Word(&["rule", "stats"]),
+            "trigger: an added entry, or a statistics request", full.on;
+        "does" Takes::Word(&["silence", "disconnect"]), "effect: no replies, or closed connections",
             full.does;
-        "lasts_ns" TIME, "for how long nothing is answered", full.lasts_ns;
+        "lasts_ns" TIME, "duration without replies", full.lasts_ns;
     }
 }
 

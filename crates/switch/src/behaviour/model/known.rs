@@ -36,7 +36,7 @@ known! {
 pub fn all() -> &'static [Arc<Model>] {
     static ALL: OnceLock<Vec<Arc<Model>>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let read = |text: &&str| file::read(text).expect("a model that comes with us can be read");
+        let read = |text: &&str| file::read(text).expect("a shipped model is valid");
         TEXTS.iter().map(read).map(Arc::new).collect()
     })
 }

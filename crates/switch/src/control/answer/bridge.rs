@@ -49,17 +49,17 @@ fn answer(request: Request, bridge: &mut Bridge, now: Nanos) -> Result<Value, St
 fn add(entry: &request::MacEntry, bridge: &mut Bridge, ports: &[PortNo]) -> Result<(), String> {
     let mac = entry.mac;
     if !ports.contains(&entry.port) {
-        return Err(format!("mac {mac}: there is no port {}", entry.port));
+        return Err(format!("mac {mac}: no port {}", entry.port));
     }
     if !mac.is_station() {
-        return Err(format!("mac {mac}: not one station's address"));
+        return Err(format!("mac {mac}: not a unicast address"));
     }
     if entry.vlan > 0xfff {
         return Err(format!("mac {mac}: vlan {} is above 4095", entry.vlan));
     }
     let key = bridge.key(mac.0, entry.vlan);
     if !bridge.table.set_static(key, entry.port) {
-        return Err(format!("the table of {} addresses is full", bridge.table.entries_max()));
+        return Err(format!("address table full: at most {} entries", bridge.table.entries_max()));
     }
     Ok(())
 }

@@ -57,7 +57,7 @@ pub(super) fn answer(
         Request::Traced(asked) => observed::traced(asked, element, now),
         Request::Load(document) => load(&document, element, out, now),
         Request::RollBack(_) if element.roll_back(now, out) => Ok(generation(element)),
-        Request::RollBack(_) => Err("no program is kept that ran before".to_owned()),
+        Request::RollBack(_) => Err("cannot roll back: no previous program".to_owned()),
         Request::Set(Settings { ageing_s }) => {
             let instance = learning_table(element.program())?;
             let value = Held::Unsigned(ageing_s);
@@ -77,7 +77,7 @@ pub(super) fn answer(
             changed(&routing.interfaces(&addresses)?, element, out, now)?;
             Ok(json!({ "set": all.len() }))
         }
-        other => Err(not_for("programmed element", &other)),
+        other => Err(not_for("ProGFE element", &other)),
     }
 }
 
@@ -89,7 +89,7 @@ fn generation(element: &Element) -> Value {
 /// Returns the instance and the numeric path.
 fn path_of(at: &ComponentAt, program: &Program) -> Result<(usize, Vec<u32>), String> {
     let instance = program.find(&at.instance);
-    let instance = instance.ok_or_else(|| format!("there is no instance {:?}", at.instance))?;
+    let instance = instance.ok_or_else(|| format!("no instance {:?}", at.instance))?;
     let path = program.class_of(instance).path(&at.path);
     Ok((instance, path.map_err(|fault| format!("{}: {fault}", at.instance))?))
 }
@@ -104,7 +104,7 @@ fn get(at: &ComponentAt, element: &Element, now: Nanos) -> Result<Value, String>
         Ok(Target::Value { data_type, .. }) => {
             Ok(json!({ "value": data_type.show(&value).to_string() }))
         }
-        _ => Err(format!("{}.{} holds no value", at.instance, at.path)),
+        _ => Err(format!("{}.{} is not a single value", at.instance, at.path)),
     }
 }
 
@@ -118,7 +118,7 @@ fn set(
     let change = |at: &ComponentAt| {
         let (instance, path) = path_of(at, &program)?;
         let Ok(Target::Value { data_type, .. }) = program.class_of(instance).target(&path) else {
-            return Err(format!("{}.{} holds no value", at.instance, at.path));
+            return Err(format!("{}.{} is not a single value", at.instance, at.path));
         };
         let value = data_type.parse(&at.value);
         let value = value.map_err(|fault| format!("{}.{}: {fault}", at.instance, at.path))?;
@@ -175,8 +175,7 @@ fn neighbour(told: &config::Neighbour, mtu: &dyn Fn(PortNo) -> u32) -> Neighbour
 
 fn route(told: &config::Route) -> Result<Route, String> {
     let config::Route { to, via, port } = *told;
-    let via =
-        via.ok_or_else(|| format!("{to}: a route of an element leads to a neighbour: say via"))?;
+    let via = via.ok_or_else(|| format!("{to}: no next hop (hint: set via)"))?;
     Ok(Route { network: to.address, length: to.bits, via, port })
 }
 
@@ -220,7 +219,7 @@ pub fn additions(
             let told: Vec<Route> = all.iter().map(route).collect::<Result<_, String>>()?;
             Ok((Routing::of(program)?.routes(program, &told)?, all.len()))
         }
-        other => Err(not_for("programmed element", other)),
+        other => Err(not_for("ProGFE element", other)),
     }
 }
 

@@ -26,7 +26,7 @@ const FRAMES_ONCE: usize = 32;
 fn until(for_ms: u64, now: Nanos) -> Result<Nanos, String> {
     match for_ms {
         1..=OBSERVED_MS_MAX => Ok(now.saturating_add(Nanos::from_millis(for_ms))),
-        _ => Err(format!("for_ms {for_ms}: 1 to {OBSERVED_MS_MAX}")),
+        _ => Err(format!("for_ms: {for_ms} is not between 1 and {OBSERVED_MS_MAX}")),
     }
 }
 
@@ -38,12 +38,12 @@ pub(super) fn measure(
     let CostsAsked { every, for_ms } = asked;
     match element.measure_costs(clock::cycles, every, until(for_ms, now)?, now) {
         true => Ok(json!({ "counter": clock::cycles(), "at_ns": now.0 })),
-        false => Err("somebody else measures costs; ask again when that has ended".to_owned()),
+        false => Err("another client measures costs (hint: retry when that has ended)".to_owned()),
     }
 }
 
 pub(super) fn costs(element: &Element, now: Nanos) -> Result<Value, String> {
-    let costs = element.costs().ok_or("nobody asked for costs: measure_costs comes first")?;
+    let costs = element.costs().ok_or("no costs were measured (hint: send measure_costs first)")?;
     let instances = costs.program().instances.iter().enumerate();
     let blocks = instances.filter_map(|(at, instance)| {
         let visits = costs.visits(at).filter(|visits| visits.count > 0)?;
@@ -82,7 +82,7 @@ pub(super) fn traced(
     let TracedAsked { id, end } = asked;
     let tracing = element.tracing(id);
     let tracing =
-        tracing.ok_or_else(|| format!("there is no trace {id}: others were asked for"))?;
+        tracing.ok_or_else(|| format!("no trace {id}: a later trace may have replaced it"))?;
     let program = tracing.program().clone();
     let frames: Vec<Value> = std::iter::from_fn(|| tracing.take())
         .take(FRAMES_ONCE)

@@ -117,13 +117,13 @@ fn a_bridge_lists_and_accepts_addresses() {
 fn a_bridge_rejects_invalid_addresses() {
     let mut rig = Rig::new(Kind::Bridge(BridgeConfig { macs_max: 1, ..BridgeConfig::default() }));
     for (line, why) in [
-        (r#"{"add_mac":{"mac":"02:00:00:00:00:01","port":3}}"#, "there is no port 3"),
-        (r#"{"add_mac":{"mac":"03:00:00:00:00:01","port":1}}"#, "not one station's address"),
+        (r#"{"add_mac":{"mac":"02:00:00:00:00:01","port":3}}"#, "no port 3"),
+        (r#"{"add_mac":{"mac":"03:00:00:00:00:01","port":1}}"#, "not a unicast address"),
         (r#"{"add_mac":{"mac":"02:00:00:00:00:01","port":1,"vlan":4096}}"#, "above 4095"),
         (
             r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1},
                             {"mac":"02:00:00:00:00:02","port":1}]}"#,
-            "the table of 1 addresses is full; 1 were added",
+            "address table full: at most 1 entries; 1 were added",
         ),
         (r#"{"get":"routes"}"#, "a bridge cannot get routes"),
         (r#"{"set":{"ageing_s":3601}}"#, "is not between 0 and 3600"),
@@ -191,7 +191,7 @@ fn an_element_is_read_changed_and_reprogrammed_while_frames_pass() {
     assert!(rig.ask(&load("bad.xml", "<fe>")).as_str().unwrap().contains("bad.xml:1:1"));
     assert!(rig.ask(r#"{"roll_back":{}}"#)["program"].is_string());
     assert_eq!(rig.ask(read), json!({"value": "60"}));
-    assert!(rig.ask(r#"{"roll_back":{}}"#).as_str().unwrap().contains("no program is kept"));
+    assert!(rig.ask(r#"{"roll_back":{}}"#).as_str().unwrap().contains("no previous program"));
     let reported = rig.ask(r#"{"get":"program"}"#);
     assert!(reported["text"].as_str().unwrap().contains("<fe "));
     assert!(rig.ask(r#"{"get":"routes"}"#).as_str().unwrap().contains("cannot get routes"));
@@ -282,7 +282,7 @@ fn a_routing_element_accepts_interfaces_neighbors_and_routes() {
     let route = |to: &str, rest: &str| format!(r#"{{"to":"{to}","via":"10.0.2.2"{rest}}}"#);
     let routes = |all: &[String]| format!(r#"{{"add_routes":[{}]}}"#, all.join(","));
     let early = rig.ask(&routes(&[route("16.0.0.0/8", "")]));
-    assert_eq!(early, json!("16.0.0.0/8: no neighbour 10.0.2.2 is known"));
+    assert_eq!(early, json!("16.0.0.0/8: unknown neighbour 10.0.2.2"));
     assert_eq!(rig.arrive(1, &packet([16, 0, 0, 1], 1)), [0, 0]);
     assert_eq!(rig.ask(neighbour), json!({"added": 1}));
     let reported = routes(&[route("16.0.0.0/8", ""), route("10.1.0.0/16", r#","port":2"#)]);
@@ -311,8 +311,8 @@ fn a_routing_element_accepts_interfaces_neighbors_and_routes() {
     assert_eq!(rows(&mut rig, "lpm"), before, "a known neighbour keeps its row");
     for (line, part) in [
         (r#"{"set_interfaces":[{"port":3,"mac":"02:00:00:00:00:01"}]}"#, "declares no port 3"),
-        (r#"{"add_routes":[{"to":"1.0.0.0/8","port":2}]}"#, "leads to a neighbour"),
-        (r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1}]}"#, "no table that learns"),
+        (r#"{"add_routes":[{"to":"1.0.0.0/8","port":2}]}"#, "no next hop"),
+        (r#"{"add_macs":[{"mac":"02:00:00:00:00:01","port":1}]}"#, "no learning table"),
     ] {
         let reply = rig.ask(line);
         assert!(reply.as_str().is_some_and(|reply| reply.contains(part)), "{reply} lacks {part:?}");
@@ -387,7 +387,7 @@ fn a_bridge_adds_and_lists_addresses_within_a_budget() {
     let macs: Vec<Value> =
         (0..300).map(|at| json!({ "mac": station(at), "port": 1 + at / 250 * 8 })).collect();
     let (reply, _) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |_, _| {});
-    assert!(reply.as_str().unwrap().ends_with("there is no port 9; 250 were added"), "{reply}");
+    assert!(reply.as_str().unwrap().ends_with(": no port 9; 250 were added"), "{reply}");
     assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0], "it was learned");
     assert_eq!(rig.ask(r#"{"flush":"macs"}"#), json!({ "flushed": 2 }));
     assert_eq!(rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(), 1000);
@@ -577,7 +577,7 @@ fn a_router_rejects_unreachable_next_hops() {
         (
             r#"{"add_routes":[{"to":"10.9.0.0/16","via":"10.0.2.9"},
                               {"to":"10.8.0.0/16","via":"172.16.0.1"}]}"#,
-            "no interface has the network of next hop 172.16.0.1; 1 were added",
+            "no interface is in the network of next hop 172.16.0.1; 1 were added",
         ),
         (r#"{"add_routes":[{"to":"10.9.0.0/16","port":7}]}"#, "no interface on port 7"),
         (

@@ -87,7 +87,7 @@ fn auxiliary_connections_follow_the_main_connection() {
     drop(main);
     rig.settle();
     assert!(rig.controllers.iter().all(|controller| controller.down));
-    assert!(rig.log.iter().any(|line| line.ends_with("its main connection is gone")));
+    assert!(rig.log.iter().any(|line| line.ends_with("main connection closed")));
     rig.controllers.clear();
     rig.pass(Nanos::from_secs(2));
     assert_eq!(door.take(&mut rig, Version::V1_3), 1, "the main connection is reopened first");

@@ -33,7 +33,7 @@ fn a_silent_controller_is_disconnected_after_two_echo_requests() {
     rig.pass(Nanos::from_secs(9));
     assert!(!rig.log.iter().any(|line| line.contains("echo")));
     rig.pass(Nanos::from_secs(2));
-    assert!(rig.log.contains(&"controller c0.1: the peer answered no echo in time".to_string()));
+    assert!(rig.log.contains(&"controller c0.1: the peer sent no echo reply in time".to_string()));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn undecodable_messages_are_answered_and_logged_once() {
     let error = [1, 1, 0, 20, 0, 0, 0, 5, 0, 1, 0, 1, 1, 77, 0, 8, 0, 0, 0, 5];
     let hello_bytes = usize::from(answer[3]);
     assert_eq!(answer[hello_bytes..count], [error, error].concat());
-    let lines = rig.log.iter().filter(|line| line.contains("cannot be understood"));
+    let lines = rig.log.iter().filter(|line| line.contains("invalid message"));
     assert_eq!(lines.count(), 1);
     theirs.transmit(&[1, 18, 0, 8, 0, 0, 0, 9]).unwrap();
     rig.settle();
@@ -188,7 +188,7 @@ fn a_lost_controller_is_reconnected() {
     let controllers = vec![format!("unix:{}", path.display())];
     let mut rig = Rig::new(OpenFlowConfig { controllers, ..OpenFlowConfig::default() });
     rig.pass(Nanos::from_secs(2));
-    let unreachable = rig.log.iter().filter(|line| line.contains("trying again")).count();
+    let unreachable = rig.log.iter().filter(|line| line.contains("retrying")).count();
     assert_eq!(unreachable, 1, "{:?}", rig.log);
     let socket = UnixListener::bind(&path).unwrap();
     socket.set_nonblocking(true).unwrap();

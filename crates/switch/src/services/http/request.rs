@@ -37,37 +37,51 @@ pub(super) fn asked(
         Err(Foreign::Host) => {
             return Err(Answer::of(
                 "421 Misdirected Request",
-                "the Host is not this element (hint: request it by its address or as localhost, or add the name \
-                 with --server-name)",
+                "unknown Host (hint: use the element's address or localhost, or add the name with \
+                 --server-name)",
             ));
         }
         Err(Foreign::Page) => {
-            return Err(Answer::of("403 Forbidden", "pages of other sites may not send requests"));
+            return Err(Answer::of(
+                "403 Forbidden",
+                "rejected: the request comes from a page of another site",
+            ));
         }
     }
     let shown = value("authorization").and_then(|shown| shown.strip_prefix("Bearer "));
     if let Some(token) = token
         && !shown.is_some_and(|shown| is_same(shown, token))
     {
-        return Err(Answer::of("401 Unauthorized", "show the token: Authorization: Bearer ..."));
+        return Err(Answer::of(
+            "401 Unauthorized",
+            "missing or wrong token (hint: send 'Authorization: Bearer TOKEN')",
+        ));
     }
     let is_post = match head.method {
         Some("GET") => false,
         Some("POST") => true,
-        _ => return Err(Answer::of("405 Method Not Allowed", "GET and POST are answered")),
+        _ => {
+            return Err(Answer::of(
+                "405 Method Not Allowed",
+                "unsupported method (hint: use GET or POST)",
+            ));
+        }
     };
     if value("transfer-encoding").is_some() {
-        return Err(Answer::of("411 Length Required", "send the body with a Content-Length"));
+        return Err(Answer::of(
+            "411 Length Required",
+            "no body length (hint: send the body with Content-Length)",
+        ));
     }
     let body_bytes = match value("content-length") {
         None => 0,
         Some(text) => match text.parse() {
             Ok(bytes) if bytes <= BODY_BYTES_MAX => bytes,
             Ok(_) => {
-                let what = format!("a program has at most {BODY_BYTES_MAX} bytes");
+                let what = format!("program too large: at most {BODY_BYTES_MAX} bytes");
                 return Err(Answer::of("413 Content Too Large", what));
             }
-            Err(_) => return Err(Answer::of("400 Bad Request", "Content-Length is no number")),
+            Err(_) => return Err(Answer::of("400 Bad Request", "invalid Content-Length")),
         },
     };
     let target = head.path.unwrap_or("/");
@@ -88,7 +102,7 @@ impl Asked {
     pub(super) fn request(&self, body: &[u8]) -> Result<Request, Answer> {
         let program = || {
             let text = String::from_utf8(body.to_vec())
-                .map_err(|_| Answer::of("400 Bad Request", "the program is no UTF-8"))?;
+                .map_err(|_| Answer::of("400 Bad Request", "the program is not UTF-8"))?;
             let name = self.query.split('&').find_map(|part| part.strip_prefix("name="));
             let name = unescaped(name.unwrap_or("program.fe.xml"));
             Ok(Document { name, text, number: None })
@@ -107,12 +121,15 @@ impl Asked {
                 Ok(Request::GetComponent(ComponentAt { instance, path, value: String::new() }))
             }
             (true, ["counters" | "agents" | "about"]) | (false, ["check" | "roll-back"]) => {
-                Err(Answer::of("405 Method Not Allowed", "this path takes the other method"))
+                Err(Answer::of(
+                    "405 Method Not Allowed",
+                    "wrong method for this path (hint: use POST to change or check, GET to read)",
+                ))
             }
             _ => Err(Answer::of(
                 "404 Not Found",
-                "there are /program, /check, /roll-back, /counters, /agents, /about and \
-                 /components/INSTANCE/PATH",
+                "unknown path (hint: use /program, /check, /roll-back, /counters, /agents, /about \
+                 or /components/INSTANCE/PATH)",
             )),
         }
     }

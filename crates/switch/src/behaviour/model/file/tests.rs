@@ -24,18 +24,19 @@ fn all_faults_are_reported_with_line_key_and_hint() {
                 count = 4\n";
     let reported = faults(text);
     for wanted in [
-        "line 1: name: write at most 64 small letters",
-        "line 1: about: it is missing; add a line of text",
-        "line 3: hardware.insert_ns: write it with its source",
-        "line 4: hardware.move_ns: give a whole number from 0 to 600000000000",
-        "line 5: hardware.order: it says nothing without hardware.batch_rules; give that too",
-        "line 6: hardware.colour: there is no such key; take one of insert_ns, move_ns",
-        "line 7: hardware.delete_ns.by: there is no such key; take one of value, source",
-        "line 7: hardware.delete_ns: its source is missing",
-        "line 7: hardware.delete_ns: give a whole number",
-        "line 9: barrier.answers: give one of acting, written, taken",
-        "line 11: full.at_percent: give a whole number from 0 to 100",
-        "line 12: wheels: there is no such key; take one of agent, barrier",
+        "line 1: name: invalid name (hint: use at most 64 lowercase letters",
+        "line 1: about: missing (hint: add a line of text)",
+        "line 3: hardware.insert_ns: value without source (hint: write {",
+        "line 4: hardware.move_ns: invalid value (hint: use an integer from 0 to 600000000000)",
+        "line 5: hardware.order: no effect without hardware.batch_rules (hint: set \
+         hardware.batch_rules)",
+        "line 6: hardware.colour: unknown key (hint: use one of insert_ns, move_ns",
+        "line 7: hardware.delete_ns.by: unknown key (hint: use one of value, source",
+        "line 7: hardware.delete_ns: source missing",
+        "line 7: hardware.delete_ns: invalid value (hint: use an integer",
+        "line 9: barrier.answers: invalid value (hint: use one of acting, written, taken)",
+        "line 11: full.at_percent: invalid value (hint: use an integer from 0 to 100)",
+        "line 12: wheels: unknown key (hint: use one of agent, barrier",
     ] {
         assert!(reported.contains(wanted), "{wanted:?} is missing in\n{reported}");
     }
@@ -53,16 +54,19 @@ fn a_model_is_hardware_unless_the_file_specifies_software() {
         assert_eq!(read(&model.to_text()), Ok(model), "{line}");
     }
     let reported = faults("name = \"a\"\nabout = \"b\"\nkind = \"asic\"\n");
-    assert!(reported.contains("line 3: kind: give one of hardware, software"), "{reported}");
+    assert!(
+        reported.contains("line 3: kind: invalid value (hint: use one of hardware, software)"),
+        "{reported}"
+    );
 }
 
 #[test]
 fn invalid_toml_is_reported_with_its_position() {
     let reported = faults("name = \"a\"\nabout = \"b\"\n[hardware\ninsert_ns = {\n");
-    assert!(reported.starts_with("line 3: this is not TOML: "), "{reported}");
-    assert!(faults("name = 3\nhardware = 4\n").contains("line 2: hardware: this is a section"));
+    assert!(reported.starts_with("line 3: invalid TOML: "), "{reported}");
+    assert!(faults("name = 3\nhardware = 4\n").contains("line 2: hardware: not a section"));
     assert!(faults(&"#".repeat(FILE_BYTES_MAX + 1)).contains("shorten it"));
-    assert!(faults("").contains("line 1: name: it is missing"));
+    assert!(faults("").contains("line 1: name: missing"));
 }
 
 #[test]
