@@ -226,7 +226,7 @@ fn an_unusable_script_is_rejected_with_file_and_line() {
     let head = "from planimeter import *\nclass A(Module):\n";
     let default = format!("{head}    parameters = [Number('a', 0, 1, default=2)]\n");
     refused(&default, "wrong.py:3: ValueError: the default 2 of a is not within 0 to 1");
-    refused(&format!("{head} axis = 'b'\n"), "invalid axis \"b\"");
+    refused(&format!("{head}    axis = 'b'\n"), "invalid axis \"b\"");
     refused(&format!("{head}    shows = [{{'title': 'x', 'drawn': ['gap']}}]\n"), "no unit");
     let result = planimeter(&folder.0, &["run", "nowhere.py", "--on", "ours"]);
     assert_eq!((result.code, result.errors.contains("no such file")), (Some(2), true));

@@ -339,6 +339,6 @@ fn errors_name_the_address_without_a_peer() {
     assert!(error.to_string().starts_with("no switch connected to ptcp:"), "{error}");
     let there = listener.address_to_connect();
     drop(listener);
-    let error = Controller::connect(&there, Settings::new()).err().expect("nobody listens");
+    let error = Controller::connect(&there, Settings::new()).err().expect("no peer listens");
     assert!(error.to_string().starts_with("cannot connect to tcp:127.0.0.1:"), "{error}");
 }

@@ -1,7 +1,6 @@
 //! Report of the suite as a page: features by version and subject, and each clause.
 //!
-//! The page is a function of the cases and their results; the test fails if the stored page
-//! differs.
+//! The page is a function of the cases and their results; the test fails if the stored page differs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -54,7 +53,7 @@ pub fn check(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differ
         return 0;
     }
     println!("FAILED: {} is out of date (hint: run with UPDATE=1)", path.display());
-    for (old, new) in kept.lines().zip(page.lines()).filter(|(old, new)| old != new).take(5) {
+    for (old, new) in stored.lines().zip(page.lines()).filter(|(old, new)| old != new).take(5) {
         println!("  - {old}\n  + {new}");
     }
     1
@@ -72,14 +71,16 @@ fn page(cases: &[Case], clauses: &[Clause], answers: &Answers, why: &Differences
 }
 
 const HEAD: &str = "# OpenFlow conformance\n
-This page lists how our switch follows the OpenFlow specifications, tested by a suite of cases. A
-case sends entries, frames and messages and checks frames, messages and counters. Every case is
-played in three ways:\n
-- on our switch in virtual time, in each version of the case;
-- on our switch as a process over veth, in 1.0 and 1.3, or in the last version of the case;
-- on Debian's Open vSwitch 3.1 over veth, in the same versions, as a second implementation.\n
-The suite writes this page: `UPDATE=1 cargo test -p planimeter --test conformance`. The test fails
-if the page is out of date.\n
+This page lists the requirements of the OpenFlow specifications that our switch meets. A suite of
+cases tests them. A case sends entries, frames and messages, and checks the resulting frames,
+messages and counters. The suite runs every case on three switches:
+
+- our switch in virtual time, in each version of the case;
+- our switch as a process over veth, in 1.0 and 1.3 (a case for neither: in its last version);
+- Open vSwitch 3.1 of Debian 12 over veth, in the same versions, as a second implementation.
+
+The suite generates this page: `UPDATE=1 cargo test -p planimeter --test conformance`. The test
+fails if the page is out of date.\n
 ";
 
 fn line(out: &mut String, text: &str) {
@@ -173,7 +174,7 @@ fn differing(cases: &[Case], answers: &Answers, why: &Differences, out: &mut Str
             continue;
         }
         let versions: Vec<String> = versions.into_iter().collect();
-        let reported = match names.len() {
+        let listed = match names.len() {
             1..=3 => names.join(", "),
             count => format!("{} and {} more like `{}`", names[0], count - 1, one.pattern),
         };
@@ -192,7 +193,7 @@ fn requirements(cases: &[Case], clauses: &[Clause], out: &mut String) {
             line(out, SOURCES.iter().find(|(of, _)| *of == text).map_or("", |(_, note)| note));
             line(out, "\n| section | requirement | cases |\n|---|---|---|");
         }
-        let covered_by = match &clause.reason {
+        let covered = match &clause.reason {
             Some(reason) => format!("not in this suite: {reason}"),
             None => {
                 let names: Vec<&str> =

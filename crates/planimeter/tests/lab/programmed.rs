@@ -303,7 +303,7 @@ pub fn a_router_is_reprogrammed_over_forces() {
     let traced = run_program(&place, &["trace", "--frame", &hex]);
     assert!(traced.contains("lpm: NormalOut -> nh.PktsIn"), "{traced}");
     assert!(traced.contains("sent on port 2"), "{traced}");
-    pings.wait_for("packets pass in the end", |(sent, back)| sent == back);
+    pings.wait_for("packets pass at the end", |(sent, back)| sent == back);
     drop(pings);
     assert!(router.is_running());
     assert_eq!(router.end(), Some(0));

@@ -89,11 +89,8 @@ pub fn an_external_snmp_agent_counts_every_frame() {
 pub fn a_missing_snmp_agent_is_a_warning() {
     let place = Place::new();
     for counts in witnesses(&place, &["snmp=127.0.0.1:9", "snmp_wait=0"]) {
-        assert_eq!(
-            counts["problems"][0], "connection refused: no agent listens there",
-            "{witness}"
-        );
-        assert_eq!(counts["frames_in"], Value::Null, "{witness}");
+        assert_eq!(counts["problems"][0], "connection refused: no agent listens there", "{counts}");
+        assert_eq!(counts["frames_in"], Value::Null, "{counts}");
     }
 }
 

@@ -1,8 +1,6 @@
 //! Tests of claims files, and of verdicts on runs with known results.
 
-/// Handmade runs.
 mod made;
-/// The claims of each study.
 mod bianco2010;
 mod costa2017;
 mod gelberger2013;

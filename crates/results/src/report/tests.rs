@@ -1,7 +1,6 @@
 //! The report of the sample run, compared with the files in `tests/golden`; `UPDATE=1` rewrites
 //! them.
 
-/// Tests of the report in a real browser.
 mod browser;
 
 use std::path::{Path, PathBuf};

@@ -68,7 +68,7 @@ fn requests_are_answered_in_order_with_errors() {
     let mut client = rig.connect();
     assert_eq!(ask(&mut rig, &mut client, "{\"get\":\"counters\"}\n"), "{\"ok\":\"Counters\"}\n");
     let reply = ask(&mut rig, &mut client, "{\"get\":\"nonsense\"}\n");
-    assert!(reply.starts_with("{\"error\":\"invalid request: unknown variant"), "{answer}");
+    assert!(reply.starts_with("{\"error\":\"invalid request: unknown variant"), "{reply}");
     client.write_all(b"{\"get\":\"macs\"}\n{\"flush\":\"routes\"}\n{\"get\":").unwrap();
     assert_eq!(rig.turn(), 2);
     client.write_all(b"\"about\"}\n").unwrap();

@@ -387,7 +387,7 @@ fn a_bridge_adds_and_lists_addresses_within_a_budget() {
     let macs: Vec<Value> =
         (0..300).map(|at| json!({ "mac": station(at), "port": 1 + at / 250 * 8 })).collect();
     let (reply, _) = rig.turns(&json!({ "add_macs": macs }), 100 * MESSAGE_STEPS, |_, _| {});
-    assert!(reply.as_str().unwrap().ends_with(": no port 9; 250 were added"), "{answer}");
+    assert!(reply.as_str().unwrap().ends_with(": no port 9; 250 were added"), "{reply}");
     assert_eq!(rig.arrive(2, &frame(1, 2)), [1, 0], "it was learned");
     assert_eq!(rig.ask(r#"{"flush":"macs"}"#), json!({ "flushed": 2 }));
     assert_eq!(rig.ask(r#"{"get":"macs"}"#).as_array().unwrap().len(), 1000);
