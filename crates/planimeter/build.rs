@@ -1,12 +1,11 @@
-//! Which build this is, for `--version` and for every record: a figure that nobody can assign to a build is
-//! worth little.
+//! Sets the version that `--version` prints and that every record states.
 //!
-//! Only optimised builds carry their commit: for others it would mean to compile everything again after
-//! each commit, and they say that they are not optimised, which matters more to whoever reads their figures.
+//! Only optimised builds state their commit. For other builds it would cause a rebuild after each
+//! commit; they state that they are not optimised.
 
 use std::process::Command;
 
-#[allow(clippy::disallowed_methods, reason = "a build script is told by the environment")]
+#[allow(clippy::disallowed_methods, reason = "cargo configures build scripts by the environment")]
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let version = env!("CARGO_PKG_VERSION");
