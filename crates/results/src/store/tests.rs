@@ -128,9 +128,9 @@ fn errors_name_the_file_and_the_reason() {
     assert!(missing.contains("cannot read") && missing.contains("record.json"), "{missing}");
 
     for (text, want) in [
-        ("{\"schema\": 7}", "has schema version 7, and only 1 is understood"),
-        ("{}", "is not a record of planimeter"),
-        ("[1]", "is not a record of planimeter"),
+        ("{\"schema\": 7}", "has schema version 7, but only version 1 is supported"),
+        ("{}", "is not a planimeter record"),
+        ("[1]", "is not a planimeter record"),
         ("{\n\"schema\": 1,\n", "line 3"),
         ("{\"schema\": 1}", "missing field"),
     ] {
@@ -281,7 +281,7 @@ fn a_repeated_trial_is_neither_written_nor_counted() {
     let mut resumed = Store::resume(&run).unwrap();
     let error = resumed.store.append_trial(&mut trials[1].clone(), Histograms::default());
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("has a trial 2 already"), "{error}");
+    assert!(error.contains("trial 2 already exists"), "{error}");
     drop(resumed);
     // As two concurrent writers of an earlier version left it: another trial with an existing id.
     let other = Trial { id: 2, frames_offered: 77, ..trials[1].clone() };
