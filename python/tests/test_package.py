@@ -169,7 +169,7 @@ class Runs(WithRun):
         self.assertTrue(failed.has_failed)
         with self.assertRaisesRegex(planimeter.GateFailed, "latency_ns_p50<=0.5.* failed: latency"):
             failed.check()
-        with self.assertRaisesRegex(UsageError, "has nothing to look at"):
+        with self.assertRaisesRegex(UsageError, "has no result"):
             planimeter.compare(*sides, gates=["flow_mods_added_per_s>=0.97"])
 
     def test_a_single_gate_can_be_a_text(self) -> None:

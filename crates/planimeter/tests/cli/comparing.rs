@@ -167,10 +167,7 @@ fn an_invalid_comparison_gives_a_one_line_error() {
             "compare runs/base:ours runs/base:bridge --gate speed>=1",
             &["--gate speed>=1", "no metric"],
         ),
-        (
-            "compare runs/base:ours runs/base:bridge --gate throughput_pps>=1",
-            &["nothing to look at"],
-        ),
+        ("compare runs/base:ours runs/base:bridge --gate throughput_pps>=1", &["has no result"]),
         (
             "compare runs/base:ours runs/base:bridge --run latency",
             &["two targets, not stored runs"],

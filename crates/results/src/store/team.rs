@@ -385,7 +385,7 @@ impl fmt::Display for TeamError {
             ),
             TeamError::NoRun => write!(f, "no run has this name or id"),
             TeamError::Several(names) => {
-                write!(f, "several runs match: {} (hint: use a longer id)", names.join(", "))
+                write!(f, "several runs match: {} (hint: use the id)", names.join(", "))
             }
             TeamError::NotKept => {
                 write!(

@@ -175,7 +175,7 @@ fn is_day(text: &str) -> bool {
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRow {
-    /// Unambiguous prefix of its id, if it is in a shared results store.
+    /// First letters of its id, if it is in a shared results store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Owner and machine, if it is in a shared results store: `ann@lab1`.
@@ -206,7 +206,7 @@ pub struct RunRow {
 /// A value of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrendRow {
-    /// Unambiguous prefix of the run's id, if it is in a shared results store.
+    /// First letters of the run's id, if it is in a shared results store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The run's folder.
@@ -236,7 +236,7 @@ pub struct TrendRow {
 /// Separator of aggregated names. No name contains it.
 const BETWEEN: &str = "\u{1f}";
 
-/// Minimum length of an id prefix in a shared results store. Ambiguous prefixes are longer.
+/// Length of a displayed run id in a shared results store.
 pub(crate) const ID_LETTERS: usize = 10;
 
 pub(crate) fn runs(database: &mut Database, filter: &Filter) -> Result<Vec<RunRow>, DatabaseError> {
@@ -272,7 +272,7 @@ pub(crate) fn runs(database: &mut Database, filter: &Filter) -> Result<Vec<RunRo
     database.query(&sql, &places.0)?.into_iter().map(row).collect()
 }
 
-/// Id prefix of a run in a shared results store. Runs below a folder need none.
+/// Displayed id of a run in a shared results store. Runs below a folder have none.
 fn id_in(database: &Database) -> impl Fn(String) -> Option<String> + use<> {
     let is_shared = matches!(database, Database::Server(_));
     move |identity| is_shared.then(|| identity.chars().take(ID_LETTERS).collect())
