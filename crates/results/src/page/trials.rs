@@ -57,7 +57,7 @@ fn of(record: &Record, source: &str, place: Place<'_>) -> Markup {
                         th.n { "repeat" } th { "for" } th.n { "seed" }
                         @if has_frames {
                             th.n { "intended, frames/s" } th.n { "offered, frames/s" } th.n { "forwarded, frames/s" }
-                            th.n { "loss, %" } th.n { "latency p50, µs" } th.n { "p99, µs" }
+                            th.n { "frame loss rate, %" } th.n { "latency p50, µs" } th.n { "p99, µs" }
                         }
                         th { "remarks" }
                     } }
