@@ -16,7 +16,7 @@ use crate::record::{Cell, Experiment, Record, Target};
 /// Explanation of the table.
 pub(super) const READING: &str = "Match types and rewrites by outcome. Rejected: the switch rejected the rule, or \
                                   its OpenFlow version cannot express it. Not applied: the switch \
-                                  accepted the rule, but packets did not match it. Unstable: the \
+                                  accepted the rule, but packets show no effect. Unstable: the \
                                   repeats disagree. Late: the rule works, but takes effect after its \
                                   barrier reply. Each feature was tested with its own rules.";
 

@@ -95,7 +95,7 @@ impl Share {
 
 fn verdict(near: Share, beyond: Share, is_closed: bool) -> &'static str {
     match (is_closed, near.answered, near.is_whole(), beyond.is_whole()) {
-        (true, None, ..) => "closes the connection before the limit is reached",
+        (true, None, ..) => "closes the connection before the limit is found",
         (true, _, false, _) => "closes the connection near its limit",
         (true, ..) => "closes the connection beyond its limit",
         (false, None, ..) => "no reply",

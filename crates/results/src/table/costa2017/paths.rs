@@ -211,9 +211,7 @@ impl<'a> Evidence<'a> {
         evidence.extend(against);
         if evidence.is_empty() {
             let one_way = number::text(one_way / 1e3);
-            evidence.push(format!(
-                "{one_way} µs one way, without extra cost for rewrites or a full table"
-            ));
+            evidence.push(format!("{one_way} µs one way, no extra cost measured"));
         }
         Judged { word, way, evidence }
     }
