@@ -1,12 +1,14 @@
-//! Which build this is, for `--version` and for every record: a figure that nobody can assign to a build is
-//! worth little.
+//! Sets the version text of this build, for `--version` and for every record.
 //!
-//! Only optimised builds carry their commit: for others it would mean to compile everything again after
-//! each commit, and they say that they are not optimised, which matters more to whoever reads their figures.
+//! Only optimised builds include their commit. Other builds would have to be recompiled after each
+//! commit; their version text states that they are not optimised.
 
 use std::process::Command;
 
-#[allow(clippy::disallowed_methods, reason = "a build script is told by the environment")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "Cargo passes parameters to a build script in the environment"
+)]
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let version = env!("CARGO_PKG_VERSION");
@@ -19,7 +21,7 @@ fn main() {
     println!("cargo:rustc-env=PLANIMETER_VERSION={of}");
 }
 
-/// The commit that is checked out, and whether files differ from it; absent outside a checkout.
+/// The current commit, and whether files differ from it. `None` outside a Git checkout.
 fn commit() -> Option<String> {
     let head = git(&["rev-parse", "--git-path", "HEAD"])?;
     println!("cargo:rerun-if-changed={head}");

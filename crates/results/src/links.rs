@@ -1,7 +1,7 @@
 //! The link between the tester and each target of a run.
 //!
 //! Targets may have different links, whose costs are part of the measured values. Invariant: if
-//! targets shown together have different links, each name includes the link, and a ratio between
+//! targets in one table have different links, each name includes the link, and a ratio between
 //! them has a warning.
 
 use crate::record::{Calibration, Record, Target};
@@ -40,7 +40,7 @@ pub fn gathered(record: &Record) -> Vec<(&str, Vec<&str>)> {
     all
 }
 
-/// Names of targets that are shown together.
+/// Names of targets in one figure or table.
 #[derive(Debug, Clone, Copy)]
 pub struct Naming<'a> {
     record: &'a Record,

@@ -284,7 +284,7 @@ fn section(run: &Run, experiment: &Experiment, place: Place<'_>) -> Markup {
     }
 }
 
-/// Reasons for missing histograms, shown once with the first affected experiment.
+/// Reasons for missing histograms, reported once with the first affected experiment.
 fn problems(run: &Run, experiment: &Experiment) -> Vec<String> {
     let is_about = |it: &&Experiment| shows_latency(&run.record, it);
     match run.record.experiments.iter().find(is_about) {

@@ -33,7 +33,7 @@ pub struct View {
     pub is_table: bool,
     /// Whether it is not the experiment's first view, whose heading is that of the experiment.
     pub is_further: bool,
-    /// Whether the link's capacity is shown too, if the link really serializes frames.
+    /// Whether the figure includes the link's capacity, if the link serializes frames.
     pub has_theory: bool,
 }
 

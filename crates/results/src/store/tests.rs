@@ -101,7 +101,7 @@ fn an_unreadable_histogram_is_reported_and_the_others_are_read() {
         reported[0].starts_with("trial 2: ") && reported[0].contains("Base64V2"),
         "{reported:?}"
     );
-    assert_eq!(reported[3], "and 2 trials more");
+    assert_eq!(reported[3], "and 2 more trials");
 }
 
 #[test]
@@ -289,7 +289,7 @@ fn a_repeated_trial_is_neither_written_nor_counted() {
     writeln!(file, "{}", serde_json::to_string(&Line::Trial(other)).unwrap()).unwrap();
     let read = read_run(&run).unwrap();
     assert_eq!(read.record.trials, trials, "the first one counts");
-    let named = "trials.jsonl, line 5: trial 2 is repeated, left out: the first one counts";
+    let named = "trials.jsonl, line 5: trial 2 is repeated, ignored: the first one counts";
     assert!(read.damage.len() == 1 && read.damage[0].ends_with(named), "{:?}", read.damage);
     let resumed = Store::resume(&run).unwrap();
     assert_eq!(resumed.lines.lines.len(), 4);
@@ -325,7 +325,7 @@ fn a_damaged_line_loses_only_its_own_trial() {
         assert_eq!(read.record.trials, kept, "{name}");
         assert_eq!(read.damage.len(), 1, "{name}: {:?}", read.damage);
         assert!(
-            read.damage[0].contains("trials.jsonl, line 3: damaged, left out: "),
+            read.damage[0].contains("trials.jsonl, line 3: damaged, ignored: "),
             "{:?}",
             read.damage
         );

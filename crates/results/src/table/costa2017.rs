@@ -406,7 +406,7 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
     entry
 }
 
-/// The common prefix of metrics that are shown together.
+/// The common prefix of metrics of one column.
 fn stem(metric: &str) -> &str {
     let ends = ["rtt_ns_mean", "reply_ns_mean", "accepted_rules"];
     ends.iter().find_map(|end| metric.strip_suffix(end)).unwrap_or_default()
