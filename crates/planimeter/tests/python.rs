@@ -272,7 +272,7 @@ fn a_module_that_grows_exits_or_sends_invalid_data_is_reported() {
             "self.send({'type': 'flow_mod', 'prioriti': 1})",
             "mine.py:7: invalid message: flow_mod does not support \"prioriti\"",
         ),
-        ("self.measured('gap', 1)", "has no unit in its name"),
+        ("self.measured('gap', 1)", "has no unit"),
         ("self.prepare(id=1, rate_pps=1)", "mine.py:7: invalid stream"),
         ("self.watch('first')", "mine.py:7: invalid command: [\"watch\",\"first\",\"probes\"]"),
         ("self.watch(0, 'proto=nothing')", "mine.py:7: invalid filter: "),

@@ -1,8 +1,10 @@
-//! Values and trials in columns: tables, and Parquet files, with an Arrow schema in which each field states its unit.
+//! Values and trials as Arrow tables and Parquet files. Each field of the schema states its unit.
 //!
-//! Source: the Parquet format with the key `ARROW:schema`, as pandas, Polars, DuckDB and R read it. The
-//! [CSV files](crate::csv) have the same columns. Invariant: equal records give equal bytes; what was not measured is
-//! null, never zero.
+//! Source: the Parquet format with the key `ARROW:schema`, as pandas, Polars, DuckDB and R read it.
+//! The [CSV files](crate::csv) have the same columns. Invariants:
+//!
+//! - Equal records give equal bytes.
+//! - A value that was not measured is null, never zero.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use parquet::arrow::ArrowWriter;
 use crate::links;
 use crate::record::{BoundCause, BoundSide, Cell, IntervalMethod, Point, Record, Trial};
 
-/// The key of a field's metadata under which its unit stands.
+/// Key of a field's unit in its metadata.
 pub const UNIT: &str = "unit";
 
 /// [`cell_rows`] as a Parquet file.
@@ -27,12 +29,12 @@ pub fn trials(record: &Record) -> Vec<u8> {
     file(&trial_rows(record))
 }
 
-/// Every value of a run, one a row. Its unit stands in the column `unit`, as metrics differ in theirs.
+/// All values of a run, one per row. The column `unit` has the unit of each value.
 pub fn cell_rows(record: &Record) -> RecordBatch {
     cell_rows_of(record, |_| true)
 }
 
-/// The values of a run that are wanted, likewise.
+/// The selected values of a run, one per row.
 pub fn cell_rows_of(record: &Record, is_wanted: impl Fn(&Cell) -> bool) -> RecordBatch {
     let rows = || record.cells.iter().filter(|cell| is_wanted(cell));
     let mut table = Columns::default();
@@ -79,7 +81,7 @@ fn joined(sentences: Vec<String>) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
-/// How many repeats of a value something disturbed.
+/// Number of disturbed repeats of a value.
 fn disturbed_repeats(cell: &Cell) -> u64 {
     let repeats = cell.disturbances.iter().flat_map(|found| &found.repeats);
     repeats.collect::<BTreeSet<_>>().len() as u64
@@ -111,7 +113,7 @@ fn method_word(method: IntervalMethod) -> &'static str {
     }
 }
 
-/// Every trial of a run: its load and the account of its frames.
+/// All trials of a run: their load and frame accounting.
 pub fn trial_rows(record: &Record) -> RecordBatch {
     let rows = || record.trials.iter();
     let mut table = Columns::default();
@@ -141,10 +143,10 @@ pub fn trial_rows(record: &Record) -> RecordBatch {
     table.rows()
 }
 
-/// A column that counts frames of a trial: its name, and how many.
+/// A column that counts frames of a trial: its name and its value.
 type Counted = (&'static str, fn(&Trial) -> u64);
 
-/// What became of a trial's frames.
+/// Columns of a trial's frames by class.
 const CLASSES: [Counted; 8] = [
     ("correct", |it| it.classes.correct),
     ("reordered", |it| it.classes.reordered),
@@ -164,7 +166,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// The four columns of where each row lies.
+    /// Adds the four columns for the point of each row.
     fn points<'a, I: Iterator<Item = &'a Point>>(&mut self, points: impl Fn() -> I) {
         let curve = |it: &Point| it.within.clone();
         self.words("x_name", points().map(|it| Some(it.name.clone())));

@@ -464,7 +464,7 @@ impl Contrast {
                     && matched.base.link_of(base) == cell.link
             });
             let Some((base, new)) = again else {
-                cell.doubts.push("it has no result when measured again".into());
+                cell.doubts.push("the confirmation measurement has no result".into());
                 let open = cell.gates.iter_mut().filter(|gated| gated.is_open());
                 open.for_each(|gated| gated.outcome = Outcome::Doubtful);
                 continue;
@@ -492,19 +492,20 @@ impl std::fmt::Display for ContrastError {
         match self {
             ContrastError::Parameters(differing) => write!(
                 f,
-                "the sides were measured differently: {}; measure both alike",
+                "the sides have different parameters: {} (hint: measure both with the same \
+                 parameters)",
                 differing.join(", ")
             ),
             ContrastError::NothingInCommon(base, new) => write!(
                 f,
-                "the sides have no result in common: the one has {}, the other {}; name one target of each \
-                 (RUN:TARGET), or measure the same experiments",
+                "the sides have no result in common: the base has {}, the new side has {} (hint: \
+                 name one target of each as RUN:TARGET, or measure the same experiments)",
                 few(base),
                 few(new)
             ),
             ContrastError::NoCell(gate, known) => write!(
                 f,
-                "the gate {gate} has nothing to look at: what both sides have is {}",
+                "the gate {gate} has no result: both sides have only {}",
                 known.join(", ")
             ),
         }

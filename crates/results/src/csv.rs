@@ -1,7 +1,7 @@
-//! Values and trials as CSV, one a line, in stored units with all their digits.
+//! Values and trials as CSV, one per line, in stored units with all digits.
 //!
-//! Source: RFC 4180. Invariant: the [columns](crate::columns) are those of the Parquet files; what was not measured is
-//! an empty field.
+//! Source: RFC 4180. Invariants: the [columns](crate::columns) are those of the Parquet files; a
+//! value that was not measured is an empty field.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
@@ -11,12 +11,12 @@ use arrow_schema::DataType;
 use crate::columns;
 use crate::record::{Experiment, Record};
 
-/// Every value of an experiment.
+/// All values of an experiment.
 pub fn cells(record: &Record, experiment: &Experiment) -> String {
     lines(&columns::cell_rows_of(record, |cell| cell.experiment == experiment.id))
 }
 
-/// Every trial: its load and the account of its frames.
+/// All trials: their load and frame accounting.
 pub fn trials(record: &Record) -> String {
     lines(&columns::trial_rows(record))
 }
@@ -46,7 +46,7 @@ fn field(column: &dyn Array, row: usize) -> String {
     }
 }
 
-/// A text, quoted where it must be; a leading sign that a spreadsheet would run is kept as text.
+/// Quotes a text if necessary. Prefixes a text that a spreadsheet would run as a formula.
 fn quoted(text: &str) -> String {
     let text = match text.starts_with(['=', '+', '-', '@']) {
         true => format!("'{text}"),

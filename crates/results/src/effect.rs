@@ -4,7 +4,7 @@
 //! estimate, which a few outliers cannot move. Its exact interval uses Wilcoxon's signed ranks for
 //! pairs, together with the median's interval, and the Mann-Whitney statistic for two series
 //! (Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, chapters 3 and 4). For two equal
-//! targets, the difference of a pair is symmetric whatever disturbs both, which is the only
+//! targets, the difference of a pair is symmetric under any common disturbance, which is the only
 //! requirement of signed ranks. Invariant: an interval has only a level that its method reaches
 //! with the available values.
 

@@ -33,7 +33,7 @@ pub struct Figure {
     pub id: String,
     /// Title.
     pub title: String,
-    /// The run, if figures of several runs are shown together: `step first`.
+    /// The run, if a page has figures of several runs: `step first`.
     pub of: Option<String>,
     /// Text alternative for screen readers.
     pub description: String,
@@ -117,7 +117,7 @@ pub struct FigurePoint {
 }
 
 impl Series {
-    /// Whether all its points have a warning, which is then shown once.
+    /// Whether all its points have a warning, which then appears once.
     pub(crate) fn is_warned(&self) -> bool {
         self.points.len() > 1 && self.points.iter().all(|point| !point.warnings.is_empty())
     }

@@ -133,25 +133,30 @@ impl FromStr for Gate {
 
 impl fmt::Display for GateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let example = "say METRIC>=RATIO or METRIC<=RATIO, such as throughput_pps>=0.97";
+        let example = "write METRIC>=RATIO or METRIC<=RATIO, such as throughput_pps>=0.97";
         match self {
-            GateError::NoRelation(text) => write!(f, "{text:?} is no gate: {example}"),
+            GateError::NoRelation(text) => {
+                write!(f, "invalid gate {text:?}: no relation (hint: {example})")
+            }
             GateError::NoMetric(name, why) => write!(
                 f,
-                "{name:?} is no metric ({why}); `planimeter list metrics` shows them, and {example}"
+                "unknown metric {name:?}: {why} (hint: run 'planimeter list metrics'; {example})"
             ),
-            GateError::NoRatio(text) => {
-                write!(f, "{text:?} is no ratio from 0.01 to 100, 1 being as before: {example}")
-            }
+            GateError::NoRatio(text) => write!(
+                f,
+                "invalid ratio {text:?}: expected 0.01 to 100, where 1 means no change (hint: \
+                 {example})"
+            ),
             GateError::NoDirection(name) => {
-                write!(f, "{name} is neither better nor worse when it is more: it has no gate")
+                write!(f, "no gate is possible for {name}: it has no better direction")
             }
             GateError::Loss(name) => write!(
                 f,
-                "{name} has no ratio where nothing is lost: gate on rate_pps_forwarded>=RATIO instead"
+                "no gate is possible for {name}: without loss it has no ratio (hint: use \
+                 rate_pps_forwarded>=RATIO)"
             ),
             GateError::WrongSide(said, meant) => {
-                write!(f, "{said} would fail what got better: say {meant}")
+                write!(f, "{said} would fail an improvement (hint: write {meant})")
             }
         }
     }
@@ -181,12 +186,12 @@ mod tests {
         for (text, wanted) in [
             ("throughput_pps", "METRIC>=RATIO"),
             ("throughput_pps=0.97", "METRIC>=RATIO"),
-            ("speed>=0.97", "\"speed\" is no metric"),
-            ("throughput_pps>=fast", "no ratio"),
-            ("throughput_pps>=0", "no ratio"),
-            ("throughput_pps>=NaN", "no ratio"),
-            ("throughput_pps<=0.97", "say throughput_pps>=0.97"),
-            ("latency_ns_p99>=1.1", "say latency_ns_p99<=1.1"),
+            ("speed>=0.97", "unknown metric \"speed\""),
+            ("throughput_pps>=fast", "invalid ratio"),
+            ("throughput_pps>=0", "invalid ratio"),
+            ("throughput_pps>=NaN", "invalid ratio"),
+            ("throughput_pps<=0.97", "write throughput_pps>=0.97"),
+            ("latency_ns_p99>=1.1", "write latency_ns_p99<=1.1"),
             ("loss_ratio<=1.1", "rate_pps_forwarded"),
             ("rate_pps_offered>=0.9", "no gate"),
         ] {

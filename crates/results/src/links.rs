@@ -1,23 +1,24 @@
-//! By which link each target of a run was joined, where targets have links of their own.
+//! The link between the tester and each target of a run.
 //!
-//! Values measured over different links differ by what the links cost too. Invariant: where targets
-//! that stand side by side differ in link, each is named with its own, and a ratio between them says so.
+//! Targets may have different links, whose costs are part of the measured values. Invariant: if
+//! targets in one table have different links, each name includes the link, and a ratio between
+//! them has a warning.
 
 use crate::record::{Calibration, Record, Target};
 
-/// The link of a target; the run's, where the target names none of its own.
+/// The link of a target: its own, or else the run's.
 pub fn of<'a>(record: &'a Record, target: &str) -> &'a str {
     let own = record.target(target).and_then(|target| target.link.as_deref());
     own.unwrap_or(&record.link)
 }
 
-/// Whether targets of the run were joined by different links.
+/// Whether targets of the run have different links.
 pub fn are_several(record: &Record) -> bool {
     let mut links = record.targets.iter().map(|target| of(record, &target.name));
     links.next().is_some_and(|first| links.any(|link| link != first))
 }
 
-/// The tester measured by itself over a target's link.
+/// Calibration of the tester over a target's link.
 pub fn calibration<'a>(record: &'a Record, target: &str) -> Option<&'a Calibration> {
     if !are_several(record) {
         return record.calibrations.first();
@@ -26,7 +27,7 @@ pub fn calibration<'a>(record: &'a Record, target: &str) -> Option<&'a Calibrati
     record.calibrations.iter().find(|known| known.link == link)
 }
 
-/// The targets gathered by link, both in the record's order.
+/// The targets grouped by link, both in the record's order.
 pub fn gathered(record: &Record) -> Vec<(&str, Vec<&str>)> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     for Target { name, .. } in &record.targets {
@@ -39,7 +40,7 @@ pub fn gathered(record: &Record) -> Vec<(&str, Vec<&str>)> {
     all
 }
 
-/// How targets that stand side by side are named.
+/// Names of targets in one figure or table.
 #[derive(Debug, Clone, Copy)]
 pub struct Naming<'a> {
     record: &'a Record,
@@ -47,20 +48,20 @@ pub struct Naming<'a> {
 }
 
 impl<'a> Naming<'a> {
-    /// Of these targets.
+    /// Names for these targets.
     pub fn among<'t>(record: &'a Record, targets: impl IntoIterator<Item = &'t str>) -> Naming<'a> {
         let mut links = targets.into_iter().map(|target| of(record, target));
         let with_links = links.next().is_some_and(|first| links.any(|link| link != first));
         Naming { record, with_links }
     }
 
-    /// Of those that have results in an experiment.
+    /// Names for the targets that have results in an experiment.
     pub fn within(record: &'a Record, experiment: &str) -> Naming<'a> {
         let cells = record.cells.iter().filter(|cell| cell.experiment == experiment);
         Naming::among(record, cells.map(|cell| cell.target.as_str()))
     }
 
-    /// A target's name, with its link where the others' are different.
+    /// A target's name, with its link if links differ.
     pub fn of(&self, target: &str) -> String {
         match self.with_links {
             true => format!("{target} over {}", of(self.record, target)),

@@ -145,15 +145,15 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
             (section(run, experiment, place))
         }
         section id=(place.id("frames")) {
-            h2 { "Account of all frames" (place.of()) }
+            h2 { "Frame accounting" (place.of()) }
             p {
-                "Offered = received + lost for a known reason + unexplained, each frame once, warm-up \
-                 included. Where losses are zero everywhere, they have no column."
+                "Offered = received + lost for a known reason + unexplained. Each frame counts once, \
+                 warm-up included. Losses that are zero everywhere have no column."
             }
             (rows(&table::of_frames(record), place))
             details {
-                summary { "What received frames were" }
-                p { "Of the counted part of each trial, without warm-up. Foreign frames are not ours." }
+                summary { "Received frames by class" }
+                p { "Counted part of each trial, without warm-up. The tester did not send foreign frames." }
                 (rows(&table::of_classes(record), place))
             }
             @let drops = table::of_drops(record);
@@ -171,11 +171,8 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
 
 /// Table of contents for a long page.
 fn contents(record: &Record, place: Place<'_>) -> Markup {
-    let parts = [
-        ("frames", "Account of all frames"),
-        ("trials", "Every trial"),
-        ("again", "To do it again"),
-    ];
+    let parts =
+        [("frames", "Frame accounting"), ("trials", "All trials"), ("again", "Reproduce this run")];
     html! {
         @if record.experiments.len() > 1 {
             nav aria-label={ "Contents" @if place.runs > 1 { " of run " (place.index + 1) } } {
@@ -226,30 +223,30 @@ fn verdict(record: &Record, place: Place<'_>) -> Markup {
             @if let Some(failed) = failed::sentence(record) { p.short { span.chip.no { "failed" } " " (failed) } }
             @if let Some(unusable) = words::unusable(record) { p.short { span.chip.no { "not usable" } " " (unusable) } }
             @if let Some(short) = words::short(record) { p.short { (short) } }
-            h2 { "What was measured" }
-            p { (words::measured(record)) @if !record.trials.is_empty() { " " a href=(place.link("trials")) { "Each of them" } "." } }
-            h2 { "What came out" }
+            h2 { "Measurement" }
+            p { (words::measured(record)) @if !record.trials.is_empty() { " " a href=(place.link("trials")) { "All trials" } "." } }
+            h2 { "Results" }
             ul {
                 @for (id, sentence) in words::found_in(record) {
                     li {
                         (said(&sentence, place))
-                        @if let Some(id) = id { " " a href=(place.link(&anchor_of(id))) { "Its numbers" } "." }
+                        @if let Some(id) = id { " " a href=(place.link(&anchor_of(id))) { "Numbers" } "." }
                     }
                 }
             }
             @if hold + do_not + cannot + by_construction > 0 {
                 p {
-                    "What the study states: "
-                    span.chip.yes { (hold) " hold here" } " "
-                    span.chip.no { (do_not) " do not" } " "
-                    span.chip.open { (cannot) " cannot be told" }
+                    "Claims of the study: "
+                    span.chip.yes { (hold) " hold" } " "
+                    span.chip.no { (do_not) " do not hold" } " "
+                    span.chip.open { (cannot) " undecided" }
                     @if by_construction > 0 { " " span.chip.open { (by_construction) " by construction, not counted" } }
                 }
             }
-            h2 { "How sure" }
+            h2 { "Confidence" }
             ul { @for sentence in words::sure(record) { li { (sentence) } } }
             @if !record.warnings.is_empty() {
-                h2 { "To know before trusting it" }
+                h2 { "Warnings" }
                 ul.warnings {
                     @for notice in &gathered(&record.warnings) {
                         li { b { (notice.about) } ": " (notice.warning.sentence()) }
@@ -267,7 +264,7 @@ fn section(run: &Run, experiment: &Experiment, place: Place<'_>) -> Markup {
             h2 { (experiment.title) " " small { (experiment.id) (place.of()) } }
             @if let Some(method) = &experiment.method { p { (method) } }
             @if let Some(source) = &experiment.trials_of {
-                p.soft { "Its trials are those of " (source) ", measured once for both." }
+                p.soft { "Uses the trials of " (source) "." }
             }
             @for view in views(record, experiment) {
                 (view_of(record, experiment, &view, place))
@@ -275,7 +272,7 @@ fn section(run: &Run, experiment: &Experiment, place: Place<'_>) -> Markup {
             @for drawn in of_series(record, experiment) { (chart(drawn, place)) }
             @if let Some(drawn) = of_spectra(record, experiment, &run.spectra) { (chart(drawn, place)) }
             @for problem in problems(run, experiment) {
-                p.soft { span.warn { "⚠" } " Not in the latencies by percentile: " (problem) }
+                p.soft { span.warn { "⚠" } " Omitted from latency by percentile: " (problem) }
             }
             @for sheet in table::sheets(record, experiment) {
                 h3 { (sheet.title) (place.of()) }
@@ -287,7 +284,7 @@ fn section(run: &Run, experiment: &Experiment, place: Place<'_>) -> Markup {
     }
 }
 
-/// Reasons for missing histograms, shown once with the first affected experiment.
+/// Reasons for missing histograms, reported once with the first affected experiment.
 fn problems(run: &Run, experiment: &Experiment) -> Vec<String> {
     let is_about = |it: &&Experiment| shows_latency(&run.record, it);
     match run.record.experiments.iter().find(is_about) {
@@ -309,7 +306,7 @@ fn view_of(record: &Record, experiment: &Experiment, view: &View, place: Place<'
         }
         @if !ratios.rows.is_empty() {
             details {
-                summary { "Each target against " (record.targets[0].name) ", by interleaved pairs" (place.of()) }
+                summary { "Each target relative to " (record.targets[0].name) ", interleaved pairs" (place.of()) }
                 (rows(&ratios, place))
             }
         }

@@ -1,7 +1,7 @@
-//! A made-up run for tests: nothing in it was measured on any machine.
+//! An invented run for tests. None of its values was measured.
 //!
 //! Six targets with invented capacities repeat figures 2, 3 and 4 of bianco2010 three times.
-//! Invariant: the same on every call, down to the last bit.
+//! Invariant: every call returns the same record.
 
 use crate::claims;
 use crate::derive;
@@ -29,7 +29,7 @@ const REPEATS: u32 = 3;
 const DURATION_NS: u64 = 1_000_000_000;
 const CEILING_PPS: f64 = 1_450_000.0;
 
-/// The studies' claims, as they stand in the project.
+/// The studies' claims from the project's files.
 pub(crate) fn claims() -> Vec<Claim> {
     let text = include_str!("../../planimeter/src/papers/claims.csv");
     claims::parse(text).expect("the project's claims can be read")
@@ -107,7 +107,7 @@ fn add_round(
     }
 }
 
-/// A few per mille up or down, always the same for the same number.
+/// Deterministic noise of a few per mille.
 fn wobble(id: u64) -> f64 {
     let mixed = id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     1.0 + (mixed as f64 / (1u64 << 24) as f64 - 0.5) * 0.02

@@ -60,7 +60,7 @@ impl Spectra {
     pub fn left_out(&self) -> Vec<String> {
         let mut told: Vec<String> = self.problems.iter().take(PROBLEMS_TOLD).cloned().collect();
         if self.problems.len() > told.len() {
-            told.push(format!("and {} trials more", self.problems.len() - told.len()));
+            told.push(format!("and {} more trials", self.problems.len() - told.len()));
         }
         told
     }

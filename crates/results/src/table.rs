@@ -220,7 +220,7 @@ pub fn of_ratios(record: &Record, experiment: &Experiment, view: &View, metric: 
     let mut columns = vec![number::axis(&experiment.x_name), "target".into()];
     columns.extend(has_curves.then(|| "curve".into()));
     columns.push(format!("{} / {base}", number::title(metric)));
-    columns.extend(["pairs", "answer"].map(String::from));
+    columns.extend(["pairs", "conclusion"].map(String::from));
     let mut found: Vec<&Ratio> = record
         .ratios
         .iter()
@@ -283,7 +283,7 @@ pub fn of_frames(record: &Record) -> Table {
         let unexplained: i64 = trials.iter().map(|trial| trial.frames_unexplained).sum();
         let mut entry = Entry::number(number::count(unexplained));
         if unexplained != 0 {
-            entry.warnings.push(Mark::new("unexplained", "frames that nobody accounts for"));
+            entry.warnings.push(Mark::new("unexplained", "unexplained frames"));
         }
         row.push(entry);
         row

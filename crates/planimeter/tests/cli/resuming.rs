@@ -161,7 +161,7 @@ fn a_damaged_line_loses_its_own_trial_and_is_reported() {
         std::io::Write::write_all(&mut file, b"\n{\"line\":\"trial\",\"id\":").unwrap();
         killed(&run);
         let name = run.to_str().unwrap();
-        let named = format!("trials.jsonl, line {line}: damaged, left out");
+        let named = format!("trials.jsonl, line {line}: damaged, ignored");
         let report = planimeter(&folder.0, &["report", name, "--out", "so-far"]);
         assert_eq!(report.code, Some(0), "{damaged}: {}", report.errors);
         assert!(report.errors.contains(&named), "{damaged}: {}", report.errors);

@@ -271,7 +271,11 @@ fn stored_runs_are_listed_compared_and_drawn_as_a_trend_with_unreadable_ones_nam
     let compared = serving.get(&format!("/compare?{}", marked.join("&")));
     assert_eq!(compared.status, 200, "{}", compared.body);
     assert_eq!(compared.body.matches("class=\"compared\"").count(), 2);
-    assert!(compared.body.contains("The two were measured apart"), "{}", compared.body);
+    assert!(
+        compared.body.contains("The sides were measured in separate runs"),
+        "{}",
+        compared.body
+    );
     for (query, why) in
         [("run=cut&run=later", "cut: "), ("run=../x&run=y", "no such run"), ("run=x", "select 2")]
     {

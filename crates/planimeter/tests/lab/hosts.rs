@@ -65,7 +65,7 @@ pub fn client_and_server_measure_all_targets() {
     }
     // A difference for each target, type and size, as text.
     let summary = std::fs::read_to_string(folder.join("summary.md")).unwrap();
-    let rows = summary.split("What client and server take themselves").nth(1).unwrap();
+    let rows = summary.split("Delay of client and server").nth(1).unwrap();
     let rows = rows.lines().skip_while(|line| !line.starts_with('|')).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
     assert_eq!(rows.count(), 3 + 5 * 2, "{summary}");

@@ -351,7 +351,7 @@ fn missing_statistics_replies_are_counted_and_the_run_continues() {
     let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
         panic!("one sheet")
     };
-    assert_eq!(sheet.tables[0].rows[9][4].text, "no answer");
+    assert_eq!(sheet.tables[0].rows[9][4].text, "no reply");
     // As if pieces of these replies had arrived, but no last one.
     let mut record = record;
     let metric = Metric::Named(Name::of("light_flow_endless_count"));
@@ -359,7 +359,7 @@ fn missing_statistics_replies_are_counted_and_the_run_continues() {
     let cell = cell.unwrap();
     assert_eq!(std::mem::replace(&mut cell.value, 2.0), 0.0);
     let sheets = results::table::sheets(&record, &record.experiments[0]);
-    assert_eq!(sheets[0].tables[0].rows[9][4].text, "the answer had no end");
+    assert_eq!(sheets[0].tables[0].rows[9][4].text, "endless reply");
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn table_one_includes_targets_without_openflow_and_the_processor_of_a_model() {
     assert_eq!(row("Open vSwitch OvS 2.3.0")[4], "");
     for legacy in ["bridge", "router"] {
         // In virtual time there is no CPU load.
-        assert_eq!(row(legacy)[4..], ["2", "not told", "no OpenFlow"]);
+        assert_eq!(row(legacy)[4..], ["2", "unknown", "no OpenFlow"]);
     }
     let processor = "Tri Core ARM1176 625 MHz";
     assert_eq!(row("ours:model=hp-2920")[5..], [processor, "1.0, 1.1, 1.2, 1.3, 1.4, 1.5"]);
@@ -463,7 +463,7 @@ fn a_switch_that_hangs_when_nearly_full_is_awaited_and_emptied() {
     assert_eq!(of("port_returned_ratio"), Some(1.0));
     let table = record.experiments.iter().find(|it| it.id == "costa2017/table4").unwrap();
     let [sheet] = &results::table::sheets(&record, table)[..] else { panic!("one sheet") };
-    assert_eq!(sheet.tables[0].rows[9][4].text, "128, then no answer");
+    assert_eq!(sheet.tables[0].rows[9][4].text, "128, then no reply");
 }
 
 #[test]

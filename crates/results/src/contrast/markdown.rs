@@ -48,7 +48,7 @@ pub fn markdown(contrast: &Contrast) -> String {
         .collect();
     let mut told: Vec<&String> = commands.iter().collect();
     told.dedup();
-    out.push_str("\n<details><summary>To do it again</summary>\n\n```\n");
+    out.push_str("\n<details><summary>How to repeat this</summary>\n\n```\n");
     told.iter().for_each(|line| out += &format!("{line}\n"));
     out.push_str("```\n\n</details>\n");
     out

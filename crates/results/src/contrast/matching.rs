@@ -117,9 +117,8 @@ pub(super) fn matched<'a>(
     }
     let mut remarks = mild;
     if base.record.environment.simulated {
-        remarks.push(
-            "time is virtual: the comparison is about the simulation, not about a machine".into(),
-        );
+        remarks
+            .push("simulated time: the comparison describes the simulation, not a machine".into());
     }
     // Two explicitly selected targets may have different names.
     let by_target = match (base.only_target(), new.only_target()) {
@@ -249,7 +248,7 @@ impl Differences {
             }
         }
         if base.environment.simulated != new.environment.simulated {
-            found.fatal.push("virtual time against real time".into());
+            found.fatal.push("simulated time against real time".into());
         }
         found.mild.extend(machines(base, new));
         for (side, record) in [("base", base), ("new side", new)] {
@@ -280,6 +279,6 @@ fn machines(base: &Record, new: &Record) -> Vec<String> {
     let differing = facts.into_iter().filter(|(_, a, b)| a != b);
     let word = |it: Option<String>| it.unwrap_or_else(|| "unknown".into());
     differing
-        .map(|(what, a, b)| format!("another machine: {what} {} against {}", word(a), word(b)))
+        .map(|(what, a, b)| format!("different machines: {what} {} against {}", word(a), word(b)))
         .collect()
 }

@@ -191,10 +191,7 @@ fn compared(noise: Noise, points: usize, truth: f64, random: &mut Pcg64Mcg) -> C
 }
 
 fn cases(by_default: u32) -> u32 {
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "how much is tried is up to whoever runs the test"
-    )]
+    #[allow(clippy::disallowed_methods, reason = "the environment sets the amount of testing")]
     let asked = std::env::var("TRUTH_CASES_GATE").ok();
     asked.and_then(|text| text.parse().ok()).unwrap_or(by_default)
 }

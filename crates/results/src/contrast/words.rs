@@ -75,12 +75,12 @@ pub fn values(cell: &CellContrast) -> [String; 2] {
 /// Explains a gate's outcome beyond the numbers.
 pub(super) fn reason(cell: &CellContrast, at: usize) -> String {
     let gated = &cell.gates[at];
-    let first = gated.ratio_first.map(|first| {
-        format!("; measured again, since the first measurement gave {}", change(first))
-    });
+    let first = gated
+        .ratio_first
+        .map(|first| format!("; measured again: the first measurement gave {}", change(first)));
     let why = match gated.outcome {
-        Outcome::Failed => "all of the interval lies beyond the gate".to_string(),
-        Outcome::Passed => "the interval lies within the gate".to_string(),
+        Outcome::Failed => "the whole interval is beyond the gate".to_string(),
+        Outcome::Passed => "the interval is within the gate".to_string(),
         Outcome::Inconclusive if cell.interval.is_none() => {
             "one repeat has no interval (hint: measure more repeats)".to_string()
         }
@@ -111,7 +111,7 @@ pub fn headline(contrast: &Contrast) -> String {
             .map(|it| format!("{} {}", count(it), verdict(it)))
             .collect();
     let gates = match contrast.outcome() {
-        None => "no gate looks at any of it".to_string(),
+        None => "no gate applies".to_string(),
         Some(worst) => {
             let all = [Outcome::Failed, Outcome::Doubtful, Outcome::Inconclusive, Outcome::Passed];
             let told: Vec<String> = all
@@ -137,18 +137,21 @@ pub fn headline(contrast: &Contrast) -> String {
 pub fn method(contrast: &Contrast) -> String {
     let how = match (contrast.is_interleaved, &contrast.again) {
         (true, Some(_)) => {
-            "The two took turns in one run and are compared in pairs; what did not clearly pass was measured again, \
-             and the second measurement decides."
+            "The trials of both sides are interleaved in one run and compared in pairs. Results \
+             that did not clearly pass were measured again, and that measurement decides."
         }
-        (true, None) => "The two took turns in one run and are compared in pairs.",
+        (true, None) => {
+            "The trials of both sides are interleaved in one run and compared in pairs."
+        }
         (false, _) => {
-            "The two were measured apart, so that what the machine did meanwhile is in the difference too; runs of the \
-             same thing are taken to differ by 0.5 % on their own."
+            "The sides were measured in separate runs, so the difference includes changes of the \
+             machine. Two runs of the same target are assumed to differ by 0.5 %."
         }
     };
     format!(
-        "{how} A cell is better or worse if it differs by more than 1 %; at most {} % of comparisons of two sides that do not \
-         differ find such a cell, over all {} cells together (Bonferroni). Intervals are 95 %, each by itself.",
+        "{how} A cell is better or worse if it differs by more than 1 %. If the sides are equal, at \
+         most {} % of comparisons report such a cell, over all {} cells together (Bonferroni). \
+         Each interval has a confidence level of 95 %.",
         contrast.false_percent,
         contrast.cells.len()
     )

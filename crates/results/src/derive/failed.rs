@@ -23,7 +23,7 @@ pub fn reason(trial: &Trial) -> Option<String> {
         Ended::Lost(why) => (!has_values(module), why.clone()),
         Ended::Limit(name) => (!has_values(module), format!("limit reached: {name}")),
     };
-    has_failed.then(|| why.lines().next().unwrap_or("no reason given").trim().to_string())
+    has_failed.then(|| why.lines().next().unwrap_or("unknown reason").trim().to_string())
 }
 
 fn has_values(module: &ModuleRun) -> bool {

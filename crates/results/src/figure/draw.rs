@@ -64,7 +64,7 @@ pub fn svg(figure: &Figure) -> String {
         let (right, y) = (WIDTH - RIGHT, height - 8.0);
         let _ = writeln!(
             out,
-            r#"<text x="{right}" y="{y}" text-anchor="end" font-size="12" fill="{WARNING}">ringed: with a warning</text>"#
+            r#"<text x="{right}" y="{y}" text-anchor="end" font-size="12" fill="{WARNING}">ring: value with a warning</text>"#
         );
     }
     if let Some(of) = &figure.of {

@@ -33,7 +33,7 @@ pub struct View {
     pub is_table: bool,
     /// Whether it is not the experiment's first view, whose heading is that of the experiment.
     pub is_further: bool,
-    /// Whether the link's capacity is shown too, if the link really serializes frames.
+    /// Whether the figure includes the link's capacity, if the link serializes frames.
     pub has_theory: bool,
 }
 
@@ -78,10 +78,10 @@ impl View {
     pub fn caption(&self) -> &'static str {
         match self.metric {
             Metric::LossRatio => {
-                "relative drop of the rate at full load, and what the study prints"
+                "relative decrease of the rate at full load, with the study's values"
             }
-            Metric::ProcessingNs => "time in the switch, and what the study prints",
-            _ => "The numbers",
+            Metric::ProcessingNs => "time in the switch, with the study's values",
+            _ => "Values",
         }
     }
 }
@@ -181,7 +181,7 @@ fn shown_by_module<'a>(
         let (variation, ordinal) = richer::variation(record);
         if richer::is_variation(*first) {
             first = &variation;
-            title = format!("{title}: {ordinal} percentile above the least");
+            title = format!("{title}: {ordinal} percentile above the minimum");
         }
         let columns: Vec<Metric> =
             [first].into_iter().chain(also).chain(&show.beside).copied().collect();

@@ -38,7 +38,7 @@ impl fmt::Display for HistogramError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HistogramError::Missing(name) => write!(f, "the line #[{name} = ...] is missing"),
-            HistogramError::Bad(name) => write!(f, "the line #[{name} = ...] cannot be read"),
+            HistogramError::Bad(name) => write!(f, "the line #[{name} = ...] is invalid"),
         }
     }
 }

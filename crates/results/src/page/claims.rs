@@ -1,4 +1,4 @@
-//! Claims of the study with their verdicts, by target.
+//! Claims of the study with their verdicts by target.
 //!
 //! Invariant: a value from the study is marked as such and is separate from measurements.
 
@@ -24,12 +24,12 @@ pub(super) fn of(record: &Record, experiment: &Experiment, place: Place<'_>) -> 
     let is_drawn = experiment.item.as_ref().is_some_and(|item| item.starts_with("fig"));
     html! {
         @if !lines.is_empty() {
-            h3 { "What " (lines[0].claim.study) " states about its " (lines[0].claim.item) }
-            div.wide.claims tabindex="0" role="group" aria-label="What the study states" { table { (groups(&lines, (record, experiment), place)) } }
+            h3 { "Claims of " (lines[0].claim.study) " about its " (lines[0].claim.item) }
+            div.wide.claims tabindex="0" role="group" aria-label="Claims of the study" { table { (groups(&lines, (record, experiment), place)) } }
         }
         @if is_drawn && !has_values {
             p.soft {
-                "The study draws this item without printing its values, so nothing of it is drawn here."
+                "The study prints no values for this item, so the figures have no series of the study."
             }
         }
         (published(record, experiment))
@@ -46,10 +46,10 @@ fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'
                     th colspan="3" scope="rowgroup" {
                         (words::statement(&group[0].claim))
                         span {
-                            "There"
+                            "In the study"
                             @if !group[0].claim.place.is_empty() { " (" (group[0].claim.place) ")" }
                             ": " (group[0].claim.condition)
-                            @if !group[0].reading.is_empty() { ". Read here: " (group[0].reading) }
+                            @if !group[0].reading.is_empty() { ". Interpretation: " (group[0].reading) }
                             "."
                         }
                     }
@@ -70,8 +70,8 @@ fn chip(verdict: &Verdict) -> Markup {
     html! {
         @match verdict {
             Verdict::Holds => span.chip.yes { "holds" },
-            Verdict::DoesNot => span.chip.no { "does not" },
-            Verdict::CannotTell(_) => span.chip.open { "cannot be told" },
+            Verdict::DoesNot => span.chip.no { "does not hold" },
+            Verdict::CannotTell(_) => span.chip.open { "undecided" },
         }
     }
 }
@@ -110,11 +110,11 @@ fn published(record: &Record, experiment: &Experiment) -> Markup {
     html! {
         @if !values.is_empty() {
             details {
-                summary { "Values that the study prints" }
-                div.wide tabindex="0" role="group" aria-label="Values that the study prints" {
+                summary { "Values printed in the study" }
+                div.wide tabindex="0" role="group" aria-label="Values printed in the study" {
                     table {
                         thead { tr {
-                            th { "there" } th { (number::axis(&values[0].point.name)) }
+                            th { "subject" } th { (number::axis(&values[0].point.name)) }
                             @if has_curves { th { "curve" } }
                             th { "quantity" } th { "value" }
                         } }

@@ -23,15 +23,15 @@ pub(super) fn tester(record: &Record) -> Markup {
     html! {
         @if !record.calibrations.is_empty() {
             section {
-                h2 { "The tester by itself" }
-                p { "Looped without a target before anything else: what it can carry without loss (its \
-                     ceiling), what it offers when asked for more, and what it adds." }
+                h2 { "Tester calibration" }
+                p { "Measured in a loop without a target, before all trials: the highest rate without \
+                     loss (ceiling), the offered rate at saturation, and the tester's own latency." }
                 div.wide tabindex="0" role="group" aria-label="Table" {
                     table {
                         thead { tr {
                             th { "link" } th { "packet size, bytes" } th { "ceiling, frames/s" } th { "saturated, frames/s" }
                             th { "own latency p50, µs" } th { "p99, µs" } th { "mean, µs" }
-                            th { "pacing error p50, µs" } th { "p99, µs" } th { "stamps by" }
+                            th { "pacing error p50, µs" } th { "p99, µs" } th { "time stamps" }
                         } }
                         tbody {
                             @for one in &record.calibrations {
@@ -65,7 +65,7 @@ pub(super) fn targets(record: &Record) -> Markup {
             div.wide tabindex="0" role="group" aria-label="Table" {
                 table {
                     thead { tr {
-                        th { "name" } th { "asked for as" } th { "does" } th { "family" }
+                        th { "name" } th { "specification" } th { "technology" } th { "family" }
                         @if has_links { th { "link" } }
                         th { "version" } th { "settings" }
                     } }
@@ -122,7 +122,7 @@ pub(super) fn machine(record: &Record) -> Markup {
 pub(super) fn again(record: &Record, id: &str) -> Markup {
     html! {
         section id=(id) {
-            h2 { "To do it again" }
+            h2 { "Reproduce this run" }
             pre { (record.command_line) }
             @if let Some(hint) = words::effort_hint(record) { p { (hint) } }
             dl {
@@ -133,8 +133,8 @@ pub(super) fn again(record: &Record, id: &str) -> Markup {
                 @if !text.is_empty() { dt { "parameters" } dd { (text) } }
             }
             p {
-                "Every number here comes from trials, which it leads to; " code { "record.json" } " beside this page \
-                 holds them, and " code { "*.csv" } " the same numbers with all their digits."
+                "Each number links to its trials. In the folder of this page, " code { "record.json" }
+                " contains the trials, and " code { "*.csv" } " the same numbers with all digits."
             }
         }
     }
@@ -143,16 +143,17 @@ pub(super) fn again(record: &Record, id: &str) -> Markup {
 /// Explanation of the numbers, once per page.
 pub(super) fn reading() -> Markup {
     html! {
-        h2 { "How to read it" }
+        h2 { "Notes on the numbers" }
         p {
-            "Packet sizes count the frame check sequence, so 64 bytes are 60 in memory. The forwarding rate \
-             is what came out where it belongs under the load offered; Mbit/s are 10⁶ bit/s of the link \
-             layer, without preamble and gap. Rates and mean latencies are means of the repeats with \
-             Student's t interval; percentiles are medians of the repeats, never means, between two of \
-             their sorted values: with three repeats that is their whole range, which holds the median \
-             with 75 % confidence only. A percentile stands only where at least ten samples lie above \
-             it. A ratio is taken within interleaved pairs; where its interval lies within 1 % of 1 the answer is alike, and where \
-             it holds 1 otherwise, unclear. What was not measured is left empty."
+            "Packet sizes include the frame check sequence: 64 bytes are 60 bytes in memory. The \
+             forwarding rate counts frames that arrive at the correct port under the offered load. \
+             1 Mbit/s is 10⁶ bit/s of the link layer, without preamble and gap. Rates and mean \
+             latencies are means of the repeats with a Student's t interval. Percentiles are medians \
+             of the repeats, never means. Their interval lies between two of the sorted values. With \
+             three repeats it is the whole range, which contains the median with only 75 % \
+             confidence. A percentile requires at least ten samples above it. Ratios are computed \
+             within interleaved pairs. If the interval is within 1 % of 1, the result is alike; if \
+             it contains 1 otherwise, the result is unclear. Values that were not measured are empty."
         }
     }
 }

@@ -36,8 +36,8 @@ pub(super) fn all(campaign: Option<&str>, runs: &[Run], places: &[Place<'_>]) ->
             }
         }
         section.verdict {
-            h2 { "What was measured in all" }
-            p { (words::measured_in_all(&records)) " " (runs.len()) " " (kind) ", each with a part of its own below." }
+            h2 { "Measurement" }
+            p { (words::measured_in_all(&records)) " " (runs.len()) " " (kind) ", each with its own section below." }
             p { (frames(&records)) }
             ol.steps { @for (run, place) in runs.iter().zip(places) { li { (step(&run.record, *place)) } } }
         }
@@ -71,9 +71,9 @@ fn frames(records: &[&Record]) -> String {
     let offered = number::count(sent as i64);
     match unexplained {
         0 if sent == 0 => "No frames were offered.".into(),
-        0 => format!("Of {offered} frames offered, every one is accounted for."),
+        0 => format!("All {offered} offered frames are accounted for."),
         some => {
-            format!("Of {offered} frames offered, {} are not accounted for.", number::count(some))
+            format!("Of {offered} offered frames, {} are unexplained.", number::count(some))
         }
     }
 }

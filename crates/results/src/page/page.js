@@ -1,7 +1,7 @@
-// The page's own script: figures wake when they come into view, tables sort, numbers lead to their trials.
+// The page's script: interactive figures, sortable tables, and links from numbers to their trials.
 //
-// It loads nothing. Without it, or where the browser cannot unpack the plotting library, the figures stay as they
-// are drawn, the tables as they stand and the links lead to the first trial.
+// It loads no external resources. Without it, or if the browser cannot decompress the plotting library, figures
+// are static images, tables are not sortable, and a number links to its first trial.
 "use strict";
 (() => {
   const all = (what, within = document) => [...within.querySelectorAll(what)];
@@ -9,7 +9,7 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const fine = matchMedia("(pointer: fine)");
 
-  // Makes an element: attributes by name, then children.
+  // Creates an element from its attributes and children.
   const make = (name, attributes = {}, ...children) => {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
@@ -20,14 +20,14 @@
     return made;
   };
 
-  // ---- The library, unpacked when the first figure wants it.
+  // ---- The plotting library, decompressed for the first visible figure.
 
   let unpacked;
   const library = () => (unpacked ??= unpack());
 
   async function unpack() {
     if (typeof DecompressionStream === "undefined") {
-      throw new Error("this browser cannot unpack the plotting library");
+      throw new Error("this browser cannot decompress the plotting library");
     }
     const packed = atob(document.getElementById("library").textContent.trim());
     const bytes = new Uint8Array(packed.length);
@@ -38,20 +38,20 @@
     return window.Plotly;
   }
 
-  // ---- A figure's curves, as the library wants them.
+  // ---- A figure's curves in the form that the library requires.
 
-  // Text from the record must stay text where the library reads markup.
+  // Escapes text from the record, because the library interprets markup.
   const plain = (text) => text.replace(/[&<>]/g, (it) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[it]);
 
-  // On a dark ground the darkest colours are told by lighter ones of the same hue.
+  // Lighter variants of the darkest colours, for a dark background.
   const LIGHTER = { "#0072b2": "#5c95ff", "#2a9fd6": "#6fd3f5", "#aa4499": "#cf6fc0", "#000000": "#e8ebee", "#555555": "#9aa4ae" };
   const colour = (one, light) => (!light && dark.matches && LIGHTER[one.colour]) || one.colour;
 
   const isDense = (one) => one.x.length > 150;
-  // What all points have in common stands once.
+  // A value common to all points is stored once.
   const at = (column, index) => column[column.length === 1 ? 0 : index] ?? [];
 
-  // Where warnings stand with every point they are told once, in the legend, and on pointing.
+  // If all points have warnings, these appear once in the legend, and in tooltips.
   const isWhole = (one) => one.x.length > 1 && one.warnings.every((some) => some.length > 0);
 
   function hover(one, index) {
@@ -64,7 +64,7 @@
 
   const say = (value) => String(Number(value.toPrecision(4)));
 
-  // A box of text must fit a phone.
+  // Wraps text so that a tooltip fits a phone.
   function wrapped(text) {
     const width = innerWidth < 600 ? 36 : 60;
     return text.split(" ").reduce(([done, line], word) =>
@@ -99,7 +99,7 @@
       out.push(trace);
       const bounds = one.x.map((_, index) => index).filter((index) => one.bound?.[index]);
       if (bounds.length) {
-        // An arrow to the side on which the true value lies.
+        // An arrow towards the side of the true value.
         out.push({
           type: "scatter", mode: "text", visible, hoverinfo: "skip", showlegend: false,
           x: bounds.map((index) => one.x[index]), y: bounds.map((index) => one.y[index]),
@@ -179,7 +179,7 @@
     };
   }
 
-  // ---- Waking.
+  // ---- Interactive figures.
 
   const charts = all("figure.chart").map((figure) => {
     const data = JSON.parse(figure.querySelector("script").textContent);
@@ -203,7 +203,7 @@
     try {
       await library();
     } catch (error) {
-      figure.append(make("p", { class: "said", role: "status" }, `Drawn only: ${error.message}.`));
+      figure.append(make("p", { class: "said", role: "status" }, `Static figure only: ${error.message}.`));
       throw error;
     }
     const still = figure.querySelector(".still");
@@ -218,7 +218,7 @@
       const one = point.data.series;
       if (one) trials(figure.dataset.run, at(one.trials, point.pointIndex));
     });
-    // Ticks for the whole axis are too few for a part of it.
+    // A zoomed axis needs more ticks than the whole axis.
     chart.live.on("plotly_relayout", (change) => {
       const ticks = {};
       for (const name of ["xaxis", "yaxis"]) {
@@ -229,7 +229,7 @@
     });
   }
 
-  // A switch for each curve, with the line and marker that it has in the picture.
+  // A toggle button for each curve, with its line and marker.
   function legend(chart) {
     const names = new Map();
     for (const one of chart.data.series) if (!names.has(one.name)) names.set(one.name, one);
@@ -270,14 +270,14 @@
     return picture;
   }
 
-  // ---- What can be done with a figure.
+  // ---- Tools of a figure.
 
   function tools(chart) {
     const bar = make("div", { class: "tools" });
     const button = (text, onclick, more = {}) => make("button", { type: "button", onclick, ...more }, text);
     const choices = [...new Set(chart.data.series.map((one) => one.choice).filter((it) => it !== null))];
     if (choices.length > 1) {
-      const select = make("select", { "aria-label": "Which point of the experiment" });
+      const select = make("select", { "aria-label": "Point of the experiment" });
       for (const choice of choices) select.append(make("option", choice === chart.choice ? { selected: "" } : {}, choice));
       select.addEventListener("change", () => {
         chart.title.textContent = chart.data.title.replace(chart.choice, select.value);
@@ -301,10 +301,10 @@
       chart.zoom = !chart.zoom;
       zoom.setAttribute("aria-pressed", String(chart.zoom));
       draw(chart);
-    }, { "aria-pressed": String(chart.zoom), title: "draw a box in the figure" });
+    }, { "aria-pressed": String(chart.zoom), title: "select an area of the figure" });
     const whole = button("whole", () => {
       window.Plotly.relayout(chart.live, { "xaxis.autorange": true, "yaxis.autorange": true });
-    }, { title: "show all of it again" });
+    }, { title: "show the whole figure" });
     bar.append(scales, make("span", {}, zoom, whole));
     for (const [word, act] of [["copy", copy], ["save", save]]) {
       const group = make("span", {}, `${word} `);
@@ -316,7 +316,7 @@
     return bar;
   }
 
-  // A picture for elsewhere has its title and legend in it, and a white ground.
+  // An exported image includes title and legend, and has a white background.
   async function picture(chart, kind) {
     const { data } = chart;
     const figure = {
@@ -335,7 +335,7 @@
     return new Blob([Uint8Array.from(atob(content), (it) => it.charCodeAt(0))], { type: "image/png" });
   }
 
-  // Fields as in the run's own CSV files: quoted where they must be, never a formula.
+  // Fields as in the run's CSV files: quoted if necessary, never a formula.
   function field(value) {
     const text = /^[=+@-]/.test(value) && typeof value === "string" ? `'${value}` : String(value ?? "");
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -412,9 +412,9 @@
     });
   }
 
-  // ---- From a number to its trials.
+  // ---- Links from numbers to their trials.
 
-  // "3-5 9" as 3, 4, 5 and 9.
+  // Parses "3-5 9" as 3, 4, 5 and 9.
   const numbers = (text) => text.split(" ").flatMap((part) => {
     const [from, to = from] = part.split("-").map(Number);
     return Array.from({ length: to - from + 1 }, (_, index) => from + index);
@@ -450,7 +450,7 @@
     trials(link.getAttribute("href").slice(1).split("t")[0], numbers(link.dataset.t));
   });
 
-  // ---- When.
+  // ---- Start.
 
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries.filter((it) => it.isIntersecting)) {
@@ -459,10 +459,10 @@
     }
   }, { rootMargin: "200px" });
   const begin = () => charts.forEach((chart) => watcher.observe(chart.figure));
-  // What is drawn is on the screen before the library is unpacked.
+  // The static figures are visible before the library is decompressed.
   requestAnimationFrame(() => setTimeout(begin, 0));
 
-  // ---- Seen otherwise.
+  // ---- Dark mode and print.
 
   dark.addEventListener("change", () => {
     for (const chart of charts.filter((it) => it.live)) {
@@ -471,7 +471,7 @@
     }
   });
 
-  // On paper the numbers of each figure stand below it.
+  // A printed page includes the numbers of each figure.
   addEventListener("beforeprint", () => all("details.numbers:not([open])").forEach((it) => {
     it.open = true;
     addEventListener("afterprint", () => { it.open = false; }, { once: true });

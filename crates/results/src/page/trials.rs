@@ -24,11 +24,11 @@ pub(super) fn all(record: &Record, place: Place<'_>) -> Markup {
     html! {
         @if !record.trials.is_empty() {
             section id=(place.id("trials")) {
-                h2 { "Every trial" (place.of()) }
+                h2 { "All trials" (place.of()) }
                 p {
-                    "Numbers above lead here. The run's command with its seed (" a href=(place.link("again")) { "below" }
-                    ") repeats every trial with the same frames at the same moments; " code { "trials.jsonl" }
-                    " has all that is known of each, in a line that begins with its number."
+                    "The numbers above link to these trials. The run's command with its seed (" a href=(place.link("again")) { "below" }
+                    ") repeats every trial with the same frames at the same times. " code { "trials.jsonl" }
+                    " has one line per trial with all its data. The line begins with the trial's number."
                 }
                 @for source in sources { (of(record, source, place)) }
             }
@@ -54,10 +54,10 @@ fn of(record: &Record, source: &str, place: Place<'_>) -> Markup {
                     thead { tr {
                         th.n { "trial" } th { "target" } th.n { (axis) }
                         @if has_curves { th { "curve" } }
-                        th.n { "repeat" } th { "for" } th.n { "seed" }
+                        th.n { "repeat" } th { "purpose" } th.n { "seed" }
                         @if has_frames {
                             th.n { "intended, frames/s" } th.n { "offered, frames/s" } th.n { "forwarded, frames/s" }
-                            th.n { "loss, %" } th.n { "latency p50, µs" } th.n { "p99, µs" }
+                            th.n { "frame loss rate, %" } th.n { "latency p50, µs" } th.n { "p99, µs" }
                         }
                         th { "remarks" }
                     } }
@@ -105,8 +105,8 @@ fn role(trial: &Trial) -> &'static str {
     match trial.role {
         Role::Measure => "result",
         Role::WarmUp => "warm-up",
-        Role::Search => "step of a search",
-        Role::Maximum => "the most it forwards",
+        Role::Search => "search step",
+        Role::Maximum => "maximum rate",
         Role::Confirm => "confirmation",
         Role::Bound => "bound",
         Role::Calibrate => "calibration",
@@ -126,11 +126,11 @@ fn words(flag: Flag) -> &'static str {
     match flag {
         Flag::TesterLimited => "limited by the tester",
         Flag::Irregular => "irregular",
-        Flag::Stall => "the tester stood still",
-        Flag::Ramped => "load raised step by step",
+        Flag::Stall => "tester descheduled",
+        Flag::Ramped => "load ramped",
         Flag::Interrupted => "interrupted",
         Flag::NotWarm => "caches not filled",
-        Flag::Repeated => "done again",
+        Flag::Repeated => "repeated",
         Flag::Disturbed => "disturbed",
     }
 }

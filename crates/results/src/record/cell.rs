@@ -115,9 +115,9 @@ impl Limit {
     /// Text for display.
     pub fn words(self) -> &'static str {
         match self {
-            Limit::Load => "the load offered",
+            Limit::Load => "the offered load",
             Limit::Tester => "the tester",
-            Limit::Wire => "the wire's ceiling",
+            Limit::Wire => "the link's capacity",
             Limit::Target => "the target",
         }
     }
@@ -158,7 +158,9 @@ impl Ratio {
     /// Warning text for targets with different links.
     pub fn across_links(&self) -> Option<String> {
         let [own, base] = self.links.as_ref()?;
-        Some(format!("over {own} against {base}: what the links differ by is in the ratio too"))
+        Some(format!(
+            "over {own} against {base}: the ratio includes the difference between the links"
+        ))
     }
 }
 

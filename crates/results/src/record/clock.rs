@@ -59,12 +59,12 @@ impl ClockFacts {
     /// The properties as text.
     pub fn words(&self) -> String {
         let drift = self.drift_ppb.zip(self.drift_ppb_error).map_or_else(String::new, |it| {
-            format!(", {:+.0} ppb (within {:.0}) beside the raw clock", it.0, it.1)
+            format!(", {:+.0} ppb (± {:.0}) against the raw clock", it.0, it.1)
         });
         let counter =
             self.counter_hz.map_or_else(String::new, |hz| format!(" at {:.3} MHz", hz / 1e6));
         let reference = match &self.reference {
-            None => "no PPS or PTP device to follow".to_string(),
+            None => "no PPS or PTP device".to_string(),
             Some(it) => it.words(),
         };
         format!(
@@ -80,7 +80,7 @@ impl ClockReference {
             Some((ns, error)) => {
                 format!("{} is {ns} ns ahead, within {error:.0} ns", self.name)
             }
-            None => format!("{}: met {} times, too few to follow it", self.name, self.readings),
+            None => format!("{}: read {} times, too few to use it", self.name, self.readings),
         }
     }
 }

@@ -83,18 +83,16 @@ impl Remark {
         match self {
             Remark::NoLowerBound => "irregular: the lowest load missed the goal",
             Remark::NoUpperBound => {
-                "irregular: the highest load reached the goal, so the target may do better"
+                "irregular: the highest load reached the goal; the target may be faster"
             }
             Remark::CutShort => "irregular: the search ended before its bounds were close enough",
-            Remark::ExtraFrames => "irregular: more frames came back than were sent",
-            Remark::LossInversion => {
-                "a higher load reached the goal as well; the lower is believed"
-            }
+            Remark::ExtraFrames => "irregular: more frames were received than sent",
+            Remark::LossInversion => "a higher load also reached the goal; the lower one is used",
             Remark::TesterLimited => {
-                "at the upper bound the tester offered too little, so the target may do better"
+                "at the upper bound the offered load was too low; the target may be faster"
             }
             Remark::Disturbed => {
-                "at the upper bound the tester disturbed trial and repetitions, so the target may do better"
+                "at the upper bound the tester disturbed the trial and its repetitions; the target may be faster"
             }
         }
     }

@@ -88,19 +88,19 @@ impl Name {
     /// extreme.
     pub fn title(self) -> String {
         let unit = self.unit();
-        let plain = self.0.replace("_per_s", " a second");
+        let plain = self.0.replace("_per_s", " per second");
         let words = plain.split(['_', ' ']).filter(|word| *word != unit);
         let (mut before, mut rest) = (None, Vec::new());
         for word in words {
             match word {
-                "min" => before = Some("least".to_string()),
-                "max" => before = Some("greatest".to_string()),
+                "min" => before = Some("minimum".to_string()),
+                "max" => before = Some("maximum".to_string()),
                 "mean" => before = Some("mean".to_string()),
                 "p50" => before = Some("median".to_string()),
                 "p90" | "p99" => before = Some(word.to_string()),
                 "p999" => before = Some("p99.9".to_string()),
                 "tcp" => rest.push("TCP"),
-                "pdv" => rest.push("delay variation"),
+                "pdv" => rest.push("PDV"),
                 word => rest.push(word),
             }
         }
@@ -138,17 +138,17 @@ impl fmt::Display for NameProblem {
         match self {
             NameProblem::Letters(text) => write!(
                 f,
-                "the metric {text:?} has other characters than lower-case letters, digits and _"
+                "invalid metric name {text:?} (hint: use lower-case letters, digits and _)"
             ),
             NameProblem::Long(bytes) => {
-                write!(f, "a metric's name has {bytes} bytes, and may have {NAME_BYTES_MAX}")
+                write!(f, "a metric name has {bytes} bytes, but at most {NAME_BYTES_MAX} are valid")
             }
             NameProblem::NoUnit(text) => write!(
                 f,
-                "the metric {text:?} has no unit in its name: one of {}, per_s",
+                "the metric name {text:?} has no unit (hint: add one of {}, per_s)",
                 UNITS.join(", ")
             ),
-            NameProblem::TooMany => write!(f, "there are more than {NAMES_MAX} names of metrics"),
+            NameProblem::TooMany => write!(f, "there are more than {NAMES_MAX} metric names"),
         }
     }
 }
@@ -187,12 +187,12 @@ mod tests {
     fn names_determine_their_unit_and_label() {
         for (name, unit, title) in [
             ("activation_ns_p50", "ns", "median activation"),
-            ("barrier_gap_ns_max", "ns", "greatest barrier gap"),
-            ("messages_per_s_peak", "per_s", "messages a second peak"),
+            ("barrier_gap_ns_max", "ns", "maximum barrier gap"),
+            ("messages_per_s_peak", "per_s", "messages per second peak"),
             ("rules_active_ratio", "ratio", "rules active"),
             ("order_tau_index", "index", "order tau"),
             ("tcp_throughput_bps", "bps", "TCP throughput"),
-            ("pdv_ns_mean", "ns", "mean delay variation"),
+            ("pdv_ns_mean", "ns", "mean PDV"),
         ] {
             let name = Name::read(name).unwrap();
             assert_eq!((name.unit(), name.title().as_str()), (unit, title));

@@ -79,7 +79,7 @@ impl fmt::Display for DisturbanceCause {
         f.write_str(match self {
             DisturbanceCause::Descheduled => "the tester was descheduled",
             DisturbanceCause::TesterLimited => {
-                "the tester offered less than intended, or lost frames that had come back"
+                "the tester offered less than intended, or lost returned frames"
             }
             DisturbanceCause::ColdCaches => "the caches of the target were not filled",
             DisturbanceCause::Irregular => {
@@ -107,9 +107,7 @@ pub enum Exclusion {
 impl fmt::Display for Exclusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Exclusion::Simulated => {
-                f.write_str("simulated time says nothing about rates and times")
-            }
+            Exclusion::Simulated => f.write_str("rates and times are simulated"),
             Exclusion::RunDisturbed { trials, of } => {
                 write!(f, "the tester was descheduled in {trials} of {of} trials")
             }
@@ -160,10 +158,10 @@ impl fmt::Display for Reason {
             }
             Reason::Bounded { bound: Bound { side, cause } } => {
                 let side = if *side == BoundSide::Lower { "lower" } else { "upper" };
-                write!(f, "a value is only a {side} bound, since {cause}")
+                write!(f, "a value is only a {side} bound: {cause}")
             }
             Reason::MeasuredOnce => f.write_str("it was measured once"),
-            Reason::Overlap => f.write_str("the interval reaches over the limit"),
+            Reason::Overlap => f.write_str("the interval contains the threshold"),
             Reason::NoPair => f.write_str("no pair of repeats can be compared"),
         }
     }

@@ -590,7 +590,7 @@ impl Deed {
             Deed::Modify => "modified",
             Deed::Delete => "deleted",
             Deed::Change => "changed",
-            Deed::Tell => "told of",
+            Deed::Tell => "reported",
         }
     }
 }

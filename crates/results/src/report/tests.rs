@@ -182,8 +182,8 @@ fn a_campaign_has_its_own_heading_and_figures_name_their_step() {
 fn numbers_in_sentences_and_claims_link_to_their_trials() {
     let record = sample::record();
     let page = page_of(record.clone());
-    let (_, verdict) = page.split_once("What came out").unwrap();
-    let (verdict, _) = verdict.split_once("How sure").unwrap();
+    let (_, verdict) = page.split_once("<h2>Results").unwrap();
+    let (verdict, _) = verdict.split_once("<h2>Confidence").unwrap();
     let sentences = words::found(&record);
     assert!(verdict.matches("data-t=").count() > 2 * sentences.len(), "{verdict}");
     // Without the links, the sentences equal the plain text.

@@ -717,7 +717,7 @@ mod tests {
         assert_eq!(held.count(), 0, "{:?}", record.claims);
         assert!(record.ratios.iter().all(|ratio| ratio.answer == Answer::Unclear));
         let short = short(&record).unwrap();
-        assert!(short.contains("simulated time says nothing about rates and times"), "{short}");
+        assert!(short.contains("rates and times are simulated"), "{short}");
         let found = found(&record).join(" ");
         assert!(
             !found.contains("highest on") && found.contains("the order is undecided"),

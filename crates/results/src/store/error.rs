@@ -64,7 +64,7 @@ pub enum StoreError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// A name leads out of the run's folder.
+    /// A name is outside the run's folder.
     OutsideRun {
         /// The folder.
         folder: PathBuf,
@@ -106,11 +106,11 @@ impl std::fmt::Display for StoreError {
             }
             StoreError::UnknownSchema { file, schema: Some(schema), known } => write!(
                 f,
-                "{} has schema version {schema}, and only {known} is understood",
+                "{} has schema version {schema}, but only version {known} is supported",
                 file.display()
             ),
             StoreError::UnknownSchema { file, schema: None, .. } => {
-                write!(f, "{} is not a record of planimeter", file.display())
+                write!(f, "{} is not a planimeter record", file.display())
             }
             StoreError::NotUnderstood { file, line, why } => {
                 write!(f, "{}, line {line}: {why}", file.display())
@@ -125,20 +125,20 @@ impl std::fmt::Display for StoreError {
                 )
             }
             StoreError::RepeatedTrial { folder, id } => {
-                write!(f, "cannot write to {}: it has a trial {id} already", folder.display())
+                write!(f, "cannot write to {}: trial {id} already exists", folder.display())
             }
             StoreError::BadHistogram { file, why } => write!(f, "{}: {why}", file.display()),
             StoreError::TooLarge { file, limit } => {
                 write!(f, "{} is larger than {limit} bytes", file.display())
             }
             StoreError::OutsideRun { folder, name } => {
-                write!(f, "{name:?} leads out of {}", folder.display())
+                write!(f, "{name:?} is outside {}", folder.display())
             }
             StoreError::Index { file, why } => {
-                write!(f, "the index {} cannot be used: {why}", file.display())
+                write!(f, "cannot use the index {}: {why}", file.display())
             }
             StoreError::TooManyRuns { folder, limit } => {
-                write!(f, "{}-1 to -{limit} exist already", folder.display())
+                write!(f, "{}-1 to -{limit} already exist", folder.display())
             }
         }
     }

@@ -82,7 +82,7 @@ impl Index {
             schema::remove(&file).map_err(|error| StoreError::new("remove", &file, error))?;
             if let Ok((index, refreshed)) = Index::fresh(&file, runs, &found) {
                 let remark =
-                    Some(format!("{} was damaged ({why}) and was made anew", file.display()));
+                    Some(format!("{} was damaged ({why}) and was recreated", file.display()));
                 return Ok((index, Refreshed { remark, ..refreshed }));
             }
         }
@@ -91,7 +91,7 @@ impl Index {
         let done = Index::fresh(Path::new(":memory:"), runs, &found);
         let (index, refreshed) =
             done.map_err(|error| StoreError::Index { file: file.clone(), why: error.to_string() })?;
-        let remark = Some(format!("{} cannot be kept ({why})", file.display()));
+        let remark = Some(format!("{} cannot be stored ({why})", file.display()));
         Ok((index, Refreshed { remark, ..refreshed }))
     }
 

@@ -62,11 +62,11 @@ impl Lines {
         let damage = |why| Damage { line: number, why };
         match serde_json::from_slice(line) {
             Ok(Line::Trial(trial)) if !self.ids.insert(trial.id) => {
-                let why = format!("trial {} is repeated, left out: the first one counts", trial.id);
+                let why = format!("trial {} is repeated, ignored: the first one counts", trial.id);
                 self.damage.push(damage(why));
             }
             Ok(line) => self.lines.push(line),
-            Err(error) => self.damage.push(damage(format!("damaged, left out: {error}"))),
+            Err(error) => self.damage.push(damage(format!("damaged, ignored: {error}"))),
         }
     }
 

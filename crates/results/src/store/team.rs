@@ -227,7 +227,7 @@ impl Team {
             several => {
                 let told = |(identity, folder, origin): &(String, String, Option<String>)| {
                     let id: String = identity.chars().take(ID_LETTERS).collect();
-                    format!("{id} ({folder} of {})", origin.as_deref().unwrap_or("somebody"))
+                    format!("{id} ({folder} of {})", origin.as_deref().unwrap_or("unknown owner"))
                 };
                 Err(TeamError::Several(several.iter().take(NAMED_MAX).map(told).collect()))
             }
@@ -375,18 +375,24 @@ impl fmt::Display for TeamError {
             TeamError::Server { why, .. } => write!(f, "{why}"),
             TeamError::Newer { there, own } => write!(
                 f,
-                "its tables are of version {there}, which a later planimeter made; this one knows {own}: update it"
+                "its tables have version {there}, this planimeter supports {own} (hint: update \
+                 planimeter)"
             ),
             TeamError::Older { there, own } => write!(
                 f,
-                "its tables are of version {there}, and this planimeter reads {own}: somebody who may write has to use it once"
+                "its tables have version {there}, this planimeter reads {own} (hint: let a user \
+                 with write access run this planimeter once)"
             ),
-            TeamError::NoRun => write!(f, "no run there is called so"),
+            TeamError::NoRun => write!(f, "no run has this name or id"),
             TeamError::Several(names) => {
-                write!(f, "several runs are called so: {}", names.join(", "))
+                write!(f, "several runs match: {} (hint: use the id)", names.join(", "))
             }
             TeamError::NotKept => {
-                write!(f, "of that run it has numbers only: its files are where it was measured")
+                write!(
+                    f,
+                    "the store has only the results of this run, not its files (hint: use the \
+                     run's own folder)"
+                )
             }
             TeamError::Odd(why) => write!(f, "{why}"),
             TeamError::Store(error) => write!(f, "{error}"),

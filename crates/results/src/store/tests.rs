@@ -101,7 +101,7 @@ fn an_unreadable_histogram_is_reported_and_the_others_are_read() {
         reported[0].starts_with("trial 2: ") && reported[0].contains("Base64V2"),
         "{reported:?}"
     );
-    assert_eq!(reported[3], "and 2 trials more");
+    assert_eq!(reported[3], "and 2 more trials");
 }
 
 #[test]
@@ -128,9 +128,9 @@ fn errors_name_the_file_and_the_reason() {
     assert!(missing.contains("cannot read") && missing.contains("record.json"), "{missing}");
 
     for (text, want) in [
-        ("{\"schema\": 7}", "has schema version 7, and only 1 is understood"),
-        ("{}", "is not a record of planimeter"),
-        ("[1]", "is not a record of planimeter"),
+        ("{\"schema\": 7}", "has schema version 7, but only version 1 is supported"),
+        ("{}", "is not a planimeter record"),
+        ("[1]", "is not a planimeter record"),
         ("{\n\"schema\": 1,\n", "line 3"),
         ("{\"schema\": 1}", "missing field"),
     ] {
@@ -281,7 +281,7 @@ fn a_repeated_trial_is_neither_written_nor_counted() {
     let mut resumed = Store::resume(&run).unwrap();
     let error = resumed.store.append_trial(&mut trials[1].clone(), Histograms::default());
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("has a trial 2 already"), "{error}");
+    assert!(error.contains("trial 2 already exists"), "{error}");
     drop(resumed);
     // As two concurrent writers of an earlier version left it: another trial with an existing id.
     let other = Trial { id: 2, frames_offered: 77, ..trials[1].clone() };
@@ -289,7 +289,7 @@ fn a_repeated_trial_is_neither_written_nor_counted() {
     writeln!(file, "{}", serde_json::to_string(&Line::Trial(other)).unwrap()).unwrap();
     let read = read_run(&run).unwrap();
     assert_eq!(read.record.trials, trials, "the first one counts");
-    let named = "trials.jsonl, line 5: trial 2 is repeated, left out: the first one counts";
+    let named = "trials.jsonl, line 5: trial 2 is repeated, ignored: the first one counts";
     assert!(read.damage.len() == 1 && read.damage[0].ends_with(named), "{:?}", read.damage);
     let resumed = Store::resume(&run).unwrap();
     assert_eq!(resumed.lines.lines.len(), 4);
@@ -325,7 +325,7 @@ fn a_damaged_line_loses_only_its_own_trial() {
         assert_eq!(read.record.trials, kept, "{name}");
         assert_eq!(read.damage.len(), 1, "{name}: {:?}", read.damage);
         assert!(
-            read.damage[0].contains("trials.jsonl, line 3: damaged, left out: "),
+            read.damage[0].contains("trials.jsonl, line 3: damaged, ignored: "),
             "{:?}",
             read.damage
         );

@@ -156,9 +156,9 @@ const AGAINST_PORT: [(&str, &str); 4] = [
 pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Vec<Sheet> {
     let (title, reading, columns) = match item {
         "table3" => ("Table III: delay by type of match", DELAYS, TYPES),
-        "table5" => ("Table V: delay with one rule and with as many as fit", DELAYS, COUNTS),
+        "table5" => ("Table V: delay with one rule and with a full table", DELAYS, COUNTS),
         "table6" => ("Table VI: delay with header rewrites", REWRITTEN, REWRITES),
-        "table4" => ("Table IV: rules that fit", FITTING, CAPACITIES),
+        "table4" => ("Table IV: table capacity in rules", FITTING, CAPACITIES),
         "table7" => ("Table VII: delay of flow statistics", STATISTICS, FLOW_STATS),
         "table8" => ("Table VIII: delay of port statistics", STATISTICS, PORT_STATS),
         "fig6" => {
@@ -174,7 +174,7 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Ve
         // The summary already contains them.
         "messages" if run_of(record, "discussion").is_some() => return Vec::new(),
         "messages" => {
-            let (title, reading) = ("How much its control plane bears", endurance::READING);
+            let (title, reading) = ("Control plane capacity", endurance::READING);
             return filled(vec![Sheet { title, reading, tables: vec![endurance::table(record)] }]);
         }
         "discussion" => return standing::sheets(record, experiment),
@@ -183,7 +183,7 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Ve
     let mut found = vec![Sheet { title, reading, tables: vec![rows(record, experiment, columns)] }];
     if item == "table3" {
         found.push(Sheet {
-            title: "Do the types differ?",
+            title: "Equivalence of the match types",
             reading: EQUIVALENCE,
             tables: vec![types(record, experiment)],
         });
@@ -209,30 +209,37 @@ fn filled(mut sheets: Vec<Sheet>) -> Vec<Sheet> {
     sheets
 }
 
-const DELAYS: &str = "Mean round-trip times in milliseconds; below each the interval that holds the true mean with 99 % \
-                      confidence. The study's rows hold the time of the server's and the client's systems, those \
-                      measured here hold links and the tester's ports, and no system.";
+const DELAYS: &str = "Mean round-trip times in milliseconds with their 99 % confidence intervals. The \
+                      study's values include the operating systems of server and client. The \
+                      values measured here include the links and the tester's ports, but no \
+                      operating system.";
 
-const REWRITTEN: &str = "Mean round-trip times in milliseconds with their 99 % intervals. A field that the switch \
-                         refuses has no value; one that it accepts and does not rewrite says so.";
+const REWRITTEN: &str = "Mean round-trip times in milliseconds with their 99 % confidence intervals. A \
+                         field that the switch rejects has no value. A field that it accepts but \
+                         does not rewrite is marked.";
 
-const STATISTICS: &str = "Mean delays in milliseconds, from before the request was written until the last part of the answer was \
-                          read; below each the 99 % interval of the repeats. Nearly full is 90 % of what the switch \
-                          took, or of the bound where it took more: the rules are in the table above.";
+const STATISTICS: &str = "Mean delays in milliseconds with the 99 % confidence intervals of the repeats. \
+                          A delay lasts from before the request is written until the last part of \
+                          the reply is read. Nearly full means 90 % of the entries that the switch \
+                          accepted, or of the tested maximum if it accepted more. The table above \
+                          has the numbers of entries.";
 
-const FITTING: &str = "Rules of the study's OpenFlow mode are not said to be exact or not. What stops at a bound holds more. Access \
-                       lists of legacy mode are none that the tester can program, and not counted. Rules that the switch took and that do \
-                       not act are in the table above.";
+const FITTING: &str = "The study does not state whether the rules of its OpenFlow mode are exact. A count \
+                       that reached the tested maximum is a lower bound. The tester cannot program \
+                       access lists of legacy mode, so they are not counted. The table above has \
+                       the rules that the switch accepted but did not apply.";
 
-const SPEED_UPS: &str = "Legacy time over OpenFlow time, as the study has it, repeat by repeat with the 95 % interval: 1 is alike, \
-                         below 1 OpenFlow is slower. Legacy is the switch's own forwarding by one rule (NORMAL), the \
-                         bridges and routers of the same family, or a model's hardware without OpenFlow.";
+const SPEED_UPS: &str = "Legacy time divided by OpenFlow time, as in the study, repeat by repeat with the \
+                         95 % confidence interval. Below 1, OpenFlow is slower. Legacy mode is the \
+                         switch's own forwarding by one rule (NORMAL), bridges and routers of the \
+                         same family, or a model's hardware without OpenFlow.";
 
-const EQUIVALENCE: &str = "Each type's mean against that of the match by port, repeat by repeat, with its 95 % interval. \
-                           Equivalent: the whole interval lies within 5 % (two one-sided tests). Different: all of it \
-                           lies beyond 5 %. All else is unclear. The effect size is the mean of the differences of \
-                           logarithms over their deviation (Cohen's d for pairs): below 0.2 it is small, from 0.8 on \
-                           large against what repeats differ by.";
+const EQUIVALENCE: &str = "Mean of each type divided by the mean of the match by port, repeat by repeat, \
+                           with the 95 % confidence interval. Equivalent: the whole interval is \
+                           within 5 % (two one-sided tests). Different: the whole interval is \
+                           beyond 5 %. Otherwise the result is unclear. The effect size is Cohen's \
+                           d for pairs: mean of the differences of logarithms divided by their \
+                           standard deviation. Below 0.2 it is small, from 0.8 it is large.";
 
 fn metric(name: &'static str) -> Metric {
     let listed = Metric::ALL.into_iter().find(|metric| metric.name() == name);
@@ -352,7 +359,7 @@ fn open_loops(
 
 /// The row of a target that the experiment skipped.
 fn left_out(name: Entry, why: &str, columns: usize) -> Vec<Entry> {
-    let mut row = vec![name, Entry::word("left out"), Entry::word(why)];
+    let mut row = vec![name, Entry::word("skipped"), Entry::word(why)];
     row.resize(columns + 2, Entry::default());
     row
 }
@@ -363,7 +370,7 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
         let mut entry = Entry::cell(cell);
         let of = |what: &str| beside(record, experiment, cell, column.metric, what);
         if of("is_silent_count").is_some_and(|silent| silent > 0.0) {
-            entry.text = format!("{}, then no answer", entry.text);
+            entry.text = format!("{}, then no reply", entry.text);
         } else if of("is_full_count") == Some(0.0) && cell.bound.is_none() {
             entry.text = format!("at least {}", entry.text);
         }
@@ -383,15 +390,15 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
     let share = || number::text((1.0 - of("right_ratio").unwrap_or(0.0)) * 100.0);
     entry.warnings.extend(match conformance::Came::of(of) {
         Some(conformance::Came::Ignored) if of("right_ratio").is_some() => {
-            let text = format!("accepted, and not done in {} % of the packets", share());
-            Some(Mark::new("not done", text))
+            let text = format!("accepted, but not applied to {} % of the packets", share());
+            Some(Mark::new("not applied", text))
         }
         Some(conformance::Came::Unstable) if of("right_ratio").is_some() => {
-            let text = format!("unstable: {} % of the packets were not as they should be", share());
+            let text = format!("unstable: {} % of the packets were incorrect", share());
             Some(Mark::new("unstable", text))
         }
         Some(conformance::Came::Works { late_ns: Some(ns) }) => {
-            let text = format!("acts {} ms after its barrier was answered", number::text(ms(ns)));
+            let text = format!("takes effect {} ms after its barrier reply", number::text(ms(ns)));
             Some(Mark::new("late", text))
         }
         _ => None,
@@ -399,7 +406,7 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
     entry
 }
 
-/// The common prefix of metrics that are shown together.
+/// The common prefix of metrics of one column.
 fn stem(metric: &str) -> &str {
     let ends = ["rtt_ns_mean", "reply_ns_mean", "accepted_rules"];
     ends.iter().find_map(|end| metric.strip_suffix(end)).unwrap_or_default()
@@ -418,13 +425,13 @@ fn absent(record: &Record, experiment: &Experiment, target: &str, column: &Colum
     };
     let answered = told("answered_ratio");
     if told("endless_count").is_some_and(|count| count > 0.0) {
-        return Entry::word("the answer had no end");
+        return Entry::word("endless reply");
     }
     match (told("refused_count"), told("returned_ratio"), answered) {
-        (Some(refused), ..) if refused > 0.0 => Entry::word("refused"),
-        (_, Some(0.0), _) => Entry::word("nothing came back"),
-        (.., Some(0.0)) => Entry::word("no answer"),
-        (.., Some(_)) => Entry::word("answered while the tester was away"),
+        (Some(refused), ..) if refused > 0.0 => Entry::word("rejected"),
+        (_, Some(0.0), _) => Entry::word("no packet returned"),
+        (.., Some(0.0)) => Entry::word("no reply"),
+        (.., Some(_)) => Entry::word("reply while the tester was descheduled"),
         _ => Entry::default(),
     }
 }
@@ -538,13 +545,13 @@ fn modes(record: &Record, experiment: &Experiment) -> Table {
 /// How packets were sent.
 fn paced(cell: &Cell) -> String {
     match cell.point.within.as_ref().map(|within| within.value) {
-        Some(pps) if pps > 0.0 => format!("{} a second", number::setting(pps)),
-        _ => "one at a time".into(),
+        Some(pps) if pps > 0.0 => format!("{} per second", number::setting(pps)),
+        _ => "one in flight".into(),
     }
 }
 
 fn types(record: &Record, experiment: &Experiment) -> Table {
-    let columns = ["target", "type", "time over that by port", "effect size, d", "answer"];
+    let columns = ["target", "type", "time / match by port", "effect size, d", "conclusion"];
     let naming = Naming::within(record, &experiment.id);
     let mut rows = Vec::new();
     for target in &record.targets {

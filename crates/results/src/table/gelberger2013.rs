@@ -13,24 +13,30 @@ use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, Metric, Record, Target};
 
-const RICHER: &str = "Each element that is programmed by a graph (the richest), then each OpenFlow switch, against everything plainer that did \
-                      the same workload in this run: geometric means of the ratios at all sizes, repeat by repeat, with their 95 % \
-                      intervals. It costs more where its rate is lower or its delay higher, and that only where the whole interval says so.";
+const RICHER: &str = "Compares each ProGFE element (the most programmable target) and then each OpenFlow switch \
+                      with every less programmable target of the same workload in this run. Values are \
+                      geometric means of the ratios at all sizes, repeat by repeat, with their 95 % \
+                      confidence intervals. A target costs more if its rate is lower or its delay \
+                      is higher and the whole interval confirms that.";
 
-const QUARREL: &str = "bianco2010 found its bridge slower than its OpenFlow switch and its router, and doubted its own bridge; gelberger2013 \
-                       contradicts that: what is programmable costs, and the simpler workload is the faster. Both are put to the forwarding rates of \
-                       this run at the smallest frames and full load, within one family of targets.";
+const QUARREL: &str = "bianco2010 found its bridge slower than its OpenFlow switch and its router, and doubted \
+                       its own bridge. gelberger2013 contradicts: programmability costs performance, and \
+                       the simpler workload is faster. The table compares both with the forwarding \
+                       rates of this run for the smallest frames at full load, within one family of \
+                       targets.";
 
-const CAUSE: &str = "The study explains OpenFlow's lower throughput by its varying delays, which make timers of TCP run out. Spearman's rank correlation of \
-                     the packet delay variation of the largest frames with what TCP met, over targets, workloads and repeats; the interval \
-                     comes from resampling targets and workloads whole. Rising together is no cause.";
+const CAUSE: &str = "The study explains OpenFlow's lower throughput by its delay variation, which causes TCP \
+                     timeouts. The table has Spearman's rank correlation of the packet delay variation \
+                     of the largest frames with effects on TCP, over targets, workloads and repeats. \
+                     The interval resamples whole groups of target and workload. Correlation does \
+                     not prove a cause.";
 
 /// The sheets of an item.
 pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Vec<Sheet> {
     let found = match item {
         "discussion" => vec![
             Sheet {
-                title: "Does the richer cost more?",
+                title: "Cost of programmability",
                 reading: RICHER,
                 tables: vec![richer(record)],
             },
@@ -41,7 +47,11 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Ve
             },
         ],
         "fig6" => {
-            vec![Sheet { title: "Variation and TCP", reading: CAUSE, tables: vec![cause(record)] }]
+            vec![Sheet {
+                title: "Packet delay variation and TCP",
+                reading: CAUSE,
+                tables: vec![cause(record)],
+            }]
         }
         _ => Vec::new(),
     };
@@ -58,7 +68,7 @@ fn ratio(found: &Estimate) -> Entry {
 
 /// Compares every richer target with every plainer one.
 fn richer(record: &Record) -> Table {
-    let columns = ["the richer", "the plainer", "workload", "what", "richer / plainer", "answer"];
+    let columns = ["target", "less programmable", "workload", "metric", "ratio", "conclusion"];
     let naming = Naming::among(record, record.targets.iter().map(|target| target.name.as_str()));
     let row = |it: richer::Costing| {
         vec![
@@ -70,7 +80,7 @@ fn richer(record: &Record) -> Table {
             Entry::word(match it.costs_more() {
                 Some(true) => "costs more",
                 Some(false) => "costs less",
-                None => "cannot be told",
+                None => "undecided",
             }),
         ]
     };
@@ -125,8 +135,8 @@ fn quarrel(record: &Record, experiment: &Experiment) -> Table {
         "pair",
         "bianco2010: lower by",
         "gelberger2013",
-        "here: first / second",
-        "here agrees with",
+        "measured: first / second",
+        "measurement agrees with",
     ];
     let metric = Metric::RatePpsForwarded;
     // The kernel's own forwarding is the native forwarder of its family.
@@ -161,9 +171,9 @@ fn quarrel(record: &Record, experiment: &Experiment) -> Table {
                     Conclusion::Smaller => "both",
                     Conclusion::Greater if is_contradicted => "gelberger2013",
                     Conclusion::Greater => "neither",
-                    Conclusion::Equivalent | Conclusion::Undecided(_) => "cannot be told",
+                    Conclusion::Equivalent | Conclusion::Undecided(_) => "undecided",
                 };
-                let family = if first.family == "planimeter" { "ours" } else { "the system's" };
+                let family = if first.family == "planimeter" { "planimeter" } else { "system" };
                 rows.push(vec![
                     Entry::word(format!("{family}: {} and {}", first.name, second.name)),
                     Entry::word(words),
@@ -193,10 +203,10 @@ fn smallest<'a>(
 /// Latency variation and each of its possible effects on TCP.
 fn cause(record: &Record) -> Table {
     let columns =
-        ["what TCP met", "rank correlation", "repeats", "targets and workloads", "answer"];
+        ["effect on TCP", "rank correlation", "repeats", "targets and workloads", "conclusion"];
     let effects = [
-        ("timeouts_count", "time-outs"),
-        ("retransmits_ratio", "share of segments sent again"),
+        ("timeouts_count", "timeouts"),
+        ("retransmits_ratio", "share of retransmitted segments"),
         (richer::TCP, "throughput"),
     ];
     let row = |(name, words): (&'static str, &str)| {
@@ -205,9 +215,9 @@ fn cause(record: &Record) -> Table {
             return None;
         }
         let Some((found, estimate, groups)) = richer::correlation(record, named(name)) else {
-            let same = Entry::word("the same everywhere");
+            let same = Entry::word("constant");
             let rest = [Entry::default(), Entry::number(groups.to_string())];
-            let answer = Entry::word("cannot be told");
+            let answer = Entry::word("undecided");
             return Some(
                 [Entry::word(words), same].into_iter().chain(rest).chain([answer]).collect(),
             );
@@ -217,9 +227,9 @@ fn cause(record: &Record) -> Table {
             format!("{} to {}", number::text(it.low), number::text(it.high))
         });
         let answer = match estimate.against(0.0) {
-            Conclusion::Greater => "rises with the variation",
-            Conclusion::Smaller => "falls with the variation",
-            Conclusion::Equivalent | Conclusion::Undecided(_) => "cannot be told",
+            Conclusion::Greater => "increases with the variation",
+            Conclusion::Smaller => "decreases with the variation",
+            Conclusion::Equivalent | Conclusion::Undecided(_) => "undecided",
         };
         Some(vec![
             Entry::word(words),

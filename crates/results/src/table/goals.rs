@@ -9,14 +9,13 @@ use crate::number;
 use crate::record::{Experiment, GoalResult, Metric, Outcome, Record};
 
 /// Explanation above the two tables.
-pub const READING: &str = "Loads are those of the one port that sends. The lower bound is the \
-     largest load that reached the goal below the smallest that missed it (the upper bound); the \
-     conditional throughput is what can be expected to come out at the lower bound; the width is the \
-     bounds' difference as a share of the upper one. Trials and time are those chosen for the goal, \
-     without warm-up and drain, and every trial served every goal. Where the tester sent less than was \
-     intended, what it did not send counts as lost. Before a trial frames run uncounted, and after it \
-     those under way are awaited, for shorter times than section 23 of RFC 2544 names; the record has \
-     both.";
+pub const READING: &str = "Loads are those of the single sending port. The upper bound is the smallest \
+     load that missed the goal. The lower bound is the largest load below it that reached the goal. \
+     The conditional throughput is the expected forwarding rate at the lower bound. The width is \
+     the difference of the bounds divided by the upper bound. Trials and time are those chosen for \
+     the goal, without warm-up and drain; every trial counts for every goal. If the tester sent \
+     fewer frames than intended, the missing frames count as lost. Warm-up and drain are shorter \
+     than in RFC 2544, section 23; the record has both.";
 
 fn results<'a>(
     record: &'a Record,
@@ -92,7 +91,7 @@ pub fn of_goals(record: &Record, experiment: &Experiment) -> Table {
 pub fn of_goal_attributes(record: &Record, experiment: &Experiment) -> Table {
     let columns = [
         "goal",
-        "loss allowed, %",
+        "allowed loss, %",
         "exceed ratio, %",
         "width, %",
         "initial trial, s",

@@ -71,11 +71,11 @@ fn place(cell: &Cell) -> [Entry; 2] {
 fn throughput(record: &Record, experiment: &Experiment) -> Sheet {
     let capacity_bps = study::capacity_bps(record);
     let mut columns: Vec<String> =
-        ["target", "frame size, bytes", "throughput, frames/s", "Mbit/s of frames"]
+        ["target", "frame size, bytes", "throughput, frames/s", "throughput, Mbit/s"]
             .map(Into::into)
             .into();
     if capacity_bps.is_some() {
-        columns.extend(["theoretical maximum, frames/s", "of it, %"].map(String::from));
+        columns.extend(["theoretical maximum, frames/s", "share of maximum, %"].map(String::from));
     }
     columns.push("searches".into());
     let row = |cell: &Cell| {
@@ -91,11 +91,11 @@ fn throughput(record: &Record, experiment: &Experiment) -> Sheet {
     };
     let rows = cells(record, experiment, Metric::ThroughputPps).map(row).collect();
     Sheet {
-        title: "Report by RFC 2544, 26.1",
-        reading: "The largest load of which no frame was lost, in a search trial and in a confirming one four \
-                  times as long. Frame sizes count the frame check sequence. A theoretical maximum is \
-                  given where the link really serialises; over veth pairs and shared memory there is \
-                  none, and no share of a line rate.",
+        title: "Report format of RFC 2544, 26.1",
+        reading: "The throughput is the largest load without frame loss in a search trial and in a \
+                  confirmation trial of four times the duration. Frame sizes include the frame \
+                  check sequence. Only links that serialize frames have a theoretical maximum; \
+                  veth pairs and shared memory have none.",
         tables: vec![Table { columns, rows }],
     }
 }
@@ -107,8 +107,8 @@ fn bursts(record: &Record, experiment: &Experiment) -> Sheet {
         "N",
         "step, frames",
         "mean burst, frames",
-        "least",
-        "greatest",
+        "minimum",
+        "maximum",
         "standard deviation",
         "throughput, frames/s",
         "implied buffer time, µs",
@@ -140,12 +140,12 @@ fn bursts(record: &Record, experiment: &Experiment) -> Sheet {
     };
     let rows = cells(record, experiment, Metric::BurstFrames).map(row).collect();
     Sheet {
-        title: "Report by RFC 9004",
-        reading: "N searches for the longest burst, at what link and tester carry, of which no frame was lost. \
-                  Sizes that are not here went through at that rate, and show no buffer. The corrected \
-                  time leaves out what the target forwards while the burst comes; at another rate the \
-                  same buffer lasts as much longer as the rate is lower. A burst near the longest that \
-                  was tried is marked irregular and is a lower bound.",
+        title: "Report format of RFC 9004",
+        reading: "N searches for the longest burst without frame loss, at the maximum rate of link and \
+                  tester. Frame sizes that the target forwards at that rate show no buffer and have no \
+                  row. The corrected buffer time excludes frames that the target forwards during the \
+                  burst. At a lower rate, the same buffer lasts proportionally longer. A burst near \
+                  the longest tested burst is marked irregular and is a lower bound.",
         tables: vec![Table { columns: columns.map(Into::into).into(), rows }],
     }
 }
@@ -154,13 +154,13 @@ fn variation(record: &Record, experiment: &Experiment) -> Sheet {
     const SHOWN: [(&str, Metric); 6] = [
         ("typical latency (median)", Metric::LatencyNsP50),
         ("worst-case latency (p99.9)", Metric::LatencyNsP999),
-        ("PDV (p99.9 less least)", Metric::PdvNsP999),
-        ("IPDV, least", Metric::IpdvNsMin),
-        ("IPDV, median", Metric::IpdvNsP50),
-        ("IPDV, greatest", Metric::IpdvNsMax),
+        ("PDV (p99.9 minus minimum)", Metric::PdvNsP999),
+        ("minimum IPDV", Metric::IpdvNsMin),
+        ("median IPDV", Metric::IpdvNsP50),
+        ("maximum IPDV", Metric::IpdvNsMax),
     ];
     let columns =
-        ["target", "frame size, bytes", "what", "repeats", "median, µs", "p1, µs", "p99, µs"];
+        ["target", "frame size, bytes", "metric", "repeats", "median, µs", "p1, µs", "p99, µs"];
     let mut rows = Vec::new();
     for first in cells(record, experiment, Metric::LatencyNsP50) {
         for (name, metric) in SHOWN {
@@ -177,10 +177,11 @@ fn variation(record: &Record, experiment: &Experiment) -> Sheet {
         }
     }
     Sheet {
-        title: "Report by RFC 8219, 7.2 and 7.3",
-        reading: "Medians of the repeats, and the 1st and 99th percentile across them (nearest rank: with 20 \
-                  repeats the least and the greatest). Every frame was stamped. IPDV is signed: below zero the \
-                  later frame was quicker. A worst case stands only where at least ten frames lie above it.",
+        title: "Report format of RFC 8219, 7.2 and 7.3",
+        reading: "Medians of the repeats, and the 1st and 99th percentile of the repeats (nearest rank: \
+                  minimum and maximum of 20 repeats). Every frame had a time stamp. IPDV is \
+                  signed: below zero, the later frame had the lower latency. A worst-case latency \
+                  requires at least ten frames above it.",
         tables: vec![Table { columns: columns.map(Into::into).into(), rows }],
     }
 }
@@ -194,7 +195,7 @@ fn trend(record: &Record, experiment: &Experiment) -> Sheet {
         Metric::MemoryBytes,
     ];
     const HOUR_S: f64 = 3600.0;
-    let columns = ["target", "what", "first point", "last point", "change an hour", "drift"];
+    let columns = ["target", "metric", "first point", "last point", "change per hour", "drift"];
     let mut rows = Vec::new();
     for target in &record.targets {
         for metric in SHOWN {
@@ -211,10 +212,10 @@ fn trend(record: &Record, experiment: &Experiment) -> Sheet {
             let wide = interval::of_slope(&samples, DIFFERENT_PERCENT).map(|(_, range)| range);
             let n = samples.len() as u32;
             let drift = match Estimate::of_interval(slope, n, wide, &series).against(0.0) {
-                Conclusion::Greater => "rises".to_string(),
-                Conclusion::Smaller => "falls".to_string(),
+                Conclusion::Greater => "increases".to_string(),
+                Conclusion::Smaller => "decreases".to_string(),
                 Conclusion::Equivalent | Conclusion::Undecided(Reason::Overlap) => {
-                    "none beyond chance".to_string()
+                    "not significant".to_string()
                 }
                 Conclusion::Undecided(reason) => reason.to_string(),
             };
@@ -228,10 +229,10 @@ fn trend(record: &Record, experiment: &Experiment) -> Sheet {
     }
     Sheet {
         title: "Drift",
-        reading: "A straight line through all trials of the series (least squares), its slope an hour with the \
-                  interval that holds the true one with 95 % confidence if trials are independent. A drift is \
-                  one whose interval of 99 % leaves out zero. Between two trials frames under way are awaited and \
-                  counters are read, so the load pauses there.",
+        reading: "Linear regression over all trials of the series: slope per hour with its 95 % \
+                  confidence interval, for independent trials. A drift requires that the 99 % \
+                  interval excludes zero. The load pauses between trials for the drain and for \
+                  reading counters.",
         tables: vec![Table { columns: columns.map(Into::into).into(), rows }],
     }
 }
@@ -241,11 +242,11 @@ fn iterations(record: &Record, experiment: &Experiment) -> Sheet {
         "target",
         "search",
         "stations",
-        "taught, frames/s",
-        "heard at the test port",
-        "asked for",
-        "correct at the learning port",
-        "elsewhere",
+        "learning rate, frames/s",
+        "received at the test port",
+        "test frames sent",
+        "received at the learning port",
+        "flooded or misrouted",
     ];
     let row = |trial: &Trial| {
         let [_, taught, asked] = &trial.streams[..] else { return None };
@@ -264,10 +265,10 @@ fn iterations(record: &Record, experiment: &Experiment) -> Sheet {
     let own = record.trials.iter().filter(|trial| trial.experiment == experiment.source());
     Sheet {
         title: "Address table, trial by trial (RFC 2889, 5.7 and 5.8)",
-        reading: "Each trial with a target that knew nobody: so many stations heard at the learning port, then a \
-                  frame for each of them from the test port. All have to come out at the learning port; frames \
-                  elsewhere were flooded, since the address was not known. The station at the test port is one \
-                  address more.",
+        reading: "Each trial starts with an empty address table. The learning port sends one frame per \
+                  station; then the test port sends one frame to each station. All of these must \
+                  arrive at the learning port. Frames at other ports were flooded, because the \
+                  address was not in the table. The station at the test port is one more address.",
         tables: vec![Table {
             columns: columns.map(Into::into).into(),
             rows: own.filter_map(row).collect(),

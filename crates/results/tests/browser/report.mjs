@@ -68,7 +68,7 @@ async function damaged() {
   await page.waitForSelector("figure.chart .said");
   const excuse = await page.$eval("figure.chart .said", (it) => it.textContent);
   const stands = await page.$eval("figure.chart .still svg", (it) => it.getBoundingClientRect().height > 100);
-  check("a page with a damaged library reports that and shows its static figures", stands && excuse.startsWith("Drawn only: "), excuse);
+  check("a page with a damaged library reports that and shows its static figures", stands && excuse.startsWith("Static figure only: "), excuse);
   await page.close();
 }
 

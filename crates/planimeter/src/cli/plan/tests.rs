@@ -73,8 +73,8 @@ fn every_fault_is_reported_with_its_position_and_the_nearest_name() {
         ("plan.toml:15:9:", "did you mean \"load\"?"),
         ("plan.toml:16:1:", "add run"),
         ("plan.toml:18:1:", "a gate needs ratio"),
-        ("plan.toml:21:10:", "\"speed\" is no metric"),
-        ("plan.toml:25:9:", "say throughput_pps>=0.9"),
+        ("plan.toml:21:10:", "unknown metric \"speed\""),
+        ("plan.toml:25:9:", "write throughput_pps>=0.9"),
     ];
     assert_eq!(faults.len(), wanted.len(), "{faults:#?}");
     for (line, (place, words)) in faults.iter().zip(wanted) {

@@ -56,10 +56,10 @@ fn the_path_of_every_match_is_decided_for_the_nine_switches() {
     let sheets = sheets(&few, few.experiments.last().unwrap());
     let titles: Vec<_> = sheets.iter().map(|sheet| sheet.title).collect();
     let wanted =
-        ["Where does your switch stand?", "By hardware or by software?", "What it really has"];
+        ["Rank among the study's switches", "Hardware or software path", "Supported features"];
     assert_eq!(titles, wanted);
     let spoken = judged(&all, known("hp-2920")).pop().unwrap().evidence.join("; ");
-    assert!(spoken.contains("some did not fit"), "{spoken}");
+    assert!(spoken.contains("some entries did not fit"), "{spoken}");
 }
 
 /// Runs all measurements that decide the path, on all of these switches.

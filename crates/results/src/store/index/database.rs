@@ -103,7 +103,7 @@ impl Row {
 
     /// Takes the next value as an integer.
     pub(crate) fn integer(&mut self) -> Result<i64, DatabaseError> {
-        self.next("a whole number", |value| match value {
+        self.next("an integer", |value| match value {
             Value::Integer(value) => Some(value),
             _ => None,
         })
@@ -315,7 +315,7 @@ impl fmt::Display for DatabaseError {
             DatabaseError::File(error) => write!(f, "{error}"),
             DatabaseError::Server(error) => write!(f, "{error}"),
             DatabaseError::Unexpected(what) => {
-                write!(f, "where {what} should be, something else was answered")
+                write!(f, "invalid query result: expected {what}")
             }
         }
     }

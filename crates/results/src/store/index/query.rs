@@ -1,6 +1,6 @@
-//! What the index is asked: which runs, and how a value went over them.
+//! Queries of the index: runs that match a filter, and a metric's values over time.
 //!
-//! Invariant: what a filter compares with reaches the database as a value, never as a part of its language.
+//! Invariant: the values of a filter reach the database as parameters, never as SQL.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,13 +12,13 @@ use super::series::{self, Conditions};
 use crate::change::{self, Change};
 use crate::record::Environment;
 
-/// Which runs are meant: all conditions hold.
+/// Selects the runs that meet all conditions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     conditions: Vec<(Key, String)>,
 }
 
-/// What a run can be chosen by.
+/// Property of a run that a condition compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Key {
     Experiment,
@@ -33,17 +33,17 @@ enum Key {
     Doubtful,
 }
 
-/// Keys by their names, and what each takes.
+/// Keys with their names and accepted values.
 const KEYS: [(&str, Key, &str); 10] = [
-    ("experiment", Key::Experiment, "an id, or a study's name"),
+    ("experiment", Key::Experiment, "an experiment's id or a study's name"),
     ("target", Key::Target, "a target's name"),
     ("link", Key::Link, "a link's name"),
-    ("metric", Key::Metric, "a metric's name: how it went is shown too"),
+    ("metric", Key::Metric, "a metric's name; its values over time are printed too"),
     ("effort", Key::Effort, "quick, standard or full"),
-    ("version", Key::Version, "the version of planimeter that measured"),
-    ("since", Key::Since, "a day: 2026-01-31"),
-    ("until", Key::Until, "a day, which counts"),
-    ("partial", Key::Partial, "yes or no: whether it ended early"),
+    ("version", Key::Version, "the planimeter version of the run"),
+    ("since", Key::Since, "first day, such as 2026-01-31"),
+    ("until", Key::Until, "last day"),
+    ("partial", Key::Partial, "yes or no: whether the run ended early"),
     (
         "doubtful",
         Key::Doubtful,
@@ -51,12 +51,12 @@ const KEYS: [(&str, Key, &str); 10] = [
     ),
 ];
 
-/// Why a text is no condition.
+/// An invalid condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError(String);
 
 impl Filter {
-    /// Reads conditions as they are written: `KEY=VALUE`.
+    /// Parses conditions of the form `KEY=VALUE`.
     pub fn read(texts: &[String]) -> Result<Filter, FilterError> {
         let conditions = texts.iter().map(|text| Filter::condition(text));
         Ok(Filter { conditions: conditions.collect::<Result<_, _>>()? })
@@ -74,12 +74,12 @@ impl Filter {
         if is_good { Ok((*key, value.into())) } else { Err(wrong()) }
     }
 
-    /// The metric that it names.
+    /// The metric of the filter, if any.
     pub fn metric(&self) -> Option<&str> {
         self.conditions.iter().find(|(key, _)| *key == Key::Metric).map(|(_, value)| value.as_str())
     }
 
-    /// What a run has to be.
+    /// The SQL condition on a run.
     fn condition_on_run(&self, places: &mut Places) -> String {
         let mut sql = String::from("TRUE");
         for (key, value) in &self.conditions {
@@ -111,7 +111,7 @@ impl Filter {
                 Key::Effort => format!("run.effort = {}", places.text(value)),
                 Key::Version => format!("run.version = {}", places.text(value)),
                 Key::Since => format!("run.created >= {}", places.text(value)),
-                // Behind a day's name only its own hours come.
+                // A time begins with its day and `T`, which sorts before `U`.
                 Key::Until => format!("run.created < {}", places.text(&format!("{value}U"))),
                 Key::Partial => format!("run.partial = {}", places.is(value == "yes")),
                 Key::Doubtful => format!("run.doubtful = {}", places.is(value == "yes")),
@@ -121,7 +121,7 @@ impl Filter {
         sql
     }
 
-    /// What else a cell has to be.
+    /// The SQL condition on a cell of a matching run.
     fn condition_on_cell(&self, places: &mut Places) -> String {
         let mut sql = String::from("TRUE");
         for (key, value) in &self.conditions {
@@ -137,7 +137,7 @@ impl Filter {
     }
 }
 
-/// Places for values in a statement.
+/// Parameters of a statement.
 #[derive(Default)]
 struct Places(Vec<Value>);
 
@@ -155,7 +155,7 @@ impl Places {
         format!("${}", self.0.len())
     }
 
-    /// Whether a column is this, or of the study of that name.
+    /// SQL that is true if a column is this id or an id of the study with this name.
     fn is_or_is_below(&mut self, column: &str, value: &str) -> String {
         let below = format!("{value}/");
         let letters = Value::count(below.chars().count() as u64);
@@ -175,68 +175,68 @@ fn is_day(text: &str) -> bool {
 /// A run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRow {
-    /// The first letters of what it is known by, where it lies in a store for teams: enough to name it.
+    /// First letters of its id, if it is in a shared results store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Whose it is and on which machine, where it lies in a store for teams: `ann@lab1`.
+    /// Owner and machine, if it is in a shared results store: `ann@lab1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// Its folder's name.
     pub folder: String,
-    /// When it began.
+    /// Start time.
     pub created: String,
     /// Its experiments.
     pub experiments: Vec<String>,
     /// Its targets.
     pub targets: Vec<String>,
-    /// How they were joined.
+    /// Its link.
     pub link: String,
-    /// How much was measured.
+    /// Measurement effort.
     pub effort: String,
-    /// Trials that ended.
+    /// Number of completed trials.
     pub trials: u64,
     /// Whether it ended early.
     pub partial: bool,
     /// Whether a result is irregular or limited by the tester.
     pub doubtful: bool,
-    /// The version that measured.
+    /// The planimeter version that measured it.
     pub version: String,
 }
 
 /// A value of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrendRow {
-    /// As the run's.
+    /// First letters of the run's id, if it is in a shared results store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The run's folder.
     pub folder: String,
-    /// When it began.
+    /// Start time of the run.
     pub created: String,
     /// The experiment.
     pub experiment: String,
     /// The target.
     pub target: String,
-    /// Where on the axis: `frame_bytes=64`.
+    /// Point on the axis: `frame_bytes=64`.
     pub point: String,
-    /// What else it was measured with; values of other conditions belong to another series.
+    /// Other measurement conditions. Values with other conditions belong to another series.
     #[serde(flatten)]
     pub conditions: Conditions,
     /// The value, in the metric's unit.
     pub value: f64,
     /// Lower end of its interval.
     pub low: Option<f64>,
-    /// Upper end.
+    /// Upper end of its interval.
     pub high: Option<f64>,
-    /// Why nothing is concluded from it.
+    /// Why the value supports no conclusion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// What parts names that are gathered to one text: no name holds it.
+/// Separator of aggregated names. No name contains it.
 const BETWEEN: &str = "\u{1f}";
 
-/// Letters by which a run of a store for teams is named; more where that would name two.
+/// Length of a displayed run id in a shared results store.
 pub(crate) const ID_LETTERS: usize = 10;
 
 pub(crate) fn runs(database: &mut Database, filter: &Filter) -> Result<Vec<RunRow>, DatabaseError> {
@@ -272,7 +272,7 @@ pub(crate) fn runs(database: &mut Database, filter: &Filter) -> Result<Vec<RunRo
     database.query(&sql, &places.0)?.into_iter().map(row).collect()
 }
 
-/// What a run of this identity is called, where that is needed: below a folder its name says it.
+/// Displayed id of a run in a shared results store. Runs below a folder have none.
 fn id_in(database: &Database) -> impl Fn(String) -> Option<String> + use<> {
     let is_shared = matches!(database, Database::Server(_));
     move |identity| is_shared.then(|| identity.chars().take(ID_LETTERS).collect())
@@ -317,7 +317,7 @@ pub(crate) fn trend(
     Ok(by_series(rows.collect::<Result<_, DatabaseError>>()?))
 }
 
-/// The conditions of a value, from the last columns of its row.
+/// Takes the conditions of a value from the last columns of its row.
 fn conditions(row: &mut Row) -> Result<Conditions, DatabaseError> {
     let (link, version) = (row.text_or_none()?, row.text_or_none()?);
     let (effort, environment) = (row.text()?, row.text()?);
@@ -333,7 +333,7 @@ fn conditions(row: &mut Row) -> Result<Conditions, DatabaseError> {
     })
 }
 
-/// The same rows, those of each series one after the other in the order of time.
+/// Groups rows by series. Each series is in order of time.
 fn by_series(rows: Vec<TrendRow>) -> Vec<TrendRow> {
     let mut places: HashMap<Series, usize> = HashMap::new();
     let mut all: Vec<Vec<TrendRow>> = Vec::new();
@@ -347,7 +347,7 @@ fn by_series(rows: Vec<TrendRow>) -> Vec<TrendRow> {
     all.into_iter().flatten().collect()
 }
 
-/// What names a series: experiment, target, point and conditions.
+/// Key of a series: experiment, target, point and conditions.
 type Series = (String, String, String, Conditions);
 
 impl TrendRow {
@@ -356,7 +356,7 @@ impl TrendRow {
         (names.0, names.1, names.2, self.conditions.clone())
     }
 
-    /// The change points of a series, found from the values of which something may be concluded.
+    /// The change points of a series. Ignores values that support no conclusion.
     pub fn changes(series: &[TrendRow]) -> Vec<Change> {
         let usable = series.iter().enumerate().filter(|(_, row)| row.reason.is_none());
         let (places, values): (Vec<usize>, Vec<f64>) =
@@ -375,7 +375,8 @@ impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let keys: Vec<String> =
             KEYS.iter().map(|(name, _, takes)| format!("{name}= ({takes})")).collect();
-        write!(f, "--filter {}: write KEY=VALUE with one of: {}", self.0, keys.join(", "))
+        let keys = keys.join(", ");
+        write!(f, "--filter {}: invalid condition (hint: write KEY=VALUE with {keys})", self.0)
     }
 }
 

@@ -1,6 +1,6 @@
-//! The index's tables, the same in a file and on a server, and the file that they lie in.
+//! Tables of the index, common to the SQLite file and the server, and the SQLite file itself.
 //!
-//! Invariant: a file of another version is no error of anybody's: it is emptied and filled again.
+//! Invariant: a file of another version is not an error. Its tables are dropped and filled again.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,13 +11,13 @@ use rusqlite::{Connection, ErrorCode};
 
 use super::database::{Database, DatabaseError};
 
-/// Version of the tables in a file; one of another is made anew.
+/// Version of the tables in a file. Tables of other versions are recreated.
 const VERSION: i64 = 4;
 
-/// So long another reader who writes is waited for.
+/// Timeout for another process that writes the file.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bool,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     Bytes,
 }
 
-/// A column: its name, what it holds, and whether that may be missing.
+/// A column: its name, its type, and whether it may be null.
 pub(crate) type Column = (&'static str, Kind, bool);
 
 /// A table.
@@ -45,8 +45,11 @@ const fn may_have(name: &'static str, kind: Kind) -> Column {
     (name, kind, true)
 }
 
-/// Runs. `identity` is the same for a run wherever it lies, `digest` for what stands in its files; `origin` says whose it is, where
-/// several people's lie together.
+/// Runs.
+///
+/// - `identity` identifies a run, independent of its folder.
+/// - `digest` identifies the contents of its files.
+/// - `origin` names its owner in a shared results store.
 pub(crate) const RUN: Table = Table {
     name: "run",
     columns: &[
@@ -70,17 +73,17 @@ pub(crate) const RUN: Table = Table {
     ],
 };
 
-/// Runs and cells as the first tables of a store for teams had them.
+/// Runs and cells in version 1 of the tables of a shared results store.
 pub(crate) const RUN_FIRST: Table = RUN.without_last();
 pub(crate) const CELL_FIRST: Table = CELL.without_last();
 
-/// Experiments of runs, in their order.
+/// Experiments of runs, in the record's order.
 pub(crate) const EXPERIMENT: Table = Table {
     name: "experiment",
     columns: &[has("run", Kind::Integer), has("place", Kind::Integer), has("id", Kind::Text)],
 };
 
-/// Targets of runs, in their order.
+/// Targets of runs, in the record's order.
 pub(crate) const TARGET: Table = Table {
     name: "target",
     columns: &[
@@ -92,7 +95,7 @@ pub(crate) const TARGET: Table = Table {
     ],
 };
 
-/// Cells of runs. `reason` says why nothing is concluded from the value.
+/// Cells of runs. `reason` states why the value supports no conclusion.
 pub(crate) const CELL: Table = Table {
     name: "cell",
     columns: &[
@@ -129,10 +132,10 @@ pub(crate) const TRIAL: Table = Table {
     ],
 };
 
-/// What belongs to a run and goes with it.
+/// Tables whose rows belong to a run and are deleted with it.
 pub(crate) const PARTS: [&Table; 4] = [&EXPERIMENT, &TARGET, &CELL, &TRIAL];
 
-/// Runs of a folder that cannot be read: only there.
+/// Runs below a folder that cannot be read. Only the SQLite file has this table.
 pub(crate) const UNREADABLE: Table = Table {
     name: "unreadable",
     columns: &[
@@ -143,7 +146,8 @@ pub(crate) const UNREADABLE: Table = Table {
     ],
 };
 
-/// What both databases are asked to find quickly. Names may be long, and a server's indexes take short ones only: only a metric's is.
+/// SQL indexes of both databases. PostgreSQL limits the length of an indexed value. Of the names,
+/// only a metric's is short enough.
 pub(crate) const FINDERS: &str = "
 CREATE INDEX run_created ON run (created);
 CREATE INDEX experiment_run ON experiment (run);
@@ -153,7 +157,7 @@ CREATE INDEX cell_metric ON cell (metric, run);
 CREATE INDEX trial_run ON trial (run, id);
 ";
 
-/// What a kind is called in a file.
+/// SQLite type name of a kind.
 fn in_file(kind: Kind) -> &'static str {
     match kind {
         Kind::Bool | Kind::Integer => "INTEGER",
@@ -169,7 +173,8 @@ impl Table {
         Table { name: self.name, columns: self.columns.split_at(self.columns.len() - 1).0 }
     }
 
-    /// The statement that makes it, with kinds in a database's words and what else is to hold.
+    /// The statement that creates the table, with the type names of a database and further
+    /// constraints.
     pub(crate) fn create(&self, word: fn(Kind) -> &'static str, rules: &str) -> String {
         let mut sql = format!("CREATE TABLE {} (", self.name);
         for (at, (name, kind, may_be_missing)) in self.columns.iter().enumerate() {
@@ -180,14 +185,14 @@ impl Table {
         sql + rules + ");\n"
     }
 
-    /// The statement that puts in a row.
+    /// The statement that inserts a row.
     pub(crate) fn insert_row(&self) -> String {
         let places: Vec<String> = (1..=self.columns.len()).map(|at| format!("${at}")).collect();
         format!("INSERT INTO {} VALUES ({})", self.name, places.join(", "))
     }
 }
 
-/// What makes a part of a run go with it.
+/// Constraint that deletes a part of a run together with the run.
 pub(crate) const GOES_WITH_RUN: &str = ", FOREIGN KEY (run) REFERENCES run (id) ON DELETE CASCADE";
 
 /// The tables of a file.
@@ -202,9 +207,9 @@ fn tables() -> String {
 pub(super) fn connect(file: &Path) -> Result<Database, DatabaseError> {
     let mut connection = Connection::open(file)?;
     connection.busy_timeout(PATIENCE)?;
-    // What a crash of the machine spoils is made anew.
+    // A machine crash can damage the file, which is then recreated.
     connection.pragma_update(None, "synchronous", "OFF")?;
-    // So that what belongs to a run goes with it; within a transaction it could not be switched.
+    // Off while tables are dropped. SQLite ignores this setting within a transaction.
     connection.pragma_update(None, "foreign_keys", "OFF")?;
     let making = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let version: i64 = making.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -226,7 +231,7 @@ pub(super) fn connect(file: &Path) -> Result<Database, DatabaseError> {
     Ok(Database::File(connection))
 }
 
-/// Whether an error tells of a file that is no good, and not of one that may not be written or is in use.
+/// Whether an error means that the file is damaged, not that it is read-only or in use.
 pub(super) fn is_damage(error: &DatabaseError) -> bool {
     let refusals = [
         ErrorCode::CannotOpen,
@@ -245,7 +250,7 @@ pub(super) fn is_damage(error: &DatabaseError) -> bool {
     }
 }
 
-/// Removes a database and what SQLite keeps beside it.
+/// Removes a database and the files that SQLite creates next to it.
 pub(super) fn remove(file: &Path) -> io::Result<()> {
     for end in ["-journal", "-wal", "-shm", ""] {
         let mut name = file.as_os_str().to_owned();

@@ -193,7 +193,7 @@ fn an_unreadable_run_is_named_and_does_not_affect_others() {
     let reported: Vec<&str> = refreshed.unreadable.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(reported, ["cut", "edited", "later", "other"]);
     assert!(refreshed.unreadable.iter().all(|(_, why)| !why.contains('\n')));
-    assert!(refreshed.unreadable[2].1.contains("schema version 2, and only 1"));
+    assert!(refreshed.unreadable[2].1.contains("schema version 2, but only version 1"));
     assert_eq!(runs.folders(&[]), [good]);
     assert_eq!(runs.open().1.read, 0, "an invalid run is not read again until it changes");
     fs::write(runs.0.join("cut").join(RECORD_FILE), whole).unwrap();
@@ -228,7 +228,7 @@ fn a_damaged_index_is_rebuilt() {
     fs::write(&file, "no database").unwrap();
     let remark = runs.open().1.remark.unwrap();
     assert!(
-        remark.contains("index.sqlite was damaged") && remark.contains("made anew"),
+        remark.contains("index.sqlite was damaged") && remark.contains("was recreated"),
         "{remark}"
     );
     assert_eq!(runs.folders(&[]), std::slice::from_ref(&folder));
@@ -240,7 +240,7 @@ fn a_damaged_index_is_rebuilt() {
     schema::remove(&file).unwrap();
     fs::create_dir(&file).unwrap();
     let (mut index, refreshed) = runs.open();
-    assert!(refreshed.remark.unwrap().contains("cannot be kept"));
+    assert!(refreshed.remark.unwrap().contains("cannot be stored"));
     assert_eq!(index.runs(&Filter::default()).unwrap().len(), 1);
 }
 

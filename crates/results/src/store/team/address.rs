@@ -105,7 +105,7 @@ impl Address {
         let database = or(decoded("database", database)?, &user);
         for (part, text) in [("user", &user), ("database", &database), ("host", &found.host)] {
             if text.contains('\0') {
-                return Err(AddressError::Part(part, "it may not hold a zero byte".into()));
+                return Err(AddressError::Part(part, "a zero byte is invalid".into()));
             }
         }
         let place = match found.host.as_str() {
@@ -139,10 +139,10 @@ impl Address {
         let wrong = |why: String| AddressError::Passwords(file.clone(), why);
         let facts = fs::metadata(&file).map_err(|error| wrong(error.to_string()))?;
         if facts.permissions().mode() & 0o077 != 0 {
-            return Err(wrong("others may read it, so it is not used: chmod 600".into()));
+            return Err(wrong("other users can read the file (hint: run chmod 600)".into()));
         }
         if !facts.is_file() || facts.len() > PASSWORDS_BYTES_MAX {
-            return Err(wrong("it is no file with passwords".into()));
+            return Err(wrong("not a password file".into()));
         }
         let text = fs::read_to_string(&file).map_err(|error| wrong(error.to_string()))?;
         let host = match &self.place {
@@ -190,7 +190,7 @@ impl Asked {
             "port" => self.port = Some(port(&value)?),
             "connect_timeout" => {
                 let seconds = value.parse().ok().filter(|it| (1..=CONNECT_S_MAX).contains(it));
-                let why = || format!("give 1 to {CONNECT_S_MAX} seconds");
+                let why = || format!("expected 1 to {CONNECT_S_MAX} seconds");
                 let seconds =
                     seconds.ok_or_else(|| AddressError::Part("connect_timeout", why()))?;
                 self.connect = Some(Duration::from_secs(seconds));
@@ -215,9 +215,11 @@ impl Asked {
             "require" => Security::Encrypted(files),
             "verify-ca" => Security::Vouched(files),
             "verify-full" => Security::Named(files),
-            "allow" => return Err(wrong("allow is not done: give prefer or disable")),
+            "allow" => {
+                return Err(wrong("allow is unsupported (hint: use prefer or disable)"));
+            }
             _ => {
-                return Err(wrong("there are disable, prefer, require, verify-ca and verify-full"));
+                return Err(wrong("expected disable, prefer, require, verify-ca or verify-full"));
             }
         })
     }
@@ -225,7 +227,7 @@ impl Asked {
 
 fn host_and_port(text: &str) -> Result<(&str, Option<u16>), AddressError> {
     if text.contains(',') {
-        return Err(AddressError::Part("host", "give one, not several".into()));
+        return Err(AddressError::Part("host", "only one host is supported".into()));
     }
     // IPv6 addresses are in brackets.
     if let Some((inner, rest)) = text.strip_prefix('[').and_then(|it| it.split_once(']')) {
@@ -241,13 +243,14 @@ fn host_and_port(text: &str) -> Result<(&str, Option<u16>), AddressError> {
 
 fn port(text: &str) -> Result<u16, AddressError> {
     let port = text.parse().ok().filter(|port| *port != 0);
-    port.ok_or_else(|| AddressError::Part("port", "give a number from 1 to 65535".into()))
+    port.ok_or_else(|| AddressError::Part("port", "expected a number from 1 to 65535".into()))
 }
 
 /// Decodes percent-encoding.
 fn decoded(part: &'static str, text: &str) -> Result<String, AddressError> {
     let wrong = || {
-        AddressError::Part(part, "a % has two hexadecimal digits behind it, and %25 is %".into())
+        let why = "% without two hexadecimal digits (hint: write %25 for a %)";
+        AddressError::Part(part, why.into())
     };
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((&byte, behind)) = rest.split_first() {
@@ -261,7 +264,7 @@ fn decoded(part: &'static str, text: &str) -> Result<String, AddressError> {
         bytes.push(u8::from_str_radix(digits, 16).ok().filter(|_| is_hex).ok_or_else(wrong)?);
         rest = &rest[2..];
     }
-    String::from_utf8(bytes).map_err(|_| AddressError::Part(part, "it is no text in UTF-8".into()))
+    String::from_utf8(bytes).map_err(|_| AddressError::Part(part, "not UTF-8".into()))
 }
 
 /// The address without its password.
@@ -298,14 +301,15 @@ impl fmt::Display for AddressError {
             AddressError::Scheme => {
                 write!(
                     f,
-                    "it does not begin with postgres://: write postgres://USER@HOST:PORT/DATABASE"
+                    "the address does not begin with postgres:// (hint: write \
+                     postgres://USER@HOST:PORT/DATABASE)"
                 )
             }
-            AddressError::Part(part, why) => write!(f, "its {part}: {why}"),
+            AddressError::Part(part, why) => write!(f, "invalid {part}: {why}"),
             AddressError::Unknown(name) => write!(
                 f,
-                "its parameter {name:?} is not known: there are host, port, connect_timeout, sslmode, sslrootcert, sslcert and \
-                 sslkey"
+                "unsupported parameter {name:?} (hint: use host, port, connect_timeout, sslmode, \
+                 sslrootcert, sslcert or sslkey)"
             ),
             AddressError::Passwords(file, why) => write!(f, "{}: {why}", file.display()),
         }
@@ -352,16 +356,16 @@ mod tests {
             ("u:secret@db", "does not begin with postgres://"),
             ("postgres://", "host: it is missing"),
             ("postgres://u:secret@/x", "host: it is missing"),
-            ("postgres://u:secret%4@db/x", "password: a % has"),
-            ("postgres://u:secret%ff@db/x", "password: it is no text"),
-            ("postgres://u:secret@a,b/x", "host: give one"),
-            ("postgres://u:secret@a:0/x", "port: give a number"),
-            ("postgres://u:secret@a:x/x", "port: give a number"),
-            ("postgres://u:secret@a/x?sslmode=allow", "sslmode: allow is not done"),
-            ("postgres://u:secret@a/x?sslmode=yes", "sslmode: there are"),
-            ("postgres://u:secret@a/x?options=-c", "\"options\" is not known"),
-            ("postgres://u:secret@a/x?connect_timeout=0", "connect_timeout: give 1 to"),
-            ("postgres://u%00:secret@a/x", "user: it may not hold"),
+            ("postgres://u:secret%4@db/x", "password: % without two"),
+            ("postgres://u:secret%ff@db/x", "password: not UTF-8"),
+            ("postgres://u:secret@a,b/x", "host: only one host"),
+            ("postgres://u:secret@a:0/x", "port: expected a number"),
+            ("postgres://u:secret@a:x/x", "port: expected a number"),
+            ("postgres://u:secret@a/x?sslmode=allow", "sslmode: allow is unsupported"),
+            ("postgres://u:secret@a/x?sslmode=yes", "sslmode: expected disable"),
+            ("postgres://u:secret@a/x?options=-c", "unsupported parameter \"options\""),
+            ("postgres://u:secret@a/x?connect_timeout=0", "connect_timeout: expected 1 to"),
+            ("postgres://u%00:secret@a/x", "user: a zero byte"),
         ] {
             let message = Address::read(text, &beside()).unwrap_err().to_string();
             assert!(message.contains(want) && !message.contains("secret"), "{text}: {message}");
@@ -379,7 +383,7 @@ mod tests {
         };
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         let message = asked("postgres://db/lab", &file).unwrap_err().to_string();
-        assert!(message.contains("others may read it"), "{message}");
+        assert!(message.contains("other users can read the file"), "{message}");
         // A password in the address takes precedence over the file.
         assert_eq!(asked("postgres://ann:x@db/lab", &file).unwrap().as_deref(), Some("x"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();

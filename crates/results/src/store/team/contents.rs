@@ -109,7 +109,7 @@ pub(super) fn fetch(database: &mut Database, run: i64, into: &Path) -> Result<()
         return Err(TeamError::NotKept);
     }
     if files > FILES_MAX || bytes > PACKED_BYTES_MAX as i64 {
-        return Err(TeamError::Odd(format!("its files are more than {PACKED_BYTES_MAX} bytes")));
+        return Err(TeamError::Odd(format!("its files exceed {PACKED_BYTES_MAX} bytes")));
     }
     let sql = "SELECT path, bytes, packed FROM contents WHERE run = $1";
     for mut row in database.query(sql, &[Value::Integer(run)])? {
@@ -120,7 +120,7 @@ pub(super) fn fetch(database: &mut Database, run: i64, into: &Path) -> Result<()
         let is_known =
             [RECORD_FILE, TRIALS_FILE].contains(&name.as_str()) || name.ends_with(".hgrm");
         let path = store::inside(into, &name).ok().filter(|_| is_known);
-        let path = path.ok_or_else(|| odd("is none of a run"))?;
+        let path = path.ok_or_else(|| odd("is not a file of a run"))?;
         let mut unpacked = Vec::new();
         let read = GzDecoder::new(packed.as_slice()).take(bytes + 1).read_to_end(&mut unpacked);
         if read.is_err() || unpacked.len() as u64 != bytes {

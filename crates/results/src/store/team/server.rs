@@ -69,7 +69,7 @@ impl Server {
     fn ready(&self) -> Result<(&Client, Waiting<'_>), ServerError> {
         match (&self.client, &self.runtime) {
             (Some(client), Some(runtime)) => Ok((client, Waiting(runtime, self.answer))),
-            _ => Err(ServerError::Gone("it did not answer before".into())),
+            _ => Err(ServerError::Gone("an earlier request got no reply".into())),
         }
     }
 
@@ -392,16 +392,16 @@ impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ServerError::Unreachable(error) => {
-                write!(f, "it cannot be reached: {}", cleaned(&error.to_string()))
+                write!(f, "cannot connect: {}", cleaned(&error.to_string()))
             }
-            ServerError::Silent(time) => write!(f, "no answer in {} s", time.as_secs_f64()),
+            ServerError::Silent(time) => write!(f, "no reply within {} s", time.as_secs_f64()),
             ServerError::Tls(why) => write!(f, "TLS: {}", cleaned(why)),
-            ServerError::Login(said) => write!(f, "it lets nobody in so: {}", cleaned(said)),
-            ServerError::Rights(said) => write!(f, "this user may not: {}", cleaned(said)),
-            ServerError::Gone(why) => write!(f, "it has gone away: {}", cleaned(why)),
-            ServerError::Refused(said) => write!(f, "it refuses: {}", cleaned(said)),
+            ServerError::Login(said) => write!(f, "login failed: {}", cleaned(said)),
+            ServerError::Rights(said) => write!(f, "access denied: {}", cleaned(said)),
+            ServerError::Gone(why) => write!(f, "connection lost: {}", cleaned(why)),
+            ServerError::Refused(said) => write!(f, "request rejected: {}", cleaned(said)),
             ServerError::Odd(why) => {
-                write!(f, "it does not speak as PostgreSQL does: {}", cleaned(why))
+                write!(f, "invalid PostgreSQL reply: {}", cleaned(why))
             }
         }
     }

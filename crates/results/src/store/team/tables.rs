@@ -1,8 +1,10 @@
-//! The tables on a server, which several people's programs share, of this version and of others.
+//! Tables on a server, which several clients of different versions share.
 //!
-//! They lie in a schema of their own, so that the database can hold other things. Invariants: tables are made and changed by one program at a time, step by step,
-//! each step whole or not at all; nothing that is there is thrown away, for only its owner knows where else it is; tables of a later program are left
-//! alone.
+//! The tables have their own schema, so that the database can contain other data. Invariants:
+//!
+//! - One client at a time creates or changes tables, in one transaction.
+//! - A change deletes no data, because the run folders may no longer exist.
+//! - Tables of a later version are not changed.
 
 use super::TeamError;
 use super::server::word;
@@ -15,10 +17,10 @@ use crate::store::index::schema::{
 /// The schema.
 pub(super) const SCHEMA: &str = "planimeter";
 
-/// Who makes or changes tables holds this.
+/// Key of the advisory lock for creating and changing tables.
 const MAKING: i64 = 0x706c_616e_696d_6574;
 
-/// Files of runs, packed by gzip: enough to open a run elsewhere.
+/// Files of runs, compressed with gzip. They suffice to open a run on another machine.
 pub(super) const CONTENTS: Table = Table {
     name: "contents",
     columns: &[
@@ -29,7 +31,8 @@ pub(super) const CONTENTS: Table = Table {
     ],
 };
 
-/// What makes the tables of version 1 out of nothing, those of version 2 out of them, and so on: a program's version is how many it has.
+/// Statements that upgrade the tables by one version each. The first step creates them. The number
+/// of steps is the supported version.
 fn steps() -> Vec<String> {
     let run = RUN_FIRST.create(compared, ", PRIMARY KEY (id), UNIQUE (identity)");
     let parts = [EXPERIMENT, TARGET, CELL_FIRST, TRIAL];
@@ -44,7 +47,7 @@ fn steps() -> Vec<String> {
     ]
 }
 
-/// What a kind is called here. Texts are compared by their bytes, as in a file.
+/// PostgreSQL type name of a kind. Texts are compared by bytes, as in SQLite.
 fn compared(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "text COLLATE \"C\"",
@@ -52,7 +55,7 @@ fn compared(kind: Kind) -> &'static str {
     }
 }
 
-/// Sees to it that the tables are there and can be written.
+/// Creates or upgrades the tables if necessary.
 pub(super) fn make(database: &mut Database) -> Result<(), TeamError> {
     make_up_to(database, &steps())
 }
@@ -62,7 +65,7 @@ fn make_up_to(database: &mut Database, steps: &[String]) -> Result<(), TeamError
         return Ok(());
     }
     let mut making = database.begin()?;
-    // Another may be at the same: whoever comes second finds it done.
+    // Another client may create them at the same time. The second one finds nothing left to do.
     making.query("SELECT 'held' FROM pg_advisory_xact_lock($1)", &[Value::Integer(MAKING)])?;
     let there = version(&mut making)?;
     let done = there.unwrap_or(0);
@@ -84,13 +87,14 @@ fn make_up_to(database: &mut Database, steps: &[String]) -> Result<(), TeamError
     Ok(making.commit()?)
 }
 
-/// The tables as the first version had them.
+/// Creates the tables of version 1.
 #[cfg(test)]
 pub(super) fn make_up_to_first(database: &mut Database) {
     make_up_to(database, &steps()[..1]).expect("a new database takes them");
 }
 
-/// Whether there are tables that can be read. Of an earlier version they can once they were written to by this one.
+/// Whether readable tables exist. Tables of an earlier version are an error until a client with
+/// write access upgrades them.
 pub(super) fn look(database: &mut Database) -> Result<bool, TeamError> {
     let own = steps().len() as i64;
     match version(database)? {

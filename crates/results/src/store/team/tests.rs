@@ -197,7 +197,7 @@ fn uploaded_runs_equal_a_local_index(url: &str) {
             .execute("UPDATE contents SET path = $1", &[Value::Text(name.into())])
             .unwrap();
         let text = team.fetch(&identity, &elsewhere.0).unwrap_err().to_string();
-        assert!(text.contains("is none of a run"), "{text}");
+        assert!(text.contains("is not a file of a run"), "{text}");
     }
     let bomb = "UPDATE contents SET path = 'record.json', bytes = 3";
     team.database.execute(bomb, &[]).unwrap();
@@ -322,14 +322,14 @@ fn tables_of_other_versions_are_not_changed(server: &Postgres) {
         other.runs(&Filter::default()).unwrap_err(),
     ] {
         assert!(matches!(message, TeamError::Newer { there: 99, own: 4 }) && message.is_lasting());
-        assert!(message.to_string().contains("update it"), "{message}");
+        assert!(message.to_string().contains("update planimeter"), "{message}");
     }
     // Data from an earlier version are preserved.
     let url = server.database("earlier");
     let mut team = Team::open(&address(&url)).unwrap();
     tables::make_up_to_first(&mut team.database);
     let message = team.runs(&Filter::default()).unwrap_err().to_string();
-    assert!(message.contains("version 1, and this planimeter reads 4"), "{message}");
+    assert!(message.contains("version 1, this planimeter reads 4"), "{message}");
     server.sql("earlier", &format!("INSERT INTO planimeter.run VALUES (nextval('planimeter.run_number'), 'kept', 1, 1, '{}', 'd', \
         NULL, '2026-01-01', 'v', 'c', '1', 'quick', false, 'memory', false, '{{}}')", "a".repeat(64)));
     assert_eq!(runs.send(&mut team).runs, 1);
@@ -399,7 +399,7 @@ fn an_invalid_server_ends_in_a_one_line_error() {
         (b"E\0\0\0\x2aSFATAL\0VFATAL\0C28000\0Mno\x1b[31m\r\nentry\0\0", "entry"),
         (b"R\0\0\0\x04", ""),
         (b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", ""),
-        (b"", "gone away"),
+        (b"", "connection lost"),
     ];
     for (bytes, want) in answers {
         let address = strange(move |mut stream| {
@@ -416,7 +416,7 @@ fn an_invalid_server_ends_in_a_one_line_error() {
     let silent = strange(until_they_leave);
     let message = Team::open(&silent).unwrap_err();
     assert!(
-        message.to_string().contains("no answer in 0.3 s") && !message.is_lasting(),
+        message.to_string().contains("no reply within 0.3 s") && !message.is_lasting(),
         "{message}"
     );
     let silent = strange(|mut stream| {
@@ -425,7 +425,7 @@ fn an_invalid_server_ends_in_a_one_line_error() {
         until_they_leave(stream);
     });
     let message = Team::open(&silent).unwrap_err().to_string();
-    assert!(message.contains("no answer in 0.3 s"), "{message}");
+    assert!(message.contains("no reply within 0.3 s"), "{message}");
     // Unrequested rows.
     let odd = strange(|mut stream| {
         let _ = stream.read(&mut [0; 1024]);
@@ -447,12 +447,9 @@ fn an_invalid_server_ends_in_a_one_line_error() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = address(&format!("postgres://ann@{free}/lab"));
     let message = Team::open(&nobody).unwrap_err();
-    assert!(
-        message.to_string().contains("cannot be reached") && !message.is_lasting(),
-        "{message}"
-    );
+    assert!(message.to_string().contains("cannot connect") && !message.is_lasting(), "{message}");
     let socket = address("postgres://ann@/lab?host=/nowhere");
-    assert!(Team::open(&socket).unwrap_err().to_string().contains("cannot be reached"));
+    assert!(Team::open(&socket).unwrap_err().to_string().contains("cannot connect"));
 }
 
 #[test]

@@ -116,7 +116,8 @@ impl Security {
                 made.map_err(|error| format!("{}: {error}", certificate.display()))?
             }
             (Some(certificate), None) => {
-                return Err(format!("{}: name its key with sslkey", certificate.display()));
+                let certificate = certificate.display();
+                return Err(format!("{certificate}: no private key (hint: add sslkey=FILE)"));
             }
         };
         let name =
@@ -130,7 +131,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let found = CertificateDer::pem_file_iter(file).map_err(|error| wrong(&error))?;
     let found: Vec<_> = found.collect::<Result<_, _>>().map_err(|error| wrong(&error))?;
     match found.is_empty() {
-        true => Err(wrong(&"it holds no certificate")),
+        true => Err(wrong(&"the file contains no certificate")),
         false => Ok(found),
     }
 }
@@ -138,13 +139,15 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
 /// The CAs that verify the server.
 fn roots(files: &Files) -> Result<RootCertStore, String> {
     let Some(file) = &files.roots else {
-        return Err("nobody is named who vouches for the server: add sslrootcert=FILE, or sslrootcert=system".into());
+        let why = "no CA certificate to verify the server (hint: add sslrootcert=FILE or \
+                   sslrootcert=system)";
+        return Err(why.into());
     };
     let mut roots = RootCertStore::empty();
     if file.as_os_str() == SYSTEM {
         let there = SYSTEM_ROOTS.iter().map(Path::new).find(|it| it.is_file());
-        let there = there
-            .ok_or("sslrootcert=system: this system has no list of CAs: install ca-certificates")?;
+        let there =
+            there.ok_or("sslrootcert=system: no list of CAs (hint: install ca-certificates)")?;
         // Ignores CA certificates that cannot be parsed.
         roots.add_parsable_certificates(certificates(there)?);
         return Ok(roots);
@@ -229,7 +232,7 @@ impl TlsConnect<Way> for Connector {
     fn connect(self, way: Way) -> Self::Future {
         Box::pin(async move {
             let (connector, name) =
-                self.0.ok_or_else(|| io::Error::other("TLS was not asked for"))?;
+                self.0.ok_or_else(|| io::Error::other("TLS was not requested"))?;
             connector.connect(name, way).await.map(Secured)
         })
     }

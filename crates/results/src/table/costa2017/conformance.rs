@@ -14,11 +14,11 @@ use crate::number;
 use crate::record::{Cell, Experiment, Record, Target};
 
 /// Explanation of the table.
-pub(super) const READING: &str = "Of the types of match and of the rewrites that were tried: those that work, those that the switch \
-                                  refused or its version of OpenFlow cannot say, those that it accepted and that \
-                                  packets do not show, and those that packets show at one time and not at another. \
-                                  A rule that acts after its barrier was answered works, and is late. Each was tried \
-                                  with rules of its own.";
+pub(super) const READING: &str = "Match types and rewrites by outcome. Rejected: the switch rejected the rule, or \
+                                  its OpenFlow version cannot express it. Not applied: the switch \
+                                  accepted the rule, but packets show no effect. Unstable: the \
+                                  repeats disagree. Late: the rule works, but takes effect after its \
+                                  barrier reply. Each feature was tested with its own rules.";
 
 /// Share of repeats that decides the outcome of a feature.
 const QUORUM: f64 = 2.0 / 3.0;
@@ -69,11 +69,11 @@ impl Came {
 /// A row per target and kind of feature.
 pub(super) fn table(record: &Record, experiment: &Experiment) -> Table {
     let columns =
-        ["target", "what", "work", "late", "refused", "accepted, and not done", "unstable"];
+        ["target", "feature", "work", "late", "rejected", "accepted, not applied", "unstable"];
     let naming = Naming::within(record, &experiment.id);
     let mut rows = Vec::new();
     for target in &record.targets {
-        for (what, item) in [("types of match", "table3"), ("rewrites", "table6")] {
+        for (what, item) in [("match types", "table3"), ("rewrites", "table6")] {
             let tried = tried(record, target, item);
             if tried.is_empty() {
                 continue;
@@ -86,7 +86,7 @@ pub(super) fn table(record: &Record, experiment: &Experiment) -> Table {
             let late = tried.iter().filter_map(|(name, came)| match came {
                 Came::Works { late_ns: Some(ns) } => {
                     let (name, ms) = (name.replace('_', " "), number::text(ns / 1e6));
-                    Some(format!("{name} by {ms} ms"))
+                    Some(format!("{name} ({ms} ms)"))
                 }
                 _ => None,
             });

@@ -11,14 +11,14 @@ use crate::record::{
 };
 
 /// Explanation of the table.
-pub(super) const READING: &str = "Targets tell their maker, hardware and software when they are asked (OpenFlow's description), ports by their \
-                                  features, versions by a connection of each; what has no OpenFlow is asked nothing, and \
-                                  has the lab's word for what it is. A processor is this host's for what runs here, that \
-                                  of the switch that a model is of, and else not told. What the \
-                                  lab started itself has the lab's word for its version beside.";
+pub(super) const READING: &str = "OpenFlow targets report manufacturer, hardware and software in their \
+                                  description reply, and ports in their features reply. Each supported \
+                                  version was tested with its own connection. The lab provides the \
+                                  version of targets that it started. The processor is this host's for \
+                                  targets on this host, and the modelled switch's for models.";
 
 /// Text for an unknown entry.
-const NOT_TOLD: &str = "not told";
+const NOT_TOLD: &str = "unknown";
 
 /// The study's rows, followed by a row per queried target.
 pub(super) fn table(record: &Record, experiment: &Experiment) -> Table {

@@ -10,10 +10,11 @@ use crate::number;
 use crate::record::{Cell, Metric, Name, Record};
 
 /// Explanation of the table.
-pub(super) const READING: &str = "64 messages under way, each answer bringing the next, are as many a second as the target takes. Then they come \
-                                  at 90 % of that whatever is answered, and at 120 %, in which a queue grows that is \
-                                  answered afterwards, or of as many as may be asked for (messages_max). Stable: all were \
-                                  answered, without an error, on the same connection.";
+pub(super) const READING: &str = "The maximum message rate is measured with 64 outstanding messages. Then the tester \
+                                  sends at 90 % and at 120 % of that rate, independent of replies, up to \
+                                  the parameter messages_max. At 120 % a queue grows, and its replies \
+                                  arrive afterwards. Stable: every message got a reply, without an \
+                                  error, on the same connection.";
 
 /// Text for a target that stays stable under the full load.
 const STABLE: &str = "stable";
@@ -30,13 +31,13 @@ pub(super) fn table(record: &Record) -> Table {
     let columns = [
         "target",
         "message",
-        "a second",
-        "answered at 90 %",
+        "messages/s",
+        "replies at 90 %",
         "errors",
-        "answered at 120 %",
+        "replies at 120 %",
         "errors",
         "connection closed",
-        "in short",
+        "verdict",
     ];
     let mut rows = Vec::new();
     let Some(experiment) = run_of(record, "messages") else { return Table::default() };
@@ -71,7 +72,7 @@ pub(super) fn table(record: &Record) -> Table {
                 shown("beyond_errors_count"),
                 Entry::word(format!("in {closed} of {}", lost.samples.len())),
                 Entry::word(match verdict(at("near"), at("beyond"), closed > 0) {
-                    STABLE if is_spared => "stable as far as it was asked",
+                    STABLE if is_spared => "stable up to the tested rate",
                     verdict => verdict,
                 }),
             ]);
@@ -94,12 +95,12 @@ impl Share {
 
 fn verdict(near: Share, beyond: Share, is_closed: bool) -> &'static str {
     match (is_closed, near.answered, near.is_whole(), beyond.is_whole()) {
-        (true, None, ..) => "closes the connection before its limit is known",
+        (true, None, ..) => "closes the connection before the limit is found",
         (true, _, false, _) => "closes the connection near its limit",
         (true, ..) => "closes the connection beyond its limit",
-        (false, None, ..) => "does not answer",
+        (false, None, ..) => "no reply",
         (false, _, false, _) => "unstable near its limit",
-        (false, _, true, false) => "stable, and not beyond its limit",
+        (false, _, true, false) => "stable up to its limit, not beyond",
         (false, _, true, true) => STABLE,
     }
 }

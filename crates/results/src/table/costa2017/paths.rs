@@ -193,7 +193,8 @@ impl<'a> Evidence<'a> {
             let is_other_way = is_faster && !is_slower(full.mean, slowest);
             let more = format!("{} % slower with a full table", percent(more));
             match is_other_way {
-                true => evidence.push(format!("{more}, like the slowest type: some did not fit")),
+                true => evidence
+                    .push(format!("{more}, like the slowest type: some entries did not fit")),
                 false => against.push(more),
             }
         }
@@ -210,7 +211,7 @@ impl<'a> Evidence<'a> {
         evidence.extend(against);
         if evidence.is_empty() {
             let one_way = number::text(one_way / 1e3);
-            evidence.push(format!("{one_way} µs one way, and nothing costs more"));
+            evidence.push(format!("{one_way} µs one way, no extra cost measured"));
         }
         Judged { word, way, evidence }
     }

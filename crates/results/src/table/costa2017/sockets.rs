@@ -54,21 +54,17 @@ pub fn pairs<'a>(
     })
 }
 
-const READING: &str = "Mean round-trip times in microseconds with their 99 % intervals, packets one at a time. The tester's ports \
-                       have links and target in theirs and nobody's system; the client with a socket has, beside these, both \
-                       hosts' systems, wake-ups of both programs included, as the study's had. The difference is taken repeat by \
-                       repeat. The tester's ports and the hosts have the same addresses, so that the target cannot tell one from the other.";
+const READING: &str = "Mean round-trip times in microseconds with their 99 % confidence intervals, one packet \
+                       in flight. The times between the tester's ports include links and target. The \
+                       times with sockets, as in the study, also include the operating systems of \
+                       both hosts and the wake-ups of both programs. The difference is computed \
+                       repeat by repeat. Ports and hosts use the same addresses, so the target \
+                       treats both alike.";
 
 /// A sheet of all types, sizes and targets.
 pub(super) fn sheet(record: &Record, experiment: &Experiment) -> Sheet {
-    let columns = [
-        "target",
-        "type",
-        "packet size, bytes",
-        "by the tester's ports",
-        "by sockets",
-        "what hosts take",
-    ];
+    let columns =
+        ["target", "type", "packet size, bytes", "tester ports", "sockets", "difference: hosts"];
     let naming = Naming::within(record, &experiment.id);
     let us = |ns: f64| number::text(ns / 1e3);
     let ends =
@@ -99,7 +95,7 @@ pub(super) fn sheet(record: &Record, experiment: &Experiment) -> Sheet {
         }
     }
     let tables = vec![Table { columns: columns.map(Into::into).into(), rows }];
-    Sheet { title: "What client and server take themselves", reading: READING, tables }
+    Sheet { title: "Delay of client and server", reading: READING, tables }
 }
 
 #[cfg(test)]

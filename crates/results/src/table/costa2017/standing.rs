@@ -35,10 +35,10 @@ const CRITERIA: [Criterion; 6] = [
         factor: 1e-6,
         is_less_better: true,
         unit: "ms",
-        means: "what every packet pays; counts where requests wait for answers",
+        means: "cost of every packet; matters if requests wait for replies",
     },
     Criterion {
-        name: "delay behind a full table",
+        name: "delay with a full table",
         item: "table5",
         published: "multiple_rtt_ms",
         metric: "exact_rtt_ns_mean",
@@ -46,10 +46,10 @@ const CRITERIA: [Criterion; 6] = [
         factor: 1e-6,
         is_less_better: true,
         unit: "ms",
-        means: "what packets pay where there are many flows",
+        means: "cost of packets with many flows",
     },
     Criterion {
-        name: "rules that fit",
+        name: "table capacity",
         item: "table4",
         published: "openflow_rules",
         metric: "exact_accepted_rules",
@@ -57,7 +57,7 @@ const CRITERIA: [Criterion; 6] = [
         factor: 1.0,
         is_less_better: false,
         unit: "rules",
-        means: "how many flows a controller can tell apart",
+        means: "number of flows that a controller can distinguish",
     },
     Criterion {
         name: "flow statistics of a nearly full table",
@@ -68,10 +68,10 @@ const CRITERIA: [Criterion; 6] = [
         factor: 1e-6,
         is_less_better: true,
         unit: "ms",
-        means: "how often a controller can look at its flows",
+        means: "how frequently a controller can read its flows",
     },
     Criterion {
-        name: "port statistics beside a nearly full table",
+        name: "port statistics with a nearly full table",
         item: "table8",
         published: "nearly_full_heavy_port_stats_ms",
         metric: "heavy_port_reply_ns_mean",
@@ -79,10 +79,10 @@ const CRITERIA: [Criterion; 6] = [
         factor: 1e-6,
         is_less_better: true,
         unit: "ms",
-        means: "how often a controller can look at its links",
+        means: "how frequently a controller can read its links",
     },
     Criterion {
-        name: "kinds of rewriting done, of five",
+        name: "kinds of rewrite applied, of five",
         item: "table6",
         published: "",
         metric: "",
@@ -90,7 +90,7 @@ const CRITERIA: [Criterion; 6] = [
         factor: 1.0,
         is_less_better: false,
         unit: "",
-        means: "what can be built with it: translation, load balancing, marking",
+        means: "possible functions: address translation, load balancing, marking",
     },
 ];
 
@@ -103,39 +103,41 @@ const REWRITES: [(&str, &str); 5] = [
     ("udp_port", "udp_ports"),
 ];
 
-const STANDING: &str = "Each target's place among the study's nine switches and itself, 1 for the best. The study's delays hold what \
-                        its hosts took (about 0.1 ms of a round trip), so that places by delay flatter what is \
-                        measured here. Nothing stands where the item was not run, or where the target is no \
-                        OpenFlow switch. A value that is only a bound, was disturbed or was simulated has no place, and the reason \
-                        stands beside it.";
+const STANDING: &str = "Rank of each target among the study's nine switches and itself; 1 is the best. The \
+                        study's delays include its hosts (about 0.1 ms per round trip), which favours \
+                        the targets measured here. There is no rank if the item was not run, or if \
+                        the target is not an OpenFlow switch. A value that is only a bound, or was \
+                        disturbed or simulated, has a reason instead of a rank.";
 
-const WAYS: &str = "Software: more than 150 µs one way, a 99th percentile more than 25 % above the median, more than 10 % for a \
-                    rewrite or a full table, or twice the time of the same device without OpenFlow. A type that takes \
-                    at most 90 % of the time of the slowest type goes another way than that: hardware, even if what \
-                    does not fit goes as slowly. Rewrites and full tables speak for the types whose round trips are \
-                    like those of the rules they were tried with. What was not run says nothing. A processor that is fast and calm looks like hardware \
-                    to all of this: what runs on this host's processors is software whatever it looks like.";
+const WAYS: &str = "A type is forwarded in software under any of these conditions: more than 150 µs one way; \
+                    a 99th percentile more than 25 % above the median; more than 10 % extra for a \
+                    rewrite or a full table; twice the time of the same device without OpenFlow. A \
+                    type that takes at most 90 % of the slowest type's time uses another path than \
+                    that: hardware, even if entries that did not fit are as slow. Costs of rewrites \
+                    and full tables are evidence for types with similar round trips. A missing \
+                    measurement is no evidence. A fast processor without jitter looks like \
+                    hardware. Targets on this host's processors are always software.";
 
 /// The final sheets: ranks and paths.
 pub(super) fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
     filled(vec![
         Sheet {
-            title: "Where does your switch stand?",
+            title: "Rank among the study's switches",
             reading: STANDING,
             tables: vec![places(record, experiment)],
         },
         Sheet {
-            title: "By hardware or by software?",
+            title: "Hardware or software path",
             reading: WAYS,
             tables: vec![ways(record, experiment)],
         },
         Sheet {
-            title: "What it really has",
+            title: "Supported features",
             reading: conformance::READING,
             tables: vec![conformance::table(record, experiment)],
         },
         Sheet {
-            title: "How much its control plane bears",
+            title: "Control plane capacity",
             reading: endurance::READING,
             tables: vec![endurance::table(record)],
         },
@@ -143,7 +145,7 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
 }
 
 pub(super) fn places(record: &Record, experiment: &Experiment) -> Table {
-    let columns = ["target", "criterion", "measured", "place", "ahead of it", "what it means"];
+    let columns = ["target", "criterion", "measured", "rank", "better switches", "meaning"];
     let naming = Naming::within(record, &experiment.id);
     let mut rows = Vec::new();
     for target in &record.targets {
@@ -258,14 +260,14 @@ fn theirs(record: &Record, criterion: &Criterion) -> Vec<(String, f64)> {
 }
 
 fn ways(record: &Record, experiment: &Experiment) -> Table {
-    let columns = ["target", "type of match", "by", "what speaks for it"];
+    let columns = ["target", "match type", "path", "evidence"];
     let naming = Naming::within(record, &experiment.id);
     let rows = record.targets.iter().flat_map(|target| {
         let name = naming.of(&target.name);
         let is_software = paths::is_known_software(target);
         paths::ways(record, target).into_iter().map(move |judged| {
             let by = match judged.way {
-                paths::Way::Hardware if is_software => "software, though it looks like hardware",
+                paths::Way::Hardware if is_software => "software, but looks like hardware",
                 way => way.word(),
             };
             vec![
