@@ -29,7 +29,7 @@ pub struct Peer {
     pub why: Option<String>,
     urls: [Url; 3],
     way: Way,
-    /// When the association requested channels, if it did.
+    /// Time at which the association requested channels; `None` without a pending request.
     wanted: Option<Nanos>,
     /// Accepted channels that the association has not requested yet, oldest first.
     ///
