@@ -31,7 +31,7 @@ use processes::Processes;
 pub struct News {
     /// The event for clients of the control socket.
     pub told: Value,
-    /// The event for control elements, if it is an agent's. Control elements watch blocks
+    /// The event for control elements, if an agent reported it. Control elements watch blocks
     /// themselves.
     pub of_agent: Option<Happening>,
 }
