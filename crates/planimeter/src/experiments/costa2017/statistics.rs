@@ -55,7 +55,7 @@ const HEAVY: Declared = Declared {
     takes: Takes::Number(0.0, 2e7),
     default: "0",
     unit: "frames/s",
-    help: "heavy load; 0 for the maximum of link and tester",
+    help: "heavy load; 0 means the maximum of link and tester",
 };
 
 const SOURCE: Declared = Declared {
