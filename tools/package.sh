@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a Debian package of this checkout: target/debian/planimeter_*.deb
-# Needs cargo-deb: cargo install cargo-deb
+# Builds a Debian package from this checkout: target/debian/planimeter_*.deb
+# Requires cargo-deb: cargo install cargo-deb
 set -e
 cd "$(dirname "$0")/.."
 cargo deb --version >/dev/null 2>&1 || {
@@ -16,7 +16,7 @@ for shell in bash zsh fish; do
     ./target/release/planimeter completions "$shell" >"$made/completions/$shell"
 done
 gzip -9n "$made"/man/*.1
-# A later commit is a later version, so that a package upgrades the one before.
+# A later commit has a higher version, so that its package upgrades the previous one.
 version="$(cargo metadata --no-deps --format-version 1 | sed 's/.*"name":"planimeter","version":"\([^"]*\)".*/\1/')"
 if commit="$(git log -1 --format=%cd.%h --date=format:%Y%m%d%H%M 2>/dev/null)"; then
     version="$version+$commit"

@@ -1,12 +1,12 @@
-//! Which build this is, for `--version` and for every record: a figure that nobody can assign to a build is
-//! worth little.
+//! Determines the version text for `--version` and for records, so that each result can be assigned
+//! to a build.
 //!
-//! Only optimised builds carry their commit: for others it would mean to compile everything again after
-//! each commit, and they say that they are not optimised, which matters more to whoever reads their figures.
+//! The text of an optimised build contains its commit. The text of any other build states instead
+//! that it is not optimised. A commit there would recompile the crate after each commit.
 
 use std::process::Command;
 
-#[allow(clippy::disallowed_methods, reason = "a build script is told by the environment")]
+#[allow(clippy::disallowed_methods, reason = "cargo passes settings to a build script in environment variables")]
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let version = env!("CARGO_PKG_VERSION");
@@ -19,7 +19,7 @@ fn main() {
     println!("cargo:rustc-env=PLANIMETER_VERSION={of}");
 }
 
-/// The commit that is checked out, and whether files differ from it; absent outside a checkout.
+/// Returns the current commit, and whether files differ from it. `None` outside a checkout.
 fn commit() -> Option<String> {
     let head = git(&["rev-parse", "--git-path", "HEAD"])?;
     println!("cargo:rerun-if-changed={head}");
