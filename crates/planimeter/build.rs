@@ -6,7 +6,10 @@
 
 use std::process::Command;
 
-#[allow(clippy::disallowed_methods, reason = "cargo passes settings to a build script in environment variables")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "cargo passes settings to a build script in environment variables"
+)]
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let version = env!("CARGO_PKG_VERSION");

@@ -44,7 +44,8 @@ pub struct Testpmd {
     wired: Option<Wired>,
 }
 
-/// Fields are dropped in this order: the pages after the program.
+/// A running testpmd. Rust drops fields in this order, so the huge pages are released after the
+/// process has ended.
 #[derive(Debug)]
 struct Running {
     process: Process,
