@@ -1,15 +1,11 @@
-//! Determines the version text for `--version` and for records, so that each result can be assigned
-//! to a build.
+//! Sets the version that `--version` prints and that every record states.
 //!
-//! The text of an optimised build contains its commit. The text of any other build states instead
-//! that it is not optimised. A commit there would recompile the crate after each commit.
+//! Only optimised builds state their commit. For other builds it would cause a rebuild after each
+//! commit; they state that they are not optimised.
 
 use std::process::Command;
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "cargo passes settings to a build script in environment variables"
-)]
+#[allow(clippy::disallowed_methods, reason = "cargo configures build scripts by the environment")]
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let version = env!("CARGO_PKG_VERSION");
@@ -22,7 +18,7 @@ fn main() {
     println!("cargo:rustc-env=PLANIMETER_VERSION={of}");
 }
 
-/// Returns the current commit, and whether files differ from it. `None` outside a checkout.
+/// The commit that is checked out, and whether files differ from it; absent outside a checkout.
 fn commit() -> Option<String> {
     let head = git(&["rev-parse", "--git-path", "HEAD"])?;
     println!("cargo:rerun-if-changed={head}");
