@@ -238,7 +238,7 @@ impl Peer {
         all
     }
 
-    /// Returns when work is due although nothing arrives.
+    /// Returns the time of the next work that does not depend on received data.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let held = self.up.iter().flatten().any(Framed::holds_received);
         let soon = held
