@@ -14,10 +14,10 @@ demo: needs build ## build, measure six data planes, print the path of report.ht
 test: needs-of-tests ## run every check and test of CI, and list missing requirements
 	cargo xtask ci
 
-needs: ## install what measurements use (as root on Debian or Ubuntu)
+needs: ## install the programs for measurements (as root on Debian or Ubuntu)
 	@sh tools/needs.sh
 
-needs-of-tests: ## the same, and what tests use: controllers, browser, Python packages
+needs-of-tests: ## also install the programs for tests: controllers, browser, Python packages
 	@sh tools/needs.sh tests
 
 clean: ## delete build results

@@ -24,7 +24,8 @@ fn main() {
     std::fs::write(file, STANDARD.encode(packed)).expect("the build's folder can be written");
 }
 
-/// Only the library. The mathematics typesetting that follows it is larger than all figures need.
+/// Returns only the library. The mathematics typesetting that follows it is larger than all figures
+/// need.
 fn first_script(sources: &str) -> &str {
     let (_, after) = sources.split_once('>').expect("a script has a start");
     let (script, _) = after.split_once("</script>").expect("a script has an end");

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A service agent of one's own: it sends every frame back where it came from, addresses exchanged.
+"""An external service agent that returns every frame to its sender, with swapped MAC addresses.
 
     planimeter progfe --program examples/progfe/own-agent.fe.xml --agents /run/agents --port ...
     examples/progfe/echo_agent.py /run/agents/mine.sock
 
-How element and agent talk is in docs/progfe.md.
+docs/progfe.md describes the protocol between element and agent.
 """
 
 import socket

@@ -232,7 +232,7 @@ class Module:
     def measured(
         self, name: str, value: float, resolution: float | None = None, *, count: int = 1, note: str | None = None
     ) -> None:
-        """Reports a value. A word of its name is its unit (`gap_ns_max`). `resolution` is the maximum error of the
+        """Reports a value. Its name contains its unit (`gap_ns_max`). `resolution` is the maximum error of the
         value, and `count` is the number of observations behind it."""
         self._desk.put("measured", name, float(value), resolution, count, note)
 

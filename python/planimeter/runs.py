@@ -487,8 +487,9 @@ def compare(
 ) -> Comparison:
     """Compares two stored runs or two targets.
 
-    A side can be a run, a target of a run ("DIR:TARGET"), or a target to measure now. Two targets to measure take turns
-    in the experiments of `run`, or in those of the run `like`. A single gate or experiment can be given as text."""
+    A side can be a run, a target of a run ("DIR:TARGET"), or a target to measure now. With two targets to
+    measure, the trials of both alternate in the experiments of `run`, or in those of the run `like`. A single gate or
+    experiment can be given as text."""
     words = ["compare", _side(base), _side(new), "--json", f"--out={os.fspath(out)}"]
     words += [f"--gate={it}" for it in _several(gates)]
     words += [f"--run={it}" for it in _several(run)]

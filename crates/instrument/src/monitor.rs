@@ -273,8 +273,8 @@ impl Monitor {
         signature.map_or(Found::Nothing, |signature| self.whose(signature))
     }
 
-    /// Classifies a signature that is no stream's. It can be a mark at the offset of a stream's
-    /// signature.
+    /// Classifies a signature that belongs to no stream. It can be a mark at the offset of a
+    /// stream's signature.
     #[cold]
     fn whose(&self, signature: Signature) -> Found {
         let is_of = |marked: &Marked| marked.stream == signature.stream;

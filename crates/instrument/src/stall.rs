@@ -77,7 +77,8 @@ impl Watch {
         self.sending = None;
     }
 
-    /// Records that the tester did not receive until `now`, with nothing left to send.
+    /// Records that the tester did other work and received nothing until `now`, when it had no
+    /// frames to send.
     ///
     /// This is no stall, but arrival times of waiting frames are unknown.
     pub fn called_away(&mut self, now: Nanos) {

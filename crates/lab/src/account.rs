@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_differences_by_place() {
+    fn losses_are_counter_differences_for_each_interface_and_counter() {
         let socket = |inode, dropped| SocketLoss { inode, interface: "p1".to_owned(), dropped };
         let link = |dropped| LinkCounters { transmit_dropped: dropped, ..Default::default() };
         let before = Account {

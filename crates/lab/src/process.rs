@@ -35,7 +35,7 @@ use std::time::Duration;
 /// Bytes of a log that are read for its last lines, and the number of lines.
 const TAIL_BYTES: u64 = 4096;
 const TAIL_LINES: usize = 5;
-/// Most bytes of a short program's output that are read.
+/// Maximum number of bytes that are read from the output of a short program.
 const OUTPUT_BYTES: u64 = 1 << 20;
 
 /// Environment variable with the run's folder, for a program and its descendants, if the run has no

@@ -27,12 +27,12 @@ use std::sync::{Arc, OnceLock};
 
 /// Paths of sockets must fit into the kernel's 108 bytes with their final zero.
 const SOCKET_PATH_BYTES: usize = 107;
-/// Most bytes of an owner or children file that are read.
+/// Maximum number of bytes that are read from an owner or children file.
 const RECORD_BYTES: u64 = 1 << 20;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Most repeats of the search for processes that were started while others were killed.
+/// Maximum number of repeated searches for processes that started while others were killed.
 const KILL_ROUNDS: u32 = 50;
 
 /// A run's private folder, with the PID namespace of its processes. The last clone kills the

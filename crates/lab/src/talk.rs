@@ -17,10 +17,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Most bytes of standard error that are retained: the last ones.
+/// Maximum number of bytes of standard error that are retained, from its end.
 pub const PRINTED_BYTES_MAX: usize = 64 << 10;
 
-/// Most bytes of a line of standard output.
+/// Maximum length of a line of standard output, in bytes.
 pub const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// Bytes per read.

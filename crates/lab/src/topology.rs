@@ -19,7 +19,7 @@ use crate::{LabError, Mac, Namespace, RunFolder};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Most ports of a site.
+/// Maximum number of ports of a site.
 pub const PORTS_MAX: u32 = 64;
 
 /// Wiring of targets.

@@ -272,8 +272,8 @@ impl Setup {
         }
     }
 
-    /// Returns fields so that an entry matches every frame, uniformly over entries, or half by a chain's exact
-    /// entries and half by its wildcard entries.
+    /// Returns the varying fields. Every frame matches an entry. The frames are distributed evenly
+    /// over the entries, or in a chain half to its exact and half to its wildcard entries.
     fn vary_flows(&self, order: impl Fn(u64) -> Order) -> Vec<Vary> {
         let entries = u64::from(self.entries);
         let range = |count, order, field, first, step| Vary {

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Most datagrams that wait in memory for one end; further ones are lost.
+/// Maximum number of datagrams that wait in memory for one end; further ones are lost.
 pub const MEMORY_DATAGRAMS_MAX: usize = 256;
 
 /// A datagram socket with one peer.

@@ -17,7 +17,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::sys;
 
-/// Most mappings that can be guarded at the same time.
+/// Maximum number of mappings that can be guarded at the same time.
 pub const GUARDS_MAX: usize = 1024;
 
 /// One guarded range; free while its start is zero.

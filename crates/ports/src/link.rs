@@ -109,7 +109,7 @@ impl LinkModes {
 /// Words of a reply without masks.
 const HEAD_WORDS: usize = 12;
 
-/// Most words of one mask.
+/// Maximum number of words of one mask.
 const MASK_WORDS_MAX: usize = 127;
 
 /// Words of the kernel's longest reply.

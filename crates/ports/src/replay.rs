@@ -21,7 +21,7 @@ use crate::memif::receive::{Found, Row, VIEWS_MAX, Views};
 use crate::pages;
 use crate::port::{InPlace, Parts, Port, PortCounters, PortError, PortFacts};
 
-/// Most bytes of one tape.
+/// Maximum number of bytes of one tape.
 pub const TAPE_BYTES_MAX: usize = 1 << 30;
 
 /// Alignment of frames, in bytes.

@@ -33,7 +33,7 @@ const PATIENCE: Nanos = Nanos::from_secs(60);
 /// Only one testpmd runs at a time: each keeps a core busy.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Most frames in flight.
+/// Maximum number of frames in flight.
 const WINDOW: usize = 64;
 
 /// Returns whether testpmd can run; prints the requirement if not.

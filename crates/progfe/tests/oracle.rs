@@ -160,7 +160,7 @@ fn check_ways(set: &FrameSet, bytes: &[u8]) {
 }
 
 #[test]
-fn compiled_paths_find_the_fields_of_a_walk() {
+fn field_positions_of_compiled_paths_equal_those_of_the_parser() {
     let set = FrameSet::ethernet();
     let way = |name: &str| set.ways(set.resolve(name).expect("the field is defined"), 2);
     let plain = way("IPv4.dst");

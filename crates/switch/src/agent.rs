@@ -359,7 +359,7 @@ impl Agent {
         }
     }
 
-    /// Returns when work is due that no received byte announces.
+    /// Returns the time of the next work that does not depend on received data.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let sessions = self.connections.iter().filter_map(|connection| {
             match (connection.is_full(), connection.dump.is_some() || connection.is_ready()) {

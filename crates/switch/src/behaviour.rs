@@ -450,7 +450,7 @@ impl Behaviour {
         self.writer.waiting() == (0, 0)
     }
 
-    /// Returns when work is due.
+    /// Returns the time of the next work.
     pub fn next_event(&self) -> Option<Nanos> {
         let lines = [self.path.next_event(), self.software.next_event(), self.link.next_event()];
         let others = [self.writer.next_event(), self.next_fetch(), self.clerk.rests_until()];

@@ -348,7 +348,7 @@ impl Forces {
         self.peers.iter().flat_map(move |peer| peer.descriptors(hears(peer)))
     }
 
-    /// Returns when work is due although nothing arrives.
+    /// Returns the time of the next work that does not depend on received data.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         if self.is_behind {
             return Some(now);

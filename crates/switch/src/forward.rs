@@ -257,7 +257,7 @@ impl<F: Forwarder> ForwardLoop<F> {
         }
     }
 
-    /// Returns when the next turn has work that no received frame announces.
+    /// Returns the time of the next turn with work that does not depend on received frames.
     ///
     /// - Immediately, if frames wait.
     /// - When a port releases a frame or a failed port is retried.

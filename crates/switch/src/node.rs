@@ -360,7 +360,7 @@ impl Node {
         self.agent.as_ref().map_or(DEFAULT_TURN, Agent::busy_turn)
     }
 
-    /// Returns when a turn and `serve` are due although nothing arrives.
+    /// Returns the time of the next turn and `serve` that do not depend on received data.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let agent = self.agent.as_ref().and_then(|agent| agent.next_event(now));
         let control = self.control.as_ref().and_then(|control| control.next_event(now));

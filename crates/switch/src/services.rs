@@ -31,7 +31,7 @@ use processes::Processes;
 pub struct News {
     /// The event for clients of the control socket.
     pub told: Value,
-    /// The event for control elements, if it is an agent's. Control elements watch blocks
+    /// The event for control elements, if an agent reported it. Control elements watch blocks
     /// themselves.
     pub of_agent: Option<Happening>,
 }
@@ -73,7 +73,7 @@ impl Services {
         self.processes.iter().flat_map(Processes::descriptors)
     }
 
-    /// Returns when work is due although nothing arrives.
+    /// Returns the time of the next work that does not depend on received data.
     pub fn due(&self, now: Nanos) -> Option<Nanos> {
         let processes = self.processes.as_ref().and_then(|processes| processes.due(now));
         self.dispatcher.due().into_iter().chain(processes).min()

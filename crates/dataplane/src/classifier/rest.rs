@@ -228,7 +228,7 @@ impl Rest {
         }
     }
 
-    /// Returns from tuples to bit sets.
+    /// Switches back from the tuple structure to bit sets.
     fn make_few(&mut self, slab: &Slab) {
         let Way::Many(many) = &self.way else { return };
         let mut all: Vec<(Match, u32)> = many.matches(slab).collect();
@@ -444,7 +444,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn every_structure_gives_the_lookups_of_a_list() {
+    fn every_structure_finds_the_same_entries_as_a_list() {
         for seed in 0..4 {
             let mut dice = Dice::new(seed);
             let mut rest = Rest::new(Classifier::Automatic, seed);

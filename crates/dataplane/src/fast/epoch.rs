@@ -1,12 +1,15 @@
 //! Epoch-based reclamation: determines when no reader can access removed data.
 //!
-//! Readers do not announce what they access. Each reports quiescent states: that it has no
-//! references now (it turns), or that it will have none for a while (it is away). Data that was
-//! removed before every reader turned or went away can be reused. After P. McKenney and J.
-//! Slingwine, "Read-copy update: using execution history to solve concurrency problems" (PDCS
-//! 1998): quiescent states.
+//! Readers do not announce what they access. Each reports quiescent states, in one of two ways:
 //!
-//! Invariant: a reader that has turned after an epoch began sees everything that was written
+//! - [`Reader::turn`]: it has no references now, and enters the current epoch.
+//! - [`Reader::leave`]: it has no references until it calls `turn` again; it is offline.
+//!
+//! Removed data can be reused when every reader has since reported a quiescent state. Source: P.
+//! McKenney and J. Slingwine, "Read-copy update: using execution history to solve concurrency
+//! problems" (PDCS 1998).
+//!
+//! Invariant: a reader that calls `turn` after an epoch began sees everything that was written
 //! before.
 
 use std::sync::{Arc, PoisonError};
@@ -17,7 +20,7 @@ use super::sync::{
     fence,
 };
 
-/// Epoch of a reader that is away: all epochs.
+/// Epoch of an offline reader. It is the highest number, so that nothing waits for this reader.
 const AWAY: u64 = u64::MAX;
 
 /// The readers of one structure, as its writer sees them.
@@ -32,7 +35,7 @@ pub struct Epochs {
 #[repr(align(128))]
 struct ReaderEpoch(AtomicU64);
 
-/// A reader. It is away until its first turn, and deregistered when it is dropped.
+/// A reader. It is offline until it first calls [`Reader::turn`]. Dropping it deregisters it.
 #[derive(Debug)]
 pub struct Reader(Arc<ReaderEpoch>);
 
@@ -87,7 +90,7 @@ impl Reader {
         }
     }
 
-    /// Goes away until the next turn.
+    /// Takes the reader offline until it calls [`Reader::turn`] again.
     #[inline]
     pub fn leave(&self) {
         self.0.0.store(AWAY, Release);

@@ -234,8 +234,8 @@ impl Engine {
         }
     }
 
-    /// Executes the action set of the egress tables and sends the frame to its port, which they
-    /// cannot change.
+    /// Executes the action set of the egress tables and sends the frame to its output port. Egress
+    /// tables cannot change this port.
     fn finish_egress(&mut self, port: PortNo, frame: &mut Frame, way: &mut Way) {
         let actions = self.set.actions();
         let changes = actions.iter().position(Action::is_output).unwrap_or(actions.len());

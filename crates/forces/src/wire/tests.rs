@@ -94,7 +94,7 @@ fn appendix_c() {
 }
 
 #[test]
-fn rows_of_the_base_library() {
+fn rows_and_values_of_the_base_library_are_encoded() {
     let catalog = library::standard();
     let table = &catalog.class("IPv4UcastLPM").unwrap().component("IPv4PrefixTable").unwrap();
     let row = "{IPv4Address=10.2.0.0, Prefixlen=16, ECMPFlag=False, DefaultRouteFlag=True, \

@@ -199,8 +199,9 @@ impl Desk {
 
     /// Returns the 99th percentile of the event loop's iteration time, weighted by time.
     ///
-    /// A read can be delayed by this much, so a delay that ends with one can be shorter by this
-    /// much. Known when the module is over. Zero in virtual time.
+    /// The loop may find a message or frame late by up to this time. Measured delays that end at
+    /// such an arrival may thus be too long by this time. Known when the module has ended. Zero in
+    /// virtual time.
     pub fn turn(&self) -> Nanos {
         self.turn
     }
@@ -215,7 +216,7 @@ impl Desk {
         self.send_all(connection, vec![message]).xid
     }
 
-    /// Queues messages, which are written to the socket together as far as it takes them.
+    /// Queues messages. They are written to the socket together, as many as it accepts.
     pub fn send_all(&mut self, connection: usize, messages: Vec<Message>) -> Said {
         let said = self.number(messages.len() as u32);
         self.command(Command::Send(connection, said, messages));

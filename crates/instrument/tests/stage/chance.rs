@@ -185,7 +185,7 @@ impl Device for Babbler {
 }
 
 #[test]
-fn random_switch_bytes_always_end() {
+fn a_measurement_with_random_bytes_from_the_switch_always_ends() {
     let (mut refused, mut whole) = (0, 0);
     for seed in 0..100 {
         let (near, far) = pair_stamped(16, "link", Clock::Virtual);

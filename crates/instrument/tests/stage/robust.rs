@@ -62,7 +62,7 @@ fn virtual_time_ends_by_its_limit_or_on_request() {
 }
 
 #[test]
-fn a_silent_switch_ends_by_the_limit_of_the_module() {
+fn a_module_with_a_silent_switch_ends_at_its_time_limit() {
     let (module, report) = meet(Vice::SilentAfter(11));
     assert_eq!(report.ended, Ended::Limit(TIME_LIMIT));
     assert_eq!(report.ended_at.since(report.started_at), Nanos::from_millis(100));

@@ -40,7 +40,7 @@ const SAID: &str = "iperf3-client.json";
 /// Characters of invalid output in an error.
 const SHOWN_CHARS: usize = 200;
 
-/// Most bytes of output that are read.
+/// Maximum number of bytes of output that are read.
 const OUTPUT_BYTES: u64 = 4 << 20;
 
 /// Parameters of a load.

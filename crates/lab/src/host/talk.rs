@@ -47,13 +47,13 @@ pub struct Terms {
 pub struct Exchange {
     /// Its number, from 0.
     pub number: u64,
-    /// Before the client sent it.
+    /// Time immediately before the client sent it.
     pub sent_at: Duration,
-    /// After the server received it.
+    /// Time immediately after the server received it.
     pub came_at: Duration,
-    /// Before the server sent it back.
+    /// Time immediately before the server sent it back.
     pub answered_at: Duration,
-    /// After the client received the echo.
+    /// Time immediately after the client received the echo.
     pub back_at: Duration,
 }
 

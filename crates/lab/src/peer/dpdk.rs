@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_driver_is_a_need_with_its_package() {
+    fn an_error_for_a_missing_driver_names_its_package() {
         let need = driver("net_nobody_wrote", "librte-net-nobody-wrote23").unwrap_err();
         assert!(need.to_string().contains("apt-get install librte-net-nobody-wrote23"));
     }

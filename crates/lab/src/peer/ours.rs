@@ -91,7 +91,8 @@ pub struct Ours {
     version: String,
     /// Whether a separate thread processes its frames on every type of link.
     has_frame_thread: bool,
-    /// Most controller connections of a switch, all from one source; 0 for its default limits.
+    /// Maximum number of controller connections of a switch, all from one source. 0 selects its
+    /// default limits.
     connections: u32,
     /// Type of its ports.
     ports_by: &'static str,

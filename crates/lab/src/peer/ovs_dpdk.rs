@@ -45,7 +45,7 @@ pub enum Ports {
 /// Settings that differ from the defaults; `None` keeps a default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tuning {
-    /// Most flows of the datapath (200,000 by default).
+    /// Maximum number of datapath flows (200,000 by default).
     pub flow_limit: Option<u32>,
     /// Idle timeout of a datapath flow in milliseconds (10,000 by default).
     pub max_idle_ms: Option<u32>,

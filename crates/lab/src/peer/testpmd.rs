@@ -30,7 +30,7 @@ const KIND: &str = "testpmd";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Frame buffers: several times what rings of 1,024 and bursts hold.
 const BUFFERS: u32 = 16_384;
-/// Most bytes of its output that are parsed.
+/// Maximum number of bytes of its output that are parsed.
 const OUTPUT_BYTES: u64 = 1 << 20;
 
 /// testpmd with its ports.
@@ -44,7 +44,8 @@ pub struct Testpmd {
     wired: Option<Wired>,
 }
 
-/// Fields are dropped in this order: the pages after the program.
+/// A running testpmd. Rust drops fields in this order, so the huge pages are released after the
+/// process has ended.
 #[derive(Debug)]
 struct Running {
     process: Process,

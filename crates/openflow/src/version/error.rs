@@ -282,7 +282,7 @@ errors! {
     GroupModBucketExists GroupModFailed "bucket_exists"               [NO, NO, NO, NO, NO, 16];
     /// The port does not exist.
     PortModBadPort PortModFailed "bad_port"                           [ 0,  0,  0,  0,  0,  0];
-    /// The MAC address is not the port's.
+    /// The MAC address differs from that of the port.
     PortModBadHardwareAddress PortModFailed "bad_hardware_address"    [ 1,  1,  1,  1,  1,  1];
     /// The configuration is invalid.
     PortModBadConfig PortModFailed "bad_config"                       [NO,  2,  2,  2,  2,  2];
@@ -418,7 +418,7 @@ errors! {
     BundleOutOfBundles BundleFailed "out_of_bundles"                  [NO, NO, NO, 2305,  5,  5];
     /// The control type is unknown.
     BundleBadType BundleFailed "bad_type"                             [NO, NO, NO, 2306,  6,  6];
-    /// A flag is unknown, or differs from the bundle's.
+    /// A flag is unknown, or differs from the flags of the bundle.
     BundleBadFlags BundleFailed "bad_flags"                           [NO, NO, NO, 2307,  7,  7];
     /// The length of the contained message is wrong.
     BundleMessageBadLength BundleFailed "message_bad_length"          [NO, NO, NO, 2308,  8,  8];

@@ -2,9 +2,11 @@
 
     python judge.py FILE
 
-A line for each message: the name of the class that it became and, where that class can be encoded,
-"same" or the bytes that it encodes to; "none" if os-ken has no parser for it (mostly what only a
-controller sends); or "fault" and why it could not be read.
+It prints one line for each message, which is one of:
+
+- the name of the decoded class, followed by "same" or by the encoded bytes if os-ken can encode it;
+- "none" if os-ken has no parser for it (most messages that only a controller sends);
+- "fault" and the reason why os-ken cannot decode it.
 """
 
 import importlib

@@ -193,7 +193,7 @@ fn the_checksum_of_zeros_is_all_ones() {
 }
 
 #[test]
-fn a_computed_zero_is_sent_as_ones_and_an_absent_one_is_invalid() {
+fn a_udp_checksum_of_zero_is_sent_as_ffff_and_is_invalid_over_ipv6() {
     let header = ipv6::Header::new("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap());
     let with = |payload: &[u8]| Builder::new(B, A).ipv6(header).udp(1, 2).payload(payload).bytes();
     // Storing the checksum over a zero word in that word makes the sum all ones.

@@ -100,7 +100,8 @@ enum About {
         /// Program file
         file: PathBuf,
     },
-    /// Print what changes if a program replaces another one, or that of a running element
+    /// Print what changes if a program replaces another program, or the program of a running
+    /// element
     Plan(plan::Arguments),
     /// Draw a program's graph, or a running element with rates, losses and costs
     Show(show::Arguments),

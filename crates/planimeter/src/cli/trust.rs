@@ -28,7 +28,7 @@ pub struct Foreign {
     pub code: Vec<String>,
     /// Resources of this host: interfaces, and hosts to which it sends requests.
     pub host: Vec<String>,
-    /// Files that it names and that are missing in the folder of its files.
+    /// Files that the request names, but that are missing in its folder.
     pub missing: Vec<String>,
 }
 

@@ -481,7 +481,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn several_goals_and_steps_within_a_trial_are_separate_searches() {
+    fn each_goal_has_its_own_search_and_its_later_steps_join_it() {
         let mut picture = picture();
         let goal = |what: &'static str, ratio| Bracket {
             sought: Sought::load(what, ratio),

@@ -4,7 +4,7 @@
 //! They switch a device to another mode, restart it, or record its output. Each command is one
 //! shell line with:
 //!
-//! - environment variables that describe the occasion,
+//! - environment variables with the hook, the target, the experiment and the point,
 //! - a time limit ([`HOOK_LIMIT`]),
 //! - a file for its output.
 //!
@@ -102,7 +102,7 @@ pub enum Fault {
 }
 
 impl Hooks {
-    /// Returns the command for an occasion.
+    /// Returns the command for this moment.
     pub fn command(&self, when: When) -> Option<&str> {
         match when {
             When::Before => self.before.as_deref(),
@@ -111,13 +111,13 @@ impl Hooks {
         }
     }
 
-    /// Returns each command with its occasion.
+    /// Returns each command with the moment at which it runs.
     pub fn all(&self) -> impl Iterator<Item = (When, &str)> {
         let each = [When::Before, When::Between, When::After];
         each.into_iter().filter_map(|when| Some((when, self.command(when)?)))
     }
 
-    /// Runs the command for an occasion, if there is one, and waits for its end.
+    /// Runs the command for this moment, if there is one, and waits for its end.
     ///
     /// Its output is stored below `folder`, the run's folder. Processes that it leaves running end
     /// with `processes`, which the first command creates.
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_receives_its_occasion_and_its_end_is_reported() {
+    fn a_command_receives_its_variables_and_a_failure_or_timeout_is_reported() {
         let folder = std::env::temp_dir().join(format!("planimeter-hooks-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let says =

@@ -80,7 +80,8 @@ pub struct MemifBench {
 /// A target with the tester on both sides.
 pub struct MemifTarget {
     kind: TargetKind,
-    // Before the ports: a DPDK program may exit when its sockets' clients leave.
+    // Declared before the ports, so that it ends first: a DPDK program may exit when the clients of
+    // its sockets disconnect.
     peer: Box<dyn Peer>,
     access: Access,
     rig: LiveRig,

@@ -53,7 +53,7 @@ impl From<Output> for CommandResult {
 pub fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
     command.args(arguments).current_dir(folder);
-    // The key that signs stored runs must not be the user's.
+    // The tests must not sign stored runs with the user's key.
     command.env("XDG_STATE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/state"));
     command
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::common::{CommandResult, contents, only_run, record, signal};
 use super::{PATIENCE, Place, System, in_time};
 
-/// Returns two cables; the ends 1 and 3 are the tester's.
+/// Returns two cables; the tester has the ends 1 and 3.
 fn cables(namespace: &Namespace) -> [Cable; 2] {
     let end = |number: u8| EndSettings {
         namespace: namespace.clone(),

@@ -19,7 +19,7 @@ const BLOCK_BYTES: usize = 64 << 10;
 /// Offset of a frame's link-layer address in its slot.
 const ADDRESS: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
-/// Most bytes before the frame in its slot: headers, virtio header and alignment.
+/// Maximum number of bytes before the frame in its slot: headers, virtio header and alignment.
 const BEFORE_FRAME: usize = libc::TPACKET2_HDRLEN + 16 + libc::TPACKET_ALIGNMENT + VIRTIO_BYTES;
 
 /// The ring, and the current position in it.

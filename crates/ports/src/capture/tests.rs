@@ -61,7 +61,7 @@ fn read(input: impl Read, bytes: usize) -> (u64, Option<CaptureError>) {
 }
 
 #[test]
-fn written_files_are_read_in_any_pieces() {
+fn written_files_can_be_read_in_pieces_of_any_size() {
     for format in FORMATS {
         let file = write(format, 50, 61);
         assert_eq!(read(Slow(&file), 61).0, 50);

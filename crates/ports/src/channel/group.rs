@@ -19,7 +19,7 @@ pub const PATIENCE: Nanos = Nanos::from_secs(5);
 /// Limits on channels of incomplete groups. A further channel replaces the oldest one of its
 /// source, or of the source with the most.
 pub const GUESTS: ConnectionLimits = ConnectionLimits { total: 64, per_source: 12 };
-/// Most channels accepted in one turn.
+/// Maximum number of channels that are accepted in one turn.
 const ACCEPTS_A_TURN: usize = 16;
 
 /// The channels to one peer, the highest priority first.

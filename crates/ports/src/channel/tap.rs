@@ -28,19 +28,19 @@ use crate::capture::{CaptureOptions, CaptureWriter};
 use crate::clock::{self, RealtimeLine};
 use crate::{interface, sys};
 
-/// Most connections that are tracked.
+/// Maximum number of connections that are tracked.
 const CONNECTIONS_MAX: usize = 256;
 
 /// Bytes of the kernel's packet queue.
 const QUEUE_BYTES: libc::c_int = 32 << 20;
 
-/// Most bytes of one packet, including merged ones.
+/// Maximum number of bytes of one packet, including merged ones.
 const PACKET_BYTES_MAX: usize = 66 << 10;
 
-/// Most bytes of the capture file.
+/// Maximum number of bytes of the capture file.
 pub const FILE_BYTES_MAX: u64 = 64 << 20;
 
-/// Most packets read in one call.
+/// Maximum number of packets that one call reads.
 const PACKETS_AT_ONCE: usize = 4096;
 
 /// TCP flags.

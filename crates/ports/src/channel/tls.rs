@@ -32,7 +32,7 @@ mod words;
 const VERSIONS: [&rustls::SupportedProtocolVersion; 2] =
     [&rustls::version::TLS13, &rustls::version::TLS12];
 
-/// Most bytes of a file with certificates or a key.
+/// Maximum number of bytes of a file with certificates or a key.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The PEM files of a TLS configuration.

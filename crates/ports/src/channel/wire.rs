@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use packet::time::Nanos;
 
-/// Most times stored per direction until they are queried.
+/// Maximum number of times that are stored per direction until they are queried.
 pub const MARKS_MAX: usize = 1 << 16;
 
-/// Most segments stored until the bytes before them have passed.
+/// Maximum number of segments that are stored until the bytes before them have passed.
 pub const AHEAD_MAX: usize = 1024;
 
 /// Direction of bytes.

@@ -12,7 +12,7 @@ use super::line::{Heard, hear, say, say_farewell};
 use super::socket::{Listener, Socket};
 use super::spec::Spec;
 
-/// Most pending clients; further ones wait in the listen queue.
+/// Maximum number of pending clients; further ones wait in the listen queue.
 const STRANGERS_MAX: usize = 8;
 
 /// Timeout of a client's handshake.
@@ -22,7 +22,7 @@ const PATIENCE: Nanos = Nanos::from_secs(5);
 pub struct Door {
     listener: Listener,
     identity: Identity,
-    /// Most rings of a client, to the server and to the client.
+    /// Maximum number of rings of a client, to the server and to the client.
     rings_max: (u16, u16),
     strangers: Vec<PendingPeer>,
     /// Whether a client connected or left; the caller resets this to false.

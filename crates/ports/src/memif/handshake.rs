@@ -14,7 +14,7 @@ use super::protocol::{
     VERSION, text,
 };
 
-/// Most regions of a client.
+/// Maximum number of regions of a client.
 pub const REGIONS_MAX: u16 = 16;
 
 /// The identity of an end, in either role.

@@ -38,10 +38,10 @@ pub const RING_ALIGNMENT: usize = 16;
 /// Binary logarithm of the slots of the largest ring.
 pub const SLOTS_LOG2_MAX: u8 = 14;
 
-/// Most rings per direction.
+/// Maximum number of rings per direction.
 pub const QUEUES_MAX: u16 = 64;
 
-/// Most bytes of all regions of a connection together.
+/// Maximum number of bytes of all regions of a connection together.
 pub const REGION_BYTES_MAX: u64 = 1 << 30;
 
 /// Bytes of a small page, the alignment of our buffers.

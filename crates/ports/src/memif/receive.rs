@@ -16,7 +16,7 @@ use super::fault::Fault;
 use super::ring::{Buffers, CHAIN_MAX, Descriptor, FLAG_NEXT, Ring};
 use super::view::View;
 
-/// Most frames that are visible at the same time.
+/// Maximum number of frames that are visible at the same time.
 pub const VIEWS_MAX: usize = 256;
 
 /// Bytes for joined frames that are visible at the same time.

@@ -27,7 +27,7 @@ use super::region::Regions;
 /// Descriptor flag: the frame continues in the next descriptor.
 pub const FLAG_NEXT: u16 = 1;
 
-/// Most buffers of a frame.
+/// Maximum number of buffers of a frame.
 pub const CHAIN_MAX: usize = 16;
 
 /// The end of a connection.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::protocol::MESSAGE_BYTES;
 use crate::sys;
 
-/// Most descriptors accepted with one message; more than one is a fault.
+/// Maximum number of descriptors that are accepted with one message; more than one is a fault.
 const DESCRIPTORS_MAX: usize = 4;
 
 /// Bytes of the control buffer for these descriptors.

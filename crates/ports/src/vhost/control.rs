@@ -24,7 +24,7 @@ const PAUSE: Nanos = Nanos::from_millis(100);
 /// Timeout for the rest of a message.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
-/// Most messages per turn, so that a busy control channel does not delay frames.
+/// Maximum number of messages per turn, so that a busy control channel does not delay frames.
 const MESSAGES_MAX: usize = 64;
 
 /// The control part of a port.

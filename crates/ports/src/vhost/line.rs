@@ -24,8 +24,8 @@ const HEADER_BYTES: usize = 12;
 /// Bytes of a body; `vhost` accepts no longer one.
 const BODY_BYTES_MAX: usize = 4096;
 
-/// Most reply bytes that a front end may leave unread (as counted by the kernel, which is more than
-/// their length).
+/// Maximum number of reply bytes that a front end may leave unread (as counted by the kernel, which
+/// is more than their length).
 const UNREAD_BYTES_MAX: libc::c_int = 32 << 10;
 
 /// Socket timeout; it applies only if a front end circumvents the checks above.

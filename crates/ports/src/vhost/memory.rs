@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::memif::fault::Fault;
 use crate::memif::region::Region;
 
-/// Most regions of one front end (the specification's limit without memory slots).
+/// Maximum number of regions of one front end (the specification's limit without memory slots).
 pub const REGIONS_MAX: usize = 8;
 
 /// A region as described in a message.

@@ -13,10 +13,10 @@ use super::memory::SharedMemory;
 use crate::memif::doorbell::Doorbell;
 use crate::memif::fault::Fault;
 
-/// Most entries of a ring (2.7: 32,768).
+/// Maximum number of entries of a ring (2.7: 32,768).
 pub const ENTRIES_MAX: u32 = 1 << 15;
 
-/// Most descriptors of one chain, and most pieces of one frame.
+/// Maximum number of descriptors of one chain, and of pieces of one frame.
 pub const CHAIN_MAX: usize = 32;
 
 /// Descriptor flag (2.7.5): the chain continues at `next`.

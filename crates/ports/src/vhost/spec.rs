@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::memif::socket::Address;
 
-/// Most queues per direction.
+/// Maximum number of queues per direction.
 pub const QUEUES_MAX: u16 = 64;
 
 /// Socket role of the port. The rings are in the front end's memory in both roles.

@@ -20,7 +20,7 @@ pub struct DelayOptions {
     pub jitter: Nanos,
     /// Seed of the jitter.
     pub seed: u64,
-    /// Most frames in flight at the same time.
+    /// Maximum number of frames in flight at the same time.
     pub frames_max: usize,
 }
 

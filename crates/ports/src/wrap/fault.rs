@@ -20,7 +20,8 @@ use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 /// Frames in the batch to the inner port.
 const LEAVING_FRAMES: usize = 256;
 
-/// Most frames delayed for reordering at the same time; further ones are not reordered.
+/// Maximum number of frames that are delayed for reordering at the same time. Further frames are
+/// not reordered.
 const HELD_FRAMES_MAX: usize = 64;
 
 /// Probability of each fault per frame, from 0 to 1.

@@ -26,7 +26,8 @@ pub const FRAME_BYTES_MIN: usize = 60;
 pub struct RateOptions {
     /// Bits per second, not 0.
     pub bits_per_second: u64,
-    /// Most frames in the queue and in transmission; further ones are dropped and counted.
+    /// Maximum number of frames in the queue and in transmission; further ones are dropped and
+    /// counted.
     pub queue_frames_max: usize,
 }
 

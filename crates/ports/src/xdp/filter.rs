@@ -14,7 +14,7 @@ use packet::filter::{Entry, Verdict, Version};
 use crate::bpf::instruction::{Assembly, Condition, Label, Register, Width};
 use Register::{R0, R1, R2, R3, R4, R5, R6, R8, R9, R10};
 
-/// Most entries of one program; the receiver decides about the others.
+/// Maximum number of entries of one program; the receiver decides about the others.
 pub(super) const ENTRIES_MAX: usize = 128;
 
 /// Offsets in `struct xdp_md`: start and end of the frame.

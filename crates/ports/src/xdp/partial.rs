@@ -10,7 +10,7 @@ use packet::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
 /// Offset of the type of a frame without tags; the payload follows it.
 const TYPE_AT: usize = 12;
 
-/// Most tags of a frame that are skipped.
+/// Maximum number of VLAN tags that are skipped in a frame.
 const TAGS_MAX: usize = 2;
 
 /// Position of a checksum to complete: start and length of the checksummed bytes, and offset of the

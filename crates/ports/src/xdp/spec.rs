@@ -4,7 +4,7 @@
 
 use crate::bpf::program::Mode;
 
-/// Most queues of an interface that a port uses.
+/// Maximum number of queues of an interface that a port uses.
 pub const QUEUES_MAX: u32 = 64;
 
 /// Range of the number of slots of a ring.

@@ -23,7 +23,7 @@ use crate::lfb::{Lfb, Reason, ipv4_validator};
 /// Index of a node.
 pub type NodeId = u32;
 
-/// No node, no effect.
+/// Value of an index without a node or an effect.
 pub const NONE: u32 = u32::MAX;
 
 /// Position of a field's bits, for a single read.

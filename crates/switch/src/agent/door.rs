@@ -209,7 +209,7 @@ impl Door {
         })
     }
 
-    /// Returns when something is due, given these guests.
+    /// Returns the time of the next work, given these guests.
     pub fn next_event<'a>(&self, guests: impl Iterator<Item = &'a Guest>) -> Option<Nanos> {
         let (mut due, mut silent) = (None, false);
         for guest in guests {

@@ -60,7 +60,8 @@ enum What {
     NiciraFlows(Selection),
     /// Flow entries without instructions (1.5).
     FlowCounters(Selection),
-    /// Initial flow entries of monitors: the selection of the first monitor, and all monitors left.
+    /// Initial flow entries of monitors: the selection of the first remaining monitor, and all
+    /// remaining monitors.
     Monitors(Selection, VecDeque<Monitor>),
     /// Aggregate of flow entries, and whether its reply has Nicira's format.
     Totals(Selection, FlowTotals, bool),

@@ -148,7 +148,7 @@ impl Agent {
         }
     }
 
-    /// Returns when admission has something due.
+    /// Returns the time of the next work of admission.
     pub(super) fn next_at_door(&self) -> Option<Nanos> {
         self.door.next_event(self.connections.iter().filter_map(Connection::guest))
     }

@@ -153,7 +153,7 @@ impl<T> Writer<T> {
         Some(self.replies.remove(first).1)
     }
 
-    /// Returns when work is due, if ever.
+    /// Returns the time of the next work; `None` if there is none.
     pub fn next_event(&self) -> Option<Nanos> {
         let written = match &self.writing {
             Some((until, _)) => Some(*until),

@@ -29,7 +29,7 @@ pub struct Peer {
     pub why: Option<String>,
     urls: [Url; 3],
     way: Way,
-    /// When the association requested channels, if it did.
+    /// Time at which the association requested channels; `None` without a pending request.
     wanted: Option<Nanos>,
     /// Accepted channels that the association has not requested yet, oldest first.
     ///
@@ -238,7 +238,7 @@ impl Peer {
         all
     }
 
-    /// Returns when work is due although nothing arrives.
+    /// Returns the time of the next work that does not depend on received data.
     pub fn next_event(&self, now: Nanos) -> Option<Nanos> {
         let held = self.up.iter().flatten().any(Framed::holds_received);
         let soon = held

@@ -201,7 +201,7 @@ impl Http {
         std::iter::once(self.listener.descriptor()).chain(clients)
     }
 
-    /// Returns when work is due although nothing arrives.
+    /// Returns the time of the next work that does not depend on received data.
     pub fn due(&self, now: Nanos) -> Option<Nanos> {
         self.clients.iter().map(|client| client.due(now)).min()
     }

@@ -86,7 +86,7 @@ impl Processes {
         })
     }
 
-    /// Returns when work is due although nothing arrives.
+    /// Returns the time of the next work that does not depend on received data.
     pub fn due(&self, now: Nanos) -> Option<Nanos> {
         let dues = self.places.iter().flat_map(|place| {
             let owes = place.owes.then(|| now.saturating_add(OWED_RETRY));

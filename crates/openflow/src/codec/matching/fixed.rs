@@ -90,7 +90,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the VLAN ID; a match on any tag has the priority only.
+    /// Writes the VLAN ID. A match on any tag is expressed by its priority alone.
     fn put_vlan(&mut self, row: &FieldMatch, has_pcp: bool) -> Result<(), What> {
         match row.value {
             // Also write the priority of an untagged frame, which is zero. A match with all fields

@@ -1,7 +1,7 @@
 """Writes samples into the file of their version and kind.
 
-A maker hands over messages with their origin; samples of the same origin that a file had before
-are replaced, all others stay. What a message prints as is written by `UPDATE=1 cargo test`.
+Callers pass messages with their origin. These replace the file's samples of the same origin; all
+others stay. `UPDATE=1 cargo test` adds the text that each message prints as.
 """
 
 import pathlib

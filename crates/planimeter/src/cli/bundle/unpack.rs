@@ -39,7 +39,7 @@ const TEXT_BYTES_MAX: u64 = 1 << 20;
 pub enum Fault {
     /// Not a tar file compressed with gzip, or truncated.
     Damaged(io::Error),
-    /// An entry's name is not one of a bundle.
+    /// Bundles do not have an entry with this name.
     Name(String),
     /// Two entries have this name.
     Twice(String),

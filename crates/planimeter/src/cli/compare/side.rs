@@ -24,12 +24,12 @@ pub(super) enum Sides {
     AtHand,
 }
 
-/// Two stored runs, or one that is both.
+/// Two stored runs, or two targets of one stored run.
 pub(super) struct Stored {
     names: [String; 2],
     targets: [Option<String>; 2],
     base: Record,
-    /// `None` if it is the base's.
+    /// `None` if both targets are in the base's record.
     new: Option<Record>,
 }
 

@@ -31,8 +31,8 @@ pub const BOUND: Declared = Declared {
     takes: Takes::Integer(0, 2_000_000),
     default: "0",
     unit: "rules",
-    help: "maximum number of entries to add; 0 for a million, or 20,000 if trials are shorter than \
-           a second",
+    help: "maximum number of entries to add; 0 means a million, or 20,000 if trials are shorter \
+           than a second",
 };
 
 /// Parameters of the experiment.

@@ -35,7 +35,7 @@ pub const PACKETS: Declared = Declared {
     takes: Takes::Integer(0, 1_000_000),
     default: "0",
     unit: "packets",
-    help: "packets per run; 0 for 10,000 as published, or 1,000 if trials are shorter than a \
+    help: "packets per run; 0 means 10,000 as published, or 1,000 if trials are shorter than a \
            second",
 };
 
@@ -45,7 +45,7 @@ pub const OPEN_PPS: Declared = Declared {
     takes: Takes::Number(0.0, 1e6),
     default: "1000",
     unit: "packets/s",
-    help: "rate of an additional run that sends packets independent of earlier returns; 0 for none",
+    help: "rate of an additional run that sends packets without waiting for returns; 0 means none",
 };
 
 /// Rate of the open loop, with a default of none.

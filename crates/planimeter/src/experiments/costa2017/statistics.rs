@@ -38,7 +38,7 @@ const REQUESTS: Declared = Declared {
     takes: Takes::Integer(0, 100_000),
     default: "0",
     unit: "requests",
-    help: "requests of each type under each load; 0 for 30, or 3 if trials are shorter than a \
+    help: "requests of each type under each load; 0 means 30, or 3 if trials are shorter than a \
            second",
 };
 
@@ -55,7 +55,7 @@ const HEAVY: Declared = Declared {
     takes: Takes::Number(0.0, 2e7),
     default: "0",
     unit: "frames/s",
-    help: "heavy load; 0 for the maximum of link and tester",
+    help: "heavy load; 0 means the maximum of link and tester",
 };
 
 const SOURCE: Declared = Declared {

@@ -1,7 +1,8 @@
 //! Figures 5, 6 and 8: latency by frame size for each workload, and its variation.
 //!
-//! Claim: ProGFE has slightly less latency than OpenFlow for routing and about the same for tagging. Its delay
-//! varies hardly more than the kernel's; OpenFlow's varies much more. The workload changes that little.
+//! Claim: ProGFE has slightly less latency than OpenFlow for routing and about the same for
+//! tagging. Its delay varies hardly more than the kernel's; OpenFlow's varies much more. The
+//! workload hardly changes this.
 //!
 //! Method: one flow of frames with send times, at a rate that every target can carry; the study does not state its
 //! load. Figure 5 shows switching and routing, figure 8 VLAN tagging.

@@ -138,7 +138,7 @@ pub const PARAMETERS: &[Declared] =
 /// Values that the report shows.
 pub const SHOWS: &[Show] = &[
     Show::values(
-        "Echo and activation delay under abuse over the quiet period (0: floods too)",
+        "Echo and activation delay: ratio of abuse to the quiet period (floods at 0 %)",
         &["echo_ratio", "activation_ratio", "messages_echo_ratio", "frames_echo_ratio"],
         &["messages_activation_ratio", "frames_activation_ratio"],
     ),

@@ -65,7 +65,7 @@ const WINDOWS: Declared = Declared {
     takes: Takes::Integers(0, 10_000),
     default: "1,4,16,64,0",
     unit: "messages",
-    help: "outstanding messages, each reply triggers the next; 0 for rates independent of replies",
+    help: "outstanding messages, each reply triggers the next; 0 means not to wait for replies",
 };
 
 /// Parameters of the experiment.

@@ -3,10 +3,12 @@
 //! Claim: if a switch reads data plane counters only from time to time, frames appear in them long after they
 //! passed.
 //!
-//! Method: the module reads the counters once and sends K frames through one entry. It polls the counters of that
-//! entry, the aggregate, the tables and the output port. All frames appeared between two events: the last request
-//! whose reply lacked some (but not before the last frame left) and the first reply with all. The value is the
-//! middle of that interval, with half of its width as the uncertainty.
+//! Method: the module reads the counters once and sends K frames through one entry. It polls the
+//! counters of that entry, the aggregate, the tables and the output port. The counter reached its
+//! final value between two events. The first is the last request whose reply did not contain all
+//! frames, or the sending of the last frame if that was later. The second is the first reply that
+//! contained all frames. The value is the middle of that interval, with half of its width as the
+//! uncertainty.
 //!
 //! Source: metric C10 of the method.
 //!
@@ -414,7 +416,8 @@ mod tests {
             is_refused: false,
             readings: vec![reading(100, 110, 2), reading(200, 210, 4), reading(300, 310, 9)],
         };
-        // Not before the last frame left, nor before a request whose reply lacked some.
+        // Neither before the last frame left, nor before a request whose reply did not contain all
+        // frames.
         let at = |at, half| Some(Moment { at: Nanos(at), half: Nanos(half) });
         assert_eq!(watched.staleness(9, Nanos(250)), at(30, 30));
         assert_eq!(watched.staleness(9, Nanos(190)), at(65, 55));

@@ -72,8 +72,8 @@ const SECONDS: Declared = Declared {
     takes: Takes::Number(0.0, 3600.0),
     default: "0",
     unit: "s",
-    help: "duration of the load near the limit, and of the load above it; 0 for 5, or 0.5 if \
-           trials are shorter than a second",
+    help: "duration of the load near the limit, and of the load above it; 0 means 5 s, or \
+           0.5 s if trials are shorter than a second",
 };
 
 /// Parameters of the experiment.

@@ -49,7 +49,7 @@ struct Block {
     rules: Range<u32>,
     /// Number of entries known to be active.
     acting: u32,
-    /// Whether the block shares most of the probes.
+    /// Whether an activation is expected in the block, so that it gets more probes.
     is_near: bool,
 }
 

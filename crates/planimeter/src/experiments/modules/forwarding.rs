@@ -74,7 +74,7 @@ const HIGH: Declared = Declared {
     takes: Takes::Number(0.0, 1e6),
     default: "0",
     unit: "Mbit/s",
-    help: "high rate; 0 for that of the nominal link, as far as the tester can offer it",
+    help: "high rate; 0 means that of the nominal link, or less if the tester cannot offer it",
 };
 
 const SWEEP: Declared = Declared {
@@ -82,7 +82,7 @@ const SWEEP: Declared = Declared {
     takes: Takes::Integers(0, 1_000_000),
     default: "1,10,64,128,256,512,1000,0",
     unit: "Mbit/s",
-    help: "offered rates; 0 for that of the nominal link",
+    help: "offered rates; 0 means that of the nominal link",
 };
 
 const RULES: Declared = Declared {
@@ -123,7 +123,7 @@ const QUEUE: Declared = Declared {
     takes: Takes::Integer(0, 4_294_967_294),
     default: "0",
     unit: "",
-    help: "queue of the output port; 0 for none",
+    help: "queue of the output port; 0 means none",
 };
 
 const PROBES_PPS: Declared = Declared {

@@ -83,7 +83,7 @@ const FRAMES: Declared = Declared {
     takes: Takes::Integer(1, 10_000),
     default: "20",
     unit: "frames",
-    help: "frames of each combination that give its latency",
+    help: "number of frames that measure the latency of each combination",
 };
 
 const BUDGET: Declared = Declared {

@@ -1,9 +1,10 @@
 //! Frames that pass several entries side by side: latency per entry, and verification of the output frames.
 //!
-//! Source: forwarding latency and action delay of OFLOPS (`docs/oflops.md`). Every case has an entry and frames of
-//! its own. One stream visits the cases of one kind in turn, so that compared values come from the same trial,
-//! frame by frame. The expected output frame is the frame that the generator would make with other headers,
-//! compared to the last byte.
+//! Source: forwarding latency and action delay of OFLOPS (`docs/oflops.md`). Every case has an
+//! entry and frames of its own. One stream visits the cases of one kind in turn, so that compared
+//! values come from the same trial, frame by frame. The generator also builds the expected output
+//! frame, from the same stream with the rewritten headers. All bytes of a received frame are
+//! compared with it.
 //!
 //! Invariants:
 //!

@@ -77,7 +77,7 @@ const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 2e7),
     default: "10000",
     unit: "frames/s",
-    help: "probe rate, all flows together; the packet-in rate is as high until the path works",
+    help: "total probe rate of all flows; until the path works, every probe causes a packet-in",
 };
 
 /// Parameters of the experiment.

@@ -397,7 +397,7 @@ const PACED: Declared = Declared {
     takes: Takes::Integer(0, 100_000),
     default: "2",
     unit: "requests",
-    help: "requests of each type at an interval; 0 for none",
+    help: "requests of each type at an interval; 0 means none",
 };
 
 const PACE: Declared = Declared {

@@ -539,7 +539,7 @@ fn split(row: &[(f64, f64)], begins: &mut Vec<f64>) {
     let cost = |cut: &usize| off(&row[..*cut]) + off(&row[*cut..]);
     let cuts = TIER_MIN..=row.len() - TIER_MIN;
     let best = cuts.min_by(|a, b| cost(a).total_cmp(&cost(b)));
-    let cut = best.expect("rows of this length have a cut");
+    let cut = best.expect("a row of this length can be split");
     let (left, right) = row.split_at(cut);
     let (a, b) = (median(left), median(right));
     let is_step = a.max(b) >= TIER_FACTOR * a.min(b) && cost(&cut) <= 0.5 * off(row);

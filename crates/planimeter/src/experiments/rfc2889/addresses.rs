@@ -4,9 +4,10 @@
 //! from many stations then arrive at the learning port at a fixed rate. Afterwards, the test port sends a frame to
 //! each of them. All of these must leave by the learning port, and none by the third, the monitoring port.
 //!
-//! Every trial uses a new target without learned addresses, because ageing would take long. The capacity is the
-//! highest number of stations that meets this, found by bisection to one; the station at the test port is one more.
-//! The learning rate is the highest rate for a number of stations well below the capacity.
+//! Every trial uses a new target without learned addresses, because ageing would take long. The
+//! capacity is the highest number of stations that meets this, found by bisection with a resolution
+//! of one. The station at the test port is not counted. The learning rate is the highest rate for a
+//! number of stations well below the capacity.
 //!
 //! Parameters: `--set addresses=`, the maximum number; `--set learning_rate=` for the capacity.
 

@@ -42,7 +42,7 @@ pub fn set_config(keys: &mut Keys<'_>) -> Result<SwitchConfig, String> {
     })
 }
 
-/// Writes it as [`set_config`] reads it.
+/// Formats a switch configuration as JSON that [`set_config`] parses.
 pub fn set_config_json(it: &SwitchConfig) -> Value {
     json!({
         "fragments": word(FRAGMENTS, &it.fragments),
@@ -105,7 +105,7 @@ pub fn table_config(keys: &mut Keys<'_>) -> Result<TableConfig, String> {
     })
 }
 
-/// Writes it as [`table_mod`] reads it.
+/// Formats a table-mod as JSON that [`table_mod`] parses.
 pub fn table_mod_json(it: &TableMod) -> Value {
     let mut value = table_config_json(&it.config);
     value["table"] = it.table.into();
@@ -123,7 +123,7 @@ pub fn table_mod_json(it: &TableMod) -> Value {
     value
 }
 
-/// Writes it as [`table_config`] reads it.
+/// Formats a table configuration as JSON that [`table_config`] parses.
 pub fn table_config_json(it: &TableConfig) -> Value {
     json!({
         "miss": word(MISSES, &it.miss),
@@ -141,7 +141,7 @@ pub fn role_request(keys: &mut Keys<'_>) -> Result<RoleRequest, String> {
     })
 }
 
-/// Writes it as [`role_request`] reads it.
+/// Formats a role request as JSON that [`role_request`] parses.
 pub fn role_request_json(it: &RoleRequest) -> Value {
     json!({
         "role": word(ROLES, &it.role),
@@ -183,7 +183,7 @@ fn reasons(keys: &mut Keys<'_>, key: &str) -> Result<u32, String> {
     keys.values(key)?.into_iter().try_fold(0, |all, value| Ok(all | bit(value)?))
 }
 
-/// Writes it as [`async_config`] reads it.
+/// Formats an asynchronous configuration as JSON that [`async_config`] parses.
 pub fn async_config_json(it: &AsyncConfig) -> Value {
     let of = |slave: bool| -> Map<String, Value> {
         let own = it.masks.iter().filter(|mask| mask.slave == slave);

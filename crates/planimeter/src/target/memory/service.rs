@@ -56,8 +56,8 @@ impl FrameService {
 }
 
 impl Turn {
-    /// Returns when the frame at this place, from 1, leaves. Flooded and dropped frames share the
-    /// time of the whole turn.
+    /// Returns when the frame at this place, from 1, leaves. The transmitted frames share the
+    /// turn's duration equally, even if some were flooded and others dropped.
     fn due(&self, place: u64) -> Nanos {
         let after =
             u128::from(self.span.0) * u128::from(place) / u128::from(self.transmitted.max(1));

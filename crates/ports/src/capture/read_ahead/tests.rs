@@ -114,7 +114,7 @@ fn reading_ahead_is_limited_and_a_short_file_is_read_once() {
 }
 
 #[test]
-fn a_file_with_one_frame_is_ready_with_it() {
+fn a_file_is_ready_to_read_even_with_one_frame() {
     for frames in [1, 10_000] {
         let ahead = ReadAhead::of(Cursor::new(file(frames)), Some(2)).unwrap().begun().unwrap();
         let (numbers, firsts, ended) = numbers(ahead);

@@ -17,10 +17,10 @@ use rustls::Connection;
 use super::{Tls, words};
 use crate::channel::{Channel, ChannelError, Progress, Source};
 
-/// Most encrypted bytes that wait for the socket.
+/// Maximum number of encrypted bytes that wait for the socket.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 
-/// Most socket reads in one turn, each of at most the 4 KiB that rustls accepts.
+/// Maximum number of socket reads in one turn, each of at most the 4 KiB that rustls accepts.
 const READS_A_TURN: usize = 8;
 
 /// Number of decrypted bytes at which a turn stops reading.
