@@ -537,20 +537,41 @@ fn witnesses(trials: &[Trial]) -> Option<String> {
 
 /// One sentence on the account of all frames.
 fn account(record: &Record) -> String {
-    let sent: u64 = record.trials_accounted().map(|trial| trial.account_frames_offered).sum();
-    let unexplained: i64 = record.trials_accounted().map(|trial| trial.frames_unexplained).sum();
-    let offered = number::count(sent as i64);
-    let found = match unexplained {
-        0 if sent == 0 => "No frames were offered.".into(),
-        0 => format!("Of {offered} frames offered, every one is accounted for."),
-        frames => {
-            format!("Of {offered} frames offered, {} are not accounted for.", number::count(frames))
-        }
-    };
+    let found = account_of(record.trials_accounted());
     match record.trials_ended() - record.trials_accounted().count() {
         0 => found,
         1 => format!("{found} 1 trial that was cut short is left out."),
         trials => format!("{found} {trials} trials that were cut short are left out."),
+    }
+}
+
+/// The same of these trials. A surplus of one trial makes up for no missing frame of another.
+pub(crate) fn account_of<'a>(trials: impl Iterator<Item = &'a Trial>) -> String {
+    let [mut sent, mut missing, mut surplus] = [0, 0, 0];
+    for trial in trials {
+        sent += trial.account_frames_offered as i64;
+        missing += trial.frames_unexplained.max(0);
+        surplus -= trial.frames_unexplained.min(0);
+    }
+    if sent == 0 && missing == 0 && surplus == 0 {
+        return "No frames were offered.".into();
+    }
+    let of = format!("Of {} frames offered, ", number::count(sent));
+    let counted = |frames: i64| match frames {
+        1 => "1 is unaccounted for".to_string(),
+        frames => format!("{} are unaccounted for", number::count(frames)),
+    };
+    let more = |frames: i64| match frames {
+        1 => "1 more was received than sent".to_string(),
+        frames => format!("{} more were received than sent", number::count(frames)),
+    };
+    match (missing, surplus) {
+        (0, 0) => format!("{of}every one is accounted for."),
+        (missing, 0) => format!("{of}{}.", counted(missing)),
+        (0, surplus) => format!("{of}none is missing, and {}.", more(surplus)),
+        (missing, surplus) => {
+            format!("{of}{}; in other trials, {}.", counted(missing), more(surplus))
+        }
     }
 }
 
@@ -775,6 +796,28 @@ mod tests {
             _ => None,
         });
         assert_eq!(partial, Some((14, Some(40))));
+    }
+
+    #[test]
+    fn a_surplus_makes_up_for_no_missing_frame_of_another_trial() {
+        let mut trials = sample::record().trials;
+        trials.truncate(2);
+        let mut said = |unexplained: [i64; 2]| {
+            for (trial, frames) in trials.iter_mut().zip(unexplained) {
+                (trial.account_frames_offered, trial.frames_unexplained) = (50, frames);
+            }
+            account_of(trials.iter())
+        };
+        for (unexplained, wanted) in [
+            ([0, 0], "every one is accounted for."),
+            ([1, 0], "1 is unaccounted for."),
+            ([2, 1], "3 are unaccounted for."),
+            ([-1, -1], "none is missing, and 2 more were received than sent."),
+            ([2, -1], "2 are unaccounted for; in other trials, 1 more was received than sent."),
+        ] {
+            assert_eq!(said(unexplained), format!("Of 100 frames offered, {wanted}"));
+        }
+        assert_eq!(account_of([].iter()), "No frames were offered.");
     }
 
     #[test]
