@@ -204,9 +204,11 @@ impl<'a> Case<'a> {
             loss.is_some_and(|loss| loss.value <= OVERLOAD_LOSS_RATIO)
         };
         match is_rate && cells.iter().filter(carried_all).count() == cells.len() {
-            true => Err("outside the regime of the claim: all that was offered was forwarded, a higher load would show a \
-                         difference"
-                .into()),
+            true => Err(format!(
+                "outside the regime of the claim: both lost at most {} % of the frames offered, so the load was not \
+                 high enough to compare them",
+                number::text(OVERLOAD_LOSS_RATIO * 100.0)
+            )),
             false => Ok(()),
         }
     }
@@ -224,10 +226,20 @@ impl<'a> Case<'a> {
             !self.claim.condition.contains("routing") || workload(cell) != Some(SWITCHING)
         };
         let cells = self.cells(&one.name, metric).into_iter().filter(|cell| is_meant(cell));
-        let compared = cells.filter_map(|cell| {
+        let pair = |cell: &'a Cell| {
             let against = others.iter().find(|it| it.point == cell.point)?;
+            Some((cell, *against))
+        };
+        let pairs: Vec<(&Cell, &Cell)> = cells.filter_map(pair).collect();
+        let is_one = pairs.windows(2).all(|two| two[0].0.point.within == two[1].0.point.within);
+        let compared = pairs.iter().map(|(cell, against)| {
+            let setting = number::setting(cell.point.value);
+            let place = match cell.point.within.as_ref().filter(|_| !is_one) {
+                Some(curve) => format!("{setting} ({})", number::curve(curve)),
+                None => setting,
+            };
             let regime = self.one_overloaded(&[cell, against]);
-            Some((number::setting(cell.point.value), Estimate::ratio(cell, against), regime))
+            (place, Estimate::ratio(cell, against), regime)
         });
         compared.collect()
     }
@@ -257,7 +269,10 @@ impl<'a> Case<'a> {
         };
         let numbers = match total {
             0 => String::new(),
-            _ => format!("at {yes} of {total}, not at {no}; {}", ratios(&points)),
+            _ => {
+                let points_word = if total == 1 { "point" } else { "points" };
+                format!("at {yes} of {total} {points_word}, not at {no}; {}", ratios(&points))
+            }
         };
         Finding { reading, numbers, verdict }
     }

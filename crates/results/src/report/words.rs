@@ -145,9 +145,10 @@ fn richer(record: &Record) -> Option<String> {
     let [more, less, open] = richer::tally(record);
     let all = more + less + open;
     (all > 0).then(|| {
+        let is = if open == 1 { "is" } else { "are" };
         format!(
-            "Of {all} comparisons of a richer target with a plainer one that did the same, the richer cost more in {more} and \
-             less in {less}; {open} cannot be told."
+            "Comparisons of a more programmable target with a less programmable one in the same workload: {all}. The more \
+             programmable one costs more in {more} and less in {less}; {open} {is} undecided."
         )
     })
 }

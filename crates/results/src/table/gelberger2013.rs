@@ -13,24 +13,27 @@ use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, Metric, Record, Target};
 
-const RICHER: &str = "Each element that is programmed by a graph (the richest), then each OpenFlow switch, against everything plainer that did \
-                      the same workload in this run: geometric means of the ratios at all sizes, repeat by repeat, with their 95 % \
-                      intervals. It costs more where its rate is lower or its delay higher, and that only where the whole interval says so.";
+const RICHER: &str = "Each ProGFE element, then each OpenFlow switch, is compared with every less programmable target that did \
+                      the same workload in this run. A ratio is the geometric mean over all sizes, repeat by repeat, with its \
+                      95 % interval. A target costs more if its rate is lower or its delay higher by more than 1 %, with 99 % \
+                      confidence.";
 
-const QUARREL: &str = "bianco2010 found its bridge slower than its OpenFlow switch and its router, and doubted its own bridge; gelberger2013 \
-                       contradicts that: what is programmable costs, and the simpler workload is the faster. Both are put to the forwarding rates of \
-                       this run at the smallest frames and full load, within one family of targets.";
+const QUARREL: &str = "bianco2010 reports a lower rate for its bridge than for its OpenFlow switch and its router, and suspects its \
+                       bridge. gelberger2013 contradicts this: flexibility costs performance, and so does a more complex workload. \
+                       The table compares the forwarding rates of this run at the smallest frames and full load, within one \
+                       family of targets.";
 
-const CAUSE: &str = "The study explains OpenFlow's lower throughput by its varying delays, which make timers of TCP run out. Spearman's rank correlation of \
-                     the packet delay variation of the largest frames with what TCP met, over targets, workloads and repeats; the interval \
-                     comes from resampling targets and workloads whole. Rising together is no cause.";
+const CAUSE: &str = "The study explains OpenFlow's lower throughput by its delay variation, which makes timers of TCP expire. The table \
+                     shows Spearman's rank correlation of the packet delay variation of the largest frames with three quantities of \
+                     TCP, over targets, workloads and repeats. Its 99 % interval comes from resampling each target and workload \
+                     as a whole. A correlation does not show a cause.";
 
 /// The sheets of an item.
 pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Vec<Sheet> {
     let found = match item {
         "discussion" => vec![
             Sheet {
-                title: "Does the richer cost more?",
+                title: "Cost of more programmable targets",
                 reading: RICHER,
                 tables: vec![richer(record)],
             },
@@ -58,7 +61,7 @@ fn ratio(found: &Estimate) -> Entry {
 
 /// Compares every richer target with every plainer one.
 fn richer(record: &Record) -> Table {
-    let columns = ["the richer", "the plainer", "workload", "what", "richer / plainer", "answer"];
+    let columns = ["target", "less programmable target", "workload", "quantity", "ratio", "answer"];
     let naming = Naming::among(record, record.targets.iter().map(|target| target.name.as_str()));
     let row = |it: richer::Costing| {
         vec![
@@ -70,7 +73,7 @@ fn richer(record: &Record) -> Table {
             Entry::word(match it.costs_more() {
                 Some(true) => "costs more",
                 Some(false) => "costs less",
-                None => "cannot be told",
+                None => "undecided",
             }),
         ]
     };
@@ -161,9 +164,9 @@ fn quarrel(record: &Record, experiment: &Experiment) -> Table {
                     Conclusion::Smaller => "both",
                     Conclusion::Greater if is_contradicted => "gelberger2013",
                     Conclusion::Greater => "neither",
-                    Conclusion::Equivalent | Conclusion::Undecided(_) => "cannot be told",
+                    Conclusion::Equivalent | Conclusion::Undecided(_) => "undecided",
                 };
-                let family = if first.family == "planimeter" { "ours" } else { "the system's" };
+                let family = if first.family == "planimeter" { "planimeter" } else { "system" };
                 rows.push(vec![
                     Entry::word(format!("{family}: {} and {}", first.name, second.name)),
                     Entry::word(words),
@@ -193,10 +196,10 @@ fn smallest<'a>(
 /// Latency variation and each of its possible effects on TCP.
 fn cause(record: &Record) -> Table {
     let columns =
-        ["what TCP met", "rank correlation", "repeats", "targets and workloads", "answer"];
+        ["quantity of TCP", "rank correlation", "repeats", "targets and workloads", "answer"];
     let effects = [
         ("timeouts_count", "time-outs"),
-        ("retransmits_ratio", "share of segments sent again"),
+        ("retransmits_ratio", "retransmitted segments, share"),
         (richer::TCP, "throughput"),
     ];
     let row = |(name, words): (&'static str, &str)| {
@@ -205,9 +208,9 @@ fn cause(record: &Record) -> Table {
             return None;
         }
         let Some((found, estimate, groups)) = richer::correlation(record, named(name)) else {
-            let same = Entry::word("the same everywhere");
+            let same = Entry::word("none: all values are equal");
             let rest = [Entry::default(), Entry::number(groups.to_string())];
-            let answer = Entry::word("cannot be told");
+            let answer = Entry::word("undecided");
             return Some(
                 [Entry::word(words), same].into_iter().chain(rest).chain([answer]).collect(),
             );
@@ -219,7 +222,7 @@ fn cause(record: &Record) -> Table {
         let answer = match estimate.against(0.0) {
             Conclusion::Greater => "rises with the variation",
             Conclusion::Smaller => "falls with the variation",
-            Conclusion::Equivalent | Conclusion::Undecided(_) => "cannot be told",
+            Conclusion::Equivalent | Conclusion::Undecided(_) => "undecided",
         };
         Some(vec![
             Entry::word(words),
