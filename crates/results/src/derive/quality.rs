@@ -11,7 +11,7 @@ use super::{Place, is_limited, is_step, study};
 use crate::conclude::is_below_resolution;
 use crate::record::{
     Bound, BoundCause, BoundSide, Cell, Disturbance, DisturbanceCause, Exclusion, Flag, Limit,
-    Metric, Outcome, Point, Record, Remark, Trial,
+    Metric, Outcome, Point, Record, Remark, Role, Trial,
 };
 
 /// Share of a trial for which the tester may be descheduled without a relevant change of a rate or
@@ -185,14 +185,17 @@ fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> Findings {
     let metric = outcome.metric;
     let has = |flag| outcome.flags.contains(&flag);
     let mut found = Findings::default();
-    // A search repeats its disturbed trials itself. A module does not.
+    let source = read_from(place, outcome);
+    // A search repeats its disturbed trials itself. A module and a single trial do not.
     for trial in place.trials.iter().filter(|it| outcome.trials.contains(&it.id)) {
-        if trial.module.is_some() || metric.unit() == "ns" {
+        if trial.module.is_some() || source.is_some() || metric.unit() == "ns" {
             found.causes.extend(of_flags(trial, metric));
         }
     }
     let is_more_better = crate::direction::of(metric) == Some(crate::direction::Direction::Higher);
-    if (has(Flag::TesterLimited) || has(Flag::Disturbed)) && stalled_share(metric).is_some() {
+    // A trial that lost frames shows its target, even if the tester offered less than intended.
+    let is_of_tester = has(Flag::TesterLimited) && source.is_none_or(is_limited);
+    if (is_of_tester || has(Flag::Disturbed)) && stalled_share(metric).is_some() {
         match is_rate(metric) || is_more_better {
             true => found.bound = Some(LIMITED_BY_TESTER),
             false => found.causes.push(DisturbanceCause::TesterLimited),
@@ -213,4 +216,11 @@ fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> Findings {
         found.causes.push(DisturbanceCause::Irregular);
     }
     found
+}
+
+/// The trial that a value was read from, if it is neither of a search nor of a module.
+fn read_from<'a>(place: &Place<'a>, outcome: &Outcome) -> Option<&'a Trial> {
+    let [id] = outcome.trials[..] else { return None };
+    let mut trials = place.trials.iter().copied().filter(|trial| trial.id == id);
+    trials.find(|trial| trial.module.is_none() && trial.role == Role::Measure)
 }

@@ -1,7 +1,9 @@
 //! Tests of cells, ratios and warnings of the sample run, calculated by hand.
 
 use super::*;
-use crate::record::{Answer, Drop, Experiment, IntervalMethod, Limit, Work, gathered};
+use crate::record::{
+    Answer, Disturbance, DisturbanceCause, Drop, Experiment, IntervalMethod, Limit, Work, gathered,
+};
 use crate::sample;
 
 fn changed(change: impl FnMut(&mut Trial)) -> Record {
@@ -133,6 +135,42 @@ fn a_maximum_that_the_tester_set_is_told() {
     };
     assert!(told(0), "all that was offered came out");
     assert!(!told(u64::MAX));
+}
+
+#[test]
+fn values_of_one_trial_are_bounded_and_disturbed_as_its_own_rate_is() {
+    let metric = richer::named("bridge_rate_pps");
+    let quality = |share_forwarded: f64, stalled: Option<u32>| {
+        let mut record = sample::record();
+        for trial in record.trials.iter_mut().filter(|it| it.experiment == "bianco2010/fig2") {
+            trial.flags = vec![Flag::TesterLimited];
+            trial.flags.extend(stalled.filter(|it| *it == trial.repeat).map(|_| Flag::Stall));
+            trial.frames_forwarded = (trial.frames_offered as f64 * share_forwarded) as u64;
+            record.outcomes.push(Outcome {
+                experiment: trial.experiment.clone(),
+                target: trial.target.clone(),
+                link: None,
+                repeat: trial.repeat,
+                point: trial.point.clone(),
+                metric,
+                value: trial.rate_pps_forwarded().unwrap(),
+                resolution: None,
+                bound: None,
+                trials: vec![trial.id],
+                flags: vec![Flag::TesterLimited],
+                goal: None,
+            });
+        }
+        finish(&mut record, &[]);
+        [metric, Metric::RatePpsForwarded].map(|it| {
+            let cell = cell_at(&record, "ours", it, 64.0);
+            (cell.bound.is_some(), cell.disturbances.clone())
+        })
+    };
+    let disturbed = Disturbance { cause: DisturbanceCause::Descheduled, repeats: vec![2] };
+    assert_eq!(quality(1.0, None), [(true, vec![]), (true, vec![])]);
+    assert_eq!(quality(0.5, Some(2)), [(false, vec![disturbed.clone()]), (false, vec![disturbed])]);
+    assert_eq!(quality(0.5, None), [(false, vec![]), (false, vec![])], "the target lost half");
 }
 
 #[test]
