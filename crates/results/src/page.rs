@@ -151,14 +151,11 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
                 "Offered = received + lost for a known reason + unexplained, each frame once, warm-up \
                  included. Where losses are zero everywhere, they have no column."
             }
-            @let accounted = table::of_frames(record);
-            @if accounted.rows.is_empty() { p { "No frames were offered." } } @else { (rows(&accounted, place)) }
-            @if !accounted.rows.is_empty() {
-                details {
-                    summary { "What received frames were" }
-                    p { "Of the counted part of each trial, without warm-up. The tester did not send foreign frames." }
-                    (rows(&table::of_classes(record), place))
-                }
+            (rows(&table::of_frames(record), place))
+            details {
+                summary { "What received frames were" }
+                p { "Of the counted part of each trial, without warm-up. Foreign frames are not ours." }
+                (rows(&table::of_classes(record), place))
             }
             @let drops = table::of_drops(record);
             @if !drops.rows.is_empty() {

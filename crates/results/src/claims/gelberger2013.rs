@@ -11,7 +11,9 @@ use super::verdict::{in_regime, is_greater, is_smaller, undecided};
 use crate::conclude::{Estimate, undisturbed};
 use crate::derive::richer::{self, Role, named, sample, workload};
 use crate::number;
-use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Relation, Target, Verdict};
+use crate::record::{
+    BoundCause, Cell, Claim, ClaimVerdict, Metric, Record, Relation, Target, Verdict,
+};
 use crate::series;
 
 /// What one cause and its effect are: claims about TCP.
@@ -158,6 +160,17 @@ impl Side {
     }
 }
 
+/// Two targets at one point.
+struct Compared {
+    /// The point in words.
+    place: String,
+    ratio: Estimate,
+    /// Why the point is outside the regime of the claim, if it is.
+    regime: Result<(), String>,
+    /// Whether both filled the link.
+    are_full: bool,
+}
+
 /// Whether a program is the one with the many workloads, by its name.
 fn is_complex(target: &Target) -> bool {
     Role::of(target) == Role::ProGfe && target.spec.contains("complex")
@@ -213,13 +226,8 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The ratios of two targets at every point that both have, with the point in words and whether it is in the regime.
-    fn points(
-        &self,
-        one: &Target,
-        other: &Target,
-        metric: Metric,
-    ) -> Vec<(String, Estimate, Result<(), String>)> {
+    /// The ratios of two targets at every point that both have.
+    fn points(&self, one: &Target, other: &Target, metric: Metric) -> Vec<Compared> {
         let others = self.cells(&other.name, metric);
         // What the study states of routing does not apply to switching.
         let is_meant = |cell: &Cell| {
@@ -238,8 +246,14 @@ impl<'a> Case<'a> {
                 Some(curve) => format!("{setting} ({})", number::curve(curve)),
                 None => setting,
             };
-            let regime = self.one_overloaded(&[cell, against]);
-            (place, Estimate::ratio(cell, against), regime)
+            let is_full =
+                |cell: &Cell| cell.bound.map(|it| it.cause) == Some(BoundCause::LinkLimit);
+            Compared {
+                place,
+                ratio: Estimate::ratio(cell, against),
+                regime: self.one_overloaded(&[cell, against]),
+                are_full: is_full(cell) && is_full(against),
+            }
         });
         compared.collect()
     }
@@ -254,7 +268,7 @@ impl<'a> Case<'a> {
         let points = self.points(one, other, metric);
         let verdicts: Vec<Verdict> = points
             .iter()
-            .map(|(_, ratio, regime)| in_regime(regime.clone(), || side.verdict(ratio)))
+            .map(|it| in_regime(it.regime.clone(), || side.verdict(&it.ratio)))
             .collect();
         let count = |wanted| verdicts.iter().filter(|it| **it == wanted).count();
         let (yes, no, total) = (count(Verdict::Holds), count(Verdict::DoesNot), verdicts.len());
@@ -285,7 +299,7 @@ impl<'a> Case<'a> {
         );
         let points = self.points(one, other, named("frames_per_s_lossfree"));
         let verdicts: Vec<Verdict> =
-            points.iter().map(|(_, ratio, _)| is_within(ratio, 0.0, UNUSABLE)).collect();
+            points.iter().map(|it| is_within(&it.ratio, 0.0, UNUSABLE)).collect();
         let verdict = match verdicts.contains(&Verdict::Holds) {
             true => Verdict::Holds,
             false => {
@@ -300,14 +314,19 @@ impl<'a> Case<'a> {
         Finding { reading, numbers: ratios(&points), verdict }
     }
 
-    /// At every point the ratio is 1 within the share that counts as unaffected.
+    /// At every point the ratio is 1 within the share that counts as unaffected. The study's bridges forward at wire
+    /// speed, so that two rates at the capacity of the link are not affected.
     fn unaffected(&self, one: &Target, other: &Target, metric: Metric) -> Finding {
         let [least, most] = UNAFFECTED;
         let reading = format!(
-            "at every size the ratio of the rates at full load is within {least} to {most}"
+            "at every size both reach the capacity of the link, or the ratio of their rates at full load is within {least} \
+             to {most}"
         );
         let points = self.points(one, other, metric);
-        let verdicts = points.iter().map(|(_, ratio, _)| is_within(ratio, least, most));
+        let verdicts = points.iter().map(|it| match it.are_full && it.ratio.excluded().is_none() {
+            true => Verdict::Holds,
+            false => is_within(&it.ratio, least, most),
+        });
         let verdict = all(verdicts, "nothing was measured on both");
         Finding { reading, numbers: ratios(&points), verdict }
     }
@@ -367,12 +386,11 @@ impl<'a> Case<'a> {
                     .collect();
                 let verdict = in_regime(self.one_overloaded(&both), || judge(&found));
                 let names = [other, simple].map(number::workload);
-                let numbers = format!(
-                    "{} against {}: {} times",
-                    names[0],
-                    names[1],
-                    number::text(found.value)
-                );
+                let times = match found.value.is_finite() {
+                    true => format!("{} times", number::text(found.value)),
+                    false => "no ratio, a value is 0".into(),
+                };
+                let numbers = format!("{} against {}: {times}", names[0], names[1]);
                 lines.push(
                     self.line(vec![target.name.clone()], Finding { reading, numbers, verdict }),
                 );
@@ -411,11 +429,10 @@ fn over_sizes(cells: &[&Cell], [of, against]: [f64; 2]) -> Option<Estimate> {
 }
 
 /// Ratios by point in words.
-fn ratios(points: &[(String, Estimate, Result<(), String>)]) -> String {
+fn ratios(points: &[Compared]) -> String {
     if points.is_empty() {
         return String::new();
     }
-    let each =
-        points.iter().map(|(place, ratio, _)| format!("{} at {place}", number::text(ratio.value)));
+    let each = points.iter().map(|it| format!("{} at {}", number::text(it.ratio.value), it.place));
     format!("ratios {}", each.collect::<Vec<_>>().join(", "))
 }

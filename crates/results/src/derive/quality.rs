@@ -67,7 +67,7 @@ pub(super) fn describe(cell: &mut Cell, record: &Record, place: &Place<'_>) {
 pub(super) fn by_limit(record: &mut Record) {
     let bound = Bound { side: BoundSide::Lower, cause: BoundCause::LinkLimit };
     let capacity = record.parameters.get("capacity_bps").and_then(|it| it.as_f64());
-    let mut limited: Vec<(String, String, Point)> = Vec::new();
+    let mut limited: Vec<(String, String, Point, Vec<u64>)> = Vec::new();
     for cell in record.cells.iter().filter(|cell| cell.metric == Metric::RatePpsForwarded) {
         let mut trials = record.trials.iter().filter(|trial| cell.trials.contains(&trial.id));
         let is_full = |trial: &Trial| {
@@ -80,13 +80,19 @@ pub(super) fn by_limit(record: &mut Record) {
             Some(Limit::Load) if trials.all(is_full) => {}
             _ => continue,
         }
-        limited.push((cell.experiment.clone(), cell.target.clone(), cell.point.clone()));
+        let (experiment, target) = (cell.experiment.clone(), cell.target.clone());
+        limited.push((experiment, target, cell.point.clone(), cell.trials.clone()));
     }
-    let is_rate =
-        |cell: &Cell| matches!(cell.metric, Metric::RatePpsForwarded | Metric::RateBpsForwarded);
+    // A method may read the rate of the same trials under a name of its own.
+    let is_rate = |cell: &Cell| match cell.metric {
+        Metric::RatePpsForwarded | Metric::RateBpsForwarded => true,
+        Metric::Named(_) => cell.metric.unit() == "pps",
+        _ => false,
+    };
     for cell in record.cells.iter_mut().filter(|cell| is_rate(cell)) {
-        let is_it = |(experiment, target, point): &(String, String, Point)| {
+        let is_it = |(experiment, target, point, trials): &(String, String, Point, Vec<u64>)| {
             (experiment, target, point) == (&cell.experiment, &cell.target, &cell.point)
+                && *trials == cell.trials
         };
         if limited.iter().any(is_it) {
             cell.bound = Some(bound);

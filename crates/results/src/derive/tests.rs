@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::record::{
-    Answer, Disturbance, DisturbanceCause, Drop, Experiment, IntervalMethod, Limit, Work, gathered,
+    Answer, Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Drop, Experiment,
+    IntervalMethod, Limit, Work, gathered,
 };
 use crate::sample;
 
@@ -137,40 +138,56 @@ fn a_maximum_that_the_tester_set_is_told() {
     assert!(!told(u64::MAX));
 }
 
+/// The forwarding rate of changed trials, as a method reads it from them and as the trials' own.
+fn read_as(metric: Metric, change: impl Fn(&mut Trial)) -> [Cell; 2] {
+    let mut record = sample::record();
+    for trial in record.trials.iter_mut().filter(|it| it.experiment == "bianco2010/fig2") {
+        change(trial);
+        let is_limited = trial.flags.contains(&Flag::TesterLimited);
+        record.outcomes.push(Outcome {
+            experiment: trial.experiment.clone(),
+            target: trial.target.clone(),
+            link: None,
+            repeat: trial.repeat,
+            point: trial.point.clone(),
+            metric,
+            value: trial.rate_pps_forwarded().unwrap(),
+            resolution: None,
+            bound: None,
+            trials: vec![trial.id],
+            flags: is_limited.then_some(Flag::TesterLimited).into_iter().collect(),
+            goal: None,
+        });
+    }
+    finish(&mut record, &[]);
+    [metric, Metric::RatePpsForwarded].map(|it| cell_at(&record, "ours", it, 64.0).clone())
+}
+
 #[test]
 fn values_of_one_trial_are_bounded_and_disturbed_as_its_own_rate_is() {
     let metric = richer::named("bridge_rate_pps");
     let quality = |share_forwarded: f64, stalled: Option<u32>| {
-        let mut record = sample::record();
-        for trial in record.trials.iter_mut().filter(|it| it.experiment == "bianco2010/fig2") {
+        let cells = read_as(metric, |trial| {
             trial.flags = vec![Flag::TesterLimited];
             trial.flags.extend(stalled.filter(|it| *it == trial.repeat).map(|_| Flag::Stall));
             trial.frames_forwarded = (trial.frames_offered as f64 * share_forwarded) as u64;
-            record.outcomes.push(Outcome {
-                experiment: trial.experiment.clone(),
-                target: trial.target.clone(),
-                link: None,
-                repeat: trial.repeat,
-                point: trial.point.clone(),
-                metric,
-                value: trial.rate_pps_forwarded().unwrap(),
-                resolution: None,
-                bound: None,
-                trials: vec![trial.id],
-                flags: vec![Flag::TesterLimited],
-                goal: None,
-            });
-        }
-        finish(&mut record, &[]);
-        [metric, Metric::RatePpsForwarded].map(|it| {
-            let cell = cell_at(&record, "ours", it, 64.0);
-            (cell.bound.is_some(), cell.disturbances.clone())
-        })
+        });
+        cells.map(|cell| (cell.bound.is_some(), cell.disturbances))
     };
     let disturbed = Disturbance { cause: DisturbanceCause::Descheduled, repeats: vec![2] };
     assert_eq!(quality(1.0, None), [(true, vec![]), (true, vec![])]);
     assert_eq!(quality(0.5, Some(2)), [(false, vec![disturbed.clone()]), (false, vec![disturbed])]);
     assert_eq!(quality(0.5, None), [(false, vec![]), (false, vec![])], "the target lost half");
+    let filled = |trial: &mut Trial| {
+        trial.flags.clear();
+        trial.frames_offered = trial.frames_intended;
+        trial.frames_forwarded = trial.frames_intended;
+    };
+    let cause = BoundCause::LinkLimit;
+    assert_eq!(
+        read_as(metric, filled).map(|cell| cell.bound),
+        [Some(Bound { side: BoundSide::Lower, cause }); 2]
+    );
 }
 
 #[test]
