@@ -151,7 +151,8 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
                 "Offered = received + lost for a known reason + unexplained, each frame once, warm-up \
                  included. Where losses are zero everywhere, they have no column."
             }
-            (rows(&table::of_frames(record), place))
+            @let accounted = table::of_frames(record);
+            @if accounted.rows.is_empty() { p { "No frames were offered." } } @else { (rows(&accounted, place)) }
             details {
                 summary { "What received frames were" }
                 p { "Of the counted part of each trial, without warm-up. Foreign frames are not ours." }

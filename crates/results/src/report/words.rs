@@ -242,10 +242,16 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sent
     };
     let found = match (&highest, &lowest) {
         (Err(reason), Err(_)) => {
+            let undecided = format!("; the order is undecided ({}).", undecided(*reason));
+            let shown = number::quantity_of_cell;
+            if cells.iter().all(|cell| shown(cell) == shown(most)) {
+                let found = Sentence::from(format!("{place} the {title} of every target is "));
+                return Some(found.then(quantity(most)).and(undecided));
+            }
             let range = Sentence::from(format!("{place} the {title} is between "));
             let range = range.then(quantity(least)).and(format!(" on {} and ", name(least)));
             let range = range.then(quantity(most)).and(format!(" on {}", name(most)));
-            return Some(range.and(format!("; the order is undecided ({}).", undecided(*reason))));
+            return Some(range.and(undecided));
         }
         (Err(_), Ok(_)) => Sentence::from(format!("{place} the {title} is "))
             .then(side(&lowest, "lowest"))
@@ -488,7 +494,7 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
     out
 }
 
-/// Why targets may forward more than the tester carries alone, where some did.
+/// Which targets forwarded more than the tester carries alone, and what that means.
 fn above_ceiling(record: &Record, calibration: &Calibration) -> String {
     let is_above = |trial: &&Trial| {
         trial.frame_bytes == Some(calibration.frame_bytes)
@@ -501,14 +507,12 @@ fn above_ceiling(record: &Record, calibration: &Calibration) -> String {
             names.push(&trial.target);
         }
     }
-    let why = match (names.is_empty(), calibration.bound) {
+    let more = match (names.is_empty(), calibration.bound) {
         (true, _) => return String::new(),
-        (_, Some(_)) => "the calibration tries no higher load",
-        _ => {
-            "the loop without a target copies each frame once more, or was measured while the machine was busier"
-        }
+        (_, Some(_)) => ": the calibration tries no higher load",
+        _ => ", so that this value is no upper limit",
     };
-    format!(" {} forwarded more: {why}.", capitalised(&listed(&names)))
+    format!(" {} forwarded more{more}.", capitalised(&listed(&names)))
 }
 
 /// One sentence on what SNMP agents counted of the same frames, where any were asked.
@@ -748,6 +752,11 @@ mod tests {
             !found.contains("highest on") && found.contains("the order is undecided"),
             "{found}"
         );
+        let same = record.cells.iter_mut().filter(|it| it.metric == Metric::RatePpsForwarded);
+        same.for_each(|cell| (cell.value, cell.bound) = (1e6, None));
+        let found = super::found(&record).join(" ");
+        assert!(!found.contains("is between 1"), "equal values are no range: {found}");
+        assert!(found.contains("of every target is 1"), "{found}");
     }
 
     #[test]
@@ -828,7 +837,7 @@ mod tests {
             record.trials.iter().filter_map(|it| it.rate_pps_forwarded()).fold(0.0, f64::max);
         record.calibrations[0].rate_pps_ceiling = (fastest * 0.9) as u64;
         let found = sure(&record).join(" ");
-        assert!(found.contains("forwarded more: the loop without a target"), "{found}");
+        assert!(found.contains("forwarded more, so that this value is no upper limit"), "{found}");
         record.calibrations[0].bound =
             Some(Bound { side: BoundSide::Lower, cause: crate::record::BoundCause::SearchLimit });
         let found = sure(&record).join(" ");
