@@ -144,3 +144,17 @@ fn two_bridges_at_the_capacity_of_the_link_are_not_affected() {
     cells.for_each(|cell| cell.exclusion = Some(Exclusion::Simulated));
     assert!(is_open(&verdict(&simulated), "simulated time"));
 }
+
+#[test]
+fn a_claim_about_routing_and_tagging_does_not_compare_them_with_switching() {
+    let mut made = Made::of("gelberger2013", "fig6");
+    for (number, ns) in [(1.0, 1e3), (2.0, 1e4), (3.0, 1.2e4)] {
+        let point = Point::new("frame_bytes", 64.0).within(WORKLOAD, number);
+        made.add("ours", Metric::PdvNsP999, point, ns);
+    }
+    let line = made.line("does not affect it dramatically", &["ours"]);
+    assert_eq!(
+        (line.verdict, line.numbers.as_str()),
+        (Holds, "VLAN tagging against routing: 1.2 times")
+    );
+}
