@@ -87,10 +87,16 @@ fn experiments(record: &Record) -> String {
 
 fn named(record: &Record) -> Vec<String> {
     let study_of = |id: &str| id.split_once('/').map(|(study, _)| study.to_string());
+    let has_trials =
+        |it: &&Experiment| record.trials.iter().any(|trial| trial.experiment == it.source());
+    let mut measured: Vec<&Experiment> = record.experiments.iter().filter(has_trials).collect();
+    if measured.is_empty() {
+        measured.extend(&record.experiments);
+    }
     let mut names: Vec<String> = Vec::new();
-    for experiment in &record.experiments {
+    for experiment in &measured {
         let study = study_of(&experiment.id);
-        let items = record.experiments.iter().filter(|it| study_of(&it.id) == study).count();
+        let items = measured.iter().filter(|it| study_of(&it.id) == study).count();
         let name = match study.filter(|_| items > ITEMS_NAMED) {
             Some(study) => format!("{items} items of {study}"),
             None => experiment.id.clone(),
@@ -757,6 +763,16 @@ mod tests {
         let found = super::found(&record).join(" ");
         assert!(!found.contains("is between 1"), "equal values are no range: {found}");
         assert!(found.contains("of every target is 1"), "{found}");
+    }
+
+    #[test]
+    fn an_experiment_without_trials_was_not_measured() {
+        let mut record = sample::record();
+        record.experiments[2].id = "bianco2010/fig7".into();
+        let said = measured(&record);
+        assert!(said.starts_with("bianco2010/fig2 and bianco2010/fig3 measured on"), "{said}");
+        record.trials.clear();
+        assert!(measured(&record).contains("bianco2010/fig7"), "{}", measured(&record));
     }
 
     #[test]
