@@ -138,6 +138,24 @@ fn a_maximum_that_the_tester_set_is_told() {
     assert!(!told(u64::MAX));
 }
 
+#[test]
+fn missing_frames_of_one_trial_are_not_made_up_for_by_another() {
+    let frames = |unexplained: [i64; 3]| {
+        let record = changed(|trial| {
+            let is_it = trial.experiment == "bianco2010/fig2" && trial.point.value == 64.0;
+            let frames = unexplained[trial.repeat as usize - 1];
+            trial.frames_unexplained = if is_it { frames } else { 0 };
+        });
+        let cell = cell_at(&record, "ours", Metric::RatePpsForwarded, 64.0);
+        cell.warnings.iter().find_map(|warning| match warning {
+            Warning::UnexplainedFrames { frames } => Some(*frames),
+            _ => None,
+        })
+    };
+    assert_eq!(frames([2, -2, 0]), Some(2));
+    assert_eq!((frames([-1, -2, 0]), frames([0; 3])), (Some(-3), None));
+}
+
 /// The forwarding rate of changed trials, as a method reads it from them and as the trials' own.
 fn read_as(metric: Metric, change: impl Fn(&mut Trial)) -> [Cell; 2] {
     let mut record = sample::record();
