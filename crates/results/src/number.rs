@@ -48,7 +48,8 @@ pub fn shown(metric: Metric) -> Shown {
 /// The display unit of a module's metric: microseconds for times of frames, milliseconds for those
 /// of control messages.
 fn shown_of(name: Name) -> Shown {
-    let of_frames = |word| matches!(word, "latency" | "jitter" | "frame" | "extra");
+    let of_frames =
+        |word| matches!(word, "latency" | "jitter" | "pdv" | "ipdv" | "frame" | "extra");
     match name.unit() {
         "ns" if name.text().split('_').any(of_frames) => Shown { unit: "µs", factor: 1e-3 },
         "ns" => Shown { unit: "ms", factor: 1e-6 },
@@ -384,5 +385,8 @@ mod tests {
         assert_eq!(value(Metric::LatencyNsMean, 28_180.0), "28.18");
         assert_eq!(value(Metric::RateBpsForwarded, 762e6), "762");
         assert_eq!(value(Metric::LossRatio, 0.25), "25");
+        // Percentiles of one quantity have one unit.
+        assert_eq!(quantity(Metric::PdvNsP999, 1_500.0), "1.5 µs");
+        assert_eq!(quantity(Metric::Named(Name::of("pdv_ns_p99")), 1_500.0), "1.5 µs");
     }
 }

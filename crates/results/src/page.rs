@@ -150,7 +150,8 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
                 "Offered = received + lost for a known reason + unexplained. Each frame counts once, \
                  warm-up included. Losses that are zero everywhere have no column."
             }
-            (rows(&table::of_frames(record), place))
+            @let accounted = table::of_frames(record);
+            @if accounted.rows.is_empty() { p { "No frames were offered." } } @else { (rows(&accounted, place)) }
             details {
                 summary { "Received frames by class" }
                 p { "Counted part of each trial, without warm-up. The tester did not send foreign frames." }

@@ -108,9 +108,12 @@ fn parts(record: &Record) -> Vec<(String, String)> {
     let mut text = String::new();
     claims(&mut text, record);
     parts.push(("what the study states".to_string(), text));
-    let mut text = String::from("\n### Account of frames\n\n");
-    rows(&mut text, &table::of_frames(record));
-    parts.push(("account of frames".to_string(), text));
+    let accounted = table::of_frames(record);
+    if !accounted.rows.is_empty() {
+        let mut text = String::from("\n### Account of frames\n\n");
+        rows(&mut text, &accounted);
+        parts.push(("account of frames".to_string(), text));
+    }
     for experiment in &record.experiments {
         for view in views(record, experiment) {
             let title = format!("{} ({})", view.title(experiment), experiment.id);

@@ -317,8 +317,9 @@ fn sum(trials: &[&Trial], of: fn(&Trial) -> u64) -> Entry {
     Entry::number(number::count(trials.iter().map(|trial| of(trial)).sum::<u64>() as i64))
 }
 
-/// A row per experiment and target with accounted trials. Trials that two experiments share count
-/// once, under the experiment that measured them.
+/// A row per experiment and target with accounted trials that sent frames. Trials that two
+/// experiments share count once, under the experiment that measured them. Trials in which only
+/// hosts or controllers sent something have no frames to account for.
 fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<Vec<Entry>> {
     let mut sources: Vec<&str> = Vec::new();
     for experiment in &record.experiments {
@@ -332,6 +333,7 @@ fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<
             let here: Vec<&Trial> = record
                 .trials_accounted()
                 .filter(|t| t.experiment == source && t.target == target.name)
+                .filter(|t| has_frames(t))
                 .collect();
             if !here.is_empty() {
                 let mut row = vec![Entry::word(source), Entry::word(&target.name)];
@@ -343,6 +345,11 @@ fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<
         }
     }
     rows
+}
+
+/// Whether the tester sent frames in a trial, or received or lost some.
+fn has_frames(trial: &Trial) -> bool {
+    trial.account_frames_offered > 0 || trial.unexplained() != 0 || !trial.drops.is_empty()
 }
 
 /// Removes columns that are zero in every row, except those named.
@@ -381,4 +388,28 @@ pub fn of_drops(record: &Record) -> Table {
         row
     };
     Table { columns, rows: sums.into_iter().map(row).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn trials_without_frames_have_no_row_in_the_account() {
+        let mut record = sample::record();
+        let rows = of_frames(&record).rows.len();
+        let mut hosts = record.trials[0].clone();
+        (hosts.experiment, hosts.drops) = ("gelberger2013/fig4".into(), Vec::new());
+        (hosts.account_frames_offered, hosts.account_frames_received) = (0, 0);
+        let mut experiment = record.experiments[0].clone();
+        experiment.id = hosts.experiment.clone();
+        (experiment.trials_of, record.trials) =
+            (None, record.trials.into_iter().chain([hosts]).collect());
+        record.experiments.push(experiment);
+        assert_eq!(of_frames(&record).rows.len(), rows);
+        assert_eq!(of_classes(&record).rows.len(), rows);
+        record.trials.last_mut().unwrap().account_frames_offered = 1;
+        assert_eq!(of_frames(&record).rows.len(), rows + 1, "a lost frame is accounted for");
+    }
 }

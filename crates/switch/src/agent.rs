@@ -143,6 +143,8 @@ pub struct AgentCounters {
     pub frames_not_kept: u64,
     /// Of these, frames that exceeded the packet-in rate limit.
     pub frames_over_rate: u64,
+    /// Of these, frames that no controller receives because all their send queues were full.
+    pub frames_lost: u64,
     /// Valid messages received.
     pub messages: u64,
     /// Invalid messages received.

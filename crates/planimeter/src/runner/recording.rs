@@ -16,7 +16,7 @@ use results::record::{
 };
 
 use crate::experiments::Tag;
-use crate::target::{LossPlace, Snapshot, Warmed};
+use crate::target::{LossPlace, Snapshot, Warmed, is_packet_in};
 
 /// Properties of a trial that do not depend on its result.
 pub struct Facts<'a> {
@@ -55,8 +55,8 @@ pub struct Around {
 
 /// Returns the line for this trial.
 pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial {
-    let drops = drops(report, around);
-    let dropped: u64 = drops.iter().map(|drop| drop.frames).sum();
+    let (sent, received) = (report.account.offered, report.account.received);
+    let Balance { drops, copies, unexplained } = balance(sent, received, drops(report, around));
     let bytes = |count: fn(&StreamReport) -> u64| -> u64 {
         let bytes = |it: &StreamReport| (count(it) as f64 * it.frame_bytes_mean).round() as u64;
         report.streams.iter().map(bytes).sum()
@@ -85,12 +85,10 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial 
         duration_ns_receiving: (report.total.forwarded > 0)
             .then_some(report.total.duration_forwarded.0),
         classes: classes(&report.classes, report.ports.iter().map(|port| port.foreign).sum()),
-        account_frames_offered: report.account.offered,
-        account_frames_received: report.account.received,
+        account_frames_offered: sent,
+        account_frames_received: received,
         drops,
-        frames_unexplained: report.account.offered as i64
-            - report.account.received as i64
-            - dropped as i64,
+        frames_unexplained: unexplained,
         streams: report.streams.iter().map(stream).collect(),
         ports: ports(report),
         latency: distribution(&report.latency.from_sent),
@@ -102,7 +100,7 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial 
         calibration: facts.calibration.clone(),
         seed: facts.seed,
         flags: flags(report),
-        counters: counters(around),
+        counters: counters(around).into_iter().chain(copies).collect(),
         cpu: cpu(around),
         work: work(around),
         orders: report.played.as_ref().zip(facts.deed).map(|(played, deed)| orders(played, deed)),
@@ -274,6 +272,41 @@ fn drops_around(around: &Around) -> Vec<Drop> {
     drops
 }
 
+/// Frame accounting of a trial.
+#[derive(Debug, PartialEq)]
+struct Balance {
+    /// Frames lost for a known reason.
+    drops: Vec<Drop>,
+    /// Lost packet-ins of frames that are not lost.
+    copies: Vec<CounterChange>,
+    /// Frames that are unaccounted for; negative if more were received than sent.
+    unexplained: i64,
+}
+
+/// Balances the frames sent with those received and lost.
+///
+/// A frame may leave by a port and also go to a controller. If its packet-in is lost, the frame is not. So lost
+/// packet-ins count as lost frames only as far as frames are missing.
+fn balance(sent: u64, received: u64, drops: Vec<Drop>) -> Balance {
+    let (packet_ins, mut drops): (Vec<Drop>, Vec<Drop>) =
+        drops.into_iter().partition(|drop| is_packet_in(&drop.at, &drop.reason));
+    let dropped: u64 = drops.iter().map(|drop| drop.frames).sum();
+    let mut unexplained = sent as i64 - received as i64 - dropped as i64;
+    let mut copies = Vec::new();
+    for drop in packet_ins {
+        let frames = drop.frames.min(unexplained.max(0) as u64);
+        if frames < drop.frames {
+            let name = format!("packet-ins lost of frames that left.{}.{}", drop.at, drop.reason);
+            copies.push(CounterChange { name, before: 0, after: drop.frames - frames });
+        }
+        if frames > 0 {
+            unexplained -= frames as i64;
+            drops.push(Drop { frames, ..drop });
+        }
+    }
+    Balance { drops, copies, unexplained }
+}
+
 fn place(place: Place) -> DropPlace {
     match place {
         Place::Tester => DropPlace::Tester,
@@ -351,4 +384,37 @@ fn cpu(around: &Around) -> Vec<CpuUse> {
         Some(CpuUse { name: name.clone(), core, busy_ratio })
     };
     around.after.cpu_ns.iter().filter_map(used).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(at: &str, reason: &str, frames: u64) -> Drop {
+        Drop { place: DropPlace::Target, at: at.into(), reason: reason.into(), frames }
+    }
+
+    #[test]
+    fn a_frame_counts_once_whether_its_packet_in_was_lost_or_it_left_as_well() {
+        let port = || lost("ports.2", "transmit_full", 10);
+        let queue = |frames| lost("control channel", "queue_to_controller_full", frames);
+        // Frames that only went to the controller are lost with their packet-ins.
+        let all = balance(100, 60, vec![queue(30), port()]);
+        assert_eq!((all.unexplained, all.drops), (0, vec![port(), queue(30)]));
+        assert_eq!(all.copies, []);
+        // Frames that left by a port as well are not.
+        let copied = balance(100, 90, vec![queue(30), port()]);
+        assert_eq!((copied.unexplained, copied.drops), (0, vec![port()]));
+        let [copies] = &copied.copies[..] else { panic!("{:?}", copied.copies) };
+        assert!(copies.name.ends_with("control channel.queue_to_controller_full"), "{copies:?}");
+        assert_eq!((copies.before, copies.after), (0, 30));
+        // Some of each kind.
+        let mixed = balance(100, 85, vec![lost("forwarder", "event_queue_full", 8), port()]);
+        assert_eq!(mixed.unexplained, 0);
+        assert_eq!(mixed.drops, [port(), lost("forwarder", "event_queue_full", 5)]);
+        assert_eq!(mixed.copies[0].after, 3);
+        // What else is missing, or too many, stays visible.
+        assert_eq!(balance(100, 60, vec![queue(30)]).unexplained, 10);
+        assert_eq!(balance(100, 95, vec![port(), queue(30)]).unexplained, -5);
+    }
 }

@@ -31,6 +31,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use dataplane::counter::DropReason;
 use instrument::account::Place;
 use instrument::module::{Joined, Module, StageReport};
 use instrument::rig::live::LiveRig;
@@ -363,14 +364,18 @@ impl Snapshot {
 
     /// Adds counters with dotted names, and returns whether the target reports losses.
     ///
-    /// `ports.1.drops.REASON` and `drops.REASON` are frames that the target lost, and so are some
-    /// [events of Open vSwitch](lost_in_ovs). All others are plain counters.
+    /// `ports.1.drops.REASON` and `drops.REASON` are frames that the target lost, and so are some [events of Open
+    /// vSwitch](lost_in_ovs) and [packet-ins that no controller received](lost_packet_ins). All others are plain
+    /// counters.
     pub fn add(&mut self, counters: BTreeMap<String, u64>) -> bool {
         let mut tells = false;
         for (name, value) in counters {
             if let Some((at, why)) = lost_in_ovs(&name) {
                 self.drops.insert((LossPlace::Target, at.into(), why.into()), value);
                 continue;
+            }
+            if let Some((at, why)) = lost_packet_ins(&name) {
+                self.drops.insert((LossPlace::Target, at, why.into()), value);
             }
             tells |= name.starts_with("ports.");
             let lost = match name.rsplit_once('.') {
@@ -401,11 +406,31 @@ impl Snapshot {
 /// does not see what user space does with them.
 fn lost_in_ovs(name: &str) -> Option<(&'static str, &str)> {
     match name {
-        "coverage.rconn_overflow" => Some(("control channel", "queue_to_controller_full")),
+        "coverage.rconn_overflow" => Some((CONTROL_CHANNEL, "queue_to_controller_full")),
         "coverage.datapath_drop_userspace_action_error" => None,
         _ => name.strip_prefix(DATAPATH_DROPS).map(|why| ("datapath", why)),
     }
 }
+
+/// Returns where and why our switch lost the frames of this counter, if no controller received their packet-ins.
+fn lost_packet_ins(name: &str) -> Option<(String, &'static str)> {
+    let (switch, counter) = name.split_at(name.find("controllers.")?);
+    let why = match counter {
+        "controllers.frames_lost" => "queue_to_controller_full",
+        "controllers.frames_unheard" => "no_controller",
+        "controllers.frames_over_rate" => "packet_in_rate_exceeded",
+        _ => return None,
+    };
+    Some((format!("{switch}{CONTROL_CHANNEL}"), why))
+}
+
+/// Returns whether a loss is that of a packet-in. The frame itself may still have left by a port.
+pub fn is_packet_in(at: &str, reason: &str) -> bool {
+    at.ends_with(CONTROL_CHANNEL) || reason == DropReason::EventQueueFull.name()
+}
+
+/// Part of a switch that loses packet-ins.
+const CONTROL_CHANNEL: &str = "control channel";
 
 /// Prefix of Open vSwitch's datapath drop counters.
 const DATAPATH_DROPS: &str = "coverage.datapath_drop_";
@@ -488,6 +513,30 @@ mod tests {
             [(lost("forwarder", "no_match"), 3), (lost("ports.1", "too_long"), 2)].into()
         );
         assert_eq!(snapshot.counters, [("ports.1.rx_frames".to_string(), 9)].into());
+    }
+
+    #[test]
+    fn packet_ins_that_no_controller_received_are_losses() {
+        let mut snapshot = Snapshot::default();
+        let names = ["frames", "frames_lost", "frames_unheard", "frames_over_rate", "news_lost"];
+        let counters = names.map(|name| (format!("controllers.{name}"), 7));
+        snapshot.add(counters.clone().into());
+        snapshot.add_of("s1", counters.clone().into());
+        let lost = |at: &str, why: &str| ((LossPlace::Target, at.into(), why.into()), 7);
+        let wanted: BTreeMap<(LossPlace, String, String), u64> =
+            ["control channel", "s1.control channel"]
+                .into_iter()
+                .flat_map(|at| {
+                    let whys =
+                        ["queue_to_controller_full", "no_controller", "packet_in_rate_exceeded"];
+                    whys.map(|why| lost(at, why))
+                })
+                .collect();
+        assert_eq!(snapshot.drops, wanted);
+        assert_eq!(snapshot.counters.len(), 2 * names.len(), "they stay counters, too");
+        assert!(wanted.keys().all(|(_, at, why)| is_packet_in(at, why)));
+        assert!(is_packet_in("forwarder", "event_queue_full"));
+        assert!(!is_packet_in("forwarder", "output_queue_full"));
     }
 
     #[test]

@@ -11,7 +11,9 @@ use super::verdict::{in_regime, is_greater, is_smaller, undecided};
 use crate::conclude::{Estimate, undisturbed};
 use crate::derive::richer::{self, Role, named, sample, workload};
 use crate::number;
-use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Relation, Target, Verdict};
+use crate::record::{
+    BoundCause, Cell, Claim, ClaimVerdict, Metric, Record, Relation, Target, Verdict,
+};
 use crate::series;
 
 mod cause;
@@ -95,7 +97,7 @@ pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<Cla
         ("fig6", _) => case.by_workload(
             variation,
             |ratio| is_within(ratio, 1.0 / DRAMATIC, DRAMATIC),
-            "within a factor of two",
+            "within 0.5 to 2",
         ),
         ("discussion", _) if states("functionality") => {
             case.between(&[progfe], &[openflow], |case, one, other| {
@@ -107,11 +109,9 @@ pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<Cla
                 Some(case.mostly(one, other, Metric::RatePpsForwarded, Side::Below))
             })
         }
-        ("discussion", _) => case.by_workload(
-            Metric::RatePpsForwarded,
-            is_smaller,
-            "below that of the simpler one, by more than 1 %",
-        ),
+        ("discussion", _) => {
+            case.by_workload(Metric::RatePpsForwarded, is_smaller, "below 1, by more than 1 %")
+        }
         ("offload", _) if states("unusable") => {
             case.between(&[openflow], &[progfe], |case, one, other| {
                 Some(case.unusable_somewhere(one, other))
@@ -155,6 +155,17 @@ impl Side {
             Side::Within([least, most]) => is_within(ratio, least, most),
         }
     }
+}
+
+/// Two targets at one point.
+struct Compared {
+    /// The point in words.
+    place: String,
+    ratio: Estimate,
+    /// Why the point is outside the regime of the claim, if it is.
+    regime: Result<(), String>,
+    /// Whether both filled the link.
+    are_full: bool,
 }
 
 /// Whether a program is the one with the many workloads, by its name.
@@ -203,30 +214,44 @@ impl<'a> Case<'a> {
             loss.is_some_and(|loss| loss.value <= OVERLOAD_LOSS_RATIO)
         };
         match is_rate && cells.iter().filter(carried_all).count() == cells.len() {
-            true => Err("outside the regime of the claim: all that was offered was forwarded, a higher load would show a \
-                         difference"
-                .into()),
+            true => Err(format!(
+                "outside the regime of the claim: both lost at most {} % of the frames offered, so the load was not \
+                 high enough to compare them",
+                number::text(OVERLOAD_LOSS_RATIO * 100.0)
+            )),
             false => Ok(()),
         }
     }
 
-    /// The ratios of two targets at every point that both have, with the point in words and whether it is in the regime.
-    fn points(
-        &self,
-        one: &Target,
-        other: &Target,
-        metric: Metric,
-    ) -> Vec<(String, Estimate, Result<(), String>)> {
+    /// Whether a cell is of a workload of the claim. What the study states of routing does not apply to switching.
+    fn is_meant(&self, cell: &Cell) -> bool {
+        !self.claim.condition.contains("routing") || workload(cell) != Some(SWITCHING)
+    }
+
+    /// The ratios of two targets at every point that both have.
+    fn points(&self, one: &Target, other: &Target, metric: Metric) -> Vec<Compared> {
         let others = self.cells(&other.name, metric);
-        // What the study states of routing does not apply to switching.
-        let is_meant = |cell: &Cell| {
-            !self.claim.condition.contains("routing") || workload(cell) != Some(SWITCHING)
-        };
-        let cells = self.cells(&one.name, metric).into_iter().filter(|cell| is_meant(cell));
-        let compared = cells.filter_map(|cell| {
+        let cells = self.cells(&one.name, metric).into_iter().filter(|cell| self.is_meant(cell));
+        let pair = |cell: &'a Cell| {
             let against = others.iter().find(|it| it.point == cell.point)?;
-            let regime = self.one_overloaded(&[cell, against]);
-            Some((number::setting(cell.point.value), Estimate::ratio(cell, against), regime))
+            Some((cell, *against))
+        };
+        let pairs: Vec<(&Cell, &Cell)> = cells.filter_map(pair).collect();
+        let is_one = pairs.windows(2).all(|two| two[0].0.point.within == two[1].0.point.within);
+        let compared = pairs.iter().map(|(cell, against)| {
+            let setting = number::setting(cell.point.value);
+            let place = match cell.point.within.as_ref().filter(|_| !is_one) {
+                Some(curve) => format!("{setting} ({})", number::curve(curve)),
+                None => setting,
+            };
+            let is_full =
+                |cell: &Cell| cell.bound.map(|it| it.cause) == Some(BoundCause::LinkLimit);
+            Compared {
+                place,
+                ratio: Estimate::ratio(cell, against),
+                regime: self.one_overloaded(&[cell, against]),
+                are_full: is_full(cell) && is_full(against),
+            }
         });
         compared.collect()
     }
@@ -241,7 +266,7 @@ impl<'a> Case<'a> {
         let points = self.points(one, other, metric);
         let verdicts: Vec<Verdict> = points
             .iter()
-            .map(|(_, ratio, regime)| in_regime(regime.clone(), || side.verdict(ratio)))
+            .map(|it| in_regime(it.regime.clone(), || side.verdict(&it.ratio)))
             .collect();
         let count = |wanted| verdicts.iter().filter(|it| **it == wanted).count();
         let (yes, no, total) = (count(Verdict::Holds), count(Verdict::DoesNot), verdicts.len());
@@ -256,7 +281,10 @@ impl<'a> Case<'a> {
         };
         let numbers = match total {
             0 => String::new(),
-            _ => format!("at {yes} of {total}, not at {no}; {}", ratios(&points)),
+            _ => {
+                let points_word = if total == 1 { "point" } else { "points" };
+                format!("at {yes} of {total} {points_word}, not at {no}; {}", ratios(&points))
+            }
         };
         Finding { reading, numbers, verdict }
     }
@@ -269,7 +297,7 @@ impl<'a> Case<'a> {
         );
         let points = self.points(one, other, named("frames_per_s_lossfree"));
         let verdicts: Vec<Verdict> =
-            points.iter().map(|(_, ratio, _)| is_within(ratio, 0.0, UNUSABLE)).collect();
+            points.iter().map(|it| is_within(&it.ratio, 0.0, UNUSABLE)).collect();
         let verdict = match verdicts.contains(&Verdict::Holds) {
             true => Verdict::Holds,
             false => {
@@ -284,14 +312,19 @@ impl<'a> Case<'a> {
         Finding { reading, numbers: ratios(&points), verdict }
     }
 
-    /// At every point the ratio is 1 within the share that counts as unaffected.
+    /// At every point the ratio is 1 within the share that counts as unaffected. The study's bridges forward at wire
+    /// speed, so that two rates at the capacity of the link are not affected.
     fn unaffected(&self, one: &Target, other: &Target, metric: Metric) -> Finding {
         let [least, most] = UNAFFECTED;
         let reading = format!(
-            "at every size the ratio of the rates at full load is within {least} to {most}"
+            "at every size both reach the capacity of the link, or the ratio of their rates at full load is within {least} \
+             to {most}"
         );
         let points = self.points(one, other, metric);
-        let verdicts = points.iter().map(|(_, ratio, _)| is_within(ratio, least, most));
+        let verdicts = points.iter().map(|it| match it.are_full && it.ratio.excluded().is_none() {
+            true => Verdict::Holds,
+            false => is_within(&it.ratio, least, most),
+        });
         let verdict = all(verdicts, "nothing was measured on both");
         Finding { reading, numbers: ratios(&points), verdict }
     }
@@ -325,7 +358,7 @@ impl<'a> Case<'a> {
         Finding { reading, numbers, verdict }
     }
 
-    /// Each target's workloads against the simplest that it did, over all points.
+    /// Each target's workloads against the simplest one of the claim that it did, over all points.
     fn by_workload(
         &self,
         metric: Metric,
@@ -334,15 +367,16 @@ impl<'a> Case<'a> {
     ) -> Vec<ClaimVerdict> {
         let mut lines = Vec::new();
         for target in self.measured() {
-            let cells = self.cells(&target.name, metric);
+            let mut cells = self.cells(&target.name, metric);
+            cells.retain(|cell| self.is_meant(cell));
             let mut numbers: Vec<f64> = cells.iter().filter_map(|cell| workload(cell)).collect();
             numbers.sort_by(f64::total_cmp);
             numbers.dedup();
             let Some((&simple, others)) = numbers.split_first() else { continue };
             for &other in others {
                 let reading = format!(
-                    "in one target, the ratio of its {} in a workload over that in the simplest one, over all sizes, \
-                     lies {words}",
+                    "the ratio of the {} of a target in a workload to that in the simplest workload, over all sizes, lies \
+                     {words}",
                     number::title(metric)
                 );
                 let Some(found) = over_sizes(&cells, [other, simple]) else { continue };
@@ -351,12 +385,11 @@ impl<'a> Case<'a> {
                     .collect();
                 let verdict = in_regime(self.one_overloaded(&both), || judge(&found));
                 let names = [other, simple].map(number::workload);
-                let numbers = format!(
-                    "{} against {}: {} times",
-                    names[0],
-                    names[1],
-                    number::text(found.value)
-                );
+                let times = match found.value.is_finite() {
+                    true => format!("{} times", number::text(found.value)),
+                    false => "no ratio, a value is 0".into(),
+                };
+                let numbers = format!("{} against {}: {times}", names[0], names[1]);
                 lines.push(
                     self.line(vec![target.name.clone()], Finding { reading, numbers, verdict }),
                 );
@@ -395,11 +428,10 @@ fn over_sizes(cells: &[&Cell], [of, against]: [f64; 2]) -> Option<Estimate> {
 }
 
 /// Ratios by point in words.
-fn ratios(points: &[(String, Estimate, Result<(), String>)]) -> String {
+fn ratios(points: &[Compared]) -> String {
     if points.is_empty() {
         return String::new();
     }
-    let each =
-        points.iter().map(|(place, ratio, _)| format!("{} at {place}", number::text(ratio.value)));
+    let each = points.iter().map(|it| format!("{} at {}", number::text(it.ratio.value), it.place));
     format!("ratios {}", each.collect::<Vec<_>>().join(", "))
 }

@@ -11,7 +11,7 @@ use super::{Place, is_limited, is_step, study};
 use crate::conclude::is_below_resolution;
 use crate::record::{
     Bound, BoundCause, BoundSide, Cell, Disturbance, DisturbanceCause, Exclusion, Flag, Limit,
-    Metric, Outcome, Point, Record, Remark, Trial,
+    Metric, Outcome, Point, Record, Remark, Role, Trial,
 };
 
 /// Share of a trial for which the tester may be descheduled without a relevant change of a rate or
@@ -67,7 +67,7 @@ pub(super) fn describe(cell: &mut Cell, record: &Record, place: &Place<'_>) {
 pub(super) fn by_limit(record: &mut Record) {
     let bound = Bound { side: BoundSide::Lower, cause: BoundCause::LinkLimit };
     let capacity = record.parameters.get("capacity_bps").and_then(|it| it.as_f64());
-    let mut limited: Vec<(String, String, Point)> = Vec::new();
+    let mut limited: Vec<(String, String, Point, Vec<u64>)> = Vec::new();
     for cell in record.cells.iter().filter(|cell| cell.metric == Metric::RatePpsForwarded) {
         let mut trials = record.trials.iter().filter(|trial| cell.trials.contains(&trial.id));
         let is_full = |trial: &Trial| {
@@ -80,13 +80,19 @@ pub(super) fn by_limit(record: &mut Record) {
             Some(Limit::Load) if trials.all(is_full) => {}
             _ => continue,
         }
-        limited.push((cell.experiment.clone(), cell.target.clone(), cell.point.clone()));
+        let (experiment, target) = (cell.experiment.clone(), cell.target.clone());
+        limited.push((experiment, target, cell.point.clone(), cell.trials.clone()));
     }
-    let is_rate =
-        |cell: &Cell| matches!(cell.metric, Metric::RatePpsForwarded | Metric::RateBpsForwarded);
+    // A method may read the rate of the same trials under a name of its own.
+    let is_rate = |cell: &Cell| match cell.metric {
+        Metric::RatePpsForwarded | Metric::RateBpsForwarded => true,
+        Metric::Named(_) => cell.metric.unit() == "pps",
+        _ => false,
+    };
     for cell in record.cells.iter_mut().filter(|cell| is_rate(cell)) {
-        let is_it = |(experiment, target, point): &(String, String, Point)| {
+        let is_it = |(experiment, target, point, trials): &(String, String, Point, Vec<u64>)| {
             (experiment, target, point) == (&cell.experiment, &cell.target, &cell.point)
+                && *trials == cell.trials
         };
         if limited.iter().any(is_it) {
             cell.bound = Some(bound);
@@ -185,14 +191,17 @@ fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> Findings {
     let metric = outcome.metric;
     let has = |flag| outcome.flags.contains(&flag);
     let mut found = Findings::default();
-    // A search repeats its disturbed trials itself. A module does not.
+    let source = read_from(place, outcome);
+    // A search repeats its disturbed trials itself. A module and a single trial do not.
     for trial in place.trials.iter().filter(|it| outcome.trials.contains(&it.id)) {
-        if trial.module.is_some() || metric.unit() == "ns" {
+        if trial.module.is_some() || source.is_some() || metric.unit() == "ns" {
             found.causes.extend(of_flags(trial, metric));
         }
     }
     let is_more_better = crate::direction::of(metric) == Some(crate::direction::Direction::Higher);
-    if (has(Flag::TesterLimited) || has(Flag::Disturbed)) && stalled_share(metric).is_some() {
+    // A trial that lost frames shows its target, even if the tester offered less than intended.
+    let is_of_tester = has(Flag::TesterLimited) && source.is_none_or(is_limited);
+    if (is_of_tester || has(Flag::Disturbed)) && stalled_share(metric).is_some() {
         match is_rate(metric) || is_more_better {
             true => found.bound = Some(LIMITED_BY_TESTER),
             false => found.causes.push(DisturbanceCause::TesterLimited),
@@ -213,4 +222,11 @@ fn of_outcome(place: &Place<'_>, outcome: &Outcome) -> Findings {
         found.causes.push(DisturbanceCause::Irregular);
     }
     found
+}
+
+/// The trial that a value was read from, if it is neither of a search nor of a module.
+fn read_from<'a>(place: &Place<'a>, outcome: &Outcome) -> Option<&'a Trial> {
+    let [id] = outcome.trials[..] else { return None };
+    let mut trials = place.trials.iter().copied().filter(|trial| trial.id == id);
+    trials.find(|trial| trial.module.is_none() && trial.role == Role::Measure)
 }

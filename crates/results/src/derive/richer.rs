@@ -234,7 +234,7 @@ pub fn sample(cell: &Cell, repeat: u32) -> Option<f64> {
 const CONNECTIONS: [&str; 2] = ["gelberger2013/fig7", "gelberger2013/fig4"];
 
 /// Latency variation and a quantity of TCP, as pairs: a group per target and workload, a pair per
-/// repeat with both. The variation is that of the largest frames; the connection is that of the
+/// repeat in which both were undisturbed. The variation is that of the largest frames; the connection is that of the
 /// largest frames or the widest window.
 pub fn against_variation(record: &Record, metric: Metric) -> Vec<Vec<(f64, f64)>> {
     let tcp = CONNECTIONS.into_iter().find(|id| record.cells.iter().any(|it| it.experiment == *id));
@@ -251,7 +251,8 @@ pub fn against_variation(record: &Record, metric: Metric) -> Vec<Vec<(f64, f64)>
         for number in numbers {
             let pair = last(VARIED, variation, number).zip(last(tcp, metric, number));
             let Some((varied, met)) = pair else { continue };
-            let both = |repeat: &u32| Some((sample(varied, *repeat)?, sample(met, *repeat)?));
+            let [varied, met] = [varied, met].map(conclude::undisturbed);
+            let both = |repeat: &u32| Some((sample(&varied, *repeat)?, sample(&met, *repeat)?));
             let group: Vec<(f64, f64)> = met.repeats.iter().filter_map(both).collect();
             if !group.is_empty() {
                 groups.push(group);
@@ -288,7 +289,7 @@ pub fn correlation(record: &Record, metric: Metric) -> Option<(Correlation, Esti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Point, Verdict};
+    use crate::record::{Disturbance, DisturbanceCause, Point, Verdict};
     use crate::{claims, sample};
 
     /// A run of an element and a switch that perform switching, with these rates at two sizes in
@@ -418,6 +419,19 @@ mod tests {
     }
 
     #[test]
+    fn variation_goes_with_tcp_target_by_target() {
+        let mut record = varied_and_connected();
+        let (found, _, groups) = correlation(&record, named("timeouts_count")).unwrap();
+        assert_eq!((found.value, groups, found.pairs), (1.0, 2, 6));
+        assert_eq!(found.interval, None, "two targets are too few");
+        assert_eq!(correlation(&record, named("retransmits_ratio")), None);
+        let cause = DisturbanceCause::Descheduled;
+        record.cells[0].disturbances = vec![Disturbance { cause, repeats: vec![2] }];
+        let (found, ..) = correlation(&record, named("timeouts_count")).unwrap();
+        assert_eq!(found.pairs, 5, "a disturbed repeat counts for nothing");
+    }
+
+    /// A run of two targets whose variations and time-outs are 0 to 0.2 and 1 to 1.2.
     fn delay_variation_and_tcp_timeouts_are_correlated_by_target() {
         let mut record = run(SWITCH, SWITCH);
         let one = record.cells[0].clone();
@@ -435,9 +449,6 @@ mod tests {
                 });
             }
         }
-        let (found, _, groups) = correlation(&record, named("timeouts_count")).unwrap();
-        assert_eq!((found.value, groups, found.pairs), (1.0, 2, 6));
-        assert_eq!(found.interval, None, "two targets are too few");
-        assert_eq!(correlation(&record, named("retransmits_ratio")), None);
+        record
     }
 }

@@ -1,7 +1,10 @@
 //! Tests of cells, ratios and warnings of the sample run, with values calculated separately.
 
 use super::*;
-use crate::record::{Answer, Drop, Experiment, IntervalMethod, Limit, Work, gathered};
+use crate::record::{
+    Answer, Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Drop, Experiment,
+    IntervalMethod, Limit, Work, gathered,
+};
 use crate::sample;
 
 fn changed(change: impl FnMut(&mut Trial)) -> Record {
@@ -133,6 +136,76 @@ fn a_maximum_limited_by_the_tester_is_reported() {
     };
     assert!(reported(0), "all offered frames were forwarded");
     assert!(!reported(u64::MAX));
+}
+
+#[test]
+fn missing_frames_of_one_trial_are_not_made_up_for_by_another() {
+    let frames = |unexplained: [i64; 3]| {
+        let record = changed(|trial| {
+            let is_it = trial.experiment == "bianco2010/fig2" && trial.point.value == 64.0;
+            let frames = unexplained[trial.repeat as usize - 1];
+            trial.frames_unexplained = if is_it { frames } else { 0 };
+        });
+        let cell = cell_at(&record, "ours", Metric::RatePpsForwarded, 64.0);
+        cell.warnings.iter().find_map(|warning| match warning {
+            Warning::UnexplainedFrames { frames } => Some(*frames),
+            _ => None,
+        })
+    };
+    assert_eq!(frames([2, -2, 0]), Some(2));
+    assert_eq!((frames([-1, -2, 0]), frames([0; 3])), (Some(-3), None));
+}
+
+/// The forwarding rate of changed trials, as a method reads it from them and as the trials' own.
+fn read_as(metric: Metric, change: impl Fn(&mut Trial)) -> [Cell; 2] {
+    let mut record = sample::record();
+    for trial in record.trials.iter_mut().filter(|it| it.experiment == "bianco2010/fig2") {
+        change(trial);
+        let is_limited = trial.flags.contains(&Flag::TesterLimited);
+        record.outcomes.push(Outcome {
+            experiment: trial.experiment.clone(),
+            target: trial.target.clone(),
+            link: None,
+            repeat: trial.repeat,
+            point: trial.point.clone(),
+            metric,
+            value: trial.rate_pps_forwarded().unwrap(),
+            resolution: None,
+            bound: None,
+            trials: vec![trial.id],
+            flags: is_limited.then_some(Flag::TesterLimited).into_iter().collect(),
+            goal: None,
+        });
+    }
+    finish(&mut record, &[]);
+    [metric, Metric::RatePpsForwarded].map(|it| cell_at(&record, "ours", it, 64.0).clone())
+}
+
+#[test]
+fn values_of_one_trial_are_bounded_and_disturbed_as_its_own_rate_is() {
+    let metric = richer::named("bridge_rate_pps");
+    let quality = |share_forwarded: f64, stalled: Option<u32>| {
+        let cells = read_as(metric, |trial| {
+            trial.flags = vec![Flag::TesterLimited];
+            trial.flags.extend(stalled.filter(|it| *it == trial.repeat).map(|_| Flag::Stall));
+            trial.frames_forwarded = (trial.frames_offered as f64 * share_forwarded) as u64;
+        });
+        cells.map(|cell| (cell.bound.is_some(), cell.disturbances))
+    };
+    let disturbed = Disturbance { cause: DisturbanceCause::Descheduled, repeats: vec![2] };
+    assert_eq!(quality(1.0, None), [(true, vec![]), (true, vec![])]);
+    assert_eq!(quality(0.5, Some(2)), [(false, vec![disturbed.clone()]), (false, vec![disturbed])]);
+    assert_eq!(quality(0.5, None), [(false, vec![]), (false, vec![])], "the target lost half");
+    let filled = |trial: &mut Trial| {
+        trial.flags.clear();
+        trial.frames_offered = trial.frames_intended;
+        trial.frames_forwarded = trial.frames_intended;
+    };
+    let cause = BoundCause::LinkLimit;
+    assert_eq!(
+        read_as(metric, filled).map(|cell| cell.bound),
+        [Some(Bound { side: BoundSide::Lower, cause }); 2]
+    );
 }
 
 #[test]

@@ -7,7 +7,6 @@ use maud::{Markup, html};
 
 use super::{Place, heading, said};
 use crate::derive::failed;
-use crate::number;
 use crate::record::{Record, gathered};
 use crate::report::{Run, words};
 
@@ -38,7 +37,7 @@ pub(super) fn all(campaign: Option<&str>, runs: &[Run], places: &[Place<'_>]) ->
         section.verdict {
             h2 { "Measurement" }
             p { (words::measured_in_all(&records)) " " (runs.len()) " " (kind) ", each with its own section below." }
-            p { (frames(&records)) }
+            p { (words::account_of(records.iter().flat_map(|it| it.trials_accounted()))) }
             ol.steps { @for (run, place) in runs.iter().zip(places) { li { (step(&run.record, *place)) } } }
         }
     }
@@ -59,21 +58,6 @@ fn step(record: &Record, place: Place<'_>) -> Markup {
             0 => {},
             1 => { " " span.warn { "\u{26a0} 1 warning" } },
             many => { " " span.warn { "\u{26a0} " (many) " warnings" } },
-        }
-    }
-}
-
-/// Frame accounting of all runs.
-fn frames(records: &[&Record]) -> String {
-    let trials = || records.iter().flat_map(|it| it.trials_accounted());
-    let sent: u64 = trials().map(|trial| trial.account_frames_offered).sum();
-    let unexplained: i64 = trials().map(|trial| trial.frames_unexplained).sum();
-    let offered = number::count(sent as i64);
-    match unexplained {
-        0 if sent == 0 => "No frames were offered.".into(),
-        0 => format!("All {offered} offered frames are accounted for."),
-        some => {
-            format!("Of {offered} offered frames, {} are unexplained.", number::count(some))
         }
     }
 }

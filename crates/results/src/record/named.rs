@@ -101,6 +101,7 @@ impl Name {
                 "p999" => before = Some("p99.9".to_string()),
                 "tcp" => rest.push("TCP"),
                 "pdv" => rest.push("PDV"),
+                "lossfree" => rest.push("without loss"),
                 word => rest.push(word),
             }
         }
@@ -193,6 +194,7 @@ mod tests {
             ("order_tau_index", "index", "order tau"),
             ("tcp_throughput_bps", "bps", "TCP throughput"),
             ("pdv_ns_mean", "ns", "mean PDV"),
+            ("frames_per_s_lossfree", "per_s", "frames a second without loss"),
         ] {
             let name = Name::read(name).unwrap();
             assert_eq!((name.unit(), name.title().as_str()), (unit, title));

@@ -79,7 +79,7 @@ impl fmt::Display for DisturbanceCause {
         f.write_str(match self {
             DisturbanceCause::Descheduled => "the tester was descheduled",
             DisturbanceCause::TesterLimited => {
-                "the tester offered less than intended, or lost returned frames"
+                "the tester offered less than intended, or did not take all returned frames in time"
             }
             DisturbanceCause::ColdCaches => "the caches of the target were not filled",
             DisturbanceCause::Irregular => {

@@ -269,8 +269,8 @@ impl Warning {
             Warning::TesterLimited { rate_pps_intended, rate_pps_offered }
                 if *rate_pps_offered >= rate_pps_intended * 0.999 =>
             {
-                "limited by the tester: it lost frames that had come back, so the target may do \
-                 better"
+                "limited by the tester: it did not take all returned frames in time, so the target \
+                 may do better"
                     .into()
             }
             Warning::TesterLimited { rate_pps_intended, rate_pps_offered } => format!(

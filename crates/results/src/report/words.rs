@@ -84,10 +84,16 @@ fn experiments(record: &Record) -> String {
 
 fn named(record: &Record) -> Vec<String> {
     let study_of = |id: &str| id.split_once('/').map(|(study, _)| study.to_string());
+    let has_trials =
+        |it: &&Experiment| record.trials.iter().any(|trial| trial.experiment == it.source());
+    let mut measured: Vec<&Experiment> = record.experiments.iter().filter(has_trials).collect();
+    if measured.is_empty() {
+        measured.extend(&record.experiments);
+    }
     let mut names: Vec<String> = Vec::new();
-    for experiment in &record.experiments {
+    for experiment in &measured {
         let study = study_of(&experiment.id);
-        let items = record.experiments.iter().filter(|it| study_of(&it.id) == study).count();
+        let items = measured.iter().filter(|it| study_of(&it.id) == study).count();
         let name = match study.filter(|_| items > ITEMS_NAMED) {
             Some(study) => format!("{items} items of {study}"),
             None => experiment.id.clone(),
@@ -142,9 +148,10 @@ fn richer(record: &Record) -> Option<String> {
     let [more, less, open] = richer::tally(record);
     let all = more + less + open;
     (all > 0).then(|| {
+        let is = if open == 1 { "is" } else { "are" };
         format!(
-            "Of {all} comparisons of a richer target with a plainer one that did the same, the richer cost more in {more} and \
-             less in {less}; {open} cannot be told."
+            "Comparisons of a more programmable target with a less programmable one in the same workload: {all}. The more \
+             programmable one costs more in {more} and less in {less}; {open} {is} undecided."
         )
     })
 }
@@ -238,10 +245,16 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sent
     };
     let found = match (&highest, &lowest) {
         (Err(reason), Err(_)) => {
+            let undecided = format!("; the order is undecided ({}).", undecided(*reason));
+            let shown = number::quantity_of_cell;
+            if cells.iter().all(|cell| shown(cell) == shown(most)) {
+                let found = Sentence::from(format!("{place} the {title} of every target is "));
+                return Some(found.then(quantity(most)).and(undecided));
+            }
             let range = Sentence::from(format!("{place} the {title} is between "));
             let range = range.then(quantity(least)).and(format!(" on {} and ", name(least)));
             let range = range.then(quantity(most)).and(format!(" on {}", name(most)));
-            return Some(range.and(format!("; the order is undecided ({}).", undecided(*reason))));
+            return Some(range.and(undecided));
         }
         (Err(_), Ok(_)) => Sentence::from(format!("{place} the {title} is "))
             .then(side(&lowest, "lowest"))
@@ -484,7 +497,7 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
     out
 }
 
-/// Why targets may forward more than the tester carries alone, where some did.
+/// Which targets forwarded more than the tester carries alone, and what that means.
 fn above_ceiling(record: &Record, calibration: &Calibration) -> String {
     let is_above = |trial: &&Trial| {
         trial.frame_bytes == Some(calibration.frame_bytes)
@@ -497,14 +510,12 @@ fn above_ceiling(record: &Record, calibration: &Calibration) -> String {
             names.push(&trial.target);
         }
     }
-    let why = match (names.is_empty(), calibration.bound) {
+    let more = match (names.is_empty(), calibration.bound) {
         (true, _) => return String::new(),
-        (_, Some(_)) => "the calibration tries no higher load",
-        _ => {
-            "the loop without a target copies each frame once more, or was measured while the machine was busier"
-        }
+        (_, Some(_)) => ": the calibration tries no higher load",
+        _ => ", so that this value is no upper limit",
     };
-    format!(" {} forwarded more: {why}.", capitalised(&listed(&names)))
+    format!(" {} forwarded more{more}.", capitalised(&listed(&names)))
 }
 
 /// One sentence on what SNMP agents counted of the same frames, where any were asked.
@@ -534,20 +545,41 @@ fn witnesses(trials: &[Trial]) -> Option<String> {
 
 /// One sentence on the account of all frames.
 fn account(record: &Record) -> String {
-    let sent: u64 = record.trials_accounted().map(|trial| trial.account_frames_offered).sum();
-    let unexplained: i64 = record.trials_accounted().map(|trial| trial.frames_unexplained).sum();
-    let offered = number::count(sent as i64);
-    let found = match unexplained {
-        0 if sent == 0 => "No frames were offered.".into(),
-        0 => format!("Of {offered} frames offered, every one is accounted for."),
-        frames => {
-            format!("Of {offered} frames offered, {} are not accounted for.", number::count(frames))
-        }
-    };
+    let found = account_of(record.trials_accounted());
     match record.trials_ended() - record.trials_accounted().count() {
         0 => found,
         1 => format!("{found} 1 trial that was cut short is left out."),
         trials => format!("{found} {trials} trials that were cut short are left out."),
+    }
+}
+
+/// The same of these trials. A surplus of one trial makes up for no missing frame of another.
+pub(crate) fn account_of<'a>(trials: impl Iterator<Item = &'a Trial>) -> String {
+    let [mut sent, mut missing, mut surplus] = [0, 0, 0];
+    for trial in trials {
+        sent += trial.account_frames_offered as i64;
+        missing += trial.frames_unexplained.max(0);
+        surplus -= trial.frames_unexplained.min(0);
+    }
+    if sent == 0 && missing == 0 && surplus == 0 {
+        return "No frames were offered.".into();
+    }
+    let of = format!("Of {} frames offered, ", number::count(sent));
+    let counted = |frames: i64| match frames {
+        1 => "1 is unaccounted for".to_string(),
+        frames => format!("{} are unaccounted for", number::count(frames)),
+    };
+    let more = |frames: i64| match frames {
+        1 => "1 more was received than sent".to_string(),
+        frames => format!("{} more were received than sent", number::count(frames)),
+    };
+    match (missing, surplus) {
+        (0, 0) => format!("{of}every one is accounted for."),
+        (missing, 0) => format!("{of}{}.", counted(missing)),
+        (0, surplus) => format!("{of}none is missing, and {}.", more(surplus)),
+        (missing, surplus) => {
+            format!("{of}{}; in other trials, {}.", counted(missing), more(surplus))
+        }
     }
 }
 
@@ -723,6 +755,21 @@ mod tests {
             !found.contains("highest on") && found.contains("the order is undecided"),
             "{found}"
         );
+        let same = record.cells.iter_mut().filter(|it| it.metric == Metric::RatePpsForwarded);
+        same.for_each(|cell| (cell.value, cell.bound) = (1e6, None));
+        let found = super::found(&record).join(" ");
+        assert!(!found.contains("is between 1"), "equal values are no range: {found}");
+        assert!(found.contains("of every target is 1"), "{found}");
+    }
+
+    #[test]
+    fn an_experiment_without_trials_was_not_measured() {
+        let mut record = sample::record();
+        record.experiments[2].id = "bianco2010/fig7".into();
+        let said = measured(&record);
+        assert!(said.starts_with("bianco2010/fig2 and bianco2010/fig3 measured on"), "{said}");
+        record.trials.clear();
+        assert!(measured(&record).contains("bianco2010/fig7"), "{}", measured(&record));
     }
 
     #[test]
@@ -775,13 +822,35 @@ mod tests {
     }
 
     #[test]
+    fn a_surplus_makes_up_for_no_missing_frame_of_another_trial() {
+        let mut trials = sample::record().trials;
+        trials.truncate(2);
+        let mut said = |unexplained: [i64; 2]| {
+            for (trial, frames) in trials.iter_mut().zip(unexplained) {
+                (trial.account_frames_offered, trial.frames_unexplained) = (50, frames);
+            }
+            account_of(trials.iter())
+        };
+        for (unexplained, wanted) in [
+            ([0, 0], "every one is accounted for."),
+            ([1, 0], "1 is unaccounted for."),
+            ([2, 1], "3 are unaccounted for."),
+            ([-1, -1], "none is missing, and 2 more were received than sent."),
+            ([2, -1], "2 are unaccounted for; in other trials, 1 more was received than sent."),
+        ] {
+            assert_eq!(said(unexplained), format!("Of 100 frames offered, {wanted}"));
+        }
+        assert_eq!(account_of([].iter()), "No frames were offered.");
+    }
+
+    #[test]
     fn a_target_faster_than_the_calibration_is_explained() {
         let mut record = sample::record();
         let fastest =
             record.trials.iter().filter_map(|it| it.rate_pps_forwarded()).fold(0.0, f64::max);
         record.calibrations[0].rate_pps_ceiling = (fastest * 0.9) as u64;
         let found = sure(&record).join(" ");
-        assert!(found.contains("forwarded more: the loop without a target"), "{found}");
+        assert!(found.contains("forwarded more, so that this value is no upper limit"), "{found}");
         record.calibrations[0].bound =
             Some(Bound { side: BoundSide::Lower, cause: crate::record::BoundCause::SearchLimit });
         let found = sure(&record).join(" ");

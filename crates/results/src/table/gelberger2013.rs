@@ -13,23 +13,20 @@ use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, Metric, Record, Target};
 
-const RICHER: &str = "Compares each ProGFE element (the most programmable target) and then each OpenFlow switch \
-                      with every less programmable target of the same workload in this run. Values are \
-                      geometric means of the ratios at all sizes, repeat by repeat, with their 95 % \
-                      confidence intervals. A target costs more if its rate is lower or its delay \
-                      is higher and the whole interval confirms that.";
+const RICHER: &str = "Each ProGFE element, then each OpenFlow switch, is compared with every less programmable target that did \
+                      the same workload in this run. A ratio is the geometric mean over all sizes, repeat by repeat, with its \
+                      95 % interval. A target costs more if its rate is lower or its delay higher by more than 1 %, with 99 % \
+                      confidence.";
 
-const QUARREL: &str = "bianco2010 found its bridge slower than its OpenFlow switch and its router, and doubted \
-                       its own bridge. gelberger2013 contradicts: programmability costs performance, and \
-                       the simpler workload is faster. The table compares both with the forwarding \
-                       rates of this run for the smallest frames at full load, within one family of \
-                       targets.";
+const QUARREL: &str = "bianco2010 reports a lower rate for its bridge than for its OpenFlow switch and its router, and suspects its \
+                       bridge. gelberger2013 contradicts this: flexibility costs performance, and so does a more complex workload. \
+                       The table compares the forwarding rates of this run at the smallest frames and full load, within one \
+                       family of targets.";
 
-const CAUSE: &str = "The study explains OpenFlow's lower throughput by its delay variation, which causes TCP \
-                     timeouts. The table has Spearman's rank correlation of the packet delay variation \
-                     of the largest frames with effects on TCP, over targets, workloads and repeats. \
-                     The interval resamples whole groups of target and workload. Correlation does \
-                     not prove a cause.";
+const CAUSE: &str = "The study explains OpenFlow's lower throughput by its delay variation, which makes timers of TCP expire. The table \
+                     shows Spearman's rank correlation of the packet delay variation of the largest frames with three quantities of \
+                     TCP, over targets, workloads and repeats. Its 99 % interval comes from resampling each target and workload \
+                     as a whole. A correlation does not show a cause.";
 
 /// The sheets of an item.
 pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Vec<Sheet> {
@@ -215,7 +212,7 @@ fn cause(record: &Record) -> Table {
             return None;
         }
         let Some((found, estimate, groups)) = richer::correlation(record, named(name)) else {
-            let same = Entry::word("constant");
+            let same = Entry::word("none: all values are equal");
             let rest = [Entry::default(), Entry::number(groups.to_string())];
             let answer = Entry::word("undecided");
             return Some(

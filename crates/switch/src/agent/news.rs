@@ -144,6 +144,7 @@ impl Agent {
             message.buffer_id = self.buffers.store(port, frame, datapath.now);
             self.counters.frames_not_kept += u64::from(message.buffer_id.is_none());
         }
+        let mut is_told = false;
         for at in 0..self.connections.len() {
             let connection = &self.connections[at];
             if !hears(connection) {
@@ -156,8 +157,11 @@ impl Agent {
             let news = PacketIn { buffer_id, data, ..message.clone() };
             let news = nicira::frame_up(connection, news);
             let way = self.way_for_frames(at);
-            self.counters.news_lost += u64::from(!self.connections[way].tell(&news));
+            let told = self.connections[way].tell(&news);
+            self.counters.news_lost += u64::from(!told);
+            is_told |= told;
         }
+        self.counters.frames_lost += u64::from(!is_told);
     }
 
     fn tell_removed(&mut self, news: &model::FlowRemoved) {

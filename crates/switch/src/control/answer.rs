@@ -202,6 +202,7 @@ pub fn controllers(agent: &Agent) -> Value {
         "frames_unheard": agent.counters.frames_unheard,
         "frames_not_kept": agent.counters.frames_not_kept,
         "frames_over_rate": agent.counters.frames_over_rate,
+        "frames_lost": agent.counters.frames_lost,
         "messages_refused": agent.counters.refused,
         "messages_failed": agent.counters.failed,
         "messages": agent.counters.messages,

@@ -33,7 +33,7 @@ pub fn trial(
     let received = sum(|it| (it.arrived + it.late + it.only_told).min(it.sent));
     let span = report.ended_at.since(report.started_at);
     let (drops, beside) = whose(report, [own_drops(report), super::drops_around(around)].concat());
-    let dropped: u64 = drops.iter().map(|drop| drop.frames).sum();
+    let super::Balance { drops, copies, unexplained } = super::balance(sent, received, drops);
     let foreign = report.ports.iter().map(|port| port.foreign).sum();
     record::Trial {
         id: facts.id,
@@ -58,7 +58,7 @@ pub fn trial(
         account_frames_offered: sent,
         account_frames_received: received,
         drops,
-        frames_unexplained: sent as i64 - received as i64 - dropped as i64,
+        frames_unexplained: unexplained,
         streams: report.streams.iter().map(|stream| stream_count(stream, span)).collect(),
         ports: report.ports.iter().enumerate().map(port_count).collect(),
         latency: None,
@@ -70,7 +70,7 @@ pub fn trial(
         calibration: facts.calibration.clone(),
         seed: facts.seed,
         flags: flags(report),
-        counters: super::counters(around).into_iter().chain(beside).collect(),
+        counters: super::counters(around).into_iter().chain(beside).chain(copies).collect(),
         cpu: super::cpu(around),
         work: super::work(around),
         orders: None,

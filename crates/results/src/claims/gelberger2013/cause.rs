@@ -1,55 +1,68 @@
-//! The claim that delays which vary make TCP's timers run out, and so slow it down.
+//! The claim that high delays make TCP's retransmission timers expire, which reduces its rate.
 //!
-//! Source: section III-C.4. Variation and what TCP met were measured one after the other on each target in each workload;
-//! the claim wants time-outs to rise with the variation, and throughput to fall. Invariant: a correlation says something only
-//! where its whole interval is on one side of zero, and it is no cause: that is said.
+//! Source: section III-C.4. Variation and TCP are measured one after the other on each target in each workload. The
+//! claim implies that time-outs rise with the variation, and that throughput falls. Invariants:
+//!
+//! - A correlation counts only if its whole interval is on one side of zero.
+//! - A correlation can contradict the claim but not confirm it, because it does not show a cause.
 
+use super::super::verdict::undecided;
 use super::Finding;
 use crate::conclude::{Conclusion, Estimate};
-use crate::derive::richer::{TCP, correlation, named};
+use crate::derive::richer::{TCP, against_variation, correlation, named};
 use crate::number;
-use crate::rank::Correlation;
+use crate::rank::{Correlation, GROUPS_MIN};
 use crate::record::{Reason, Record, Verdict};
 
 /// The claim, put to a run.
 pub(super) fn judge(record: &Record) -> Finding {
-    let reading = "over targets, workloads and repeats, time-outs of TCP rise with the packet delay variation of the largest \
-                   frames, and its throughput falls: the intervals of the rank correlations lie above and below 0. That both \
-                   go together does not say which makes the other"
+    let reading = "the claim implies that over targets, workloads and repeats, time-outs of TCP rise with the packet delay \
+                   variation of the largest frames, and that its throughput falls. The opposite, by the intervals of the \
+                   rank correlations, contradicts the claim. A correlation does not show a cause, so it does not confirm it"
         .to_owned();
-    let met = [("time-outs", "timeouts_count"), ("segments sent again", "retransmits_ratio")];
-    let all = met.into_iter().chain([("throughput", TCP)]);
+    let met = [(TIMEOUTS, "time-outs"), ("retransmits_ratio", "segments sent again")];
+    let all = met.into_iter().chain([(TCP, "throughput")]);
     let found: Vec<_> =
-        all.map(|(words, name)| (words, correlation(record, named(name)))).collect();
+        all.map(|(name, words)| (words, correlation(record, named(name)))).collect();
     let numbers: Vec<String> =
         found.iter().filter_map(|(words, found)| Some(shown(words, found.as_ref()?))).collect();
     let side = |place: usize| found[place].1.as_ref().map(|(_, found, _)| found.against(0.0));
-    let verdict = match numbers.is_empty() {
-        true => cannot("variation and connections by TCP were not both measured"),
+    let counts: Vec<f64> =
+        against_variation(record, named(TIMEOUTS)).into_iter().flatten().map(|it| it.1).collect();
+    let verdict = match counts.is_empty() {
+        true => undecided("variation and connections by TCP were not both measured"),
+        false if counts.iter().all(|count| *count == 0.0) => {
+            undecided("no retransmission timer of TCP expired")
+        }
         false => verdict(side(0), side(2)),
     };
     Finding { reading, numbers: numbers.join("; "), verdict }
 }
 
+/// Metric of the timers that expired.
+const TIMEOUTS: &str = "timeouts_count";
+
 /// What the correlations of time-outs and of throughput, relative to zero, say together.
 fn verdict(timeouts: Option<Conclusion>, throughput: Option<Conclusion>) -> Verdict {
-    use Conclusion::{Greater, Smaller, Undecided};
+    use Conclusion::{Equivalent, Greater, Smaller, Undecided};
     match (timeouts, throughput) {
         (Some(Smaller), _) | (_, Some(Greater)) => Verdict::DoesNot,
-        (Some(Greater), Some(Smaller)) => Verdict::Holds,
-        (None | Some(Undecided(Reason::MeasuredOnce)), _) => {
-            cannot("no timer ran out, or there are too few targets and workloads")
+        (Some(Greater), Some(Smaller)) => undecided(
+            "time-outs rise with the variation and throughput falls, as the claim implies, but a correlation does not show \
+             the cause",
+        ),
+        (None, _) => undecided("every connection had the same number of time-outs"),
+        (Some(Undecided(Reason::MeasuredOnce)), _) => {
+            undecided(format!("fewer than {GROUPS_MIN} targets and workloads give no interval"))
         }
         (Some(Greater), _) => {
-            cannot("time-outs rise with the variation; whether throughput falls is open")
+            undecided("time-outs rise with the variation; whether throughput falls is undecided")
         }
-        (Some(Undecided(reason)), _) => Verdict::CannotTell(reason.to_string()),
-        _ => cannot("the interval of the rank correlation holds 0"),
+        (Some(Undecided(Reason::Overlap) | Equivalent), _) => {
+            undecided("the interval of the rank correlation contains 0")
+        }
+        (Some(Undecided(reason)), _) => undecided(reason.to_string()),
     }
-}
-
-fn cannot(why: &str) -> Verdict {
-    Verdict::CannotTell(why.into())
 }
 
 /// A correlation in words.
@@ -72,11 +85,21 @@ mod tests {
     fn both_metrics_must_agree_with_the_claim() {
         let open = Some(Conclusion::Undecided(Reason::Overlap));
         let (up, down) = (Some(Conclusion::Greater), Some(Conclusion::Smaller));
-        assert_eq!(verdict(up, down), Verdict::Holds);
         assert_eq!(verdict(up, up), Verdict::DoesNot);
         assert_eq!(verdict(down, open), Verdict::DoesNot);
-        for (timeouts, throughput) in [(up, open), (open, down), (None, down), (None, None)] {
-            assert!(matches!(verdict(timeouts, throughput), Verdict::CannotTell(_)));
+        let few = Some(Conclusion::Undecided(Reason::MeasuredOnce));
+        for (timeouts, throughput, words) in [
+            (up, down, "does not show the cause"),
+            (up, open, "whether throughput falls is undecided"),
+            (open, down, "contains 0"),
+            (few, down, "fewer than 4 targets"),
+            (None, down, "same number of time-outs"),
+        ] {
+            let verdict = verdict(timeouts, throughput);
+            assert!(
+                matches!(&verdict, Verdict::CannotTell(why) if why.contains(words)),
+                "{verdict:?}"
+            );
         }
     }
 }

@@ -155,6 +155,7 @@ fn a_controller_that_does_not_read_costs_bounded_memory() {
     let count = |name: &str| counters["controllers"][name].as_u64().unwrap();
     let lost = count("news_lost") as usize;
     assert_eq!((count("frames"), count("frames_unheard")), (2_000, 0));
+    assert_eq!(count("frames_lost"), 0, "another controller received them");
     assert_eq!(count("frames_not_kept"), 2_000 - 256);
     rig.controllers[0].reads = true;
     while {
@@ -165,6 +166,25 @@ fn a_controller_that_does_not_read_costs_bounded_memory() {
     assert_eq!(rig.controllers[0].news.len() + lost, 2_000, "every loss is counted");
     let bytes = rig.controllers[0].news.len() * 1518;
     assert!(bytes > BACKLOG_BYTES_MAX - 10_000 && bytes < BACKLOG_BYTES_MAX + 10_000, "{bytes}");
+}
+
+#[test]
+fn a_frame_that_no_controller_receives_is_counted_once_however_many_there_are() {
+    let mut rig = Rig::new(OpenFlowConfig { miss_send_len: 1500, ..OpenFlowConfig::default() });
+    for at in 0..2 {
+        rig.connect(1000);
+        rig.controllers[at].reads = false;
+    }
+    for flow in 0..2_000 {
+        let mut batch = Batch::new(1);
+        batch.push_bytes(&udp(flow, 1500));
+        rig.wires[0].as_mut().unwrap().transmit(&mut batch, rig.now).unwrap();
+        rig.step();
+    }
+    let counters = rig.node.answer(crate::control::Request::Get(What::Counters), rig.now).unwrap();
+    let count = |name: &str| counters["controllers"][name].as_u64().unwrap();
+    assert!(count("frames_lost") > 0, "{counters}");
+    assert_eq!(count("news_lost"), 2 * count("frames_lost"), "each controller missed each of them");
 }
 
 #[test]
