@@ -210,6 +210,38 @@ fn the_kernel_varies_more_and_takes_ten_times_as_long() {
 }
 
 #[test]
+fn latencies_at_the_low_rate_count_where_that_rate_is_carried() {
+    let judged = |settings: &[(&str, &str)], offered: f64, loss: f64, own_ns: u64| {
+        let mut made = run("fig6a");
+        made.switch(HARD, settings);
+        let calibration = &mut made.record.calibrations[0];
+        calibration.latency.as_mut().unwrap().ns_p50 = Some(own_ns);
+        for bytes in [96.0, 1472.0] {
+            let at = (100.0, bytes);
+            forwarding(&mut made, (HARD, Metric::LatencyNsP50), at, 2500.0, offered);
+            forwarding(&mut made, (HARD, Metric::LossRatio), at, loss, offered);
+        }
+        ["median latency about", "negligible impact"].map(|text| made.verdict(text, &[HARD]))
+    };
+    let device: &[(&str, &str)] = &[("implementation", "hardware")];
+    assert_eq!(judged(device, 1.0, 0.0, 300), [Holds, Holds]);
+    for verdict in judged(device, 0.5, 0.0, 300) {
+        assert!(is_open(&verdict, "offered 50 % of 100 Mbit/s"), "{verdict:?}");
+    }
+    for verdict in judged(device, 1.0, 0.35, 300) {
+        assert!(is_open(&verdict, "lost 35 % of the frames"), "{verdict:?}");
+    }
+    let [median, impact] = judged(device, 1.0, 0.0, 4200);
+    assert!(is_open(&median, "take 4.2 µs by themselves"), "{median:?}");
+    assert_eq!(impact, Holds);
+    // Its frames pass this host's software.
+    let model = [("implementation", "hardware"), ("model", "edgecore-as5812")];
+    for verdict in judged(&model, 1.0, 0.0, 300) {
+        assert!(is_open(&verdict, "forwards in software"), "{verdict:?}");
+    }
+}
+
+#[test]
 fn a_rewrite_costs_small_packets_more() {
     let judged = |small: f64, large: f64| {
         let mut made = run("fig6c");
