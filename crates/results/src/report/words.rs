@@ -21,6 +21,8 @@ mod rules;
 /// The place of a switch among those of a study.
 mod standing;
 
+pub(crate) use rules::share_in_words;
+
 /// What was measured, on what.
 pub(crate) fn measured(record: &Record) -> String {
     let trials = record.trials_ended();

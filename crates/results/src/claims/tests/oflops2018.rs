@@ -57,22 +57,41 @@ fn a_device_counts_as_hardware_by_declaration_and_never_by_its_name() {
 
 #[test]
 fn an_early_barrier_is_stated_with_its_time_and_share_of_rules() {
-    let judged = |gap_ns: f64| {
+    let judged = |gap_ns: f64, premature: f64| {
         let mut made = run("fig7a");
         made.tell(HARD, "barrier_gap_ns_max", 1000.0, gap_ns);
-        made.tell(HARD, "rules_premature_ratio", 1000.0, 0.58);
+        made.tell(HARD, "rules_premature_ratio", 1000.0, premature);
         ["barrier reply", "few seconds"].map(|text| made.line(text, &[HARD]))
     };
-    let [early, seconds] = judged(355e6);
+    let [early, seconds] = judged(355e6, 0.58);
     assert_eq!((early.verdict, seconds.verdict), (Holds, DoesNot));
     assert_eq!(
         early.numbers,
-        "the last of 1000 rules acts 355 ms after the reply, 58 % of rules premature"
+        "the last of 1000 rules acts 355 ms after the reply, 58 % of 1000 rules premature"
     );
-    assert_eq!(judged(2.5e9).map(|it| it.verdict), [Holds, Holds]);
-    assert_eq!(judged(-1e6).map(|it| it.verdict), [DoesNot, DoesNot]);
+    assert_eq!(judged(2.5e9, 0.58).map(|it| it.verdict), [Holds, Holds]);
+    assert_eq!(judged(-1e6, 0.0).map(|it| it.verdict), [DoesNot, DoesNot]);
     let none = run("fig7a").line("barrier reply", &[]);
     assert!(is_open(&none.verdict, "no target"), "{none:?}");
+}
+
+#[test]
+fn probes_that_prove_premature_rules_in_a_quorum_of_repeats_decide_whatever_the_interval_is() {
+    let judged = |shares: [f64; 5]| {
+        let mut made = run("fig7a");
+        let metric = crate::derive::richer::named("rules_premature_ratio");
+        made.add_samples(HARD, metric, Point::new("x", 1000.0), &shares);
+        // Half of the rules may be premature without proof.
+        made.record.cells[0].resolution = Some(0.5);
+        made.tell(HARD, "barrier_gap_ns_max", 1000.0, 2e6);
+        made.record.cells[1].resolution = Some(9e6);
+        made.line("barrier reply", &[HARD])
+    };
+    let proven = judged([0.9, 0.001, 0.0, 0.3, 0.01]);
+    assert_eq!(proven.verdict, Holds);
+    assert!(proven.numbers.ends_with("at least 24.22 % of 1000 rules premature"), "{proven:?}");
+    assert!(is_open(&judged([0.9, 0.001, 0.0, 0.3, 0.0]).verdict, ""), "three of five repeats");
+    assert!(is_open(&judged([0.0; 5]).verdict, "below the resolution"));
 }
 
 #[test]
