@@ -137,7 +137,12 @@ impl Estimate {
     /// The ratio of two values, repeat by repeat.
     pub fn ratio(of: &Cell, base: &Cell) -> Estimate {
         let pairs = paired(&undisturbed(of), &undisturbed(base));
-        Estimate::ratio_of(&pairs, of, base)
+        let mut found = Estimate::ratio_of(&pairs, of, base);
+        if found.n == 0 {
+            // For readers: the value of all repeats, from which nothing is concluded.
+            found.value = Estimate::of_pairs(&paired(of, base)).value;
+        }
+        found
     }
 
     /// The ratio of pairs that were computed from two values; the quality is that of the values.
@@ -228,8 +233,10 @@ impl Estimate {
         let flaws =
             [of, base].into_iter().find_map(|cell| excluded(cell).or(Kept::of(cell).excluded));
         let value = series::mean(&differences);
+        let all = || paired(of, base).iter().map(|(value, base)| value - base).collect::<Vec<_>>();
         let mut found = Estimate {
-            value: value.unwrap_or(f64::NAN),
+            // For readers: without an undisturbed pair, the value of all repeats.
+            value: value.or_else(|| series::mean(&all())).unwrap_or(f64::NAN),
             n: differences.len() as u32,
             range: at(EQUIVALENT_PERCENT),
             wide: at(DIFFERENT_PERCENT),
