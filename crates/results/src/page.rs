@@ -152,10 +152,13 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
                  included. Where losses are zero everywhere, they have no column."
             }
             (rows(&table::of_frames(record), place))
-            details {
-                summary { "What received frames were" }
-                p { "Of the counted part of each trial, without warm-up. Foreign frames are not ours." }
-                (rows(&table::of_classes(record), place))
+            @let classes = table::of_classes(record);
+            @if !classes.rows.is_empty() {
+                details {
+                    summary { "What received frames were" }
+                    p { "Of the counted part of each trial, without warm-up. Foreign frames are not ours." }
+                    (rows(&classes, place))
+                }
             }
             @let drops = table::of_drops(record);
             @if !drops.rows.is_empty() {
@@ -352,7 +355,9 @@ fn rows(table: &Table, place: Place<'_>) -> Markup {
             }
         }
         @for warning in table.warnings() {
-            p.soft { span.warn { "⚠ " (warning.brief) } ": " (warning.sentence) }
+            @let sentence = warning.sentence.as_str();
+            @let sentence = sentence.strip_prefix(&format!("{}: ", warning.brief)).unwrap_or(sentence);
+            p.soft { span.warn { "⚠ " (warning.brief) } ": " (sentence) }
         }
     }
 }

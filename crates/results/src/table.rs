@@ -292,11 +292,12 @@ pub fn of_frames(record: &Record) -> Table {
         row.push(entry);
         row
     };
-    let rows = by_target(record, numbers);
+    let rows = by_target(record, |_| true, numbers);
     without_zeros(Table { columns, rows }, &["offered", "received", "unexplained"])
 }
 
-/// Received frames by class, without warm-up: a row per experiment and target.
+/// Received frames by class, without warm-up: a row per experiment and target. Modules choose the
+/// ports at which their frames arrive, so that their frames have no classes.
 pub fn of_classes(record: &Record) -> Table {
     let mut columns: Vec<String> = Vec::new();
     columns.extend(["experiment", "target", "trials", "offered", "correct"].map(Into::into));
@@ -314,16 +315,20 @@ pub fn of_classes(record: &Record) -> Table {
             sum(trials, |trial| trial.classes.foreign),
         ]
     };
-    Table { columns, rows: by_target(record, numbers) }
+    Table { columns, rows: by_target(record, |trial| trial.module.is_none(), numbers) }
 }
 
 fn sum(trials: &[&Trial], of: fn(&Trial) -> u64) -> Entry {
     Entry::number(number::count(trials.iter().map(|trial| of(trial)).sum::<u64>() as i64))
 }
 
-/// A row per experiment and target with accounted trials. Trials that two experiments share count
+/// A row per experiment and target with accounted trials that are meant. Trials that two experiments share count
 /// once, under the experiment that measured them.
-fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<Vec<Entry>> {
+fn by_target(
+    record: &Record,
+    is_meant: fn(&Trial) -> bool,
+    numbers: impl Fn(&[&Trial]) -> Vec<Entry>,
+) -> Vec<Vec<Entry>> {
     let mut sources: Vec<&str> = Vec::new();
     for experiment in &record.experiments {
         if !sources.contains(&experiment.source()) {
@@ -335,7 +340,7 @@ fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<
         for target in &record.targets {
             let here: Vec<&Trial> = record
                 .trials_accounted()
-                .filter(|t| t.experiment == source && t.target == target.name)
+                .filter(|t| t.experiment == source && t.target == target.name && is_meant(t))
                 .collect();
             if !here.is_empty() {
                 let mut row = vec![Entry::word(source), Entry::word(&target.name)];
