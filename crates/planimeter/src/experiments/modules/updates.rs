@@ -61,8 +61,8 @@ pub const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 2e7),
     default: "100000",
     unit: "frames/s",
-    help: "probes in a second, all rules together: each rule's moment is known to half the time between \
-           two of its probes, most of which go where rules come to act",
+    help: "probes in a second, all rules together, or fewer where the path loses them: each rule's moment is \
+           known to half the time between two of its probes, most of which go where rules come to act",
 };
 
 /// Size of a probe.
@@ -125,7 +125,7 @@ pub const UPDATES_MAX: Declared = Declared {
     unit: "updates",
     help: "updates of one trial at most: the first is repeated with up to ten times as many probes where it does \
            not resolve batches or the barrier, then until a rule acts after the barrier's answer or 1.5 s have \
-           passed; 1 for a single one",
+           passed; 1 for a single one with probes_pps even where the path loses probes",
 };
 
 /// Parameters of the experiment.
