@@ -229,6 +229,23 @@ impl Entry {
     }
 }
 
+/// Returns why none of these experiments applies to a target; `None` if one does.
+pub fn inapplicable(entries: &[&Entry], kind: TargetKind) -> Option<String> {
+    if entries.iter().any(|entry| entry.applies(kind)) {
+        return None;
+    }
+    let mut about: Vec<&str> = Vec::new();
+    for technology in entries.iter().flat_map(|entry| entry.technologies) {
+        if *technology == kind.technology() {
+            return Some("it has no program that can be swapped".into());
+        }
+        if !about.contains(&technology.plural()) {
+            about.push(technology.plural());
+        }
+    }
+    Some(format!("the run is about {} only", about.join(", ")))
+}
+
 /// Iterates over all experiments in listing order: studies, standards, plain methods.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     let methods = standards::ENTRIES.iter().chain(workloads::ENTRIES);

@@ -10,6 +10,7 @@
 //! - A disturbed repeat counts for nothing. If half of the repeats or more are disturbed, the value decides nothing.
 //! - A bound decides only on its closed side. A value below its resolution decides no ratio.
 //! - Simulated time decides nothing about rates and times.
+//! - What probes prove in a quorum of repeats ([`QUORUM`]) is decided, however wide the interval is.
 
 use crate::derive::paired;
 use crate::effect::{self, Effect};
@@ -31,6 +32,9 @@ pub const DIFFERENT_PERCENT: f64 = LEVEL_PERCENT_HIGH;
 
 /// The confidence of the interval by which a value lies inside a band, in percent.
 pub const EQUIVALENT_PERCENT: f64 = LEVEL_PERCENT;
+
+/// The share of undisturbed repeats that have to prove the same, two repeats at least.
+pub const QUORUM: f64 = 2.0 / 3.0;
 
 /// Where a quantity lies relative to a band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +88,30 @@ pub fn compare(of: &Cell, base: &Cell) -> Conclusion {
     Estimate::ratio(of, base).relevant()
 }
 
+/// Whether a switch acknowledges rules before they act: *greater* if so, *smaller* or *equivalent* if not.
+///
+/// The values are the share of rules that probes prove premature, and the time from the barrier reply until the last rule
+/// acts. A probe that left after the reply and met the old rule proves a premature rule, so that the share is a lower bound.
+/// The order of a reply and of a rule is behaviour, which simulated time shows too.
+pub fn acknowledges_early(premature: Option<&Cell>, gap: Option<&Cell>) -> Conclusion {
+    let of = |cell: &Cell| Estimate::of(cell).about_behaviour();
+    let share = premature.map(of);
+    let samples = premature.map_or(Vec::new(), |cell| Kept::of(cell).samples);
+    let proofs = samples.iter().filter(|share| **share > 0.0).count();
+    let is_quorum = proofs >= 2 && proofs as f64 >= QUORUM * samples.len() as f64;
+    if is_quorum && share.is_some_and(|share| share.excluded.is_none()) {
+        return Conclusion::Greater;
+    }
+    let by_share = share.map(|it| it.against(0.0));
+    let by_time = gap.map(|gap| of(gap).against(0.0));
+    match (by_share, by_time) {
+        (Some(Conclusion::Greater), _) | (_, Some(Conclusion::Greater)) => Conclusion::Greater,
+        (_, Some(Conclusion::Smaller)) if proofs == 0 => Conclusion::Smaller,
+        (Some(found), _) | (None, Some(found)) => found,
+        (None, None) => Conclusion::Undecided(Reason::NoPair),
+    }
+}
+
 impl Estimate {
     /// A value by itself.
     pub fn of(cell: &Cell) -> Estimate {
@@ -109,7 +137,12 @@ impl Estimate {
     /// The ratio of two values, repeat by repeat.
     pub fn ratio(of: &Cell, base: &Cell) -> Estimate {
         let pairs = paired(&undisturbed(of), &undisturbed(base));
-        Estimate::ratio_of(&pairs, of, base)
+        let mut found = Estimate::ratio_of(&pairs, of, base);
+        if found.n == 0 {
+            // For readers: the value of all repeats, from which nothing is concluded.
+            found.value = Estimate::of_pairs(&paired(of, base)).value;
+        }
+        found
     }
 
     /// The ratio of pairs that were computed from two values; the quality is that of the values.
@@ -200,8 +233,10 @@ impl Estimate {
         let flaws =
             [of, base].into_iter().find_map(|cell| excluded(cell).or(Kept::of(cell).excluded));
         let value = series::mean(&differences);
+        let all = || paired(of, base).iter().map(|(value, base)| value - base).collect::<Vec<_>>();
         let mut found = Estimate {
-            value: value.unwrap_or(f64::NAN),
+            // For readers: without an undisturbed pair, the value of all repeats.
+            value: value.or_else(|| series::mean(&all())).unwrap_or(f64::NAN),
             n: differences.len() as u32,
             range: at(EQUIVALENT_PERCENT),
             wide: at(DIFFERENT_PERCENT),

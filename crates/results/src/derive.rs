@@ -301,7 +301,7 @@ fn cell(record: &Record, place: &Place<'_>, metric: Metric) -> Option<Cell> {
         n: samples.len() as u32,
         interval: interval_of(metric, &samples, LEVEL_PERCENT),
         interval_99: interval_of(metric, &samples, LEVEL_PERCENT_HIGH),
-        resolution: resolution(place, metric),
+        resolution: None,
         limit: None,
         warnings: cell_warnings(place, metric, samples.len() as u32),
         samples,
@@ -321,12 +321,6 @@ fn value_of(record: &Record, trial: &Trial, metric: Metric) -> Option<f64> {
         Metric::ProcessingNs => study::processing_ns(record, trial),
         metric => value(trial, metric),
     }
-}
-
-/// The largest resolution of the repeats' values.
-fn resolution(place: &Place<'_>, metric: Metric) -> Option<f64> {
-    let outcomes = place.outcomes.iter().filter(|outcome| outcome.metric == metric);
-    outcomes.filter_map(|outcome| outcome.resolution).max_by(f64::total_cmp)
 }
 
 /// The interval of repeats, clamped at zero if no value is negative, and at one for shares.

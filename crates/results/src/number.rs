@@ -233,7 +233,8 @@ pub fn quantity_of_cell(cell: &Cell) -> String {
 fn bounded(cell: &Cell) -> (&'static str, f64) {
     match cell.bound {
         Some(Bound { cause: BoundCause::Resolution, .. }) => {
-            ("< ", cell.value.abs() + cell.resolution.unwrap_or(0.0))
+            let most = if cell.metric.is_at_most_one() { 1.0 } else { f64::INFINITY };
+            ("< ", (cell.value.abs() + cell.resolution.unwrap_or(0.0)).min(most))
         }
         Some(Bound { side: BoundSide::Lower, .. }) => ("\u{2265} ", cell.value),
         Some(Bound { side: BoundSide::Upper, .. }) => ("\u{2264} ", cell.value),
@@ -378,6 +379,17 @@ mod tests {
             "a mean is not a count"
         );
         assert_eq!(value(Metric::RatePpsForwarded, 1_488_095.0), "1\u{202f}488\u{202f}000");
+    }
+
+    #[test]
+    fn no_share_is_bounded_above_all() {
+        let mut cell = crate::sample::record().cells[0].clone();
+        cell.metric = Metric::Named(Name::read("rules_premature_ratio").unwrap());
+        (cell.value, cell.resolution) = (0.014, Some(1.0));
+        cell.bound = Some(Bound { side: BoundSide::Upper, cause: BoundCause::Resolution });
+        assert_eq!(quantity_of_cell(&cell), "< 100 %");
+        cell.resolution = Some(0.016);
+        assert_eq!(quantity_of_cell(&cell), "< 3 %");
     }
 
     #[test]

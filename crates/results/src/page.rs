@@ -152,10 +152,13 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
             }
             @let accounted = table::of_frames(record);
             @if accounted.rows.is_empty() { p { "No frames were offered." } } @else { (rows(&accounted, place)) }
-            details {
-                summary { "Received frames by class" }
-                p { "Counted part of each trial, without warm-up. The tester did not send foreign frames." }
-                (rows(&table::of_classes(record), place))
+            @let classes = table::of_classes(record);
+            @if !classes.rows.is_empty() {
+                details {
+                    summary { "Received frames by class" }
+                    p { "Counted part of each trial, without warm-up. The tester did not send foreign frames." }
+                    (rows(&classes, place))
+                }
             }
             @let drops = table::of_drops(record);
             @if !drops.rows.is_empty() {
@@ -349,7 +352,9 @@ fn rows(table: &Table, place: Place<'_>) -> Markup {
             }
         }
         @for warning in table.warnings() {
-            p.soft { span.warn { "⚠ " (warning.brief) } ": " (warning.sentence) }
+            @let sentence = warning.sentence.as_str();
+            @let sentence = sentence.strip_prefix(&format!("{}: ", warning.brief)).unwrap_or(sentence);
+            p.soft { span.warn { "⚠ " (warning.brief) } ": " (sentence) }
         }
     }
 }

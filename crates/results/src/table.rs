@@ -288,11 +288,12 @@ pub fn of_frames(record: &Record) -> Table {
         row.push(entry);
         row
     };
-    let rows = by_target(record, numbers);
+    let rows = by_target(record, has_frames, numbers);
     without_zeros(Table { columns, rows }, &["offered", "received", "unexplained"])
 }
 
-/// Received frames by class, without warm-up: a row per experiment and target.
+/// Received frames by class, without warm-up: a row per experiment and target. Modules choose the
+/// ports at which their frames arrive, so that their frames have no classes.
 pub fn of_classes(record: &Record) -> Table {
     let mut columns: Vec<String> = Vec::new();
     columns.extend(["experiment", "target", "trials", "offered", "correct"].map(Into::into));
@@ -310,17 +311,23 @@ pub fn of_classes(record: &Record) -> Table {
             sum(trials, |trial| trial.classes.foreign),
         ]
     };
-    Table { columns, rows: by_target(record, numbers) }
+    Table {
+        columns,
+        rows: by_target(record, |trial| has_frames(trial) && trial.module.is_none(), numbers),
+    }
 }
 
 fn sum(trials: &[&Trial], of: fn(&Trial) -> u64) -> Entry {
     Entry::number(number::count(trials.iter().map(|trial| of(trial)).sum::<u64>() as i64))
 }
 
-/// A row per experiment and target with accounted trials that sent frames. Trials that two
-/// experiments share count once, under the experiment that measured them. Trials in which only
-/// hosts or controllers sent something have no frames to account for.
-fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<Vec<Entry>> {
+/// A row per experiment and target with accounted trials that `counts` selects. Trials that two
+/// experiments share count once, under the experiment that measured them.
+fn by_target(
+    record: &Record,
+    counts: fn(&Trial) -> bool,
+    numbers: impl Fn(&[&Trial]) -> Vec<Entry>,
+) -> Vec<Vec<Entry>> {
     let mut sources: Vec<&str> = Vec::new();
     for experiment in &record.experiments {
         if !sources.contains(&experiment.source()) {
@@ -332,8 +339,7 @@ fn by_target(record: &Record, numbers: impl Fn(&[&Trial]) -> Vec<Entry>) -> Vec<
         for target in &record.targets {
             let here: Vec<&Trial> = record
                 .trials_accounted()
-                .filter(|t| t.experiment == source && t.target == target.name)
-                .filter(|t| has_frames(t))
+                .filter(|t| t.experiment == source && t.target == target.name && counts(t))
                 .collect();
             if !here.is_empty() {
                 let mut row = vec![Entry::word(source), Entry::word(&target.name)];

@@ -413,6 +413,8 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         for line in missing {
             remark!("{line}");
         }
+        // Only a target that the user names is reported as left out.
+        kinds.retain(|kind| entries.iter().any(|entry| entry.applies(*kind)));
         kinds
     } else {
         named
@@ -468,6 +470,9 @@ fn measurable(
         can_any |= kinds.iter().any(|kind| entry.can_measure(*kind, links.of(*kind)));
         kept.push(entry);
     }
+    why.extend(kinds.iter().filter_map(|kind| {
+        Some(format!("{}: {}", kind.name(), catalog::inapplicable(&kept, *kind)?))
+    }));
     if !can_any {
         return Err(Failure::usage(why.join("; ")));
     }

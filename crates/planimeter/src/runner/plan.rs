@@ -4,7 +4,7 @@
 
 use super::estimate::{self, Estimate};
 use super::hooks::Hooks;
-use crate::catalog::Entry;
+use crate::catalog::{self, Entry};
 use crate::parameter::{Effort, Parameters};
 use crate::target::links::Links;
 use crate::target::name::{Link, TargetKind};
@@ -46,13 +46,16 @@ impl Plan {
         self.entries.iter().any(|entry| entry.id == other).then_some(other)
     }
 
-    /// Returns the names of the requested targets that do not support an experiment about them,
-    /// each with the reason.
+    /// Returns the names of the requested targets that an experiment leaves out, each with the
+    /// reason: they do not support an experiment about them, or no experiment of the run applies to
+    /// them.
     pub(super) fn left_out(&self, entry: &Entry) -> impl Iterator<Item = (String, String)> {
-        let concerned = self.kinds.iter().filter(|kind| entry.applies(**kind));
-        concerned.filter_map(|kind| {
-            let why = entry.hindrance(*kind, self.links.of(*kind))?;
-            Some((kind.name().to_string(), why.to_string()))
+        self.kinds.iter().filter_map(|kind| {
+            let why = match entry.applies(*kind) {
+                true => entry.hindrance(*kind, self.links.of(*kind))?.to_string(),
+                false => catalog::inapplicable(&self.entries, *kind)?,
+            };
+            Some((kind.name().to_string(), why))
         })
     }
 
@@ -83,9 +86,13 @@ impl Plan {
         }
     }
 
-    /// Returns the links of all its targets, without duplicates.
+    /// Returns the links of all targets that an experiment measures, without duplicates.
     pub fn links_used(&self) -> Vec<Link> {
-        self.links.used(&self.kinds)
+        let can_measure = |kind: &TargetKind| {
+            self.entries.iter().any(|it| it.can_measure(*kind, self.links.of(*kind)))
+        };
+        let measured: Vec<TargetKind> = self.kinds.iter().copied().filter(can_measure).collect();
+        self.links.used(&measured)
     }
 
     /// Returns the name of a target's link if the targets' links differ.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use planimeter::runner::{self, Destination};
-use planimeter::target::name::TargetKind;
+use planimeter::target::name::{Link, TargetKind};
 use planimeter::target::{Benches, Surroundings};
 use results::record::{Record, Warning};
 
@@ -72,6 +72,17 @@ fn an_element_with_too_few_ports_is_skipped() {
     assert_eq!(met("bridge"), ["bianco2010/fig9", "bianco2010/fig10"]);
     let why = "its program declares too few ports for the experiment".to_string();
     assert_eq!(left_out(&record), [(format!("bianco2010/fig10 on {}", element.name()), why)]);
+}
+
+#[test]
+fn a_target_that_no_experiment_applies_to_is_left_out_with_the_reason() {
+    let mut plan = plan(&["match-types"], &[TargetKind::Ours, TargetKind::Bridge], &[], 1);
+    plan.links.apart = vec![(TargetKind::Bridge, Link::Memif)];
+    assert_eq!(plan.links_used(), [Link::Memory], "the link of the bridge is not needed");
+    let record = measure(&plan);
+    assert!(record.targets.iter().all(|target| target.name == "ours"));
+    let why = "the run is about OpenFlow switches only".to_string();
+    assert_eq!(left_out(&record), [("match-types on bridge".to_string(), why)]);
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl<'a> Case<'a> {
 
     pub(super) fn nothing_measured(&self) -> ClaimVerdict {
         let why = format!(
-            "no target, or no pair of one family, is what it speaks of ({})",
+            "no target, or no pair of targets of one family, matches the subject of the claim ({})",
             self.claim.subject
         );
         let verdict = Verdict::CannotTell(why);

@@ -10,7 +10,7 @@ mod rules;
 
 use super::case::{Case, Finding, is_within};
 use super::unread;
-use super::verdict::undecided;
+use super::verdict::{in_regime, undecided};
 use crate::conclude::Estimate;
 use crate::number;
 use crate::record::{
@@ -98,9 +98,22 @@ fn nothing(reading: impl Into<String>, why: &str) -> Finding {
     Finding { reading: reading.into(), numbers: String::new(), verdict: undecided(why) }
 }
 
+/// A difference in percent, with one of two words by its sign.
+fn percent(value: f64, [more, less]: [&str; 2]) -> String {
+    let word = if value < 0.0 { less } else { more };
+    format!("{} % {word}", number::text(value.abs()))
+}
+
 /// The value in the metric's unit for people.
 fn shown(cell: &Cell) -> String {
     number::quantity(cell.metric, cell.value)
+}
+
+impl Finding {
+    /// The same inside the regime of the claim; outside it without a verdict.
+    fn within(self, regime: Result<(), String>) -> Finding {
+        Finding { verdict: in_regime(regime, || self.verdict), ..self }
+    }
 }
 
 impl<'a> Case<'a> {

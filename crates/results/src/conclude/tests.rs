@@ -141,6 +141,13 @@ fn disturbed_repeats_do_not_count() {
     let found = compare(&with(&[1, 2, 3]), &base);
     let Conclusion::Undecided(reason) = found else { panic!("{found:?}") };
     assert_eq!(reason.to_string(), "the tester was descheduled in 3 of 5 repeats");
+    // Readers see the values of all repeats, from which nothing is concluded.
+    let none = with(&[1, 2, 3, 4, 5]);
+    let (ratio, difference) = (Estimate::ratio(&none, &base), Estimate::difference(&none, &base));
+    assert!((ratio.value - 1.094).abs() < 0.001 && ratio.n == 0, "{ratio:?}");
+    assert!((difference.value - 880.0).abs() < 0.01 && difference.n == 0, "{difference:?}");
+    assert!(matches!(ratio.relevant(), Conclusion::Undecided(Reason::Disturbed { .. })));
+    assert!(matches!(difference.against(0.0), Conclusion::Undecided(Reason::Disturbed { .. })));
 }
 
 #[test]

@@ -58,9 +58,23 @@ pub(super) fn describe(cell: &mut Cell, record: &Record, place: &Place<'_>) {
     }
     cell.disturbances.iter_mut().for_each(|it| it.repeats.sort_unstable());
     cell.disturbances.sort_by_key(|it| it.cause);
+    cell.resolution = resolution(cell, place);
     if is_below_resolution(cell, cell.value) {
         cell.bound = Some(Bound { side: BoundSide::Upper, cause: BoundCause::Resolution });
     }
+}
+
+/// The largest resolution of the undisturbed repeats, which conclusions use; of all repeats if none
+/// is undisturbed.
+fn resolution(cell: &Cell, place: &Place<'_>) -> Option<f64> {
+    let is_disturbed =
+        |repeat: u32| cell.disturbances.iter().any(|it| it.repeats.contains(&repeat));
+    let of = |counts: &dyn Fn(&Outcome) -> bool| {
+        let outcomes = place.outcomes.iter().filter(|it| it.metric == cell.metric && counts(it));
+        outcomes.filter_map(|outcome| outcome.resolution).max_by(f64::total_cmp)
+    };
+    let has_undisturbed = cell.repeats.iter().any(|repeat| !is_disturbed(*repeat));
+    of(&|outcome| !has_undisturbed || !is_disturbed(outcome.repeat))
 }
 
 /// Adds bounds that follow from what limited a forwarding rate.

@@ -392,6 +392,41 @@ fn cold_cache_trials_are_marked_and_excluded_from_ratios() {
 }
 
 #[test]
+fn a_disturbed_repeat_does_not_widen_the_resolution() {
+    let metric = richer::named("activation_ns_p50");
+    let measured = |disturbed: &[u32]| {
+        let mut record = sample::record();
+        record.outcomes.clear();
+        for trial in record.trials.iter_mut().filter(|it| it.experiment == "bianco2010/fig2") {
+            if disturbed.contains(&trial.repeat) {
+                trial.flags.push(Flag::Irregular);
+            }
+            record.outcomes.push(Outcome {
+                experiment: trial.experiment.clone(),
+                target: trial.target.clone(),
+                link: None,
+                repeat: trial.repeat,
+                point: trial.point.clone(),
+                metric,
+                value: 5e6,
+                // The second repeat resolves least.
+                resolution: Some(if trial.repeat == 2 { 9e6 } else { 1e5 }),
+                bound: None,
+                trials: vec![trial.id],
+                flags: Vec::new(),
+                goal: None,
+            });
+        }
+        finish(&mut record, &[]);
+        let cell = cell_at(&record, "ours", metric, 64.0);
+        (cell.resolution, cell.bound.is_some())
+    };
+    assert_eq!(measured(&[]), (Some(9e6), true));
+    assert_eq!(measured(&[2]), (Some(1e5), false));
+    assert_eq!(measured(&[1, 2, 3]), (Some(9e6), true), "every repeat is disturbed");
+}
+
+#[test]
 fn cycles_per_frame_use_the_frames_of_the_trial() {
     let record = changed(|trial| {
         let work = Work { cycles_busy: 900, cycles_idle: 50, frames: 3 };

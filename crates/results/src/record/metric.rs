@@ -315,6 +315,12 @@ impl Metric {
 
     /// Whether the metric is a share with a maximum of 1.
     pub fn is_at_most_one(self) -> bool {
+        /// Words of modules for shares of rules or frames.
+        const SHARES: [&str; 5] = ["premature", "active", "unready", "right", "back"];
+        if let Metric::Named(name) = self {
+            let is_share = name.text().split('_').any(|word| SHARES.contains(&word));
+            return name.unit() == "ratio" && is_share;
+        }
         matches!(
             self,
             Metric::LossRatio

@@ -18,6 +18,8 @@ mod study;
 mod rules;
 mod standing;
 
+pub(crate) use rules::share_in_words;
+
 /// What was measured, on what.
 pub(crate) fn measured(record: &Record) -> String {
     let trials = record.trials_ended();

@@ -77,6 +77,12 @@ impl Focus {
         for block in &mut self.blocks {
             (block.acting, block.is_near) = (0, true);
         }
+        self.change_rate(self.probes_pps, desk);
+    }
+
+    /// Sets the total rate per second.
+    pub fn change_rate(&mut self, probes_pps: f64, desk: &mut Desk) {
+        self.probes_pps = probes_pps;
         for (stream, _, pps) in self.rates() {
             desk.change_rate(stream, Rate::FramesPerSecond(pps));
         }

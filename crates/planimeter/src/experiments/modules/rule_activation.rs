@@ -12,6 +12,8 @@
 //!
 //! Source: metrics C1 to C4 of the method; the OFLOPS-SUME paper, figures 7 and 8.
 //!
+//! Before an update, the probe rate decreases until the path carries it ([`pace`]).
+//!
 //! The update is repeated from empty tables ([`passes`]): first with denser probes if the first ones do not resolve
 //! batches or the end of the update. It is then repeated until an entry activates after the barrier reply or the
 //! budget ends. Values come from the pass with the best resolution ([`values`]).
@@ -27,13 +29,16 @@ use packet::time::Nanos;
 use super::first_frames::FirstFrames;
 use super::focus::{Focus, STREAMS};
 use super::rules::{FAR, NEAR, Priorities, Rules};
+use pace::{Finding, Pace};
 pub use passes::DENSER;
 use passes::{BUDGET, Pass};
 
+mod pace;
 mod passes;
 mod values;
 
-/// Minimum time for which frames run before the update begins.
+/// Minimum time for which frames run before the update begins, and length of a window that shows whether the path
+/// carries them.
 const LEAD: Nanos = Nanos::from_millis(50);
 
 /// Name of the limit that [`Update::patience`] sets.
@@ -115,6 +120,8 @@ pub struct RuleActivation {
     /// Earlier updates.
     earlier: Vec<Pass>,
     probes: Focus,
+    /// Probes that returned before the update.
+    pace: Pace,
     /// Focus of the first update while denser probes run.
     sparse: Option<Focus>,
     /// Late probes that passed.
@@ -135,7 +142,9 @@ enum Phase {
     Preparing,
     /// Probes run until they show the initial state.
     Settling,
-    /// The initial state is reached; the module waits.
+    /// Every entry is in its initial state; probes show whether the path carries them.
+    Pacing,
+    /// The module waits without probes.
     Quiet,
     /// The update was sent.
     Updating,
@@ -152,6 +161,7 @@ impl RuleActivation {
             pass: Pass::new(count, update.probes_pps, Nanos::ZERO),
             earlier: Vec::new(),
             probes: Focus::new(count, update.probes_pps, STREAM),
+            pace: Pace::default(),
             sparse: None,
             late: FirstFrames::new(count),
             update,
@@ -239,20 +249,59 @@ impl RuleActivation {
     /// Continues when every entry is in its initial state, or after the deadline.
     fn settled(&mut self, desk: &mut Desk) {
         let unready = self.update.rules.count() as usize - self.pass.activation.ready();
-        let wait = if unready <= self.refused() {
-            self.pass.unready = unready;
-            self.phase = Phase::Quiet;
-            LEAD
-        } else if desk.now() < self.settles_until {
-            self.round().saturating_add(LEAD)
-        } else {
-            (self.phase, self.pass.unready) = (Phase::Quiet, unready);
-            LEAD
-        };
-        if self.phase == Phase::Quiet && matches!(self.update.probing, Probing::After(_)) {
-            self.probes.stop(desk);
+        let is_ready = unready <= self.refused();
+        if !is_ready && desk.now() < self.settles_until {
+            self.timer = Some(desk.timer_in(self.round().saturating_add(LEAD)));
+            return;
         }
-        self.timer = Some(desk.timer_in(wait));
+        self.pass.unready = unready;
+        self.phase = Phase::Pacing;
+        self.pace = Pace::default();
+        self.pace.begin(desk.now());
+        self.timer = Some(desk.timer_in(LEAD));
+    }
+
+    /// Sends the update when the path carries the probes, and lowers their rate until it does.
+    fn paced(&mut self, desk: &mut Desk) {
+        // Without the initial state, probes may be missing for other reasons. A single update keeps the rate that
+        // the user set.
+        let may_slow = self.pass.unready <= self.refused() && self.update.updates_max > 1;
+        let finding = self.pace.end(self.pass.probes_pps, desk.now());
+        match finding {
+            Finding::Unclear if may_slow => {}
+            Finding::Try(pps) if may_slow => self.change_pps(pps, desk),
+            _ => {
+                self.pass.is_carried = finding == Finding::Carried;
+                return self.quiet(desk);
+            }
+        }
+        self.pace.begin(desk.now());
+        self.timer = Some(desk.timer_in(LEAD));
+    }
+
+    /// Changes the probe rate, of this update and of those that follow.
+    fn change_pps(&mut self, pps: f64, desk: &mut Desk) {
+        if self.pass.probes_pps <= self.update.probes_pps {
+            self.update.probes_pps = pps;
+        }
+        self.update.probes_pps_max = pps;
+        (self.pass.probes_pps, self.pass.begun_at) = (pps, desk.now());
+        (self.pass.probed_from, self.pass.back) = (Nanos::MAX, 0);
+        self.probes.change_rate(pps, desk);
+        // The search for the rate does not take from the time for updates.
+        self.begun_at = desk.now();
+    }
+
+    /// Sends the update, some time after the last probe if probes follow the barrier reply.
+    fn quiet(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Quiet;
+        match self.update.probing {
+            Probing::Before => self.change(desk),
+            Probing::After(_) => {
+                self.probes.stop(desk);
+                self.timer = Some(desk.timer_in(LEAD));
+            }
+        }
     }
 
     /// Returns the time in which the probes visit every entry once.
@@ -319,6 +368,7 @@ impl RuleActivation {
             self.pass.probed_from = self.pass.probed_from.min(sent_at);
             // A probe that is queued in the switch when the update begins did not return before it.
             self.pass.back += u64::from(self.phase < Phase::Updating);
+            self.pace.note(sent_at);
             return;
         }
         let is_late = matches!(self.update.probing, Probing::After(_));
@@ -340,6 +390,7 @@ impl RuleActivation {
         match self.phase {
             Phase::Preparing => desk.end_by_limit(PATIENCE_LIMIT),
             Phase::Settling => self.settled(desk),
+            Phase::Pacing => self.paced(desk),
             Phase::Quiet => self.change(desk),
             Phase::Updating => desk.end_by_limit(PATIENCE_LIMIT),
             Phase::Watching if self.refused() > 0 => desk.end_by_limit(REFUSAL_LIMIT),

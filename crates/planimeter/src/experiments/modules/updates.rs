@@ -61,9 +61,9 @@ pub const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 2e7),
     default: "100000",
     unit: "frames/s",
-    help: "probe rate, all entries together; the uncertainty of an activation time is half the \
-           interval between two probes of its entry; most probes go to entries that are about to \
-           activate",
+    help: "probe rate, all entries together, lowered where the path loses probes; the uncertainty \
+           of an activation time is half the interval between two probes of its entry; most probes \
+           go to entries that are about to activate",
 };
 
 /// Size of a probe.
@@ -127,7 +127,7 @@ pub const UPDATES_MAX: Declared = Declared {
     help: "maximum number of updates per trial: if the first does not resolve batches or the \
            barrier reply, it is repeated with up to ten times as many probes; then updates repeat \
            until an entry activates after the barrier reply or 1.5 s have passed; 1 for a single \
-           update",
+           update at probes_pps, even where the path loses probes",
 };
 
 /// Parameters of the experiment.

@@ -3,10 +3,11 @@
 //! Source: section IV-A of the study. It has a low rate of 100 Mbit/s and a high one that fills the link. Invariant: what it
 //! states of the line rate is undecided where the tester did not offer it.
 
-use super::{ALIKE_FACTOR, Case, Finding, ORDER_FACTOR, named, nothing};
+use super::{ALIKE_FACTOR, Case, Finding, ORDER_FACTOR, named, nothing, percent};
 use crate::claims::case::{all, is_above, is_within};
 use crate::claims::verdict::{in_regime, is_greater, is_smaller, undecided};
 use crate::conclude::Estimate;
+use crate::links;
 use crate::number;
 use crate::record::{Cell, Metric, Target, Verdict};
 
@@ -24,6 +25,12 @@ const LINE_SHARE: f64 = 0.99;
 
 /// A loss above this is significant: table I has 22 % and more.
 const SIGNIFICANT_LOSS: f64 = 0.1;
+
+/// Regime of latencies at the low rate, in words.
+const CARRIED: &str = "regime: the tester offers that rate and the target loses at most 1 % of it";
+
+/// At the low rate, a target that loses no more than this forwards the rate.
+const FEW_LOST: f64 = 0.01;
 
 /// A loss below this is none.
 const NO_LOSS: f64 = 1e-4;
@@ -56,17 +63,65 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Regime of latencies at the low rate: the tester offers it, and the target forwards it.
+    fn rate_carried(&self, cell: &Cell) -> Result<(), String> {
+        self.rate_offered(cell)?;
+        let losses = self.cells(&cell.target, Metric::LossRatio);
+        let loss = losses.into_iter().find(|it| it.point == cell.point).map_or(0.0, |it| it.value);
+        match loss <= FEW_LOST {
+            true => Ok(()),
+            false => Err(format!(
+                "outside the regime of the claim: {} lost {} % of the frames at {} bytes",
+                cell.target,
+                number::text(loss * 100.0),
+                number::setting(cell.point.value)
+            )),
+        }
+    }
+
+    /// Regime of the latency of hardware: a model in real time forwards in software.
+    fn hardware_forwards(&self, target: &Target) -> Result<(), String> {
+        match target.model().is_some() && !self.record.environment.simulated {
+            true => Err(format!(
+                "{} forwards in software, whose latency is not that of the hardware",
+                target.name
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Regime of a latency of so much: the tester and its links take much less by themselves.
+    fn tester_is_fast(&self, target: &Target, claimed_ns: f64) -> Result<(), String> {
+        let latency =
+            links::calibration(self.record, &target.name).and_then(|it| it.latency.as_ref());
+        let own_ns = latency.and_then(|it| it.ns_p50).unwrap_or(0) as f64;
+        match own_ns <= claimed_ns * (ALIKE_FACTOR - 1.0) {
+            true => Ok(()),
+            false => Err(format!(
+                "outside the regime of the claim: the tester and its links take {} µs by themselves",
+                number::text(own_ns / 1e3)
+            )),
+        }
+    }
+
     /// Figure 6a: the median is about so high.
     pub(super) fn lies_about(&self, target: &Target) -> Finding {
         let claimed_ns = self.claimed().unwrap_or(0.0) * 1e3;
         let (least, most) = (claimed_ns / ALIKE_FACTOR, claimed_ns * ALIKE_FACTOR);
         let reading = format!(
-            "at 100 Mbit/s the median is {} to {} µs at every size, the delay of links and tester included",
+            "at 100 Mbit/s the median is {} to {} µs at every size, the delay of links and tester included; {CARRIED}",
             number::text(least / 1e3),
             number::text(most / 1e3)
         );
         let cells = self.at_rate(target, Metric::LatencyNsP50, true);
-        let verdicts = cells.iter().map(|cell| is_within(&Estimate::of(cell), least, most));
+        let regime = |cell: &Cell| {
+            self.hardware_forwards(target)?;
+            self.tester_is_fast(target, claimed_ns)?;
+            self.rate_carried(cell)
+        };
+        let verdicts = cells
+            .iter()
+            .map(|cell| in_regime(regime(cell), || is_within(&Estimate::of(cell), least, most)));
         let verdict = all(verdicts, "no size was measured at 100 Mbit/s");
         Finding { reading, numbers: microseconds(&cells), verdict }
     }
@@ -74,12 +129,18 @@ impl<'a> Case<'a> {
     /// Figure 6a: the packet size has a negligible impact on the median.
     pub(super) fn same_for_all_sizes(&self, target: &Target) -> Finding {
         let reading = format!(
-            "at 100 Mbit/s the median at every size over that at the smallest is {} to {ALIKE_FACTOR}",
+            "at 100 Mbit/s the median at every size over that at the smallest is {} to {ALIKE_FACTOR}; {CARRIED}",
             number::text(1.0 / ALIKE_FACTOR)
         );
         let cells = self.at_rate(target, Metric::LatencyNsP50, true);
+        let regime = |cell: &Cell| {
+            self.hardware_forwards(target)?;
+            self.rate_carried(cells[0])?;
+            self.rate_carried(cell)
+        };
         let verdicts = cells.iter().skip(1).map(|cell| {
-            is_within(&Estimate::ratio(cell, cells[0]), 1.0 / ALIKE_FACTOR, ALIKE_FACTOR)
+            let ratio = Estimate::ratio(cell, cells[0]);
+            in_regime(regime(cell), || is_within(&ratio, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR))
         });
         let verdict = all(verdicts, "two sizes were not measured at 100 Mbit/s");
         Finding { reading, numbers: microseconds(&cells), verdict }
@@ -90,7 +151,7 @@ impl<'a> Case<'a> {
         let claimed = self.claimed().unwrap_or(0.0);
         let (least, most) = (claimed - 15.0, claimed + 15.0);
         let reading = format!(
-            "the 90th percentile at 100 Mbit/s at the largest size is {} to {} % above that at 128 bytes",
+            "the 90th percentile at 100 Mbit/s at the largest size is {} to {} % above that at 128 bytes; {CARRIED}",
             number::text(least),
             number::text(most)
         );
@@ -99,7 +160,13 @@ impl<'a> Case<'a> {
         match (cells.last(), small) {
             (Some(large), Some(small)) if large.point.value > small.point.value => {
                 let more = |ratio: f64| (ratio - 1.0) * 100.0;
-                self.ratio((large, small), reading, (least, most), more, "% higher")
+                let mut found = self.ratio((large, small), reading, (least, most), more, "");
+                found.numbers =
+                    percent(Estimate::ratio(large, small).map(more).value, ["higher", "lower"]);
+                found.within(self.hardware_forwards(target).and_then(|()| {
+                    self.rate_carried(small)?;
+                    self.rate_carried(large)
+                }))
             }
             _ => nothing(reading, "128 bytes and more were not measured at 100 Mbit/s"),
         }
@@ -110,14 +177,19 @@ impl<'a> Case<'a> {
         let times = self.claimed().unwrap_or(1.0);
         let band = (times / ORDER_FACTOR, times * ORDER_FACTOR);
         let reading = format!(
-            "the median latency of the smallest size at 100 Mbit/s is {} to {} times as long",
+            "the median latency of the smallest size at 100 Mbit/s is {} to {} times as long; {CARRIED}",
             number::text(band.0),
             number::text(band.1)
         );
         let first = |target| self.at_rate(target, Metric::LatencyNsP50, true).first().copied();
         match (first(soft), first(hard)) {
             (Some(of), Some(against)) if of.point == against.point => {
-                self.ratio((of, against), reading, band, |ratio| ratio, "times as long")
+                let found =
+                    self.ratio((of, against), reading, band, |ratio| ratio, "times as long");
+                found.within(self.hardware_forwards(hard).and_then(|()| {
+                    self.rate_carried(of)?;
+                    self.rate_carried(against)
+                }))
             }
             _ => nothing(reading, "100 Mbit/s was not measured on both"),
         }
@@ -125,7 +197,9 @@ impl<'a> Case<'a> {
 
     /// Figure 6b: the first target's latency varies more than the second's.
     pub(super) fn more_variable(&self, of: &Target, against: &Target) -> Finding {
-        let reading = "at 100 Mbit/s the 90th percentile less the median is larger at every size, by more than 1 %";
+        let reading = format!(
+            "at 100 Mbit/s the 90th percentile less the median is larger at every size, by more than 1 %; {CARRIED}"
+        );
         let spread = |target: &Target| -> Vec<Cell> {
             let medians = self.at_rate(target, Metric::LatencyNsP50, true);
             let high = self.at_rate(target, Metric::LatencyNsP90, true);
@@ -134,9 +208,10 @@ impl<'a> Case<'a> {
         let (these, others) = (spread(of), spread(against));
         let ratios = these.iter().filter_map(|cell| {
             let other = others.iter().find(|other| other.point == cell.point)?;
-            Some((number::setting(cell.point.value), Estimate::ratio(cell, other)))
+            let regime = self.rate_carried(cell).and_then(|()| self.rate_carried(other));
+            Some((number::setting(cell.point.value), Estimate::ratio(cell, other), regime))
         });
-        by_size(reading.into(), ratios.collect(), is_greater)
+        by_size(reading, ratios.collect(), is_greater)
     }
 
     /// Figure 6b: at line rate small packets take about a hundred times as long as at the low rate.
@@ -145,7 +220,7 @@ impl<'a> Case<'a> {
         let band = (times / ORDER_FACTOR, times * ORDER_FACTOR);
         let reading = format!(
             "for every size below {SMALL_BYTES} bytes the median at the high rate is {} to {} times that at 100 Mbit/s; \
-             regime: the tester offers the line rate",
+             regime: the tester offers both rates, and the target loses at most 1 % at 100 Mbit/s",
             number::text(band.0),
             number::text(band.1)
         );
@@ -157,12 +232,16 @@ impl<'a> Case<'a> {
             })
             .collect();
         let ratios = both.iter().map(|(high, low)| Estimate::ratio(high, low));
-        let numbers = ratios.clone().map(|ratio| number::text(ratio.value)).collect::<Vec<_>>();
-        let verdicts = both.iter().zip(ratios).map(|((high, _), ratio)| {
-            in_regime(self.rate_offered(high), || is_within(&ratio, band.0, band.1))
+        let each = both.iter().zip(ratios.clone()).map(|((high, _), ratio)| {
+            format!("{} at {}", number::text(ratio.value), number::setting(high.point.value))
+        });
+        let numbers = each.collect::<Vec<_>>();
+        let verdicts = both.iter().zip(ratios).map(|((high, low), ratio)| {
+            let regime = self.rate_offered(high).and_then(|()| self.rate_carried(low));
+            in_regime(regime, || is_within(&ratio, band.0, band.1))
         });
         let verdict = all(verdicts, "no small size was measured at both rates");
-        Finding { reading, numbers: format!("{} times", numbers.join(", ")), verdict }
+        Finding { reading, numbers: format!("times: {}", numbers.join(", ")), verdict }
     }
 
     /// Figure 6b: for large packets at line rate the first target is faster than the second.
@@ -204,7 +283,8 @@ impl<'a> Case<'a> {
     pub(super) fn rewrites_for_nothing(&self, target: &Target) -> Finding {
         let reading =
             "at every size the median with the rewrite is that without, within a microsecond";
-        self.rewrite(target, reading.into(), |more| is_within(more, -1e3, 1e3))
+        let found = self.rewrite(target, reading.into(), |more| is_within(more, -1e3, 1e3));
+        found.within(self.hardware_forwards(target))
     }
 
     /// What a rewrite costs at each size.
@@ -331,7 +411,7 @@ fn above_median(high: &Cell, medians: &[&Cell]) -> Option<Cell> {
 /// Ratios by size, each of which has to satisfy a condition.
 fn by_size(
     reading: String,
-    ratios: Vec<(String, Estimate)>,
+    ratios: Vec<(String, Estimate, Result<(), String>)>,
     judge: fn(&Estimate) -> Verdict,
 ) -> Finding {
     if ratios.is_empty() {
@@ -342,9 +422,10 @@ fn by_size(
         };
     }
     let each =
-        ratios.iter().map(|(size, ratio)| format!("{} at {size}", number::text(ratio.value)));
+        ratios.iter().map(|(size, ratio, _)| format!("{} at {size}", number::text(ratio.value)));
     let numbers = format!("times: {}", each.collect::<Vec<_>>().join(", "));
-    let verdict = all(ratios.iter().map(|(_, ratio)| judge(ratio)), "");
+    let verdicts = ratios.into_iter().map(|(_, ratio, regime)| in_regime(regime, || judge(&ratio)));
+    let verdict = all(verdicts, "");
     Finding { reading, numbers, verdict }
 }
 

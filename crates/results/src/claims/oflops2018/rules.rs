@@ -2,12 +2,13 @@
 //!
 //! Source: section IV-B of the study. Each claim is about the largest number of rules that was measured.
 
-use super::{ALIKE_FACTOR, Case, Finding, ORDER_FACTOR, named, nothing, shown};
-use crate::claims::case::{is_above, is_within};
+use super::{ALIKE_FACTOR, Case, Finding, ORDER_FACTOR, named, nothing, percent, shown};
+use crate::claims::case::{is_within, verdict};
 use crate::claims::verdict::{is_smaller, undecided};
-use crate::conclude::Estimate;
+use crate::conclude::{Conclusion, Estimate, acknowledges_early};
 use crate::number;
 use crate::record::{Cell, Target, Verdict};
+use crate::report::words::share_in_words;
 
 /// A pause begins or ends near what is claimed if within this share of it.
 const NEAR_SHARE: f64 = 0.3;
@@ -35,25 +36,23 @@ impl<'a> Case<'a> {
         self.elsewhere(MODIFIED, &target.name, named(name), &at.point)
     }
 
-    /// By how much the last rule acts after the barrier's reply, and how many rules are premature, in words.
-    fn gap_in_words(&self, target: &Target, gap: &Cell) -> String {
-        let premature = self.at_most_rules(target, "rules_premature_ratio");
-        let share = premature.filter(|it| it.point == gap.point).map_or(String::new(), |it| {
-            format!(", {} % of rules premature", number::text(it.value * 100.0))
-        });
-        let rules = number::setting(gap.point.value);
-        format!("the last of {rules} rules acts {} after the reply{share}", shown(gap))
-    }
-
-    /// Figures 7a and 7b: the barrier's reply comes before the rules act.
+    /// Figures 7a and 7b: the barrier reply comes before the rules act.
     pub(super) fn lags_behind_the_barrier(&self, target: &Target) -> Finding {
-        let reading = "at the largest number of rules the last of them acts after the barrier's reply, beyond the \
-                       resolution of the probes";
-        let Some(gap) = self.at_most_rules(target, "barrier_gap_ns_max") else {
-            return nothing(reading, "not every rule was seen to act");
-        };
-        let verdict = is_above(&Estimate::of(gap), 0.0);
-        Finding { reading: reading.into(), numbers: self.gap_in_words(target, gap), verdict }
+        let reading = "at the largest number of rules, probes prove rules premature in two of three repeats or more, or the \
+                       last rule acts after the barrier reply, beyond the resolution of the probes";
+        let of = |name| self.at_most_rules(target, name);
+        let premature = of("rules_premature_ratio");
+        let gap = of("barrier_gap_ns_max");
+        let gap = gap.filter(|gap| premature.is_none_or(|it| it.point == gap.point));
+        if premature.or(gap).is_none() {
+            return nothing(reading, "no barrier request was answered");
+        }
+        let found = acknowledges_early(premature, gap);
+        Finding {
+            reading: reading.into(),
+            numbers: early_in_words(premature, gap),
+            verdict: verdict(found, |it| it == Conclusion::Greater),
+        }
     }
 
     /// Figure 7a: they do so for a few seconds.
@@ -67,7 +66,8 @@ impl<'a> Case<'a> {
         };
         let seconds = Estimate::of(gap).map(|ns| ns / 1e9);
         let verdict = is_within(&seconds, FEW_SECONDS.0, FEW_SECONDS.1);
-        Finding { reading, numbers: self.gap_in_words(target, gap), verdict }
+        let premature = self.at_most_rules(target, "rules_premature_ratio");
+        Finding { reading, numbers: early_in_words(premature, Some(gap)), verdict }
     }
 
     /// Figure 7b: modifying is faster than inserting by about so much.
@@ -86,12 +86,8 @@ impl<'a> Case<'a> {
             return nothing(reading, "figures 7a and 7b were not both measured to the last rule");
         };
         let sooner = Estimate::ratio(modified, inserted).map(|ratio| (1.0 - ratio) * 100.0);
-        let numbers = format!(
-            "{} % sooner: {} against {}",
-            number::text(sooner.value),
-            shown(modified),
-            shown(inserted)
-        );
+        let sooner_or_later = percent(sooner.value, ["sooner", "later"]);
+        let numbers = format!("{sooner_or_later}: {} against {}", shown(modified), shown(inserted));
         Finding { reading, numbers, verdict: is_within(&sooner, least, most) }
     }
 
@@ -216,11 +212,28 @@ impl<'a> Case<'a> {
              pairs whose order the probes resolve"
         );
         let Some(tau) = self.at_most_rules(target, "order_tau_index") else {
-            return nothing(reading, "the probes resolve no two rules");
+            return nothing(reading, "the probes resolve too few pairs of rules");
         };
         let verdict = is_within(&Estimate::of(tau), -RANDOM_TAU, RANDOM_TAU);
         Finding { reading, numbers: format!("tau {}", number::text(tau.value)), verdict }
     }
+}
+
+/// By how much the last rule acts after the barrier reply, and how many rules are premature, in words.
+fn early_in_words(premature: Option<&Cell>, gap: Option<&Cell>) -> String {
+    let gap = gap.map(|gap| {
+        let rules = number::setting(gap.point.value);
+        let (time, side) = match gap.value < 0.0 && gap.bound.is_none() {
+            true => (number::quantity(gap.metric, -gap.value), "before"),
+            false => (number::quantity_of_cell(gap), "after"),
+        };
+        format!("the last of {rules} rules acts {time} {side} the reply")
+    });
+    let share = premature.map(|it| {
+        let rules = number::setting(it.point.value);
+        format!("{} of {rules} rules premature", share_in_words(it))
+    });
+    gap.into_iter().chain(share).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether the longest pause is much longer than the average time for a rule.

@@ -56,23 +56,42 @@ fn hardware_is_declared_and_not_guessed_from_a_name() {
 }
 
 #[test]
-fn an_early_barrier_is_stated_with_time_and_share_of_rules() {
-    let judged = |gap_ns: f64| {
+fn an_early_barrier_is_stated_with_its_time_and_share_of_rules() {
+    let judged = |gap_ns: f64, premature: f64| {
         let mut made = run("fig7a");
         made.tell(HARD, "barrier_gap_ns_max", 1000.0, gap_ns);
-        made.tell(HARD, "rules_premature_ratio", 1000.0, 0.58);
+        made.tell(HARD, "rules_premature_ratio", 1000.0, premature);
         ["barrier reply", "few seconds"].map(|text| made.line(text, &[HARD]))
     };
-    let [early, seconds] = judged(355e6);
+    let [early, seconds] = judged(355e6, 0.58);
     assert_eq!((early.verdict, seconds.verdict), (Holds, DoesNot));
     assert_eq!(
         early.numbers,
-        "the last of 1000 rules acts 355 ms after the reply, 58 % of rules premature"
+        "the last of 1000 rules acts 355 ms after the reply, 58 % of 1000 rules premature"
     );
-    assert_eq!(judged(2.5e9).map(|it| it.verdict), [Holds, Holds]);
-    assert_eq!(judged(-1e6).map(|it| it.verdict), [DoesNot, DoesNot]);
+    assert_eq!(judged(2.5e9, 0.58).map(|it| it.verdict), [Holds, Holds]);
+    assert_eq!(judged(-1e6, 0.0).map(|it| it.verdict), [DoesNot, DoesNot]);
     let none = run("fig7a").line("barrier reply", &[]);
     assert!(is_open(&none.verdict, "no target"), "{none:?}");
+}
+
+#[test]
+fn probes_that_prove_premature_rules_in_a_quorum_of_repeats_decide_whatever_the_interval_is() {
+    let judged = |shares: [f64; 5]| {
+        let mut made = run("fig7a");
+        let metric = crate::derive::richer::named("rules_premature_ratio");
+        made.add_samples(HARD, metric, Point::new("x", 1000.0), &shares);
+        // Half of the rules may be premature without proof.
+        made.record.cells[0].resolution = Some(0.5);
+        made.tell(HARD, "barrier_gap_ns_max", 1000.0, 2e6);
+        made.record.cells[1].resolution = Some(9e6);
+        made.line("barrier reply", &[HARD])
+    };
+    let proven = judged([0.9, 0.001, 0.0, 0.3, 0.01]);
+    assert_eq!(proven.verdict, Holds);
+    assert!(proven.numbers.ends_with("at least 24.22 % of 1000 rules premature"), "{proven:?}");
+    assert!(is_open(&judged([0.9, 0.001, 0.0, 0.3, 0.0]).verdict, ""), "three of five repeats");
+    assert!(is_open(&judged([0.0; 5]).verdict, "below the resolution"));
 }
 
 #[test]
@@ -207,6 +226,38 @@ fn the_kernel_varies_more_and_takes_ten_times_as_long() {
     let mut none = run("fig6b");
     none.tell("ovs", "some_ns", 1.0, 1.0);
     assert!(is_open(&none.verdict("variability", &[]), "no target"));
+}
+
+#[test]
+fn latencies_at_the_low_rate_count_where_that_rate_is_carried() {
+    let judged = |settings: &[(&str, &str)], offered: f64, loss: f64, own_ns: u64| {
+        let mut made = run("fig6a");
+        made.switch(HARD, settings);
+        let calibration = &mut made.record.calibrations[0];
+        calibration.latency.as_mut().unwrap().ns_p50 = Some(own_ns);
+        for bytes in [96.0, 1472.0] {
+            let at = (100.0, bytes);
+            forwarding(&mut made, (HARD, Metric::LatencyNsP50), at, 2500.0, offered);
+            forwarding(&mut made, (HARD, Metric::LossRatio), at, loss, offered);
+        }
+        ["median latency about", "negligible impact"].map(|text| made.verdict(text, &[HARD]))
+    };
+    let device: &[(&str, &str)] = &[("implementation", "hardware")];
+    assert_eq!(judged(device, 1.0, 0.0, 300), [Holds, Holds]);
+    for verdict in judged(device, 0.5, 0.0, 300) {
+        assert!(is_open(&verdict, "offered 50 % of 100 Mbit/s"), "{verdict:?}");
+    }
+    for verdict in judged(device, 1.0, 0.35, 300) {
+        assert!(is_open(&verdict, "lost 35 % of the frames"), "{verdict:?}");
+    }
+    let [median, impact] = judged(device, 1.0, 0.0, 4200);
+    assert!(is_open(&median, "take 4.2 µs by themselves"), "{median:?}");
+    assert_eq!(impact, Holds);
+    // Its frames pass this host's software.
+    let model = [("implementation", "hardware"), ("model", "edgecore-as5812")];
+    for verdict in judged(&model, 1.0, 0.0, 300) {
+        assert!(is_open(&verdict, "forwards in software"), "{verdict:?}");
+    }
 }
 
 #[test]

@@ -4,13 +4,13 @@
 //! oflops2018. Invariant: a switch acknowledges early only where [`crate::conclude`] decides it.
 
 use super::{Sentence, capitalised, listed};
-use crate::conclude::{Conclusion, Estimate};
+use crate::conclude::{Conclusion, acknowledges_early};
 use crate::derive::richer::named;
 use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, Record, Target};
 
-/// What the largest number of rules shows of one switch.
+/// What the largest number of rules shows of one switch: of those with an early reply, or else of all.
 struct Barrier<'a> {
     name: String,
     premature: &'a Cell,
@@ -25,16 +25,14 @@ impl<'a> Barrier<'a> {
         experiment: &'a Experiment,
         target: &'a Target,
     ) -> Option<Barrier<'a>> {
-        let last = |name| record.cells_of(&experiment.id, &target.name, named(name)).last();
-        let premature = last("rules_premature_ratio")?;
-        let gap = last("barrier_gap_ns_max").filter(|gap| gap.point == premature.point);
-        // The order of a reply and of a rule is behaviour, which simulated time shows too.
-        let by_share = Estimate::of(premature).about_behaviour().against(0.0);
-        let by_time = gap.map(|gap| Estimate::of(gap).about_behaviour().against(0.0));
-        let is_early = match (by_share, by_time) {
-            (Conclusion::Greater, _) | (_, Some(Conclusion::Greater)) => Conclusion::Greater,
-            (share, _) => share,
-        };
+        let cells = |name| record.cells_of(&experiment.id, &target.name, named(name));
+        let judged = cells("rules_premature_ratio").map(|premature| {
+            let gap = cells("barrier_gap_ns_max").find(|gap| gap.point == premature.point);
+            (premature, gap, acknowledges_early(Some(premature), gap))
+        });
+        let judged: Vec<_> = judged.collect();
+        let is_early = |(_, _, found): &&(_, _, Conclusion)| *found == Conclusion::Greater;
+        let (premature, gap, is_early) = *judged.iter().rfind(is_early).or(judged.last())?;
         let name = Naming::within(record, &experiment.id).of(&target.name);
         Some(Barrier { name, premature, gap, is_early })
     }
@@ -44,18 +42,28 @@ impl<'a> Barrier<'a> {
     }
 
     /// "X acknowledges rules 355 ms before they act (58 % of 1000 rules premature)".
+    ///
+    /// Without the time if the probes do not show that the last rule acts after the reply. Without "at least" if they
+    /// show each rule on one side of it.
     fn early(&self) -> Sentence {
         let said = Sentence::from(format!("{} acknowledges rules ", self.name));
-        let said = match self.gap.filter(|gap| gap.value > 0.0) {
+        let is_shown = |gap: &&Cell| acknowledges_early(None, Some(*gap)) == Conclusion::Greater;
+        let said = match self.gap.filter(is_shown) {
             Some(gap) => said.number(number::quantity(gap.metric, gap.value), &gap.trials).and(" "),
             None => said,
         };
-        let percent = format!("{} %", number::text(self.premature.value * 100.0));
+        let percent = share_in_words(self.premature);
         let rules = number::setting(self.premature.point.value);
         said.and("before they act (")
             .number(percent, &self.premature.trials)
             .and(format!(" of {rules} rules premature)"))
     }
+}
+
+/// A share of rules that probes prove premature; others may be so too where the probes do not resolve it.
+pub(crate) fn share_in_words(premature: &Cell) -> String {
+    let at_least = if premature.resolution > Some(0.0) { "at least " } else { "" };
+    format!("{at_least}{} %", number::text(premature.value * 100.0))
 }
 
 /// The switches of an experiment, the earliest reply first.
@@ -196,6 +204,36 @@ mod tests {
         }
         let short = super::super::short(&once).unwrap();
         assert!(short.starts_with("It is undecided whether ours acknowledges before"), "{short}");
+    }
+
+    /// Sets the resolution of one metric.
+    fn resolve(record: &mut Record, name: &'static str, resolution: f64) {
+        let cells = record.cells.iter_mut().filter(|cell| cell.metric == named(name));
+        cells.for_each(|cell| cell.resolution = Some(resolution));
+    }
+
+    #[test]
+    fn proof_by_probes_needs_no_narrow_interval_and_no_time() {
+        let mut record = run(&[("ours", 0.0, -2e6), ("ovs", 0.1, 3e6)]);
+        for name in ["rules_premature_ratio", "barrier_gap_ns_max"] {
+            resolve(&mut record, name, if name.ends_with("ratio") { 0.4 } else { 9e6 });
+        }
+        let short = super::super::short(&record).unwrap();
+        let early =
+            "ovs acknowledges rules before they act (at least 10 % of 1000 rules premature)";
+        assert!(short.starts_with(early), "{short}");
+        assert!(short.contains("; it is undecided whether ours acknowledges before"), "{short}");
+        // The largest number of rules is open, a smaller one decides.
+        let mut fewer = record.clone();
+        let of_most = |cell: &&mut Cell| cell.target == "ovs" && cell.point.value == 1000.0;
+        let of_most = fewer.cells.iter_mut().filter(of_most);
+        of_most.filter(|cell| cell.value == 0.1).for_each(|cell| cell.samples = vec![0.0; 5]);
+        let short = super::super::short(&fewer).unwrap();
+        assert!(short.starts_with(&early.replace("1000", "1")), "{short}");
+        // The last rule acts before the reply, so that no rule is premature.
+        resolve(&mut record, "barrier_gap_ns_max", 1e5);
+        let short = super::super::short(&record).unwrap();
+        assert!(short.contains("no rule was premature on ours."), "{short}");
     }
 
     #[test]

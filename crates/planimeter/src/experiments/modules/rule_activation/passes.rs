@@ -44,6 +44,8 @@ pub struct Pass {
     pub refused: Vec<bool>,
     /// Whether the switch rejected the initial entries that all frames need.
     pub is_base_refused: bool,
+    /// Whether the path carried the probes before the update.
+    pub is_carried: bool,
     /// Entries that were not in their initial state when the update began.
     pub unready: usize,
     /// Departure time of the first probe.
@@ -66,6 +68,7 @@ impl Pass {
             errors: 0,
             refused: vec![false; count as usize],
             is_base_refused: false,
+            is_carried: true,
             unready: 0,
             probed_from: Nanos::MAX,
             back: 0,
@@ -110,18 +113,18 @@ impl Pass {
         ahead.get(ahead.len() * 9 / 10).copied().unwrap_or(0)
     }
 
-    /// Rates the resolution of the times; lower is better.
-    fn badness(&self, times: &ActivationTimes) -> (bool, f64) {
+    /// Rates the resolution of the times; lower is better. Probes that overload the path come after all others.
+    fn badness(&self, times: &ActivationTimes) -> ([bool; 2], f64) {
         let is_bad = !self.activation.is_complete() || self.unready > 0;
-        (is_bad, times.half_median().unwrap_or(f64::INFINITY))
+        ([is_bad, !self.is_carried], times.half_median().unwrap_or(f64::INFINITY))
     }
 }
 
 /// Returns the pass with the best resolution; the last one if several are equal.
 pub fn best<'a>(passes: impl Iterator<Item = &'a Pass>) -> Option<&'a Pass> {
     let rated = passes.map(|pass| (pass.badness(&pass.activation.times()), pass));
-    let by_quality = |((is_bad, half), _): &((bool, f64), &Pass),
-                      ((is_other_bad, other), _): &((bool, f64), &Pass)| {
+    let by_quality = |((is_bad, half), _): &(([bool; 2], f64), &Pass),
+                      ((is_other_bad, other), _): &(([bool; 2], f64), &Pass)| {
         is_other_bad.cmp(is_bad).then(other.total_cmp(half))
     };
     rated.max_by(by_quality).map(|(_, pass)| pass)

@@ -20,6 +20,9 @@ use crate::activation_times::{ActivationTimes, Bounds};
 const UNRESOLVED: &str = "probes are too far apart to show shorter pauses and batches (hint: \
                           increase probes_pps or use fewer entries)";
 
+/// Largest uncertainty of a rank correlation that is reported: it lies between -1 and 1.
+const TAU_HALF_MAX: f64 = 1.0;
+
 /// Quantile of the normal distribution for an interval of 95 %.
 const Z_95: f64 = 1.96;
 
@@ -52,7 +55,7 @@ impl RuleActivation {
         tell_times(pass, &times, turn, &mut tell);
         let order = times.order();
         if let Some(order) = &order {
-            tell(tau("order_tau_index", order));
+            tau("order_tau_index", order).into_iter().for_each(&mut tell);
             let (inversions, unresolved) = (order.inversions as f64, order.unresolved as f64);
             tell(Measured::new("inversions_count", "count", inversions, unresolved));
             tell(Measured::new("unresolved_pairs_count", "count", unresolved, 0.0));
@@ -91,7 +94,7 @@ impl RuleActivation {
         let (mean, half) = (interval.middle(), interval.half());
         tell(Measured::new("batch_interval_ns_mean", "ns", mean, half).of(count as u64 - 1));
         if let Some(order) = times.order_within(&batches.groups) {
-            tell(tau("batch_order_tau_index", &order));
+            tau("batch_order_tau_index", &order).into_iter().for_each(tell);
         }
     }
 
@@ -213,9 +216,10 @@ fn tell_first_probes(activation: &Activation, round: Nanos, tell: &mut impl FnMu
     }
 }
 
-/// Returns a rank correlation as a value.
-fn tau(name: &'static str, found: &Order) -> Measured {
-    Measured::new(name, "index", found.tau(), found.tau_half()).of(found.resolved)
+/// Returns a rank correlation as a value, unless the unresolved pairs allow it to be almost anything.
+fn tau(name: &'static str, found: &Order) -> Option<Measured> {
+    let value = Measured::new(name, "index", found.tau(), found.tau_half()).of(found.resolved);
+    (found.tau_half() < TAU_HALF_MAX).then_some(value)
 }
 
 /// Returns the series of the trial.
