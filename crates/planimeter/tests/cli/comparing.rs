@@ -165,7 +165,7 @@ fn an_invalid_comparison_gives_a_one_line_error() {
         ("compare runs/base later", &["schema version 2", "only version 1 is supported"]),
         (
             "compare runs/base:ours runs/base:bridge --gate speed>=1",
-            &["--gate speed>=1", "no metric"],
+            &["--gate speed>=1", "unknown metric"],
         ),
         ("compare runs/base:ours runs/base:bridge --gate throughput_pps>=1", &["has no result"]),
         (

@@ -260,7 +260,7 @@ fn stored_runs_are_listed_compared_and_drawn_as_a_trend_with_unreadable_ones_nam
     let none = serving.get("/runs?target=ovs");
     assert!(none.body.contains("No matching runs") && none.status == 200);
     let wrong = serving.get("/runs?since=yesterday");
-    assert!(wrong.status == 400 && wrong.body.contains("a day"), "{}", wrong.body);
+    assert!(wrong.status == 400 && wrong.body.contains("first day"), "{}", wrong.body);
     let trend = serving.get("/runs?metric=latency_ns_mean");
     assert!(
         trend.body.contains("id=\"trend\"") && trend.body.contains("<polyline"),

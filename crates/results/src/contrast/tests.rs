@@ -104,7 +104,7 @@ fn missing_values_are_named_and_pass_no_gate() {
 fn a_gate_without_values_is_rejected() {
     let record = run(&[(around(100.0), around(100.0))]);
     let message = check(&record, &["throughput_pps>=0.97"]).unwrap_err().to_string();
-    assert!(message.contains("what both sides have is rate_pps_forwarded"), "{message}");
+    assert!(message.contains("both sides have only rate_pps_forwarded"), "{message}");
     let [base, new] = sides(&record);
     let by_default = contrast(&base, &new, &Gate::by_default(), false).unwrap();
     assert_eq!(by_default.cells[0].gates.len(), 1);

@@ -124,7 +124,7 @@ fn missing_curves_are_listed_and_warnings_are_next_to_their_numbers() {
         cell.warnings = vec![crate::record::Warning::Stall { trials: 2 }];
     }
     let page = page::html(None, &[run], "");
-    assert!(page.contains("Not in the latencies by percentile: trial 7: latency/00007.hgrm"));
+    assert!(page.contains("Omitted from latency by percentile: trial 7: latency/00007.hgrm"));
     let sentence = "the tester stood still in 2 trial(s); long latencies may be its own";
     assert!(page.contains(&format!("<abbr class=\"why\" title=\"{sentence}\">⚠ stall</abbr>")));
     assert!(page.contains(&format!("⚠ stall</span>: {sentence}")));
