@@ -390,6 +390,30 @@ fn a_bridge_adds_and_lists_addresses_a_budget_at_a_time() {
 }
 
 #[test]
+fn a_router_flushes_neighbours_a_budget_at_a_time() {
+    let mut rig = router();
+    for at in 0..200u8 {
+        let mut request = vec![0xff; 6];
+        request.extend([2, 0, 0, 0, 3, at, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 3, at]);
+        request.extend([10, 0, 2, 20 + at, 0, 0, 0, 0, 0, 0, 10, 0, 2, 1]);
+        request.resize(60, 0);
+        assert_eq!(rig.arrive(2, &request), [0, 1], "a reply");
+    }
+    let known = |rig: &mut Rig| rig.ask(r#"{"get":"neighbours"}"#).as_array().unwrap().len();
+    assert_eq!(known(&mut rig), 201);
+    let mut forwarded = 0;
+    let (answer, turns) = rig.turns(&json!({ "flush": "neighbours" }), 256, |rig, _| {
+        forwarded += rig.arrive(1, &packet_to([10, 0, 2, 2]))[1];
+    });
+    // Eight steps each.
+    assert_eq!((answer, turns.len(), forwarded), (json!({ "flushed": 200 }), 6, 6));
+    assert_eq!(known(&mut rig), 1, "what is configured stays");
+    let mut bridge = Rig::new(Kind::Bridge(BridgeConfig::default()));
+    let refused = bridge.ask(r#"{"flush":"neighbours"}"#);
+    assert_eq!(refused, json!("a bridge cannot flush neighbours"));
+}
+
+#[test]
 fn a_list_of_routes_has_each_that_is_there_all_the_time_once() {
     let mut rig = router();
     let to = |at: usize| format!("10.{}.{}.0/24", 100 + at / 256, at % 256);
