@@ -12,7 +12,7 @@ use openflow::model::role::ControllerStatusReason;
 use openflow::model::{Message, MultipartRequestBody};
 use openflow::session;
 
-use super::dump::Part;
+use super::dump::{Part, Source};
 use super::ongoing::changes;
 use super::{Agent, Datapath};
 use crate::budget::MESSAGE_STEPS;
@@ -221,9 +221,17 @@ impl Agent {
                 return;
             }
             let xid = dump.xid();
-            let (pipeline, budget) = (&mut *datapath.pipeline, &mut datapath.budget);
-            let (now, rows, source) = (datapath.now, &mut self.rows, (pipeline, &self.features));
-            match budget.run(PART_STEPS, |steps| dump.next(source, now, rows, steps)).0 {
+            let Datapath { pipeline, lanes, now, budget, .. } = &mut *datapath;
+            let mut source = Source {
+                pipeline,
+                features: &self.features,
+                lanes,
+                ports: &self.ports,
+                age: now.since(self.opened_at),
+                now: *now,
+            };
+            let rows = &mut self.rows;
+            match budget.run(PART_STEPS, |steps| dump.next(&mut source, rows, steps)).0 {
                 Part::None => continue,
                 Part::Rows { last } => {
                     connection.reply_rows(xid, !last, &self.rows);
