@@ -24,6 +24,12 @@ const SHORT_STEPS: u32 = 8;
 /// Budget steps of one part of a long reply: as many entries as fit into a message, or about 50 us.
 const PART_STEPS: usize = 2048;
 
+/// Messages with more bytes are long.
+const LONG_MESSAGE_BYTES: usize = 4 << 10;
+
+/// Bytes of a long message that are decoded in one budget step.
+const BYTES_A_STEP: usize = 8;
+
 /// Budget steps of reading from a connection or sending to it.
 pub(super) const CHANNEL_STEPS: u32 = 8;
 
@@ -144,7 +150,11 @@ impl Agent {
         self.connections[at].is_blocked = false;
         self.connections[at].is_cut = false;
         while !self.connections[at].is_throttled() && !self.is_busy(at) {
+            let is_new = self.connections[at].held_until().is_none();
             let Some(event) = self.connections[at].next_event() else { return };
+            if is_new {
+                datapath.budget.spend(decoding_steps(&event));
+            }
             if self.waits_for_change(at, &event) {
                 self.connections[at].is_blocked = true;
                 self.connections[at].hold(event, datapath.now);
@@ -257,6 +267,16 @@ impl Agent {
 /// Whether an event may change how frames are forwarded.
 fn is_change(event: &session::Event) -> bool {
     matches!(event, session::Event::Message { message, .. } if changes(message))
+}
+
+/// Returns the budget steps of decoding a long message. Those of others are part of [`steps_of`].
+fn decoding_steps(event: &session::Event) -> u32 {
+    match event {
+        session::Event::Message { bytes, .. } if *bytes > LONG_MESSAGE_BYTES => {
+            (*bytes / BYTES_A_STEP) as u32
+        }
+        _ => 0,
+    }
 }
 
 /// Returns the budget steps of an event, without those for the flow entries concerned.
