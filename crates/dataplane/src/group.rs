@@ -137,6 +137,14 @@ pub struct GroupRecord {
     pub age: Nanos,
 }
 
+/// A group as of one moment, to read it in several steps. Later commands do not change it. Its
+/// counters continue until a command replaces the group.
+#[derive(Debug, Clone)]
+pub struct GroupView {
+    number: GroupNo,
+    group: Arc<Group>,
+}
+
 /// Error of a group command. The table returns the errors that depend on its contents; protocol
 /// decoders return the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -221,7 +229,7 @@ struct Group {
     added_at: Nanos,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Bucket {
     spec: BucketSpec,
     /// The actions in execution order.
@@ -288,10 +296,10 @@ impl GroupTable {
         }
     }
 
-    /// Returns the first group with a number from `from` on, and its number of buckets.
-    pub fn next(&self, from: GroupNo) -> Option<(GroupNo, usize)> {
-        let next = self.groups.range(from..).next();
-        next.map(|(number, group)| (*number, group.buckets.len()))
+    /// Returns the first group with a number from `from` on.
+    pub fn next(&self, from: GroupNo) -> Option<GroupView> {
+        let (number, group) = self.groups.range(from..).next()?;
+        Some(GroupView { number: *number, group: Arc::clone(group) })
     }
 
     /// Chooses the buckets for a frame, and counts the frame in the group.
@@ -343,8 +351,40 @@ impl GroupTable {
     }
 
     /// Returns the number of groups that refer to a group.
-    fn count_referrers(&self, number: GroupNo) -> usize {
+    pub fn count_referrers(&self, number: GroupNo) -> usize {
         self.referrers.get(&number).copied().unwrap_or(0)
+    }
+}
+
+impl GroupView {
+    /// Returns the group number.
+    pub fn number(&self) -> GroupNo {
+        self.number
+    }
+
+    /// Returns the group type.
+    pub fn kind(&self) -> GroupKind {
+        self.group.kind
+    }
+
+    /// Returns frames and bytes sent to the group.
+    pub fn traffic(&self) -> Traffic {
+        self.group.traffic.get()
+    }
+
+    /// Returns the time since the group was added.
+    pub fn age(&self, now: Nanos) -> Nanos {
+        now.since(self.group.added_at)
+    }
+
+    /// Returns the number of buckets.
+    pub fn count_buckets(&self) -> usize {
+        self.group.buckets.len()
+    }
+
+    /// Returns the bucket with this index, and the frames and bytes sent to it.
+    pub fn bucket(&self, place: usize) -> Option<(&BucketSpec, Traffic)> {
+        self.group.buckets.get(place).map(|bucket| (&bucket.spec, bucket.traffic.get()))
     }
 }
 

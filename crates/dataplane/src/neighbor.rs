@@ -32,6 +32,9 @@ pub const WAITING_FRAMES_MAX: usize = 8;
 /// Maximum number of entries that one tick examines.
 pub const STEPS_PER_TICK: usize = 4096;
 
+/// Budget steps of removing a neighbor.
+const FORGET_STEPS: usize = 8;
+
 /// Timing of requests and of ageing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
@@ -277,11 +280,21 @@ impl NeighborTable {
         Some(self.forget(id).waiting)
     }
 
-    /// Removes all learned neighbors. Pending neighbors stay.
-    pub fn flush(&mut self) -> usize {
-        let learned = |(place, known)| matches!(known, Known::Learned(_)).then_some(place);
-        let places: Vec<Place> = self.iter().filter_map(learned).collect();
-        places.iter().filter_map(|&place| self.remove(place)).count()
+    /// Removes learned neighbors with numbers from `from` on, within `steps` steps, and returns how
+    /// many. Static and pending neighbors stay. All others are removed when `from` has reached
+    /// [`NeighborTable::places_end`].
+    pub fn flush_some(&mut self, from: &mut usize, steps: &mut usize) -> usize {
+        let mut removed = 0;
+        while *steps > 0 && *from < self.entries.len() {
+            let is_learned = matches!(self.at(*from), Some((_, Known::Learned(_))));
+            if is_learned {
+                self.forget(NeighborId(*from as u32));
+                removed += 1;
+            }
+            *from += 1;
+            *steps = steps.saturating_sub(if is_learned { FORGET_STEPS } else { 1 });
+        }
+        removed
     }
 
     fn entry(&mut self, id: NeighborId) -> &mut Neighbor {

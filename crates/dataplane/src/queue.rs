@@ -249,6 +249,11 @@ impl Queues {
         records
     }
 
+    /// Returns the queue of a port with the lowest number from `from` on.
+    pub fn next(&self, port: PortNo, from: QueueNo, now: Nanos) -> Option<QueueRecord> {
+        self.shaper(port)?.next(from, now)
+    }
+
     fn shaper(&self, port: PortNo) -> Option<&Shaper> {
         let place = (*self.place.get(port as usize)?)?;
         Some(&self.shapers[usize::from(place)])

@@ -4,17 +4,15 @@
 //! within a budget ([`Chains`]), since it may have to examine all groups. Invariant: nothing here
 //! changes the table.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use super::{
-    BUCKET_NO_MAX, BucketSpec, CHAIN_MAX, GroupError, GroupKind, GroupNo, GroupSpec, GroupTable,
-};
+use super::{BucketSpec, CHAIN_MAX, GroupError, GroupKind, GroupNo, GroupTable};
 use crate::action::Action;
 use crate::table::Progress;
 
 /// Progress of the check that new references of a group create neither a loop nor too long a chain:
 /// a depth-first search of all chains.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Chains {
     /// The current chain: each group, its next target to visit, and the longest chain from it so
     /// far.
@@ -28,45 +26,25 @@ pub(super) struct Chains {
 }
 
 impl GroupTable {
-    /// Validates a group against the table, except for chains, and returns the groups that it
-    /// refers to.
-    pub(super) fn check(&self, spec: &GroupSpec) -> Result<Vec<GroupNo>, GroupError> {
-        self.check_room(spec)?;
-        check_kind(spec)?;
-        let (mut targets, mut ids) = (Vec::new(), BTreeSet::new());
-        for bucket in &spec.buckets {
-            if bucket.id > BUCKET_NO_MAX {
-                return Err(GroupError::BadBucket(bucket.id));
-            }
-            if !ids.insert(bucket.id) {
-                return Err(GroupError::BucketExists(bucket.id));
-            }
-            self.check_references(spec.number, bucket, &mut targets)?;
-        }
-        targets.sort_unstable();
-        targets.dedup();
-        Ok(targets)
-    }
-
-    fn check_room(&self, spec: &GroupSpec) -> Result<(), GroupError> {
-        let own = self.groups.get(&spec.number).map_or(0, |group| group.buckets.len());
+    /// Checks that the table has room for a group of this number with this many buckets.
+    pub(super) fn check_room(&self, number: GroupNo, buckets: usize) -> Result<(), GroupError> {
+        let own = self.groups.get(&number).map_or(0, |group| group.buckets.len());
         let room = self.limits.buckets_max.saturating_sub(self.buckets - own);
         let limits = [(self.limits.group_buckets_max, self.limits.group_buckets_max)];
         let limits = limits.into_iter().chain([(room, self.limits.buckets_max)]);
         for (room, max) in limits {
-            if spec.buckets.len() > room {
+            if buckets > room {
                 return Err(GroupError::OutOfBuckets(max));
             }
         }
         Ok(())
     }
 
-    /// Checks that the references of a bucket exist, and collects the groups.
-    fn check_references(
+    /// Checks that the references of a bucket exist.
+    pub(super) fn check_references(
         &self,
         own: GroupNo,
         bucket: &BucketSpec,
-        targets: &mut Vec<GroupNo>,
     ) -> Result<(), GroupError> {
         if let Some(port) = bucket.watch_port
             && !self.ports.iter().any(|(known, _)| *known == port)
@@ -74,21 +52,15 @@ impl GroupTable {
             return Err(GroupError::BadWatchPort(port));
         }
         let is_known = |number| number == own || self.contains(number);
-        if let Some(number) = bucket.watch_group {
-            if !is_known(number) {
-                return Err(GroupError::BadWatchGroup(number));
-            }
-            targets.push(number);
+        if let Some(number) = bucket.watch_group
+            && !is_known(number)
+        {
+            return Err(GroupError::BadWatchGroup(number));
         }
-        for action in &*bucket.actions {
-            if let Action::Group(number) = *action {
-                if !is_known(number) {
-                    return Err(GroupError::BadOutGroup(number));
-                }
-                targets.push(number);
-            }
+        match output_groups(bucket).find(|number| !is_known(*number)) {
+            Some(number) => Err(GroupError::BadOutGroup(number)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Continues the check of chains, with these targets for the group of this number. Each group
@@ -171,22 +143,40 @@ impl Chains {
     }
 }
 
-fn check_kind(spec: &GroupSpec) -> Result<(), GroupError> {
-    let suits = |bucket: &BucketSpec| match spec.kind {
-        GroupKind::Select => true,
-        GroupKind::FastFailover => {
-            bucket.weight == 0 && (bucket.watch_port.is_some() || bucket.watch_group.is_some())
+/// Returns the groups that a bucket refers to.
+pub(super) fn targets(bucket: &BucketSpec) -> impl Iterator<Item = GroupNo> {
+    bucket.watch_group.into_iter().chain(output_groups(bucket))
+}
+
+fn output_groups(bucket: &BucketSpec) -> impl Iterator<Item = GroupNo> {
+    bucket.actions.iter().filter_map(|action| match *action {
+        Action::Group(number) => Some(number),
+        _ => None,
+    })
+}
+
+/// Checks that the buckets, in any order, suit the type of their group.
+pub(super) fn check_kind<'a>(
+    number: GroupNo,
+    kind: GroupKind,
+    buckets: impl Iterator<Item = &'a BucketSpec>,
+) -> Result<(), GroupError> {
+    let (mut count, mut weights) = (0, 0);
+    for bucket in buckets {
+        let suits = match kind {
+            GroupKind::Select => true,
+            GroupKind::FastFailover => {
+                bucket.weight == 0 && (bucket.watch_port.is_some() || bucket.watch_group.is_some())
+            }
+            GroupKind::All | GroupKind::Indirect => bucket.weight == 0,
+        };
+        if !suits {
+            return Err(GroupError::InvalidGroup(number));
         }
-        GroupKind::All | GroupKind::Indirect => bucket.weight == 0,
-    };
-    let one = spec.kind != GroupKind::Indirect || spec.buckets.len() == 1;
-    // A select group with several buckets and no weight could never choose one.
-    let chooses = spec.kind != GroupKind::Select
-        || spec.buckets.len() < 2
-        || spec.buckets.iter().any(|bucket| bucket.weight > 0);
-    if one && chooses && spec.buckets.iter().all(suits) {
-        Ok(())
-    } else {
-        Err(GroupError::InvalidGroup(spec.number))
+        (count, weights) = (count + 1, weights + usize::from(bucket.weight > 0));
     }
+    let one = kind != GroupKind::Indirect || count == 1;
+    // A select group with several buckets and no weight could never choose one.
+    let chooses = kind != GroupKind::Select || count < 2 || weights > 0;
+    if one && chooses { Ok(()) } else { Err(GroupError::InvalidGroup(number)) }
 }

@@ -1,60 +1,116 @@
 //! Adding, modifying and deleting groups and single buckets.
 //!
 //! Source: OpenFlow Switch Specification 1.3.5, section 6.5, and 1.5.1, section 7.3.4.3. A modified
-//! group keeps its counters and its age; only unchanged buckets keep their counters. Invariant: a
-//! command takes effect completely or fails without a change.
+//! group keeps its counters and its age; only unchanged buckets keep their counters.
+//!
+//! A group with many buckets is created in steps, beside the group that it replaces. One step
+//! installs it. Invariant: a command takes effect completely or fails without a change.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::BuildHasher;
+use std::ops::Range;
 use std::sync::Arc;
 
 use packet::time::Nanos;
 
-use super::chain::Chains;
+use super::chain::{Chains, check_kind, targets};
 use super::{
-    BUCKET_NO_MAX, Bucket, BucketPlace, BucketSpec, GROUP_NO_MAX, GROUPS_ALL, Group, GroupError,
-    GroupNo, GroupSpec, GroupTable,
+    BUCKET_NO_MAX, Bucket, BucketNo, BucketPlace, BucketSpec, GROUP_NO_MAX, GROUPS_ALL, Group,
+    GroupError, GroupKind, GroupNo, GroupSpec, GroupTable,
 };
 use crate::action_set::ActionSet;
 use crate::counter::SharedTraffic;
 use crate::hash::{Seeded, mix};
 use crate::table::Progress;
 
+/// Budget steps to check and create a bucket, without those of its actions.
+const NEW_BUCKET_STEPS: usize = 16;
+/// Budget steps to copy a bucket that stays.
+const KEPT_BUCKET_STEPS: usize = 8;
+/// Budget steps to update the reference count of a group.
+const REFERENCE_STEPS: usize = 8;
+/// Budget steps to free a bucket.
+const FREE_STEPS: usize = 4;
+/// Number of buckets whose type is checked in one budget step.
+const BUCKETS_A_STEP: usize = 4;
+
 /// Progress of a command that adds or modifies a group.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct GroupChange {
+    number: GroupNo,
     command: Command,
-    /// The resulting group, the groups that it refers to, and the progress of the check of chains.
-    checked: Option<(GroupSpec, Vec<GroupNo>, Chains)>,
+    /// The new buckets, until the command begins.
+    buckets: Vec<BucketSpec>,
+    phase: Phase,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Command {
-    Add(GroupSpec),
-    Modify(GroupSpec),
-    Insert(GroupNo, BucketPlace, Vec<BucketSpec>),
-    Remove(GroupNo, BucketPlace),
+    Add(GroupKind),
+    Modify(GroupKind),
+    Insert(BucketPlace),
+    Remove(BucketPlace),
+}
+
+/// Phase of a command.
+#[derive(Debug, Default)]
+enum Phase {
+    /// Checks that do not depend on single buckets.
+    #[default]
+    Begun,
+    /// Checks and creates the buckets.
+    Creating(Box<Draft>),
+    /// Checks the chains from these targets.
+    Checking(Box<Draft>, Vec<GroupNo>, Chains),
+    /// Counts references of these targets, from this index on. Then installs the group.
+    Referring(Box<Draft>, Vec<GroupNo>, usize),
+    /// Removes the references of the group that was replaced, from this index on, and frees it.
+    Releasing(Arc<Group>, usize),
+}
+
+/// A group under construction.
+#[derive(Debug)]
+struct Draft {
+    kind: GroupKind,
+    /// The group with buckets that stay, if any do.
+    old: Option<Arc<Group>>,
+    /// The buckets of this group that new ones replace.
+    replaced: Range<usize>,
+    /// The next of its buckets to copy.
+    next: usize,
+    new: std::vec::IntoIter<BucketSpec>,
+    /// The buckets that stay, followed by the new ones.
+    buckets: Vec<Bucket>,
+    ids: BTreeSet<BucketNo>,
+    targets: BTreeSet<GroupNo>,
+    identities: BTreeSet<u64>,
+    /// Number of new buckets with each hash of actions.
+    twins: HashMap<u64, u64>,
 }
 
 impl GroupChange {
     /// Adds a group.
     pub fn add(spec: GroupSpec) -> GroupChange {
-        GroupChange { command: Command::Add(spec), checked: None }
+        GroupChange::new(spec.number, Command::Add(spec.kind), spec.buckets)
     }
 
     /// Replaces a group's description.
     pub fn modify(spec: GroupSpec) -> GroupChange {
-        GroupChange { command: Command::Modify(spec), checked: None }
+        GroupChange::new(spec.number, Command::Modify(spec.kind), spec.buckets)
     }
 
     /// Inserts buckets into a group; the existing ones do not change.
     pub fn insert(number: GroupNo, place: BucketPlace, buckets: Vec<BucketSpec>) -> GroupChange {
-        GroupChange { command: Command::Insert(number, place, buckets), checked: None }
+        GroupChange::new(number, Command::Insert(place), buckets)
     }
 
     /// Removes buckets from a group; the others do not change.
     pub fn remove(number: GroupNo, place: BucketPlace) -> GroupChange {
-        GroupChange { command: Command::Remove(number, place), checked: None }
+        GroupChange::new(number, Command::Remove(place), Vec::new())
+    }
+
+    fn new(number: GroupNo, command: Command, buckets: Vec<BucketSpec>) -> GroupChange {
+        GroupChange { number, command, buckets, phase: Phase::Begun }
     }
 }
 
@@ -72,73 +128,144 @@ impl GroupTable {
         now: Nanos,
         budget: &mut usize,
     ) -> Result<Progress, GroupError> {
-        let keeps = matches!(change.command, Command::Insert(..) | Command::Remove(..));
-        let (spec, targets, mut chains) = match change.checked.take() {
-            Some(checked) => checked,
-            None => {
-                let spec = self.spec_of(&mut change.command)?;
-                let targets = self.check(&spec)?;
-                *budget = budget.saturating_sub(spec.buckets.len());
-                (spec, targets, Chains::default())
-            }
-        };
-        let progress = self.check_chains((spec.number, &targets), &mut chains, budget)?;
-        match (progress, keeps) {
-            (Progress::More, _) => change.checked = Some((spec, targets, chains)),
-            (Progress::Done, true) => self.replace(spec, targets),
-            (Progress::Done, false) => self.put(spec, targets, now),
+        let number = change.number;
+        loop {
+            change.phase = match std::mem::take(&mut change.phase) {
+                Phase::Begun => Phase::Creating(Box::new(self.begin(change, budget)?)),
+                Phase::Creating(mut draft) => {
+                    if !self.create_some(number, &mut draft, budget)?.is_done() {
+                        change.phase = Phase::Creating(draft);
+                        return Ok(Progress::More);
+                    }
+                    let targets = std::mem::take(&mut draft.targets).into_iter().collect();
+                    Phase::Checking(draft, targets, Chains::default())
+                }
+                Phase::Checking(draft, targets, mut chains) => {
+                    if !self.check_chains((number, &targets), &mut chains, budget)?.is_done() {
+                        change.phase = Phase::Checking(draft, targets, chains);
+                        return Ok(Progress::More);
+                    }
+                    Phase::Referring(draft, targets, 0)
+                }
+                Phase::Referring(draft, targets, mut from) => {
+                    let count = |count| count + 1;
+                    if !self.count_targets(&targets, &mut from, count, budget).is_done() {
+                        change.phase = Phase::Referring(draft, targets, from);
+                        return Ok(Progress::More);
+                    }
+                    match self.install(number, *draft, targets, now) {
+                        Some(old) => Phase::Releasing(old, 0),
+                        None => return Ok(Progress::Done),
+                    }
+                }
+                Phase::Releasing(mut old, mut from) => {
+                    let count = |count| count - 1;
+                    let progress = self.count_targets(&old.targets, &mut from, count, budget);
+                    if !progress.is_done() || !free_buckets(&mut old, budget) {
+                        change.phase = Phase::Releasing(old, from);
+                        return Ok(Progress::More);
+                    }
+                    return Ok(Progress::Done);
+                }
+            };
         }
-        Ok(progress)
     }
 
-    /// Returns the resulting group of a command.
-    fn spec_of(&self, command: &mut Command) -> Result<GroupSpec, GroupError> {
-        match command {
-            Command::Add(spec) if spec.number > GROUP_NO_MAX => {
-                Err(GroupError::InvalidGroup(spec.number))
+    /// Begins a command: checks that it applies and has room, and that the buckets suit the type.
+    fn begin(&self, change: &mut GroupChange, budget: &mut usize) -> Result<Draft, GroupError> {
+        let number = change.number;
+        let known = || self.groups.get(&number).ok_or(GroupError::UnknownGroup(number));
+        let (kind, old, replaced) = match change.command {
+            Command::Add(_) if number > GROUP_NO_MAX => {
+                return Err(GroupError::InvalidGroup(number));
             }
-            Command::Add(spec) if self.contains(spec.number) => {
-                Err(GroupError::GroupExists(spec.number))
+            Command::Add(_) if self.contains(number) => {
+                return Err(GroupError::GroupExists(number));
             }
             Command::Add(_) if self.count() >= self.limits.groups_max => {
-                Err(GroupError::OutOfGroups(self.limits.groups_max))
+                return Err(GroupError::OutOfGroups(self.limits.groups_max));
             }
-            Command::Modify(spec) if !self.contains(spec.number) => {
-                Err(GroupError::UnknownGroup(spec.number))
+            Command::Add(kind) => (kind, None, 0..0),
+            Command::Modify(kind) => known().map(|_| (kind, None, 0..0))?,
+            Command::Insert(place) => {
+                let old = known()?;
+                let at = insertion_place(&old.buckets, place)?;
+                (old.kind, Some(Arc::clone(old)), at..at)
             }
-            Command::Add(spec) | Command::Modify(spec) => {
-                let (number, kind) = (spec.number, spec.kind);
-                Ok(GroupSpec { number, kind, buckets: std::mem::take(&mut spec.buckets) })
+            Command::Remove(place) => {
+                let old = known()?;
+                (old.kind, Some(Arc::clone(old)), removed_places(&old.buckets, place)?)
             }
-            Command::Insert(number, place, buckets) => {
-                let mut spec = self.spec(*number)?;
-                let at = match *place {
-                    BucketPlace::First => 0,
-                    BucketPlace::Last => spec.buckets.len(),
-                    BucketPlace::All => return Err(GroupError::BadBucket(u32::MAX)),
-                    BucketPlace::Id(id) => find(&spec.buckets, id)? + 1,
-                };
-                spec.buckets.splice(at..at, std::mem::take(buckets));
-                Ok(spec)
+        };
+        let new = std::mem::take(&mut change.buckets);
+        let before = old.as_ref().map_or(&[][..], |old| &old.buckets);
+        let kept = before[..replaced.start].iter().chain(&before[replaced.end..]);
+        let count = before.len() - replaced.len() + new.len();
+        self.check_room(number, count)?;
+        check_kind(number, kind, kept.map(|bucket| &bucket.spec).chain(&new))?;
+        *budget = budget.saturating_sub(count / BUCKETS_A_STEP);
+        Ok(Draft {
+            kind,
+            old,
+            replaced,
+            next: 0,
+            new: new.into_iter(),
+            buckets: Vec::with_capacity(count),
+            ids: BTreeSet::new(),
+            targets: BTreeSet::new(),
+            identities: BTreeSet::new(),
+            twins: HashMap::new(),
+        })
+    }
+
+    /// Continues to create the buckets of a group. Buckets that stay come first, so that new ones
+    /// get other identities.
+    fn create_some(
+        &self,
+        number: GroupNo,
+        draft: &mut Draft,
+        budget: &mut usize,
+    ) -> Result<Progress, GroupError> {
+        while *budget > 0 {
+            if draft.next == draft.replaced.start {
+                draft.next = draft.replaced.end;
             }
-            Command::Remove(number, place) => {
-                let mut spec = self.spec(*number)?;
-                let last = spec.buckets.len().checked_sub(1);
-                let last = last.ok_or(GroupError::UnknownBucket(None));
-                let range = match *place {
-                    BucketPlace::First => last.map(|_| 0..1)?,
-                    BucketPlace::Last => last.map(|last| last..last + 1)?,
-                    BucketPlace::All => 0..spec.buckets.len(),
-                    BucketPlace::Id(id) => find(&spec.buckets, id).map(|at| at..at + 1)?,
-                };
-                spec.buckets.drain(range);
-                Ok(spec)
-            }
+            let kept = draft.old.as_ref().and_then(|old| old.buckets.get(draft.next)).cloned();
+            let (bucket, steps) = match kept {
+                Some(bucket) => {
+                    draft.next += 1;
+                    draft.identities.insert(bucket.identity);
+                    (bucket, KEPT_BUCKET_STEPS)
+                }
+                None => {
+                    let Some(spec) = draft.new.next() else {
+                        draft.order();
+                        return Ok(Progress::Done);
+                    };
+                    if spec.id > BUCKET_NO_MAX {
+                        return Err(GroupError::BadBucket(spec.id));
+                    }
+                    if draft.ids.contains(&spec.id) {
+                        return Err(GroupError::BucketExists(spec.id));
+                    }
+                    self.check_references(number, &spec)?;
+                    let steps = NEW_BUCKET_STEPS + spec.actions.len();
+                    let mut bucket = Bucket::new(spec);
+                    bucket.identity = draft.unique(bucket.identity);
+                    (bucket, steps)
+                }
+            };
+            *budget = budget.saturating_sub(steps);
+            draft.ids.insert(bucket.spec.id);
+            draft.targets.extend(targets(&bucket.spec));
+            draft.buckets.push(bucket);
         }
+        Ok(Progress::More)
     }
 
     /// Deletes a group, or all with [`GROUPS_ALL`], and returns the deleted groups, so that the
-    /// caller can delete entries that send to them. A group that does not exist is not an error.
+    /// caller can delete entries that send to them. A group that does not exist is not an error. The
+    /// caller also removes the references of deleted groups with [`GroupTable::release_some`].
     pub fn delete(&mut self, number: GroupNo) -> Result<GroupTable, GroupError> {
         let mut empty = GroupTable::new(&[], self.limits, self.seed);
         if number == GROUPS_ALL {
@@ -155,86 +282,97 @@ impl GroupTable {
             self.buckets -= group.buckets.len();
             self.changes += 1;
             self.live.remove(&number);
-            self.count_targets(&group.targets, |count| count - 1);
             empty.groups.insert(number, group);
         }
         Ok(empty)
     }
 
-    /// Replaces a group. Buckets that stay keep their counters. They also keep their flows if
-    /// another bucket with equal actions is removed.
-    fn replace(&mut self, spec: GroupSpec, targets: Vec<GroupNo>) {
-        let mut buckets: Vec<Bucket> = spec.buckets.into_iter().map(Bucket::new).collect();
-        tell_apart(&mut buckets);
-        let old = self.groups.get(&spec.number).map_or(&[][..], |group| &group.buckets);
-        let old: HashMap<u32, &Bucket> = old.iter().map(|old| (old.spec.id, old)).collect();
-        let mut taken: BTreeSet<u64> = BTreeSet::new();
-        let mut new: Vec<&mut Bucket> = Vec::new();
-        for bucket in &mut buckets {
-            match old.get(&bucket.spec.id) {
-                Some(before) => {
-                    (bucket.traffic, bucket.identity) = (before.traffic.clone(), before.identity);
-                    taken.insert(bucket.identity);
-                }
-                None => new.push(bucket),
+    /// Removes the references of a deleted group, from an index on, within a budget. There are none
+    /// if all groups were deleted.
+    pub fn release_some(
+        &mut self,
+        gone: &GroupTable,
+        from: &mut usize,
+        budget: &mut usize,
+    ) -> Progress {
+        match gone.groups.iter().next() {
+            Some((_, group)) if !self.referrers.is_empty() => {
+                self.count_targets(&group.targets, from, |count| count - 1, budget)
             }
+            _ => Progress::Done,
         }
-        for bucket in new {
-            while !taken.insert(bucket.identity) {
-                bucket.identity = mix(bucket.identity, 1);
-            }
-        }
-        let (number, kind) = (spec.number, spec.kind);
-        self.install((number, kind), buckets, targets, Nanos::ZERO);
     }
 
-    fn spec(&self, number: GroupNo) -> Result<GroupSpec, GroupError> {
-        let group = self.groups.get(&number).ok_or(GroupError::UnknownGroup(number))?;
-        let buckets = group.buckets.iter().map(|bucket| bucket.spec.clone()).collect();
-        Ok(GroupSpec { number, kind: group.kind, buckets })
-    }
-
-    fn put(&mut self, spec: GroupSpec, targets: Vec<GroupNo>, now: Nanos) {
-        let mut buckets: Vec<Bucket> = spec.buckets.into_iter().map(Bucket::new).collect();
-        tell_apart(&mut buckets);
-        self.install((spec.number, spec.kind), buckets, targets, now);
-    }
-
-    /// Replaces the group with this number and keeps its counters and age, or adds a new group.
+    /// Installs a group, and returns the group that it replaces. That group's counters and age
+    /// stay.
     fn install(
         &mut self,
-        (number, kind): (GroupNo, super::GroupKind),
-        buckets: Vec<Bucket>,
+        number: GroupNo,
+        draft: Draft,
         targets: Vec<GroupNo>,
         now: Nanos,
-    ) {
+    ) -> Option<Arc<Group>> {
+        let Draft { kind, buckets, .. } = draft;
         let before = self.groups.get(&number);
         let (traffic, added_at) = before.map_or_else(
             || (SharedTraffic::default(), now),
             |it| (it.traffic.clone(), it.added_at),
         );
         self.buckets += buckets.len();
-        self.count_targets(&targets, |count| count + 1);
-        let group = Group { kind, buckets, targets, traffic, added_at };
-        if let Some(old) = self.groups.insert(number, Arc::new(group)) {
-            self.buckets -= old.buckets.len();
-            self.count_targets(&old.targets, |count| count - 1);
-        }
         self.changes += 1;
+        let group = Group { kind, buckets, targets, traffic, added_at };
+        let old = self.groups.insert(number, Arc::new(group))?;
+        self.buckets -= old.buckets.len();
+        Some(old)
     }
 
-    /// Updates the reference counts of groups.
-    fn count_targets(&mut self, targets: &[GroupNo], count: impl Fn(usize) -> usize) {
-        for &target in targets {
+    /// Updates the reference counts of groups, from an index on, within a budget.
+    fn count_targets(
+        &mut self,
+        targets: &[GroupNo],
+        from: &mut usize,
+        count: impl Fn(usize) -> usize,
+        budget: &mut usize,
+    ) -> Progress {
+        while let Some(&target) = targets.get(*from) {
+            if *budget == 0 {
+                return Progress::More;
+            }
+            *budget = budget.saturating_sub(REFERENCE_STEPS);
+            *from += 1;
             match count(self.count_referrers(target)) {
                 0 => drop(self.referrers.remove(&target)),
                 count => drop(self.referrers.insert(target, count)),
             }
         }
+        Progress::Done
+    }
+}
+
+impl Draft {
+    /// Returns the identity of a new bucket with this hash of its actions. It differs from those of
+    /// all other buckets. It does not depend on buckets with other actions, so that these can be
+    /// added and removed.
+    fn unique(&mut self, hash: u64) -> u64 {
+        let twins = self.twins.entry(hash).or_default();
+        let mut identity = mix(hash, *twins);
+        *twins += 1;
+        while !self.identities.insert(identity) {
+            identity = mix(identity, 1);
+        }
+        identity
+    }
+
+    /// Moves the new buckets to their place.
+    fn order(&mut self) {
+        let kept = self.old.as_ref().map_or(0, |old| old.buckets.len() - self.replaced.len());
+        let new = self.buckets.len() - kept;
+        self.buckets[self.replaced.start..].rotate_right(new);
     }
 }
 
 impl Bucket {
+    /// Creates a bucket. Its identity is the hash of its actions.
     fn new(spec: BucketSpec) -> Bucket {
         let mut set = ActionSet::default();
         set.write(&spec.actions);
@@ -244,21 +382,41 @@ impl Bucket {
     }
 }
 
-/// Makes the identities of buckets with equal actions unique. An identity does not depend on
-/// buckets with other actions, so that these can be added and removed.
-fn tell_apart(buckets: &mut [Bucket]) {
-    let mut seen = std::collections::HashMap::new();
-    for bucket in buckets {
-        let twins: &mut u64 = seen.entry(bucket.identity).or_default();
-        bucket.identity = mix(bucket.identity, *twins);
-        *twins += 1;
+/// Frees the buckets of a group within a budget, unless it is still in use elsewhere. Returns
+/// whether none is left.
+fn free_buckets(group: &mut Arc<Group>, budget: &mut usize) -> bool {
+    let Some(group) = Arc::get_mut(group) else { return true };
+    while *budget > 0 && group.buckets.pop().is_some() {
+        *budget = budget.saturating_sub(FREE_STEPS);
+    }
+    group.buckets.is_empty()
+}
+
+/// Returns the index before which to insert buckets.
+fn insertion_place(buckets: &[Bucket], place: BucketPlace) -> Result<usize, GroupError> {
+    match place {
+        BucketPlace::First => Ok(0),
+        BucketPlace::Last => Ok(buckets.len()),
+        BucketPlace::All => Err(GroupError::BadBucket(u32::MAX)),
+        BucketPlace::Id(id) => Ok(find(buckets, id)? + 1),
     }
 }
 
-fn find(buckets: &[BucketSpec], id: u32) -> Result<usize, GroupError> {
+/// Returns the indexes of the buckets to remove.
+fn removed_places(buckets: &[Bucket], place: BucketPlace) -> Result<Range<usize>, GroupError> {
+    let last = buckets.len().checked_sub(1).ok_or(GroupError::UnknownBucket(None));
+    match place {
+        BucketPlace::First => last.map(|_| 0..1),
+        BucketPlace::Last => last.map(|last| last..last + 1),
+        BucketPlace::All => Ok(0..buckets.len()),
+        BucketPlace::Id(id) => find(buckets, id).map(|at| at..at + 1),
+    }
+}
+
+fn find(buckets: &[Bucket], id: u32) -> Result<usize, GroupError> {
     if id > BUCKET_NO_MAX {
         return Err(GroupError::BadBucket(id));
     }
-    let at = buckets.iter().position(|bucket| bucket.id == id);
+    let at = buckets.iter().position(|bucket| bucket.spec.id == id);
     at.ok_or(GroupError::UnknownBucket(Some(id)))
 }

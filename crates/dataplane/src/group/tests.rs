@@ -37,6 +37,11 @@ impl GroupTable {
 /// Deletes a group, or all, and returns the deleted numbers.
 fn deleted(groups: &mut GroupTable, number: GroupNo) -> Result<Vec<GroupNo>, GroupError> {
     let gone = groups.delete(number)?;
+    let (mut from, mut calls) = (0, 0);
+    while !groups.release_some(&gone, &mut from, &mut 8).is_done() {
+        calls += 1;
+    }
+    assert!(number != GROUPS_ALL || calls == 0);
     Ok(gone.groups.keys().copied().collect())
 }
 
@@ -404,7 +409,126 @@ fn a_group_change_checks_chains_within_its_budget() {
     let (outcome, calls) = run(group(1, GroupKind::All, &[to_port(0, 0, 1)]));
     assert_eq!((outcome, calls), (Ok(Progress::Done), 1), "it sends to no group");
     let (outcome, calls) = run(group(14 * 40, GroupKind::All, &[to_group(0, 700)]));
-    assert_eq!((outcome, calls), (Ok(Progress::Done), 1), "no group sends to it");
+    // It sent to 40 groups, whose references are removed.
+    assert!(outcome == Ok(Progress::Done) && calls <= 5, "no group sends to it: {calls} calls");
+}
+
+/// Executes a command in calls with a budget of `steps`. Returns the outcome and the number of
+/// calls. Before the last calls the group is as before.
+fn change_in_steps(
+    groups: &mut GroupTable,
+    mut change: GroupChange,
+    number: GroupNo,
+    steps: usize,
+) -> (Result<(), GroupError>, usize) {
+    let before = groups.records(number, AT);
+    let (mut calls, mut is_installed) = (0, false);
+    loop {
+        calls += 1;
+        let mut budget = steps;
+        let outcome = groups.change_some(&mut change, AT, &mut budget);
+        is_installed |= groups.records(number, AT) != before;
+        match outcome {
+            Ok(Progress::More) => assert_eq!(budget, 0, "it goes on as far as it may"),
+            Ok(Progress::Done) => return (Ok(()), calls),
+            Err(why) => {
+                assert!(!is_installed, "a command that fails changes nothing");
+                return (Err(why), calls);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_group_of_many_buckets_is_created_a_bounded_number_of_buckets_at_a_time() {
+    const STEPS: usize = 200;
+    let mut groups = table();
+    let targets = 2..=1025;
+    for number in targets.clone() {
+        groups.add(group(number, GroupKind::Indirect, &[to_port(0, 0, 1)]), AT).unwrap();
+    }
+    let buckets: Vec<BucketSpec> = targets.zip(0..).map(|(to, id)| to_group(id, to)).collect();
+    let spec = |buckets: &[BucketSpec]| group(1, GroupKind::All, buckets);
+    let run = |groups: &mut GroupTable, change| match change_in_steps(groups, change, 1, STEPS) {
+        (Ok(()), calls) => calls,
+        (Err(why), _) => panic!("{why}"),
+    };
+    let references =
+        |groups: &GroupTable| [2, 500, 1025].map(|number| groups.count_referrers(number));
+    // Each bucket takes 17 steps, and 8 for its reference.
+    let calls = run(&mut groups, GroupChange::add(spec(&buckets)));
+    assert!(calls >= 120, "adding takes {calls} calls");
+    assert_eq!(
+        (groups.records(1, AT)[0].spec.clone(), references(&groups)),
+        (spec(&buckets), [1; 3])
+    );
+    groups.open(1, 1023, 60);
+    // Buckets that stay take 8 steps.
+    let calls = run(&mut groups, GroupChange::remove(1, BucketPlace::Id(498)));
+    assert!(calls >= 40, "removing takes {calls} calls");
+    assert_eq!(references(&groups), [1, 0, 1]);
+    let change = GroupChange::insert(1, BucketPlace::Id(497), buckets[498..499].to_vec());
+    let calls = run(&mut groups, change);
+    assert!(calls >= 40, "inserting takes {calls} calls");
+    let record = groups.records(1, AT).remove(0);
+    assert_eq!((record.spec, references(&groups)), (spec(&buckets), [1; 3]));
+    assert_eq!(record.buckets[1023].frames, 1, "buckets that stay keep their counters");
+    let few = [to_port(0, 0, 1)];
+    let calls = run(&mut groups, GroupChange::modify(spec(&few)));
+    assert!(calls >= 40, "the references of the old group are removed in {calls} calls");
+    assert_eq!((groups.records(1, AT)[0].spec.clone(), references(&groups)), (spec(&few), [0; 3]));
+    // What fails at the last bucket changes nothing.
+    let mut wrong = buckets;
+    wrong.push(to_port(0, 0, 1));
+    wrong.remove(7);
+    let (outcome, calls) =
+        change_in_steps(&mut groups, GroupChange::modify(spec(&wrong)), 1, STEPS);
+    assert!(
+        outcome == Err(GroupError::BucketExists(0)) && calls > 80,
+        "{outcome:?}, {calls} calls"
+    );
+    assert_eq!((groups.records(1, AT)[0].spec.clone(), references(&groups)), (spec(&few), [0; 3]));
+}
+
+#[test]
+fn commands_in_steps_have_the_outcome_of_commands_at_once() {
+    for seed in 0..20 {
+        let mut dice = Dice::new(seed);
+        let (mut at_once, mut in_steps) = (table(), table());
+        for turn in 0..300 {
+            let number = 1 + dice.roll(4) as u32;
+            let mut bucket = || match dice.roll(4) {
+                0 => to_group(dice.roll(8) as u32, 1 + dice.roll(5) as u32),
+                _ => to_port(dice.roll(8) as u32, 0, 1 + dice.roll(5) as u32),
+            };
+            let buckets: Vec<BucketSpec> = (0..turn % 5).map(|_| bucket()).collect();
+            let place = match dice.roll(5) {
+                0 => BucketPlace::First,
+                1 => BucketPlace::Last,
+                2 => BucketPlace::All,
+                _ => BucketPlace::Id(dice.roll(8) as u32),
+            };
+            let spec = group(number, GroupKind::All, &buckets);
+            let kind = dice.roll(5);
+            let change = || match kind {
+                0 | 1 => GroupChange::add(spec.clone()),
+                2 => GroupChange::modify(spec.clone()),
+                3 => GroupChange::insert(number, place, buckets.clone()),
+                _ => GroupChange::remove(number, place),
+            };
+            if dice.roll(20) == 0 {
+                let outcome = deleted(&mut at_once, number);
+                assert_eq!(deleted(&mut in_steps, number), outcome);
+            }
+            let wanted = at_once.change(change(), AT);
+            let (outcome, _) = change_in_steps(&mut in_steps, change(), number, 10);
+            assert_eq!(outcome, wanted, "seed {seed}, turn {turn}");
+            let records = at_once.records(GROUPS_ALL, AT);
+            assert_eq!(in_steps.records(GROUPS_ALL, AT), records, "seed {seed}, turn {turn}");
+            let sums = records.iter().map(|record| record.spec.buckets.len()).sum::<usize>();
+            assert_eq!((at_once.buckets, in_steps.buckets), (sums, sums));
+        }
+    }
 }
 
 #[test]

@@ -35,6 +35,11 @@ fn run(table: &mut NeighborTable, from: Nanos, until: Nanos) -> Vec<(Nanos, Due)
     all
 }
 
+/// Removes all learned neighbors.
+fn flush(table: &mut NeighborTable) -> usize {
+    table.flush_some(&mut 0, &mut usize::MAX.clone())
+}
+
 #[test]
 fn frames_wait_in_order_until_the_reply_arrives() {
     let mut table = table();
@@ -112,7 +117,7 @@ fn static_neighbors_stay_and_are_not_overwritten() {
     table.learn(place(1), [2; 6], true, SECOND);
     assert!(run(&mut table, SECOND, Nanos::from_secs(600)).is_empty());
     assert_eq!(table.iter().collect::<Vec<_>>(), [(place(1), Known::Static(MAC))]);
-    assert_eq!(table.flush(), 0);
+    assert_eq!(flush(&mut table), 0);
     assert!(table.remove(place(1)).is_some() && table.is_empty());
 }
 
@@ -125,7 +130,31 @@ fn only_known_or_requested_neighbors_are_updated() {
     table.learn(place(1), [2; 6], false, SECOND);
     let id = table.find(place(1)).unwrap();
     assert_eq!(table.mac_at(id, place(1)), Some([2; 6]));
-    assert_eq!(table.flush(), 1);
+    assert_eq!(flush(&mut table), 1);
+}
+
+#[test]
+fn a_flush_removes_a_bounded_number_at_a_time_and_what_is_set_or_asked_stays() {
+    let mut table = NeighborTable::new(10_000, Timing::default(), 1);
+    let at = |number: u32| Place { port: 1, address: Ipv4Addr::from_bits(number) };
+    for number in 0..3000 {
+        match number % 10 {
+            0 => drop(table.set(at(number), MAC)),
+            1 => drop(table.wait(at(number), waiting(1), SECOND)),
+            _ => drop(table.learn(at(number), MAC, true, SECOND)),
+        }
+    }
+    let (mut from, mut removed, mut calls) = (0, 0, 0);
+    while from < table.places_end() {
+        let mut steps = 200;
+        let now = table.flush_some(&mut from, &mut steps);
+        assert!(now <= 200 / FORGET_STEPS, "{now} in one call");
+        (removed, calls) = (removed + now, calls + 1);
+    }
+    assert_eq!((removed, table.len(), table.asked), (2400, 600, 300));
+    assert!(calls >= 90, "{calls} calls");
+    assert!(table.iter().all(|(_, known)| !matches!(known, Known::Learned(_))));
+    assert_eq!(flush(&mut table), 0);
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub struct Deletion {
     count: usize,
     /// Next slot to examine, or `None` once all are.
     from: Option<usize>,
+    /// Number of groups that a deleted group refers to and whose references are removed.
+    released: usize,
 }
 
 #[derive(Debug)]
@@ -166,7 +168,8 @@ impl Pipeline {
             GROUPS_ALL => users.has_groups(),
             _ => users.of_group(number) > 0,
         };
-        Ok(Deletion { gone: Gone::Groups(Box::new(gone)), count, from: is_used.then_some(0) })
+        let (gone, from) = (Gone::Groups(Box::new(gone)), is_used.then_some(0));
+        Ok(Deletion { gone, count, from, released: 0 })
     }
 
     /// Removes the entries that use what was deleted, and frees it, within a budget.
@@ -188,7 +191,14 @@ impl Pipeline {
             }
         }
         let is_freed = match &mut deletion.gone {
-            Gone::Groups(groups) => groups.free_some(budget),
+            Gone::Groups(gone) => {
+                let from = &mut deletion.released;
+                let released = self.change_spread(|all, _| all.release_some(gone, from, budget));
+                if !released.is_done() {
+                    return Progress::More;
+                }
+                gone.free_some(budget)
+            }
             Gone::Meters(meters) => meters.free_some(budget),
         };
         if is_freed { Progress::Done } else { Progress::More }
@@ -255,7 +265,7 @@ impl Pipeline {
             _ => users.of_meter(number) > 0,
         };
         let count = gone.len();
-        Deletion { gone: Gone::Meters(gone), count, from: is_used.then_some(0) }
+        Deletion { gone: Gone::Meters(gone), count, from: is_used.then_some(0), released: 0 }
     }
 
     /// Configures the queues of a port (see [`crate::egress::Egress::set_queues`]).

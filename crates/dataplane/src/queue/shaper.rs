@@ -188,7 +188,18 @@ impl Shaper {
 
     pub(super) fn records(&self, now: Nanos) -> impl Iterator<Item = QueueRecord> + '_ {
         let numbered = self.lines.iter().filter(|line| line.numbered);
-        numbered.map(move |line| QueueRecord {
+        numbered.map(move |line| self.record(line, now))
+    }
+
+    /// Returns the queue with the lowest number from `from` on.
+    pub(super) fn next(&self, from: QueueNo, now: Nanos) -> Option<QueueRecord> {
+        let wanted = |line: &&Line| line.numbered && line.spec.queue >= from;
+        let next = self.lines.iter().filter(wanted).min_by_key(|line| line.spec.queue)?;
+        Some(self.record(next, now))
+    }
+
+    fn record(&self, line: &Line, now: Nanos) -> QueueRecord {
+        QueueRecord {
             port: self.port,
             spec: line.spec,
             port_rate: self.rate,
@@ -197,7 +208,7 @@ impl Shaper {
             errors: line.errors,
             waiting: line.frames.len(),
             age: now.since(self.made_at),
-        })
+        }
     }
 }
 

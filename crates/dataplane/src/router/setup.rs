@@ -276,8 +276,8 @@ impl Router {
         Ok(())
     }
 
-    /// Removes all learned neighbors and returns their number.
-    pub fn flush_neighbors(&mut self) -> usize {
-        self.neighbors.flush()
+    /// Removes some learned neighbors and returns how many (see [`NeighborTable::flush_some`]).
+    pub fn flush_neighbors_some(&mut self, from: &mut usize, steps: &mut usize) -> usize {
+        self.neighbors.flush_some(from, steps)
     }
 }

@@ -173,6 +173,16 @@ impl<V> Keyed<V> {
         self.wheel.next()
     }
 
+    /// Returns the upper bound of indices (exclusive).
+    pub fn places_end(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns the entry at an index, if there is one.
+    pub fn at(&self, place: usize) -> Option<&Entry<V>> {
+        self.entries.get(place)?.as_ref()
+    }
+
     /// Returns all entries in index order.
     pub fn iter(&self) -> impl Iterator<Item = &Entry<V>> {
         self.entries.iter().flatten()

@@ -273,6 +273,31 @@ impl LearnSearch {
         }
     }
 
+    /// Returns the upper bound of entry numbers (exclusive).
+    pub fn places_end(&self) -> usize {
+        match &self.table {
+            Table::Mac(table) => table.places_end() as usize,
+            Table::Any(table) => table.places_end(),
+        }
+    }
+
+    /// Returns the entry of a number: its key, its value, and whether it is static. An entry keeps its number until
+    /// it is removed.
+    pub fn entry(&self, place: usize, now: Nanos) -> Option<(String, u32, bool)> {
+        let (key, value, is_static) = match &self.table {
+            Table::Mac(table) => {
+                let entry = table.entry(place as u32, now)?;
+                let key = numbers_of(entry.mac, entry.vid, self.learn_key.len() > 1);
+                (key, entry.port, entry.age.is_none())
+            }
+            Table::Any(table) => {
+                let entry = table.at(place)?;
+                (entry.key.to_vec(), entry.value, entry.is_static)
+            }
+        };
+        Some((key_text(&self.learn_key, &key), value, is_static))
+    }
+
     /// Returns the bridge table, if the keys are bridge keys.
     #[inline]
     pub fn stations(&self) -> Option<&MacTable> {

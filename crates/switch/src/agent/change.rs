@@ -12,9 +12,9 @@ use std::task::Poll;
 use dataplane::action::Action as CoreAction;
 use dataplane::egress::PortSettings;
 use dataplane::flow::{FlowError, FlowFilter, Source};
-use dataplane::group::GroupChange;
+use dataplane::group::{BucketSpec, GroupChange, GroupSpec};
 use dataplane::instruction::Instructions;
-use dataplane::pipeline::Deletion;
+use dataplane::pipeline::{Deletion, Pipeline};
 use dataplane::table::{Addition, Modification, Progress, Selection};
 use openflow::header::Xid;
 use openflow::model::group::{GroupMod, GroupModCommand};
@@ -33,6 +33,12 @@ use crate::lower::{self, World};
 
 use super::packet_out::buffer_error_up;
 use super::{Agent, Datapath, modelled};
+
+/// Budget steps to convert a bucket, without those of its actions.
+const BUCKET_STEPS: usize = 8;
+
+/// Budget steps to convert an action of a bucket.
+const ACTION_STEPS: usize = 4;
 
 /// Origin of a change, and its protocol version.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +67,6 @@ impl Who {
 
 /// The rest of a message that takes several turns.
 pub(super) struct Unfinished {
-    source: Source,
     work: Work,
     /// Buffered frame that goes through the tables afterwards.
     buffer: Option<u32>,
@@ -73,6 +78,8 @@ enum Work {
     Add(Addition),
     Modify(Modification),
     Delete(Selection),
+    /// Conversion of the buckets of a group-mod.
+    Buckets(Vec<BucketSpec>),
     Group(GroupChange),
     /// Deletion of flow entries that use deleted groups or meters.
     DeleteUsers(Deletion),
@@ -88,9 +95,9 @@ impl Agent {
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {
         match message {
-            Message::FlowMod(change) => return self.flow_mod(who, change, datapath),
-            Message::GroupMod(change) => return self.group_mod(who, change, datapath),
-            Message::MeterMod(change) => return self.meter_mod(who, change, datapath),
+            Message::FlowMod(change) => return self.flow_mod((who, message), change, datapath),
+            Message::GroupMod(change) => return self.group_mod((who, message), change, datapath),
+            Message::MeterMod(change) => return self.meter_mod((who, message), change, datapath),
             Message::PortMod(change) => self.port_mod(who, change, datapath)?,
             Message::TableMod(change) => self.table_mod(who.version, change, datapath)?,
             Message::PacketOut(packet) => self.packet_out(who, packet, datapath)?,
@@ -102,12 +109,13 @@ impl Agent {
     /// Begins work on flow entries, up to the share of the turn.
     fn begin_work(
         &mut self,
-        (work, buffer, source): (Work, Option<u32>, Source),
+        (who, message): (Who, &Message),
+        (work, buffer): (Work, Option<u32>),
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {
         *datapath.due = Some(Nanos::ZERO);
-        let mut unfinished = Unfinished { source, work, buffer };
-        match self.continue_message(&mut unfinished, datapath) {
+        let mut unfinished = Unfinished { work, buffer };
+        match self.continue_message((who, message), &mut unfinished, datapath) {
             Poll::Ready(outcome) => outcome.map(|()| None),
             Poll::Pending => Ok(Some(unfinished)),
         }
@@ -116,12 +124,14 @@ impl Agent {
     /// Continues a message until its end, or until the share of the turn is spent.
     pub(super) fn continue_message(
         &mut self,
+        (who, message): (Who, &Message),
         unfinished: &mut Unfinished,
         datapath: &mut Datapath<'_>,
     ) -> Poll<Result<(), ErrorCode>> {
-        let source = unfinished.source;
+        let source = who.source();
         loop {
             let Datapath { pipeline, outputs, now, budget, .. } = datapath;
+            let ports = self.ports.numbers();
             let (progress, used) = budget.run(RUN_STEPS, |steps| match &mut unfinished.work {
                 Work::Add(addition) => {
                     pipeline.add_some(addition, *now, outputs, steps).map_err(flow_error_up)
@@ -131,6 +141,17 @@ impl Agent {
                 }
                 Work::Delete(selection) => {
                     Ok(pipeline.delete_some(selection, *now, outputs, steps))
+                }
+                Work::Buckets(buckets) => {
+                    let Message::GroupMod(change) = message else {
+                        unreachable!("only group-mods have buckets")
+                    };
+                    let world = World { ports, pipeline, version: who.version };
+                    if convert_some(change, buckets, &world, steps)? {
+                        let buckets = std::mem::take(buckets);
+                        unfinished.work = group_work(change, buckets, pipeline)?;
+                    }
+                    Ok(Progress::More)
                 }
                 Work::Group(change) => {
                     let progress = pipeline.change_group_some(change, *now, steps);
@@ -162,7 +183,7 @@ impl Agent {
 
     fn flow_mod(
         &mut self,
-        who: Who,
+        (who, message): (Who, &Message),
         change: &FlowMod,
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {
@@ -175,7 +196,7 @@ impl Agent {
         let filter = lower::filter_down(change, matching, speaker);
         if matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict) {
             let work = Work::Delete(datapath.pipeline.select(filter));
-            return self.begin_work((work, None, who.source()), datapath);
+            return self.begin_work((who, message), (work, None), datapath);
         }
         let table = table_down(change.table, speaker);
         let instructions = self.instructions(who, change, table, datapath)?;
@@ -194,10 +215,10 @@ impl Agent {
             let rules = modify_rules(change, who.version);
             let selection = datapath.pipeline.select(filter);
             let work = Work::Modify(Modification::new(spec, selection, rules));
-            return self.begin_work((work, change.buffer_id, who.source()), datapath);
+            return self.begin_work((who, message), (work, change.buffer_id), datapath);
         }
         let work = Work::Add(Addition::new(spec));
-        self.begin_work((work, change.buffer_id, who.source()), datapath)
+        self.begin_work((who, message), (work, change.buffer_id), datapath)
     }
 
     /// Converts the instructions of a flow entry. Most flow entries in a sequence only output to
@@ -243,30 +264,20 @@ impl Agent {
 
     fn group_mod(
         &mut self,
-        who: Who,
+        (who, message): (Who, &Message),
         change: &GroupMod,
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {
-        let spec = lower::group::group_down(change, &self.world(who, datapath))?;
-        let place = lower::group::place_down(change.command_bucket);
-        let work = match change.command {
-            GroupModCommand::Add => Work::Group(GroupChange::add(spec)),
-            GroupModCommand::Modify => Work::Group(GroupChange::modify(spec)),
-            GroupModCommand::InsertBucket => {
-                Work::Group(GroupChange::insert(change.group, place, spec.buckets))
-            }
-            GroupModCommand::RemoveBucket => Work::Group(GroupChange::remove(change.group, place)),
-            GroupModCommand::Delete => {
-                let deletion = datapath.pipeline.forget_group(change.group);
-                Work::DeleteUsers(deletion.map_err(lower::group::group_error_up)?)
-            }
-        };
-        self.begin_work((work, None, who.source()), datapath)
+        if !change.experimenter.is_empty() {
+            return Err(ErrorCode::PropertyBadExperimenter);
+        }
+        let buckets = Vec::with_capacity(change.buckets.len());
+        self.begin_work((who, message), (Work::Buckets(buckets), None), datapath)
     }
 
     fn meter_mod(
         &mut self,
-        who: Who,
+        (who, message): (Who, &Message),
         change: &MeterMod,
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {
@@ -279,7 +290,7 @@ impl Agent {
             MeterModCommand::Modify => pipeline.modify_meter(spec, now),
             MeterModCommand::Delete => {
                 let work = Work::DeleteUsers(pipeline.forget_meter(change.meter));
-                return self.begin_work((work, None, who.source()), datapath);
+                return self.begin_work((who, message), (work, None), datapath);
             }
         };
         outcome.map(|()| None).map_err(lower::meter::meter_error_up)
@@ -307,6 +318,44 @@ impl Agent {
         datapath.pipeline.set_port(port.number, settings_of(&port));
         self.tell_port(port);
     }
+}
+
+/// Continues to convert the buckets of a group-mod. Returns true if it has converted all.
+fn convert_some(
+    change: &GroupMod,
+    buckets: &mut Vec<BucketSpec>,
+    world: &World<'_>,
+    steps: &mut usize,
+) -> Result<bool, ErrorCode> {
+    for from in &change.buckets[buckets.len()..] {
+        if *steps == 0 {
+            return Ok(false);
+        }
+        *steps = steps.saturating_sub(BUCKET_STEPS + ACTION_STEPS * from.actions.len());
+        buckets.push(lower::group::bucket_down(from, world)?);
+    }
+    *steps = steps.saturating_sub(1);
+    Ok(true)
+}
+
+/// Begins the work of a group-mod with these buckets.
+fn group_work(
+    change: &GroupMod,
+    buckets: Vec<BucketSpec>,
+    pipeline: &mut Pipeline,
+) -> Result<Work, ErrorCode> {
+    let (number, place) = (change.group, lower::group::place_down(change.command_bucket));
+    let spec = |buckets| GroupSpec { number, kind: lower::group::kind_down(change.kind), buckets };
+    Ok(match change.command {
+        GroupModCommand::Add => Work::Group(GroupChange::add(spec(buckets))),
+        GroupModCommand::Modify => Work::Group(GroupChange::modify(spec(buckets))),
+        GroupModCommand::InsertBucket => Work::Group(GroupChange::insert(number, place, buckets)),
+        GroupModCommand::RemoveBucket => Work::Group(GroupChange::remove(number, place)),
+        GroupModCommand::Delete => {
+            let deletion = pipeline.forget_group(number);
+            Work::DeleteUsers(deletion.map_err(lower::group::group_error_up)?)
+        }
+    })
 }
 
 /// Converts a port's configuration to settings of the forwarding core.

@@ -56,10 +56,18 @@ pub(super) struct Commit {
     who: Who,
     /// Position of the next message in the bundle.
     next: usize,
-    /// A message that takes several turns: its position, and its remaining work.
-    unfinished: Option<(usize, Unfinished)>,
+    /// A message that takes several turns, and its remaining work.
+    unfinished: Option<(Begun, Unfinished)>,
     transaction: Transaction,
     phase: Phase,
+}
+
+/// A message of a bundle that has begun.
+struct Begun {
+    /// Its position in the bundle.
+    place: usize,
+    xid: Xid,
+    message: Message,
 }
 
 /// Phase of a commit.
@@ -80,6 +88,13 @@ impl Commit {
     /// Returns the bundle's ID and flags.
     pub(super) fn names(&self) -> (u32, BundleFlags) {
         (self.bundle.id(), self.bundle.flags())
+    }
+
+    /// Defers forwarding of a request to other controllers until the bundle is published.
+    fn follow_later(&mut self, Begun { xid, message, .. }: Begun) {
+        if let Message::GroupMod(_) | Message::MeterMod(_) = &message {
+            self.transaction.late.push_back(Late::Request(xid, Box::new(message)));
+        }
     }
 }
 
@@ -273,36 +288,37 @@ impl Agent {
                 return Poll::Pending;
             }
             self.transaction = Some(std::mem::take(&mut commit.transaction));
-            let (began, outcome) = match commit.unfinished.take() {
-                Some((began, mut unfinished)) => {
-                    let outcome = match self.continue_message(&mut unfinished, datapath) {
+            let (begun, outcome) = match commit.unfinished.take() {
+                Some((begun, mut unfinished)) => {
+                    let asked = (Who { xid: begun.xid, ..commit.who }, &begun.message);
+                    let outcome = match self.continue_message(asked, &mut unfinished, datapath) {
                         Poll::Pending => Ok(Some(unfinished)),
                         Poll::Ready(outcome) => outcome.map(|()| None),
                     };
-                    (began, outcome)
+                    (begun, outcome)
                 }
                 None => {
                     let Some((bundled, next)) = commit.bundle.message_at(commit.next) else {
                         commit.transaction = self.transaction.take().unwrap_or_default();
                         return Poll::Ready(true);
                     };
-                    let began = std::mem::replace(&mut commit.next, next);
-                    let who = Who { xid: bundled.xid, ..commit.who };
-                    let outcome = self.change(who, &bundled.message, datapath);
-                    self.follow_later(bundled);
+                    let Bundled { xid, message, .. } = bundled;
+                    let place = std::mem::replace(&mut commit.next, next);
+                    let who = Who { xid, ..commit.who };
+                    let outcome = self.change(who, &message, datapath);
                     datapath.budget.spend(MESSAGE_STEPS);
-                    (began, outcome)
+                    (Begun { place, xid, message }, outcome)
                 }
             };
             commit.transaction = self.transaction.take().unwrap_or_default();
             match outcome {
-                Ok(None) => {}
+                Ok(None) => commit.follow_later(begun),
                 Ok(Some(unfinished)) => {
-                    commit.unfinished = Some((began, unfinished));
+                    commit.unfinished = Some((begun, unfinished));
                     return Poll::Pending;
                 }
                 Err(code) => {
-                    self.refuse_one(commit, began, code);
+                    self.refuse_one(commit, begun.place, code);
                     return Poll::Ready(false);
                 }
             }
@@ -314,15 +330,6 @@ impl Agent {
     pub(super) fn pauses(&mut self, used: usize, datapath: &Datapath<'_>) -> bool {
         self.waits_for_frames |= used == 0;
         self.waits_for_frames || datapath.must_pause()
-    }
-
-    /// Defers forwarding of a request to other controllers until the bundle is published.
-    fn follow_later(&mut self, Bundled { xid, message, .. }: Bundled<'_>) {
-        if let (Message::GroupMod(_) | Message::MeterMod(_), Some(transaction)) =
-            (&message, &mut self.transaction)
-        {
-            transaction.late.push_back(Late::Request(xid, Box::new(message)));
-        }
     }
 
     /// Sends the error for the message of a bundle that failed.

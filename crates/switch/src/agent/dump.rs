@@ -21,15 +21,16 @@ use packet::time::Nanos;
 use crate::lower;
 use crate::lower::express;
 
-use super::features::Features;
 use super::monitor::Monitor;
 use super::news::counters_up;
 use super::nicira::{self, flows_up};
+use super::shaping::QueueRange;
 
 mod resources;
 mod rows;
 
-use resources::{Source, Walk};
+pub use resources::Source;
+use resources::Walk;
 
 /// Estimated bytes of one part, so that it stays below the 64 KiB of a message.
 const PART_BYTES: usize = 40 << 10;
@@ -65,7 +66,7 @@ enum What {
     Monitors(Selection, VecDeque<Monitor>),
     /// Aggregate of flow entries, and whether its reply has Nicira's format.
     Totals(Selection, FlowTotals, bool),
-    /// Groups, meters or tables.
+    /// Groups, meters, tables, ports or queues.
     Resources(Walk),
     /// Prepared parts, last first.
     Ready(Vec<MultipartReplyBody>),
@@ -121,8 +122,8 @@ impl Dump {
         Dump { xid, version, what }
     }
 
-    /// Begins a reply with groups, meters or tables of these numbers, inclusive. The empty body
-    /// selects the kind.
+    /// Begins a reply with groups, meters or tables of these numbers, or with ports of these indexes,
+    /// inclusive. The empty body selects the kind.
     pub fn resources(
         xid: Xid,
         version: Version,
@@ -130,6 +131,11 @@ impl Dump {
         body: MultipartReplyBody,
     ) -> Self {
         Dump { xid, version, what: What::Resources(Walk::new(numbers, body)) }
+    }
+
+    /// Begins a reply with queues. The empty body selects the kind.
+    pub fn queues(xid: Xid, version: Version, range: QueueRange, body: MultipartReplyBody) -> Self {
+        Dump { xid, version, what: What::Resources(Walk::queues(range, body)) }
     }
 
     /// Begins a reply with prepared rows, in as many parts as they need.
@@ -147,16 +153,10 @@ impl Dump {
 
     /// Continues for at most `steps` steps, and returns the next part if there is one. Encoded rows
     /// are appended to `rows`.
-    pub fn next(
-        &mut self,
-        (pipeline, features): (&mut Pipeline, &Features),
-        now: Nanos,
-        rows: &mut Vec<u8>,
-        steps: &mut usize,
-    ) -> Part {
+    pub fn next(&mut self, source: &mut Source<'_>, rows: &mut Vec<u8>, steps: &mut usize) -> Part {
         let version = self.version;
         let has_rows = (Version::V1_2..=Version::V1_4).contains(&version);
-        let tables = (&*pipeline, now);
+        let tables = (&*source.pipeline, source.now);
         match &mut self.what {
             What::Flows(selection, false) if has_rows => {
                 rows::fill(version, tables, selection, rows, steps);
@@ -182,12 +182,12 @@ impl Dump {
             }
             What::Monitors(selection, monitors) => initial(tables, selection, monitors, steps),
             What::Totals(selection, totals, is_nicira) => {
-                match pipeline.totals_some(selection, totals, steps) {
+                match source.pipeline.totals_some(selection, totals, steps) {
                     Progress::More => Part::None,
                     Progress::Done => message(totals_up(totals, *is_nicira), true),
                 }
             }
-            What::Resources(walk) => walk.next(version, Source { pipeline, features, now }, steps),
+            What::Resources(walk) => walk.next(version, source, steps),
             What::Ready(parts) => {
                 let body = parts.pop().expect("a reply has at least one part");
                 message(body, parts.is_empty())

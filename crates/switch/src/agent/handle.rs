@@ -43,7 +43,7 @@ impl Agent {
             | Message::MeterMod(_)
             | Message::PortMod(_)
             | Message::TableMod(_)
-            | Message::PacketOut(_) => return self.order(at, xid, &message, datapath),
+            | Message::PacketOut(_) => return self.order(at, xid, message, datapath),
             Message::FeaturesRequest => Message::FeaturesReply(self.features(at, datapath)),
             Message::GetConfigRequest => Message::GetConfigReply(self.config(self.main_of(at))),
             Message::SetConfig(config) => {
@@ -67,7 +67,8 @@ impl Agent {
                 if version < Version::V1_2 && self.ports.find(port).is_none() {
                     return Err(ErrorCode::QueueOpBadPort);
                 }
-                let queues = shaping::queue_descriptions(port, None, version, datapath);
+                let source = (&*datapath.pipeline, self.ports.numbers());
+                let queues = shaping::queue_descriptions(port, version, source, datapath.now);
                 Message::QueueGetConfigReply(QueueConfig { port, queues })
             }
             Message::RoleRequest(request) => {
@@ -127,7 +128,7 @@ impl Agent {
         &mut self,
         at: usize,
         xid: Xid,
-        message: &Message,
+        message: Message,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
         self.check_not_slave(at)?;
@@ -139,12 +140,12 @@ impl Agent {
     pub(super) fn change_or_begin(
         &mut self,
         who: Who,
-        message: &Message,
+        message: Message,
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
-        match self.change(who, message, datapath)? {
+        match self.change(who, &message, datapath)? {
             Some(unfinished) => self.ongoing = Some(Ongoing::message(who, message, unfinished)),
-            None => self.tell_request(who, message),
+            None => self.tell_request(who, &message),
         }
         Ok(())
     }

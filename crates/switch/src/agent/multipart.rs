@@ -12,16 +12,19 @@ use openflow::model::multipart::{
     AggregateStats, FlowStatsRequest, MultipartReply, MultipartReplyBody, MultipartRequest,
     MultipartRequestBody, SwitchDescription,
 };
+use openflow::model::queue::QUEUE_ALL;
 use openflow::model::table::TABLE_ALL;
 use openflow::model::{Message, PortNo, reserved};
 use openflow::version::{ErrorCode, Version};
 
-use crate::forward::Lane;
-use crate::lower::express;
 use crate::lower::flow::stats_filter_down;
 
 use super::dump::Dump;
-use super::{Agent, Datapath, port_book, shaping, tables};
+use super::shaping::QueueRange;
+use super::{Agent, Datapath, shaping, tables};
+
+/// All tables or all ports.
+const ALL: (u32, u32) = (0, u32::MAX);
 
 impl Agent {
     /// Adds a part of a request, which has `bytes` bytes. After the last part, sends the reply or
@@ -64,51 +67,63 @@ impl Agent {
     ) -> Result<Option<MultipartReplyBody>, ErrorCode> {
         use MultipartRequestBody as Ask;
         let version = self.connections[at].version();
-        let body = match request {
+        let dump = match request {
             Ask::Desc => return Ok(Some(description(&format!("{:016x}", self.datapath_id)))),
             Ask::Flow(which) => return self.flows(at, xid, &which, datapath),
             Ask::FlowStats(which) => {
                 check_table(which.table, datapath.pipeline)?;
                 let filter = stats_filter_down(&which, self.who(at, xid).speaker())?;
-                let filter = filter.expect("only 1.0 requests parts of a table");
-                let selection = datapath.pipeline.select(filter);
-                self.begin(at, Dump::flow_counters(xid, version, selection), datapath);
-                return Ok(None);
+                let filter = filter.expect("only 1.0 asks for parts of a table");
+                Dump::flow_counters(xid, version, datapath.pipeline.select(filter))
             }
             Ask::Aggregate(which) => {
                 return self.aggregate(at, xid, &which, datapath);
             }
-            Ask::Table => MultipartReplyBody::Table(self.tables(at, datapath)),
-            Ask::Port(port) => self.port_stats(port, version, datapath)?,
+            Ask::Table if self.connections[at].sees_parts() => {
+                return Ok(Some(MultipartReplyBody::Table(tables::parts(datapath.pipeline))));
+            }
+            Ask::Table => Dump::resources(xid, version, ALL, MultipartReplyBody::Table(Vec::new())),
+            Ask::Port(port) => {
+                let place = datapath.lanes.iter().position(|lane| lane.number == port);
+                let body = MultipartReplyBody::Port(Vec::new());
+                match place.map(|place| (place as u32, place as u32)) {
+                    Some(place) => Dump::resources(xid, version, place, body),
+                    None if port == reserved::NONE => Dump::resources(xid, version, ALL, body),
+                    // 1.0 and 1.1 have no error for a port that does not exist.
+                    None if version < Version::V1_2 => return Ok(Some(body)),
+                    None => return Err(ErrorCode::RequestBadPort),
+                }
+            }
             Ask::PortDesc(port) => {
-                let asked = |it: &&openflow::model::PortDescription| {
-                    port == reserved::NONE || it.number == port
-                };
-                let ports = self.ports.descriptions().iter().filter(asked);
-                let ports = ports.map(|port| express::port(version, port.clone())).collect();
-                MultipartReplyBody::PortDesc(ports)
+                let place = self.ports.numbers().iter().position(|number| *number == port);
+                let body = MultipartReplyBody::PortDesc(Vec::new());
+                match place.map(|place| (place as u32, place as u32)) {
+                    Some(place) => Dump::resources(xid, version, place, body),
+                    None if port == reserved::NONE => Dump::resources(xid, version, ALL, body),
+                    None => return Ok(Some(body)),
+                }
             }
             Ask::Queue { port, queue } => {
                 self.check_queue_port(port)?;
-                let rows = shaping::queue_stats(port, queue, datapath)?;
-                MultipartReplyBody::Queue(rows)
+                let (range, ports) = self.queues(port, queue);
+                let first = range.next(range.start(), (&*datapath.pipeline, ports), datapath.now);
+                if first.is_none() && queue != QUEUE_ALL {
+                    return Err(ErrorCode::QueueOpBadQueue);
+                }
+                Dump::queues(xid, version, range, MultipartReplyBody::Queue(Vec::new()))
             }
             Ask::QueueDesc { port, queue } => {
                 self.check_queue_port(port)?;
-                let rows = shaping::queue_descriptions(port, Some(queue), version, datapath);
-                MultipartReplyBody::QueueDesc(rows)
+                let (range, _) = self.queues(port, queue);
+                Dump::queues(xid, version, range, MultipartReplyBody::QueueDesc(Vec::new()))
             }
             Ask::Group(group) => {
                 let body = MultipartReplyBody::Group(Vec::new());
-                let dump = Dump::resources(xid, version, shaping::groups(group), body);
-                self.begin(at, dump, datapath);
-                return Ok(None);
+                Dump::resources(xid, version, shaping::groups(group), body)
             }
             Ask::GroupDesc(group) => {
                 let body = MultipartReplyBody::GroupDesc(Vec::new());
-                let dump = Dump::resources(xid, version, shaping::groups(group), body);
-                self.begin(at, dump, datapath);
-                return Ok(None);
+                Dump::resources(xid, version, shaping::groups(group), body)
             }
             Ask::GroupFeatures => {
                 let features = shaping::group_features(version, datapath.pipeline);
@@ -116,15 +131,11 @@ impl Agent {
             }
             Ask::Meter(meter) => {
                 let numbers = shaping::meters(meter, datapath.pipeline)?;
-                let body = MultipartReplyBody::Meter(Vec::new());
-                self.begin(at, Dump::resources(xid, version, numbers, body), datapath);
-                return Ok(None);
+                Dump::resources(xid, version, numbers, MultipartReplyBody::Meter(Vec::new()))
             }
             Ask::MeterConfig(meter) => {
                 let numbers = shaping::meters(meter, datapath.pipeline)?;
-                let body = MultipartReplyBody::MeterConfig(Vec::new());
-                self.begin(at, Dump::resources(xid, version, numbers, body), datapath);
-                return Ok(None);
+                Dump::resources(xid, version, numbers, MultipartReplyBody::MeterConfig(Vec::new()))
             }
             Ask::MeterFeatures => {
                 let features = shaping::meter_features(version, datapath.pipeline);
@@ -134,12 +145,12 @@ impl Agent {
                 return self.table_features(at, xid, wanted, datapath).map(|()| None);
             }
             Ask::TableDesc => {
-                MultipartReplyBody::TableDesc(tables::descriptions(datapath.pipeline))
+                Dump::resources(xid, version, ALL, MultipartReplyBody::TableDesc(Vec::new()))
             }
             Ask::FlowMonitor(requests) => return self.watch(at, xid, &requests, datapath),
             Ask::ControllerStatus => {
-                let rows = self.controller_statuses();
-                MultipartReplyBody::ControllerStatus(rows)
+                let rows = MultipartReplyBody::ControllerStatus(self.controller_statuses());
+                Dump::ready(xid, version, rows)?
             }
             Ask::BundleFeatures(request) => {
                 return self.bundle_features(&request, datapath).map(Some);
@@ -148,7 +159,7 @@ impl Agent {
                 return self.experimenter_statistics(at, xid, &from, datapath);
             }
         };
-        self.begin(at, Dump::ready(xid, version, body)?, datapath);
+        self.begin(at, dump, datapath);
         Ok(None)
     }
 
@@ -190,23 +201,10 @@ impl Agent {
         Ok(None)
     }
 
-    /// Returns statistics of one port, or of all with [`reserved::NONE`]. For a port that does not
-    /// exist, 1.0 and 1.1 return an empty list; later versions return an error.
-    fn port_stats(
-        &mut self,
-        port: PortNo,
-        version: Version,
-        datapath: &mut Datapath<'_>,
-    ) -> Result<MultipartReplyBody, ErrorCode> {
-        let known = port == reserved::NONE || self.ports.find(port).is_some();
-        if !known && version >= Version::V1_2 {
-            return Err(ErrorCode::RequestBadPort);
-        }
-        let age = datapath.now.since(self.opened_at);
-        let wanted = |lane: &&mut Lane| port == reserved::NONE || lane.number == port;
-        let rows = datapath.lanes.iter_mut().filter(wanted);
-        let rows = rows.map(|lane| port_book::stats(lane, age)).collect();
-        Ok(MultipartReplyBody::Port(rows))
+    /// Returns the queues that a request selects, and the numbers of all ports.
+    fn queues(&self, port: PortNo, queue: u32) -> (QueueRange, &[PortNo]) {
+        let ports = self.ports.numbers();
+        (QueueRange::new(port, queue, ports), ports)
     }
 
     /// Adds, modifies and deletes flow monitors, all or none. The reply has the existing flow

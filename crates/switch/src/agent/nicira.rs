@@ -38,7 +38,7 @@ impl Agent {
                 self.check_not_slave(at)?;
                 let change = self.in_table(at, change)?;
                 let who = Who { parts: false, ..self.who(at, xid) };
-                return self.change_or_begin(who, &Message::FlowMod(change), datapath);
+                return self.change_or_begin(who, Message::FlowMod(change), datapath);
             }
             NiciraMessage::RoleRequest(role) => {
                 self.set_role(at, role);

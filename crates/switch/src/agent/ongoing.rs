@@ -51,8 +51,8 @@ enum What {
 
 impl Ongoing {
     /// Creates the change of one unfinished message.
-    pub(super) fn message(who: Who, message: &Message, unfinished: Unfinished) -> Ongoing {
-        let what = What::Message(Box::new(message.clone()), Box::new(unfinished));
+    pub(super) fn message(who: Who, message: Message, unfinished: Unfinished) -> Ongoing {
+        let what = What::Message(Box::new(message), Box::new(unfinished));
         Ongoing { owner: who.owner, who, what, request: Vec::new() }
     }
 
@@ -106,7 +106,9 @@ impl Agent {
             self.connections[at].has_changed = true;
         }
         let outcome = match &mut ongoing.what {
-            What::Message(_, unfinished) => self.continue_message(unfinished, datapath),
+            What::Message(message, unfinished) => {
+                self.continue_message((ongoing.who, message), unfinished, datapath)
+            }
             What::Commit(commit) => self.continue_commit(commit, datapath),
             What::Features(change) => self.continue_features(ongoing.who, change, datapath),
         };

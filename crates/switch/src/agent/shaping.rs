@@ -5,76 +5,103 @@
 use dataplane::group::GROUP_NO_MAX;
 use dataplane::pipeline::Pipeline;
 use dataplane::queue::QueueRecord;
-use openflow::model::ActionKinds;
 use openflow::model::group::{GROUP_ALL, GroupCapabilities, GroupFeatures, GroupKinds};
 use openflow::model::meter::{
     METER_ALL, METER_CONTROLLER, METER_SLOWPATH, MeterBandKinds, MeterFeatureFlags, MeterFeatures,
     MeterFlags,
 };
 use openflow::model::queue::{PacketQueue, QUEUE_ALL, QueueProperty, QueueStats};
-use openflow::model::{PortNo, reserved};
+use openflow::model::{ActionKinds, PortNo};
 use openflow::version::{ErrorCode, Version};
+use packet::time::Nanos;
 
-use super::Datapath;
-
-/// Returns the queues that a request selects.
-fn queues(port: PortNo, queue: Option<u32>, datapath: &Datapath<'_>) -> Vec<QueueRecord> {
-    let every_port = [reserved::ALL, reserved::NONE].contains(&port);
-    let queue = queue.filter(|queue| *queue != QUEUE_ALL);
-    let mut rows = datapath.pipeline.egress().queue_records(datapath.now);
-    rows.retain(|row| {
-        (every_port || row.port == port) && queue.is_none_or(|queue| queue == row.spec.queue)
-    });
-    rows
-}
-
-/// Returns queue statistics. A named queue must exist.
-pub fn queue_stats(
-    port: PortNo,
-    queue: u32,
-    datapath: &Datapath<'_>,
-) -> Result<Vec<QueueStats>, ErrorCode> {
-    let rows = queues(port, Some(queue), datapath);
-    if rows.is_empty() && queue != QUEUE_ALL {
-        return Err(ErrorCode::QueueOpBadQueue);
-    }
-    let row = |row: &QueueRecord| QueueStats {
-        port: row.port,
-        queue: row.spec.queue,
-        tx_bytes: row.bytes,
-        tx_packets: row.frames,
-        tx_errors: row.errors,
-        age: Some(row.age),
-        properties: Vec::new(),
-    };
-    Ok(rows.iter().map(row).collect())
-}
-
-/// Returns queue descriptions. Rates are in tenths of a per cent of the port's rate, where that is
-/// known.
-pub fn queue_descriptions(
-    port: PortNo,
+/// Queues that a request selects.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueRange {
+    /// Indexes of the first and the last port, in the order of port numbers.
+    places: (usize, usize),
+    /// The number of the queue, or `None` for all.
     queue: Option<u32>,
-    version: Version,
-    datapath: &Datapath<'_>,
-) -> Vec<PacketQueue> {
-    let share = |rate: Option<u64>, of: Option<u64>| {
-        let (rate, of) = (u128::from(rate?), u128::from(of?));
+}
+
+impl QueueRange {
+    /// Returns the selected queues: of a known port, or of all.
+    pub fn new(port: PortNo, queue: u32, ports: &[PortNo]) -> QueueRange {
+        let every = (0, ports.len().saturating_sub(1));
+        let places = ports.iter().position(|it| *it == port).map_or(every, |place| (place, place));
+        QueueRange { places, queue: (queue != QUEUE_ALL).then_some(queue) }
+    }
+
+    /// Returns the position of the first queue that the range can have.
+    pub fn start(&self) -> u64 {
+        (self.places.0 as u64) << 32
+    }
+
+    /// Returns the first queue from a position on, and its position.
+    pub fn next(
+        &self,
+        from: u64,
+        (pipeline, ports): (&Pipeline, &[PortNo]),
+        now: Nanos,
+    ) -> Option<(u64, QueueRecord)> {
+        let (first, from) = ((from >> 32) as usize, from as u32);
+        let (egress, wanted) = (pipeline.egress(), self.queue);
+        ports.iter().enumerate().take(self.places.1 + 1).skip(first).find_map(|(place, &port)| {
+            let from = if place == first { from } else { 0 };
+            let from = wanted.map_or(from, |wanted| from.max(wanted));
+            let record = egress.shaped().next(port, from, now)?;
+            let queue = record.spec.queue;
+            let is_wanted = wanted.is_none_or(|wanted| wanted == queue);
+            is_wanted.then_some(((place as u64) << 32 | u64::from(queue), record))
+        })
+    }
+}
+
+/// Converts a queue's counters.
+pub fn queue_stats(record: &QueueRecord) -> QueueStats {
+    QueueStats {
+        port: record.port,
+        queue: record.spec.queue,
+        tx_bytes: record.bytes,
+        tx_packets: record.frames,
+        tx_errors: record.errors,
+        age: Some(record.age),
+        properties: Vec::new(),
+    }
+}
+
+/// Converts a queue to its description. Rates are in tenths of a per cent of the port's rate, where
+/// that is known.
+pub fn queue_description(version: Version, record: &QueueRecord) -> PacketQueue {
+    let share = |rate: Option<u64>| {
+        let (rate, of) = (u128::from(rate?), u128::from(record.port_rate?));
         u16::try_from((rate * 1000).div_ceil(of.max(1))).ok()
     };
     // 1.0 and 1.1 have no maximum rate.
-    let max =
-        |row: QueueRecord| share(row.spec.max, row.port_rate).filter(|_| version >= Version::V1_2);
-    let row = |row: QueueRecord| PacketQueue {
-        port: row.port,
-        id: row.spec.queue,
-        properties: share(row.spec.min, row.port_rate)
-            .map(QueueProperty::MinRate)
-            .into_iter()
-            .chain(max(row).map(QueueProperty::MaxRate))
-            .collect(),
-    };
-    queues(port, queue, datapath).into_iter().map(row).collect()
+    let max = share(record.spec.max).filter(|_| version >= Version::V1_2);
+    let min = share(record.spec.min).map(QueueProperty::MinRate);
+    PacketQueue {
+        port: record.port,
+        id: record.spec.queue,
+        properties: min.into_iter().chain(max.map(QueueProperty::MaxRate)).collect(),
+    }
+}
+
+/// Returns the descriptions of all queues of a port, or of all ports.
+pub fn queue_descriptions(
+    port: PortNo,
+    version: Version,
+    source: (&Pipeline, &[PortNo]),
+    now: Nanos,
+) -> Vec<PacketQueue> {
+    let range = QueueRange::new(port, QUEUE_ALL, source.1);
+    let mut from = range.start();
+    let records = std::iter::from_fn(|| {
+        let (position, record) = range.next(from, source, now)?;
+        from = position + 1;
+        Some(queue_description(version, &record))
+    });
+    records.collect()
 }
 
 /// Returns the group features.

@@ -58,35 +58,32 @@ impl Agent {
         let news = Message::TableStatus(TableStatus { reason, table });
         self.tell_some(&news, |connection| connection.wants(AsyncKind::TableStatus, bit));
     }
+}
 
-    /// Returns table statistics; before 1.3 with the tables' capabilities.
-    pub(super) fn tables(&self, at: usize, datapath: &Datapath<'_>) -> Vec<TableStats> {
-        let connection = &self.connections[at];
-        let (version, pipeline) = (connection.version(), &datapath.pipeline);
-        if connection.sees_parts() {
-            return PARTS.map(|part| part_stats(part, pipeline)).to_vec();
-        }
-        let row = |table: u8| {
-            let account = pipeline.tables().account(table);
-            let config = pipeline.tables().config(table).expect("the table exists");
-            let abilities = (version < Version::V1_3).then(|| TableAbilities {
-                entries_max: account.entries_max as u32,
-                config: table::TableConfig {
-                    miss: miss_up(config.on_miss),
-                    ..table::TableConfig::default()
-                },
-                ..abilities(&format!("table{table}"), version)
-            });
-            TableStats {
-                table,
-                entries: account.entries as u32,
-                lookups: account.lookups,
-                matched: account.matched,
-                abilities,
-            }
-        };
-        (0..pipeline.tables().count_tables() as u8).map(row).collect()
+/// Returns statistics of a table; before 1.3 with its capabilities.
+pub fn stats(table: u8, version: Version, pipeline: &Pipeline) -> TableStats {
+    let account = pipeline.tables().account(table);
+    let config = pipeline.tables().config(table).expect("the table is there");
+    let abilities = (version < Version::V1_3).then(|| TableAbilities {
+        entries_max: account.entries_max as u32,
+        config: table::TableConfig {
+            miss: miss_up(config.on_miss),
+            ..table::TableConfig::default()
+        },
+        ..abilities(&format!("table{table}"), version)
+    });
+    TableStats {
+        table,
+        entries: account.entries as u32,
+        lookups: account.lookups,
+        matched: account.matched,
+        abilities,
     }
+}
+
+/// Returns statistics of the two parts of the first table, as plain 1.0 reports it.
+pub fn parts(pipeline: &Pipeline) -> Vec<TableStats> {
+    PARTS.map(|part| part_stats(part, pipeline)).to_vec()
 }
 
 fn part_stats(part: dataplane::flow::Part, pipeline: &Pipeline) -> TableStats {
@@ -206,13 +203,9 @@ fn miss_up(miss: TableMiss) -> table::TableMiss {
     }
 }
 
-/// Returns the descriptions of all tables.
-pub fn descriptions(pipeline: &Pipeline) -> Vec<TableDescription> {
-    (0..pipeline.tables().count_tables() as u8).map(|table| description(table, pipeline)).collect()
-}
-
-fn description(table: u8, pipeline: &Pipeline) -> TableDescription {
-    let config = pipeline.tables().config(table).expect("the table exists");
+/// Returns the description of a table.
+pub fn description(table: u8, pipeline: &Pipeline) -> TableDescription {
+    let config = pipeline.tables().config(table).expect("the table is there");
     let account = pipeline.tables().account(table);
     let free = account.entries_max.saturating_sub(account.entries);
     let vacancy = (free.saturating_mul(100) / account.entries_max.max(1)) as u8;

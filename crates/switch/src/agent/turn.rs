@@ -12,7 +12,7 @@ use openflow::model::role::ControllerStatusReason;
 use openflow::model::{Message, MultipartRequestBody};
 use openflow::session;
 
-use super::dump::Part;
+use super::dump::{Part, Source};
 use super::ongoing::changes;
 use super::{Agent, Datapath};
 use crate::budget::MESSAGE_STEPS;
@@ -23,6 +23,12 @@ const SHORT_STEPS: u32 = 8;
 
 /// Budget steps of one part of a long reply: as many entries as fit into a message, or about 50 us.
 const PART_STEPS: usize = 2048;
+
+/// Messages with more bytes are long.
+const LONG_MESSAGE_BYTES: usize = 4 << 10;
+
+/// Bytes of a long message that are decoded in one budget step.
+const BYTES_A_STEP: usize = 8;
 
 /// Budget steps of reading from a connection or sending to it.
 pub(super) const CHANNEL_STEPS: u32 = 8;
@@ -144,7 +150,11 @@ impl Agent {
         self.connections[at].is_blocked = false;
         self.connections[at].is_cut = false;
         while !self.connections[at].is_throttled() && !self.is_busy(at) {
+            let is_new = self.connections[at].held_until().is_none();
             let Some(event) = self.connections[at].next_event() else { return };
+            if is_new {
+                datapath.budget.spend(decoding_steps(&event));
+            }
             if self.waits_for_change(at, &event) {
                 self.connections[at].is_blocked = true;
                 self.connections[at].hold(event, datapath.now);
@@ -221,9 +231,17 @@ impl Agent {
                 return;
             }
             let xid = dump.xid();
-            let (pipeline, budget) = (&mut *datapath.pipeline, &mut datapath.budget);
-            let (now, rows, source) = (datapath.now, &mut self.rows, (pipeline, &self.features));
-            match budget.run(PART_STEPS, |steps| dump.next(source, now, rows, steps)).0 {
+            let Datapath { pipeline, lanes, now, budget, .. } = &mut *datapath;
+            let mut source = Source {
+                pipeline,
+                features: &self.features,
+                lanes,
+                ports: &self.ports,
+                age: now.since(self.opened_at),
+                now: *now,
+            };
+            let rows = &mut self.rows;
+            match budget.run(PART_STEPS, |steps| dump.next(&mut source, rows, steps)).0 {
                 Part::None => continue,
                 Part::Rows { last } => {
                     connection.reply_rows(xid, !last, &self.rows);
@@ -249,6 +267,16 @@ impl Agent {
 /// Whether an event may change how frames are forwarded.
 fn is_change(event: &session::Event) -> bool {
     matches!(event, session::Event::Message { message, .. } if changes(message))
+}
+
+/// Returns the budget steps of decoding a long message. Those of others are part of [`steps_of`].
+fn decoding_steps(event: &session::Event) -> u32 {
+    match event {
+        session::Event::Message { bytes, .. } if *bytes > LONG_MESSAGE_BYTES => {
+            (*bytes / BYTES_A_STEP) as u32
+        }
+        _ => 0,
+    }
 }
 
 /// Returns the budget steps of an event, without those for the flow entries concerned.

@@ -59,20 +59,23 @@ pub fn carry(
         }
         task => task,
     };
-    match forward.forwarder.inner() {
-        Plane::Bridge(bridge) => {
+    match (forward.forwarder.inner(), task) {
+        (Plane::Bridge(bridge), task) => {
             let ports: Vec<PortNo> = forward.lanes.iter().map(|lane| lane.number).collect();
             let carried = bridge::carry(task, (bridge, &ports), now, budget);
             // Flushed entries must still be swept.
             forward.due = Some(now);
             carried
         }
-        Plane::Router(router) => {
+        (Plane::ProGfe(element), Task::List(What::Macs, from)) => {
+            element::list_macs(from, element, now, budget)
+        }
+        (Plane::Router(router), task) => {
             let carried = router::carry(task, router, &mut forward.outputs, budget);
             forward.due = Some(now);
             carried
         }
-        _ => Carried::Done(answer_whole(task.into_request(), forward, now)),
+        (_, task) => Carried::Done(answer_whole(task.into_request(), forward, now)),
     }
 }
 

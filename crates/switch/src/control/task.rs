@@ -28,6 +28,8 @@ pub enum Task {
     AddNeighbours(Batch<Neighbour>),
     /// Lists addresses, routes or neighbours from a position on.
     List(What, Cursor),
+    /// Removes learned neighbours.
+    FlushNeighbours(Flush),
     /// Adds entries to a program with the compile thread.
     Apart(Apart),
 }
@@ -48,6 +50,15 @@ pub struct Apart {
 pub struct Batch<T> {
     items: Vec<T>,
     added: usize,
+}
+
+/// Progress of removing numbered entries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flush {
+    /// Number of the next entry.
+    pub next: usize,
+    /// How many were removed.
+    pub removed: usize,
 }
 
 /// Position at which a list continues.
@@ -80,6 +91,7 @@ impl From<Request> for Task {
             Request::Get(what @ (What::Macs | What::Routes | What::Neighbours)) => {
                 Task::List(what, Cursor::Place(0))
             }
+            Request::Flush(What::Neighbours) => Task::FlushNeighbours(Flush::default()),
             other => Task::Whole(other),
         }
     }
@@ -94,6 +106,7 @@ impl Task {
             Task::AddRoutes(batch) => Request::AddRoutes(batch.items),
             Task::AddNeighbours(batch) => Request::AddNeighbours(batch.items),
             Task::List(what, _) => Request::Get(what),
+            Task::FlushNeighbours(_) => Request::Flush(What::Neighbours),
             Task::Apart(apart) => Arc::unwrap_or_clone(apart.request),
         }
     }
@@ -109,7 +122,7 @@ impl Task {
             Task::AddMacs(batch) => batch.items.len(),
             Task::AddRoutes(batch) => batch.items.len(),
             Task::AddNeighbours(batch) => batch.items.len(),
-            Task::Whole(_) | Task::List(..) | Task::Apart(_) => 0,
+            Task::Whole(_) | Task::List(..) | Task::FlushNeighbours(_) | Task::Apart(_) => 0,
         }
     }
 }

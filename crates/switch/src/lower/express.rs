@@ -89,25 +89,34 @@ pub fn nicira_packet_in(news: PacketIn) -> PacketIn {
     PacketIn { fields, ..news }
 }
 
-/// Reduces a group to what the version can express, with as many buckets as fit into a message.
-pub fn group(version: Version, row: GroupDescription) -> GroupDescription {
-    let fits = |row: &GroupDescription| {
-        can_say_rows(version, MultipartReplyBody::GroupDesc(vec![row.clone()]))
+/// Returns the bytes of a message with one group description, if the version can express it and it
+/// fits.
+pub fn group_bytes(version: Version, row: GroupDescription) -> Option<usize> {
+    let body = MultipartReplyBody::GroupDesc(vec![row]);
+    let message = Message::MultipartReply(MultipartReply { more: false, body });
+    let mut bytes = Vec::new();
+    codec::encode(version, 0, &message, &mut bytes).ok().map(|()| bytes.len())
+}
+
+/// Reduces a bucket to what the version can express. `group` is its group without buckets. Also
+/// returns the bytes of a message with this bucket alone. Returns `None` if the version cannot
+/// express the bucket.
+pub fn bucket(
+    version: Version,
+    group: &GroupDescription,
+    bucket: Bucket,
+) -> Option<(Bucket, usize)> {
+    let bytes = |bucket: &Bucket| {
+        group_bytes(version, GroupDescription { buckets: vec![bucket.clone()], ..group.clone() })
     };
-    if fits(&row) {
-        return row;
+    if let Some(bytes) = bytes(&bucket) {
+        return Some((bucket, bytes));
     }
-    let empty = GroupDescription { buckets: Vec::new(), experimenter: Vec::new(), ..row };
-    let with = |buckets: &[Bucket]| GroupDescription { buckets: buckets.to_vec(), ..empty.clone() };
-    let cut = |bucket: Bucket| {
-        let actions = prefix_free(&bucket.actions, |actions| {
-            fits(&with(&[Bucket { actions: actions.to_vec(), ..bucket.clone() }]))
-        });
-        Bucket { actions, ..bucket }
+    let fits = |actions: &[Action]| {
+        bytes(&Bucket { actions: actions.to_vec(), ..bucket.clone() }).is_some()
     };
-    let buckets: Vec<Bucket> = row.buckets.into_iter().map(cut).collect();
-    let counts: Vec<usize> = (1..=buckets.len()).collect();
-    with(&buckets[..counts.partition_point(|count| fits(&with(&buckets[..*count])))])
+    let told = Bucket { actions: prefix_free(&bucket.actions, fits), ..bucket };
+    bytes(&told).map(|bytes| (told, bytes))
 }
 
 /// Returns the match fields that the version has, if it also has their prerequisites.

@@ -3,29 +3,20 @@
 //! Source: OpenFlow switch specification 1.3.5, sections 6.5, 7.3.4.2 and 7.4.7
 //! (`ofp_group_mod_failed`); 1.5.1, section 7.3.4.3 (changes of single buckets).
 
-use dataplane::counter::Traffic;
-use dataplane::group::{self, BucketPlace, BucketSpec, GroupError, GroupRecord, GroupSpec};
+use dataplane::group::{self, BucketPlace, BucketSpec, GroupError, GroupView};
 use openflow::model::group::{
     BUCKET_ALL, BUCKET_FIRST, BUCKET_LAST, Bucket, BucketCounters, GROUP_ANY, GroupDescription,
-    GroupKind, GroupMod, GroupStats,
+    GroupKind, GroupStats,
 };
 use openflow::model::reserved;
 use openflow::version::ErrorCode;
+use packet::time::Nanos;
 
 use super::action::{Place, World, actions_down, actions_up, output_bytes_max};
 use super::{port_down, port_up};
 
-/// Converts the group of a group-mod.
-pub fn group_down(from: &GroupMod, world: &World<'_>) -> Result<GroupSpec, ErrorCode> {
-    if !from.experimenter.is_empty() {
-        return Err(ErrorCode::PropertyBadExperimenter);
-    }
-    let buckets: Result<Vec<_>, _> =
-        from.buckets.iter().map(|bucket| bucket_down(bucket, world)).collect();
-    Ok(GroupSpec { number: from.group, kind: kind_down(from.kind), buckets: buckets? })
-}
-
-fn bucket_down(from: &Bucket, world: &World<'_>) -> Result<BucketSpec, ErrorCode> {
+/// Converts a bucket of a group-mod.
+pub fn bucket_down(from: &Bucket, world: &World<'_>) -> Result<BucketSpec, ErrorCode> {
     if !from.experimenter.is_empty() {
         return Err(ErrorCode::PropertyBadExperimenter);
     }
@@ -40,7 +31,8 @@ fn bucket_down(from: &Bucket, world: &World<'_>) -> Result<BucketSpec, ErrorCode
     })
 }
 
-fn kind_down(from: GroupKind) -> group::GroupKind {
+/// Converts the type of a group.
+pub fn kind_down(from: GroupKind) -> group::GroupKind {
     match from {
         GroupKind::All => group::GroupKind::All,
         GroupKind::Select => group::GroupKind::Select,
@@ -80,19 +72,20 @@ pub fn group_error_up(error: GroupError) -> ErrorCode {
     }
 }
 
-/// Converts a group to its description.
-pub fn group_up(from: &GroupSpec) -> GroupDescription {
-    let kind = match from.kind {
+/// Converts a group to its description, without buckets.
+pub fn group_up(from: &GroupView) -> GroupDescription {
+    let kind = match from.kind() {
         group::GroupKind::All => GroupKind::All,
         group::GroupKind::Select => GroupKind::Select,
         group::GroupKind::Indirect => GroupKind::Indirect,
         group::GroupKind::FastFailover => GroupKind::FastFailover,
     };
-    let buckets = from.buckets.iter().map(bucket_up).collect();
-    GroupDescription { kind, group: from.number, buckets, experimenter: Vec::new() }
+    let (buckets, experimenter) = (Vec::new(), Vec::new());
+    GroupDescription { kind, group: from.number(), buckets, experimenter }
 }
 
-fn bucket_up(from: &BucketSpec) -> Bucket {
+/// Converts a bucket to its description.
+pub fn bucket_up(from: &BucketSpec) -> Bucket {
     Bucket {
         id: from.id,
         weight: from.weight,
@@ -103,17 +96,20 @@ fn bucket_up(from: &BucketSpec) -> Bucket {
     }
 }
 
-/// Converts a group's counters. `entries` is the number of flow entries that refer to it, in
-/// addition to other groups.
-pub fn group_stats_up(from: &GroupRecord, entries: usize) -> GroupStats {
-    let counters =
-        |traffic: &Traffic| BucketCounters { packets: traffic.frames, bytes: traffic.bytes };
+/// Converts a group's counters. `references` is the number of flow entries and groups that refer to
+/// it.
+pub fn group_stats_up(from: &GroupView, references: usize, now: Nanos) -> GroupStats {
+    let traffic = from.traffic();
+    let counters = |place| {
+        let (_, traffic) = from.bucket(place)?;
+        Some(BucketCounters { packets: traffic.frames, bytes: traffic.bytes })
+    };
     GroupStats {
-        group: from.spec.number,
-        references: (from.references + entries) as u32,
-        packets: from.traffic.frames,
-        bytes: from.traffic.bytes,
-        age: from.age,
-        buckets: from.buckets.iter().map(counters).collect(),
+        group: from.number(),
+        references: references as u32,
+        packets: traffic.frames,
+        bytes: traffic.bytes,
+        age: from.age(now),
+        buckets: (0..from.count_buckets()).filter_map(counters).collect(),
     }
 }

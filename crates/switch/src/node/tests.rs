@@ -59,22 +59,24 @@ impl Rig {
 
     /// Creates a switch whose ports are wrapped.
     fn over(settings: OpenFlowConfig, wrap: impl Fn(MemoryPort) -> Box<dyn Port>) -> Rig {
-        Rig::made(Kind::OpenFlow(settings), |_| {}, wrap)
+        Rig::made(3, Kind::OpenFlow(settings), |_| {}, wrap)
     }
 
     /// Creates a node of this kind with three ports, after `tell` changed its configuration.
     fn with(kind: Kind, tell: impl FnOnce(&mut Config)) -> Rig {
-        Rig::made(kind, tell, |port| Box::new(port))
+        Rig::made(3, kind, tell, |port| Box::new(port))
     }
 
+    /// Creates a node with this number of ports.
     fn made(
+        ports_count: u32,
         kind: Kind,
         tell: impl FnOnce(&mut Config),
         wrap: impl Fn(MemoryPort) -> Box<dyn Port>,
     ) -> Rig {
         let mut config = Config::new(kind);
         let (mut ports, mut wires) = (Vec::new(), Vec::new());
-        for number in 1..=3 {
+        for number in 1..=ports_count {
             let spec = format!("memory:{number}");
             config.ports.push(PortConfig { number, spec });
             let (ours, theirs) = pair_stamped(1024, &format!("p{number}"), Clock::Virtual);

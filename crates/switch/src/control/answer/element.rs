@@ -22,8 +22,10 @@ use progfe::xml::Source;
 use serde_json::{Map, Value, json};
 
 use super::{not_for, observed};
+use crate::budget::Budget;
 use crate::config;
 use crate::control::request::{ComponentAt, Document, MacEntry, Request, Settings, What};
+use crate::control::task::{self, Carried, Cursor};
 use crate::plane::Element;
 use crate::workshop::Made;
 
@@ -41,7 +43,6 @@ pub(super) fn answer(
 ) -> Result<Value, String> {
     match request {
         Request::Get(What::Program) => Ok(json!({ "text": element.program().to_xml() })),
-        Request::Get(What::Macs) => entries(element, now),
         Request::GetComponent(at) => get(&at, element, now),
         Request::SetComponents(all) => set(&all, element, out, now),
         Request::Check(document) => {
@@ -179,15 +180,25 @@ fn route(told: &config::Route) -> Result<Route, String> {
     Ok(Route { network: to.address, length: to.bits, via, port })
 }
 
-fn entries(element: &Element, now: Nanos) -> Result<Value, String> {
-    let entries = element.get(learning_table(element.program())?, &[ENTRIES], now);
-    let entries = entries.map_err(|error| error.to_string())?;
-    let entry = |row: &Held| {
-        let key = row.step(1).and_then(Held::text);
-        let port = row.step(2).and_then(Held::unsigned);
-        json!({ "mac": key, "port": port, "static": row.step(3).and_then(Held::boolean) })
+/// Lists the addresses of the learning table from a position on, up to the budget. The list ends if
+/// another program, without such a table, is loaded meanwhile.
+pub(super) fn list_macs(
+    from: Cursor,
+    element: &Element,
+    now: Nanos,
+    budget: &mut Budget<'_>,
+) -> Carried {
+    let table = learning_table(element.program());
+    let table = table.map(|instance| element.enforcer().block(instance));
+    let table = match table {
+        Ok(Some(Lfb::LearnSearch(table))) => table,
+        Err(why) if from == Cursor::Place(0) => return Carried::Done(Err(why)),
+        _ => return Carried::Rows(Vec::new(), None),
     };
-    Ok(entries.rows().into_iter().flat_map(|rows| rows.values()).map(entry).collect())
+    task::list_places((What::Macs, from, table.places_end()), budget, |place| {
+        let (key, port, is_static) = table.entry(place, now)?;
+        Some(json!({ "mac": key, "port": port, "static": is_static }))
+    })
 }
 
 /// Adds entries, all or none.

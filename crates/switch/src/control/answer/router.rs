@@ -7,10 +7,10 @@ use dataplane::router::Router;
 use serde_json::{Value, json};
 
 use super::not_for;
-use crate::budget::Budget;
+use crate::budget::{Budget, RUN_STEPS};
 use crate::config::Mac;
 use crate::control::request::{Request, What};
-use crate::control::task::{self, Carried, Cursor, Task};
+use crate::control::task::{self, Carried, Cursor, Flush, Task};
 use crate::plane::{add_neighbour, add_route, router_error_text};
 
 /// Processes a request that only a router supports, up to the budget.
@@ -36,6 +36,7 @@ pub(super) fn carry(
         Task::AddNeighbours(batch) => batch.carry(budget, Task::AddNeighbours, |neighbour| {
             add_neighbour(router, neighbour, out).map_err(router_error_text)
         }),
+        Task::FlushNeighbours(flush) => flush_neighbours(flush, router, budget),
         other => Carried::Done(answer(other.into_request(), router)),
     }
 }
@@ -43,8 +44,22 @@ pub(super) fn carry(
 fn answer(request: Request, router: &mut Router) -> Result<Value, String> {
     match request {
         Request::Flush(What::Routes) => Ok(json!({ "flushed": router.flush_routes() })),
-        Request::Flush(What::Neighbours) => Ok(json!({ "flushed": router.flush_neighbors() })),
         other => Err(not_for("router", &other)),
+    }
+}
+
+/// Removes learned neighbours up to the budget. Those that are learned meanwhile may stay.
+fn flush_neighbours(mut flush: Flush, router: &mut Router, budget: &mut Budget<'_>) -> Carried {
+    loop {
+        let next = &mut flush.next;
+        let (removed, _) = budget.run(RUN_STEPS, |steps| router.flush_neighbors_some(next, steps));
+        flush.removed += removed;
+        if flush.next >= router.neighbors().places_end() {
+            return Carried::Done(Ok(json!({ "flushed": flush.removed })));
+        }
+        if budget.is_spent() {
+            return Carried::Later(Task::FlushNeighbours(flush));
+        }
     }
 }
 

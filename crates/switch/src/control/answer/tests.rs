@@ -394,6 +394,61 @@ fn a_bridge_adds_and_lists_addresses_within_a_budget() {
 }
 
 #[test]
+fn an_element_lists_addresses_a_budget_at_a_time() {
+    let mut rig = element(include_str!("../../../../../examples/progfe/bridge.fe.xml"));
+    let macs: Vec<Value> =
+        (0..1000).map(|at| json!({ "mac": station(at), "port": 1 + at % 2 })).collect();
+    assert_eq!(rig.ask(&json!({ "add_macs": macs }).to_string()), json!({ "added": 1000 }));
+    rig.arrive(1, &frame(2, 1));
+    let mut forwarded = 0;
+    let (rows, turns) = rig.turns(&json!({ "get": "macs" }), 16 * 100, |rig, _| {
+        forwarded += rig.arrive(1, &frame(2, 1))[1];
+    });
+    assert_eq!((turns, forwarded), ([[100; 10].as_slice(), &[1]].concat(), 10));
+    let rows = rows.as_array().unwrap();
+    let is_there = |row: Value| rows.contains(&row);
+    for at in [0, 1, 998, 999] {
+        assert!(is_there(json!({ "mac": station(at), "port": 1 + at % 2, "static": true })));
+    }
+    assert!(is_there(json!({ "mac": "02:00:00:00:00:01", "port": 1, "static": false })));
+    // A program without such a table ends the list.
+    let text = include_str!("../../../../../examples/progfe/router.fe.xml");
+    let load = json!({ "load": { "name": "router.fe.xml", "text": text } }).to_string();
+    let (rows, turns) = rig.turns(&json!({ "get": "macs" }), 16 * 100, |rig, turn| {
+        if turn == 3 {
+            let loaded = rig.ask(&load);
+            assert!(loaded.is_object(), "{loaded}");
+        }
+    });
+    assert_eq!((rows.as_array().unwrap().len(), turns), (300, vec![100, 100, 100, 0]));
+    assert!(rig.ask(r#"{"get":"macs"}"#).as_str().unwrap().contains("no table that learns"));
+}
+
+#[test]
+fn a_router_flushes_neighbours_a_budget_at_a_time() {
+    let mut rig = router();
+    for at in 0..200u8 {
+        let mut request = vec![0xff; 6];
+        request.extend([2, 0, 0, 0, 3, at, 8, 6, 0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 3, at]);
+        request.extend([10, 0, 2, 20 + at, 0, 0, 0, 0, 0, 0, 10, 0, 2, 1]);
+        request.resize(60, 0);
+        assert_eq!(rig.arrive(2, &request), [0, 1], "a reply");
+    }
+    let known = |rig: &mut Rig| rig.ask(r#"{"get":"neighbours"}"#).as_array().unwrap().len();
+    assert_eq!(known(&mut rig), 201);
+    let mut forwarded = 0;
+    let (answer, turns) = rig.turns(&json!({ "flush": "neighbours" }), 256, |rig, _| {
+        forwarded += rig.arrive(1, &packet_to([10, 0, 2, 2]))[1];
+    });
+    // Eight steps each.
+    assert_eq!((answer, turns.len(), forwarded), (json!({ "flushed": 200 }), 6, 6));
+    assert_eq!(known(&mut rig), 1, "what is configured stays");
+    let mut bridge = Rig::new(Kind::Bridge(BridgeConfig::default()));
+    let refused = bridge.ask(r#"{"flush":"neighbours"}"#);
+    assert_eq!(refused, json!("a bridge cannot flush neighbours"));
+}
+
+#[test]
 fn a_list_of_routes_during_changes_has_each_permanent_route_once() {
     let mut rig = router();
     let to = |at: usize| format!("10.{}.{}.0/24", 100 + at / 256, at % 256);

@@ -7,6 +7,7 @@ use openflow::model::{Bucket, FlowModCommand, FlowModFlags, GroupMod, GroupModCo
 
 use super::*;
 
+mod groups;
 mod large;
 mod resources;
 
@@ -24,7 +25,13 @@ fn loaded(entries: u32) -> Rig {
 
 /// Creates such a switch with these settings.
 fn loaded_with(entries: u32, settings: OpenFlowConfig) -> Rig {
-    let mut rig = Rig::speaking(Version::V1_4, settings);
+    loaded_wide(3, entries, settings)
+}
+
+/// Creates such a switch with this number of ports.
+fn loaded_wide(ports: u32, entries: u32, settings: OpenFlowConfig) -> Rig {
+    let mut rig = Rig::made(ports, Kind::OpenFlow(settings), |_| {}, |port| Box::new(port));
+    rig.connect_as(Version::V1_4, 1 << 20);
     rig.connect_as(Version::V1_3, 1 << 20);
     rig.order(&Message::FlowMod(add(from_port(1), 2)));
     for entry in 0..entries {
