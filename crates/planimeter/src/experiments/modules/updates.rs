@@ -61,8 +61,15 @@ pub const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 2e7),
     default: "100000",
     unit: "frames/s",
+    help: "probes in a second, all rules together: each rule's moment is known to half the time between \
+           two of its probes, most of which go where rules come to act",
+};
+
+/// Probes per second of this experiment.
+const PROBES_PPS_MOST: Declared = Declared {
     help: "probes in a second, all rules together, or fewer where the path loses them: each rule's moment is \
            known to half the time between two of its probes, most of which go where rules come to act",
+    ..PROBES_PPS
 };
 
 /// Size of a probe.
@@ -134,7 +141,7 @@ pub const PARAMETERS: [Declared; 12] = [
     DEED,
     PRIORITIES,
     PROBES,
-    PROBES_PPS,
+    PROBES_PPS_MOST,
     FRAME,
     VERSION,
     PATIENCE,
@@ -157,7 +164,7 @@ pub const fn preset(
         Declared { default: deed, ..DEED },
         Declared { default: priorities, ..PRIORITIES },
         Declared { default: "before", ..PROBES },
-        PROBES_PPS,
+        PROBES_PPS_MOST,
         FRAME,
         VERSION,
         PATIENCE,
