@@ -70,10 +70,13 @@ impl<'a> Case<'a> {
     }
 
     pub(super) fn nothing_measured(&self) -> ClaimVerdict {
-        let why = format!(
-            "no target, or no pair of targets of one family, matches the subject of the claim ({})",
-            self.claim.subject
-        );
+        let why = match self.measured().next() {
+            Some(_) => format!(
+                "no target, or no pair of targets of one family, matches the subject of the claim ({})",
+                self.claim.subject
+            ),
+            None => "no target of the run was measured in this experiment".into(),
+        };
         let verdict = Verdict::CannotTell(why);
         self.line(Vec::new(), Finding { reading: String::new(), numbers: String::new(), verdict })
     }

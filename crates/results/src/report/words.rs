@@ -11,7 +11,7 @@ use crate::links::{self, Naming};
 use crate::number;
 use crate::record::{
     Answer, Bound, BoundSide, Calibration, Cell, Exclusion, Experiment, Limit, Metric, Ratio,
-    Reason, Record, Target, Trial, Verdict,
+    Reason, Record, Target, Trial, Verdict, Within,
 };
 
 mod study;
@@ -123,9 +123,14 @@ pub(crate) fn found_in(record: &Record) -> Vec<(Option<&str>, Sentence)> {
         }
         views(record, experiment).first().and_then(|view| outcome(record, experiment, view))
     };
-    let each =
-        record.experiments.iter().filter_map(|it| Some((Some(it.id.as_str()), sentence(it)?)));
-    each.chain(richer(record).map(|sentence| (None, sentence.into()))).collect()
+    let mut found: Vec<(Option<&str>, Sentence)> = Vec::new();
+    for experiment in &record.experiments {
+        // Experiments that share trials may say the same.
+        let new = sentence(experiment).filter(|it| found.iter().all(|(_, said)| said != it));
+        found.extend(new.map(|sentence| (Some(experiment.id.as_str()), sentence)));
+    }
+    found.extend(richer(record).map(|sentence| (None, sentence.into())));
+    found
 }
 
 /// What an experiment that answers a question of its own says: about barrier replies and rules, or about a switch's place.
@@ -159,7 +164,8 @@ fn richer(record: &Record) -> Option<String> {
 }
 
 /// One view at its most telling point: the smallest packets, the highest load for a rate, the lowest for a
-/// latency. The point in words, and its cells, the greatest first.
+/// latency. Of several curves it is the one of most targets, then likewise: values under different conditions are not
+/// compared. The point in words, and its cells, the greatest first.
 fn telling<'a>(
     record: &'a Record,
     experiment: &Experiment,
@@ -183,6 +189,8 @@ fn telling<'a>(
     let x = if highest { points.reduce(f64::max) } else { points.reduce(f64::min) }?;
     let mut cells: Vec<&Cell> =
         record.cells.iter().filter(here).filter(|cell| cell.point.value == x).collect();
+    let curve = telling_curve(&cells, highest);
+    cells.retain(|cell| cell.point.within.as_ref() == curve);
     cells.sort_by(|a, b| b.value.total_cmp(&a.value));
     let place = match experiment.x_name.as_str() {
         "frame_bytes" => format!("With {}-byte packets", number::setting(x)),
@@ -196,11 +204,24 @@ fn telling<'a>(
         "rate_pps_intended" => format!("At a load of {} frames/s", number::setting(x)),
         other => format!("At {} = {}", other.replace('_', " "), number::setting(x)),
     };
-    let place = match &view.curve {
+    let place = match curve {
         Some(curve) => format!("{place} and {}", number::curve(curve)),
         None => place,
     };
     Some((place, cells))
+}
+
+/// The curve that most of these cells' targets have; of several, the one with the highest or the lowest value.
+fn telling_curve<'a>(cells: &[&'a Cell], highest: bool) -> Option<&'a Within> {
+    let curves = cells.iter().map(|cell| cell.point.within.as_ref());
+    let targets = |curve| cells.iter().filter(|cell| cell.point.within.as_ref() == curve).count();
+    let value = |curve: Option<&Within>| {
+        curve.map_or(0.0, |curve| if highest { curve.value } else { -curve.value })
+    };
+    let order = |a: &Option<&'a Within>, b: &Option<&'a Within>| {
+        targets(*a).cmp(&targets(*b)).then(value(*a).total_cmp(&value(*b)))
+    };
+    curves.max_by(order).flatten()
 }
 
 /// Why nothing is concluded from a run; none if something may be.
@@ -215,10 +236,7 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sent
     let (most, least) = (*cells.first()?, *cells.last()?);
     let metric = most.metric;
     let naming = Naming::within(record, &experiment.id);
-    let name = |cell: &Cell| match cell.point.within.as_ref().filter(|_| view.curve.is_none()) {
-        Some(curve) => format!("{} ({})", naming.of(&cell.target), number::curve(curve)),
-        None => naming.of(&cell.target),
-    };
+    let name = |cell: &Cell| naming.of(&cell.target);
     let title = number::title(metric);
     if cells.len() == 1 {
         let found = Sentence::from(format!("{place} the {title} of {} is ", name(most)));
@@ -772,6 +790,36 @@ mod tests {
         assert!(said.starts_with("bianco2010/fig2 and bianco2010/fig3 measured on"), "{said}");
         record.trials.clear();
         assert!(measured(&record).contains("bianco2010/fig7"), "{}", measured(&record));
+    }
+
+    #[test]
+    fn values_on_different_curves_are_not_compared() {
+        let mut record = sample::record();
+        record.experiments.truncate(1);
+        let id = record.experiments[0].id.clone();
+        record.cells.retain(|cell| cell.experiment == id);
+        // Each target is twice as good under the second of two conditions.
+        let on = |cell: &Cell, rows: f64, times: f64| Cell {
+            point: cell.point.clone().within("entries", rows),
+            value: times * cell.value,
+            samples: cell.samples.iter().map(|it| times * it).collect(),
+            ..cell.clone()
+        };
+        let cells: Vec<Cell> = std::mem::take(&mut record.cells);
+        record.cells = cells.iter().flat_map(|it| [on(it, 1.0, 2.0), on(it, 8.0, 1.0)]).collect();
+        let found = found(&record).remove(0);
+        assert!(found.contains("packets and 1 entries the forwarding rate is highest"), "{found}");
+        assert!(!found.contains("8 entries"), "{found}");
+    }
+
+    #[test]
+    fn what_two_experiments_say_of_shared_trials_is_said_once() {
+        let mut record = sample::record();
+        let twin = record.experiments[0].clone();
+        let (id, source) = ("bianco2010/fig2-twin".to_string(), twin.id.clone());
+        record.experiments.push(Experiment { id, trials_of: Some(source), ..twin });
+        crate::derive::finish(&mut record, &[]);
+        assert_eq!(found(&record), found(&sample::record()));
     }
 
     #[test]

@@ -61,9 +61,17 @@ pub const PROBES_PPS: Declared = Declared {
     takes: Takes::Number(1.0, 2e7),
     default: "100000",
     unit: "frames/s",
+    help: "probe rate, all entries together; the uncertainty of an activation time is half the \
+           interval between two probes of its entry; most probes go to entries that are about to \
+           activate",
+};
+
+/// Probes per second of this experiment.
+const PROBES_PPS_MOST: Declared = Declared {
     help: "probe rate, all entries together, lowered where the path loses probes; the uncertainty \
            of an activation time is half the interval between two probes of its entry; most probes \
            go to entries that are about to activate",
+    ..PROBES_PPS
 };
 
 /// Size of a probe.
@@ -136,7 +144,7 @@ pub const PARAMETERS: [Declared; 12] = [
     DEED,
     PRIORITIES,
     PROBES,
-    PROBES_PPS,
+    PROBES_PPS_MOST,
     FRAME,
     VERSION,
     PATIENCE,
@@ -159,7 +167,7 @@ pub const fn preset(
         Declared { default: deed, ..DEED },
         Declared { default: priorities, ..PRIORITIES },
         Declared { default: "before", ..PROBES },
-        PROBES_PPS,
+        PROBES_PPS_MOST,
         FRAME,
         VERSION,
         PATIENCE,
