@@ -154,7 +154,7 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
             (rows(&table::of_frames(record), place))
             details {
                 summary { "What received frames were" }
-                p { "Of the counted part of each trial, without warm-up. Foreign frames are not ours." }
+                p { "Of the counted part of each trial, without warm-up. The tester did not send foreign frames." }
                 (rows(&table::of_classes(record), place))
             }
             @let drops = table::of_drops(record);
@@ -220,8 +220,8 @@ fn heading(record: &Record) -> String {
 }
 
 fn verdict(record: &Record, place: Place<'_>) -> Markup {
-    let [hold, do_not, cannot] = words::answers(record);
-    let by_construction = words::by_construction(record);
+    let [hold, do_not, cannot] = words::tally(words::answers(record));
+    let circular = words::by_construction(record);
     html! {
         section.verdict {
             @if let Some(failed) = failed::sentence(record) { p.short { span.chip.no { "failed" } " " (failed) } }
@@ -238,13 +238,13 @@ fn verdict(record: &Record, place: Place<'_>) -> Markup {
                     }
                 }
             }
-            @if hold + do_not + cannot + by_construction > 0 {
+            @if !record.claims.is_empty() {
                 p {
                     "What the study states: "
-                    span.chip.yes { (hold) " hold here" } " "
-                    span.chip.no { (do_not) " do not" } " "
-                    span.chip.open { (cannot) " cannot be told" }
-                    @if by_construction > 0 { " " span.chip.open { (by_construction) " by construction, not counted" } }
+                    span.chip.yes { (hold) } " "
+                    span.chip.no { (do_not) } " "
+                    span.chip.open { (cannot) }
+                    @if let Some(circular) = circular { " " span.chip.open { (circular) } }
                 }
             }
             h2 { "How sure" }

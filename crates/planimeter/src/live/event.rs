@@ -161,7 +161,7 @@ pub fn warning(flag: Flag) -> Option<&'static str> {
     match flag {
         Flag::TesterLimited => Some("limited by the tester"),
         Flag::Irregular => Some("irregular"),
-        Flag::Stall => Some("the tester stood still meanwhile"),
+        Flag::Stall => Some("the tester was descheduled meanwhile"),
         Flag::NotWarm => Some("the target's caches were not filled"),
         Flag::Repeated => Some("disturbed by the tester, is done again"),
         Flag::Disturbed => Some("disturbed by the tester, as its repetitions were"),

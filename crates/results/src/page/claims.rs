@@ -46,10 +46,10 @@ fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'
                     th colspan="3" scope="rowgroup" {
                         (words::statement(&group[0].claim))
                         span {
-                            "There"
-                            @if !group[0].claim.place.is_empty() { " (" (group[0].claim.place) ")" }
+                            "Study"
+                            @if !group[0].claim.place.is_empty() { ", " (group[0].claim.place) }
                             ": " (group[0].claim.condition)
-                            @if !group[0].reading.is_empty() { ". Read here: " (group[0].reading) }
+                            @if !group[0].reading.is_empty() { ". Test here: " (group[0].reading) }
                             "."
                         }
                     }
@@ -57,7 +57,10 @@ fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'
                 @for line in group {
                     tr {
                         td { (line.targets.join(", ")) }
-                        td { (chip(&line.verdict)) }
+                        td {
+                            (chip(&line.verdict))
+                            @if line.is_by_construction { " by construction" }
+                        }
                         td { (said(&rests_on(line, about), place)) }
                     }
                 }

@@ -126,7 +126,7 @@ fn words(flag: Flag) -> &'static str {
     match flag {
         Flag::TesterLimited => "limited by the tester",
         Flag::Irregular => "irregular",
-        Flag::Stall => "the tester stood still",
+        Flag::Stall => "the tester was descheduled",
         Flag::Ramped => "load raised step by step",
         Flag::Interrupted => "interrupted",
         Flag::NotWarm => "caches not filled",

@@ -125,7 +125,7 @@ fn what_is_missing_from_a_figure_is_said_there_and_warnings_stand_with_their_num
     }
     let page = page::html(None, &[run], "");
     assert!(page.contains("Not in the latencies by percentile: trial 7: latency/00007.hgrm"));
-    let sentence = "the tester stood still in 2 trial(s); long latencies may be its own";
+    let sentence = "the tester was descheduled in 2 trials; long latencies may be its own";
     assert!(page.contains(&format!("<abbr class=\"why\" title=\"{sentence}\">⚠ stall</abbr>")));
     assert!(page.contains(&format!("⚠ stall</span>: {sentence}")));
 }

@@ -460,8 +460,8 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
             _ => format!("{least} to {most} repeats"),
         };
         out.push(format!(
-            "Each value rests on {range}, targets taking turns, and stands with the \
-             interval that holds the true value with 95 % confidence, or with the level stated."
+            "Each value is from {range}; targets take turns. Its interval has 95 % confidence, or \
+             the level stated."
         ));
     }
     out.extend(study::processing(record));
@@ -554,11 +554,6 @@ fn account(record: &Record) -> String {
     }
 }
 
-/// How many answers to the study's claims follow from models that were made from it, and count for nothing.
-pub(crate) fn by_construction(record: &Record) -> usize {
-    record.claims.iter().filter(|line| line.is_by_construction).count()
-}
-
 /// How many other answers are of each kind: hold, do not, cannot be told.
 pub(crate) fn answers(record: &Record) -> [usize; 3] {
     let counted = || record.claims.iter().filter(|line| !line.is_by_construction);
@@ -568,6 +563,27 @@ pub(crate) fn answers(record: &Record) -> [usize; 3] {
         count(|verdict| *verdict == Verdict::DoesNot),
         count(|verdict| matches!(verdict, Verdict::CannotTell(_))),
     ]
+}
+
+/// The numbers of answers in words: that hold, that do not, and undecided ones.
+pub(crate) fn tally([hold, do_not, cannot]: [usize; 3]) -> [String; 3] {
+    let word = |count: usize, forms| number::inflected(count as u64, forms);
+    [
+        format!("{hold} {} here", word(hold, ["answer holds", "answers hold"])),
+        format!("{do_not} {} not", word(do_not, ["does", "do"])),
+        format!("{cannot} cannot be told"),
+    ]
+}
+
+/// How many answers follow from models that were made from the study, and are not counted.
+pub(crate) fn by_construction(record: &Record) -> Option<String> {
+    let some = record.claims.iter().filter(|line| line.is_by_construction).count();
+    let forms = [
+        "more follows from a model that was made from the study, and is",
+        "more follow from models that were made from the study, and are",
+    ];
+    let follow = number::inflected(some as u64, forms);
+    (some > 0).then(|| format!("{some} {follow} not counted"))
 }
 
 /// How to measure what can be published, after a run with less effort. Simulated time is not published.
