@@ -16,6 +16,9 @@ pub(crate) mod conformance;
 mod endurance;
 /// Descriptions that targets report.
 mod described;
+/// Runs for tests.
+#[cfg(test)]
+mod made;
 
 use super::sheets::Sheet;
 use super::{Entry, Mark, Table};
@@ -215,30 +218,39 @@ fn filled(mut sheets: Vec<Sheet>) -> Vec<Sheet> {
     sheets
 }
 
-const DELAYS: &str = "Mean round-trip times in milliseconds; below each the interval that holds the true mean with 99 % \
-                      confidence. The study's rows hold the time of the server's and the client's systems, those \
-                      measured here hold links and the tester's ports, and no system.";
+const DELAYS: &str = "\
+    Mean round-trip times in milliseconds, each above its 99 % confidence interval. The study's \
+    times include the operating systems of client and server. The times measured here include \
+    the links and the tester's ports, and no host.";
 
-const REWRITTEN: &str = "Mean round-trip times in milliseconds with their 99 % intervals. A field that the switch \
-                         refuses has no value; one that it accepts and does not rewrite says so.";
+const REWRITTEN: &str = "\
+    Mean round-trip times in milliseconds, each above its 99 % confidence interval. A rewrite \
+    that the switch rejects has no time. A rewrite that it accepts and does not do is marked.";
 
-const STATISTICS: &str = "Mean delays in milliseconds, from before the request was written until the last part of the answer was \
-                          read; below each the 99 % interval of the repeats. Nearly full is 90 % of what the switch \
-                          took, or of the bound where it took more: the rules are in the table above.";
+const STATISTICS: &str = "\
+    Mean delays in milliseconds, from the request to the last part of the reply, each above the \
+    99 % confidence interval of the repeats. Nearly full is 90 % of the rules that the switch \
+    accepted. A switch that accepted every rule that was tried was not full; the table above has \
+    the number of rules.";
 
-const FITTING: &str = "Rules of the study's OpenFlow mode are not said to be exact or not. What stops at a bound holds more. Access \
-                       lists of legacy mode are none that the tester can program, and not counted. Rules that the switch took and that do \
-                       not act are in the table above.";
+const FITTING: &str = "\
+    The study does not state whether its OpenFlow rules were exact. The sign ≥ marks a search \
+    that ended at its largest value: the capacity is larger. Access lists of legacy mode are not \
+    counted, since the tester cannot program them. The table above has the rules that the switch \
+    accepted and that do not act.";
 
-const SPEED_UPS: &str = "Legacy time over OpenFlow time, as the study has it, repeat by repeat with the 95 % interval: 1 is alike, \
-                         below 1 OpenFlow is slower. Legacy is the switch's own forwarding by one rule (NORMAL), the \
-                         bridges and routers of the same family, or a model's hardware without OpenFlow.";
+const SPEED_UPS: &str = "\
+    Legacy time divided by OpenFlow time, as in the study, repeat by repeat, with the 95 % \
+    confidence interval. Below 1, OpenFlow is slower. Legacy mode is the switch's own forwarding \
+    by one rule (NORMAL), a bridge or router of the same family, or a model's hardware without \
+    OpenFlow.";
 
-const EQUIVALENCE: &str = "Each type's mean against that of the match by port, repeat by repeat, with its 95 % interval. \
-                           Equivalent: the whole interval lies within 5 % (two one-sided tests). Different: all of it \
-                           lies beyond 5 %. All else is unclear. The effect size is the mean of the differences of \
-                           logarithms over their deviation (Cohen's d for pairs): below 0.2 it is small, from 0.8 on \
-                           large against what repeats differ by.";
+const EQUIVALENCE: &str = "\
+    The mean of each type divided by that of the match by port, repeat by repeat, with its 95 % \
+    confidence interval. Equivalent: this interval lies within 5 % of 1. Different: the 99 % \
+    interval lies beyond 5 %. Otherwise unclear. The effect size d is the mean difference of the \
+    logarithms divided by their standard deviation (Cohen's d for pairs): small below 0.2, large \
+    from 0.8 on.";
 
 fn metric(name: &'static str) -> Metric {
     let listed = Metric::ALL.into_iter().find(|metric| metric.name() == name);
@@ -430,7 +442,7 @@ fn absent(record: &Record, experiment: &Experiment, target: &str, column: &Colum
         (Some(refused), ..) if refused > 0.0 => Entry::word("refused"),
         (_, Some(0.0), _) => Entry::word("nothing came back"),
         (.., Some(0.0)) => Entry::word("no answer"),
-        (.., Some(_)) => Entry::word("answered while the tester was away"),
+        (.., Some(_)) => Entry::word("answered while the tester was descheduled"),
         _ => Entry::default(),
     }
 }

@@ -14,11 +14,11 @@ use crate::number;
 use crate::record::{Cell, Experiment, Record, Target};
 
 /// Explanation of the table.
-pub(super) const READING: &str = "Of the types of match and of the rewrites that were tried: those that work, those that the switch \
-                                  refused or its version of OpenFlow cannot say, those that it accepted and that \
-                                  packets do not show, and those that packets show at one time and not at another. \
-                                  A rule that acts after its barrier was answered works, and is late. Each was tried \
-                                  with rules of its own.";
+pub(super) const READING: &str = "\
+    Each match type and each rewrite was tried with rules of its own. Works: packets show it. \
+    Late: it works, but some time after the barrier reply. Refused: the switch rejected the \
+    rule, or its OpenFlow version cannot express it. Not done: the switch accepted the rule and \
+    no packet shows it. Unstable: the repeats disagree.";
 
 /// Share of repeats that decides the outcome of a feature.
 const QUORUM: f64 = 2.0 / 3.0;

@@ -11,11 +11,12 @@ use crate::record::{
 };
 
 /// Explanation of the table.
-pub(super) const READING: &str = "Targets tell their maker, hardware and software when they are asked (OpenFlow's description), ports by their \
-                                  features, versions by a connection of each; what has no OpenFlow is asked nothing, and \
-                                  has the lab's word for what it is. A processor is this host's for what runs here, that \
-                                  of the switch that a model is of, and else not told. What the \
-                                  lab started itself has the lab's word for its version beside.";
+pub(super) const READING: &str = "\
+    OpenFlow switches report manufacturer, hardware and software in their description and ports \
+    in their features. One connection per version shows the versions. For a target without \
+    OpenFlow, and for versions of programs that the lab started, the lab's own data is shown. \
+    The processor is this host's for a target that runs here, and that of the modelled switch \
+    for a model. Unknown entries are not told.";
 
 /// Text for an unknown entry.
 const NOT_TOLD: &str = "not told";

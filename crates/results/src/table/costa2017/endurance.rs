@@ -10,10 +10,12 @@ use crate::number;
 use crate::record::{Cell, Metric, Name, Record};
 
 /// Explanation of the table.
-pub(super) const READING: &str = "64 messages under way, each answer bringing the next, are as many a second as the target takes. Then they come \
-                                  at 90 % of that whatever is answered, and at 120 %, in which a queue grows that is \
-                                  answered afterwards, or of as many as may be asked for (messages_max). Stable: all were \
-                                  answered, without an error, on the same connection.";
+pub(super) const READING: &str = "\
+    The target's maximum is the rate of replies with 64 messages in flight, each reply \
+    triggering the next message. Then messages come at 90 % of this rate and at 120 %, \
+    independent of replies, or at the limit of messages_max. At 120 % a queue grows, which is \
+    answered afterwards. Stable: every message was answered without an error on the same \
+    connection.";
 
 /// Text for a target that stays stable under the full load.
 const STABLE: &str = "stable";

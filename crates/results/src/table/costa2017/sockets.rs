@@ -54,10 +54,12 @@ pub fn pairs<'a>(
     })
 }
 
-const READING: &str = "Mean round-trip times in microseconds with their 99 % intervals, packets one at a time. The tester's ports \
-                       have links and target in theirs and nobody's system; the client with a socket has, beside these, both \
-                       hosts' systems, wake-ups of both programs included, as the study's had. The difference is taken repeat by \
-                       repeat. The tester's ports and the hosts have the same addresses, so that the target cannot tell one from the other.";
+const READING: &str = "\
+    Mean round-trip times in microseconds with their 99 % confidence intervals, one packet at a \
+    time. Times between the tester's ports include links and target. Times of a client with a \
+    socket also include the operating systems of both hosts and the wake-ups of both programs, \
+    as in the study. The difference is taken repeat by repeat. Ports and hosts use the same \
+    addresses, so the target cannot distinguish them.";
 
 /// A sheet of all types, sizes and targets.
 pub(super) fn sheet(record: &Record, experiment: &Experiment) -> Sheet {
