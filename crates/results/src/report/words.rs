@@ -180,6 +180,7 @@ fn telling<'a>(
     cells.sort_by(|a, b| b.value.total_cmp(&a.value));
     let place = match experiment.x_name.as_str() {
         "frame_bytes" => format!("With {}-byte packets", number::setting(x)),
+        "occupancy_percent" if x == 0.0 => "With one rule".into(),
         "load_percent" => format!("At a load of {} %", number::setting(x)),
         "entries" => format!("With {} table entries", number::setting(x)),
         "f2_percent" => format!("With F2 at {} % of C", number::setting(x)),
@@ -742,6 +743,13 @@ mod tests {
             !found.contains("highest on") && found.contains("the order is undecided"),
             "{found}"
         );
+    }
+
+    #[test]
+    fn answers_agree_with_their_number() {
+        let said = |counts| tally(counts).join(", ");
+        assert_eq!(said([1, 1, 1]), "1 answer holds here, 1 does not, 1 cannot be told");
+        assert_eq!(said([2, 0, 3]), "2 answers hold here, 0 do not, 3 cannot be told");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::conclude::{Conclusion, Estimate, conclude, undisturbed};
 use crate::derive::paired;
 use crate::links::Naming;
 use crate::number;
-use crate::record::{Cell, Experiment, Metric, Name, Record};
+use crate::record::{Cell, Experiment, Metric, Name, Reason, Record};
 use crate::series;
 
 /// Two delays within this relative difference are equivalent.
@@ -397,6 +397,7 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
     entry.range = ends.map_or("n=1".into(), |(low, high)| range(ms(low), ms(high)));
     entry.warnings = cell.warnings.iter().map(Mark::from).collect();
     entry.trials.clone_from(&cell.trials);
+    entry.warnings.extend(not_full(record, experiment, cell, column));
     let of = |what: &str| beside(record, experiment, cell, column.metric, what);
     let share = || number::text((1.0 - of("right_ratio").unwrap_or(0.0)) * 100.0);
     entry.warnings.extend(match conformance::Came::of(of) {
@@ -415,6 +416,25 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
         _ => None,
     });
     entry
+}
+
+/// A mark for a delay over a table that is called full, if the switch accepted every rule that was tried.
+fn not_full(
+    record: &Record,
+    experiment: &Experiment,
+    cell: &Cell,
+    column: &Column,
+) -> Option<Mark> {
+    column.x.filter(|percent| *percent > 0.0)?;
+    // Both kinds of statistics have one table.
+    let stem = if column.metric.contains("_reply_") { "" } else { stem(column.metric) };
+    let metric = Metric::Named(Name::read(&format!("{stem}taken_rules")).ok()?);
+    let mut cells = record.cells_of(&experiment.id, &cell.target, metric);
+    let taken = cells.find(|taken| taken.point == cell.point && taken.bound.is_some())?;
+    let rules = number::value(metric, taken.value);
+    let sentence =
+        format!("the switch accepted all {rules} rules that were tried: its table was not full");
+    Some(Mark::new("not full", sentence))
 }
 
 /// The common prefix of metrics that are shown together.
@@ -468,8 +488,8 @@ pub(crate) struct Equivalence {
     pub interval: Option<crate::record::Interval>,
     /// Cohen's d for pairs.
     pub effect: Option<f64>,
-    /// Text: equivalent, different or inconclusive.
-    pub answer: &'static str,
+    /// Text: equivalent, different or unclear, with the reason if it is not only scatter.
+    pub answer: String,
 }
 
 /// Compares two means repeat by repeat.
@@ -479,9 +499,10 @@ pub(crate) fn equivalence(cell: &Cell, base: &Cell) -> Option<Equivalence> {
         return None;
     }
     let answer = match conclude(&found, 1.0 - EQUIVALENT_RATIO, 1.0 + EQUIVALENT_RATIO) {
-        Conclusion::Equivalent => "equivalent",
-        Conclusion::Greater | Conclusion::Smaller => "different",
-        Conclusion::Undecided(_) => "unclear",
+        Conclusion::Equivalent => "equivalent".into(),
+        Conclusion::Greater | Conclusion::Smaller => "different".into(),
+        Conclusion::Undecided(Reason::Overlap) => "unclear".into(),
+        Conclusion::Undecided(reason) => format!("unclear: {reason}"),
     };
     let pairs = paired(&undisturbed(cell), &undisturbed(base));
     let logs: Vec<f64> = pairs.iter().map(|(value, base)| (value / base).ln()).collect();
@@ -580,9 +601,56 @@ fn types(record: &Record, experiment: &Experiment) -> Table {
                 Entry::word(name),
                 ratio,
                 effect,
-                Entry::word(it.answer),
+                Entry::word(it.answer.clone()),
             ]);
         }
     }
     Table { columns: columns.map(Into::into).into(), rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Bound, BoundCause, BoundSide, Exclusion};
+
+    #[test]
+    fn a_delay_over_a_table_that_was_not_full_is_marked() {
+        let values: [(_, _, &[f64]); 5] = [
+            ("exact_rtt_ns_mean", 0.0, &[1e5, 1.1e5]),
+            ("exact_rtt_ns_mean", 100.0, &[1e5, 1.1e5]),
+            ("exact_taken_rules", 100.0, &[20_000.0, 20_000.0]),
+            ("wildcard_rtt_ns_mean", 100.0, &[1e5, 1.1e5]),
+            ("wildcard_taken_rules", 100.0, &[99.0, 99.0]),
+        ];
+        let mut record = made::tell(made::run("table5"), &values);
+        // Round trips are curves, with one packet in flight.
+        record
+            .cells
+            .iter_mut()
+            .for_each(|it| it.point = it.point.clone().within("open_loop_pps", 0.0));
+        record.cells[2].bound =
+            Some(Bound { side: BoundSide::Lower, cause: BoundCause::SearchLimit });
+        let sheets = sheets(&record, &record.experiments[0], "table5");
+        let row = sheets[0].tables[0].rows.last().expect("it was measured");
+        let marks: Vec<bool> = row[2..]
+            .iter()
+            .map(|it| it.warnings.iter().any(|mark| mark.brief == "not full"))
+            .collect();
+        assert_eq!(marks, [false, true, false, false]);
+        let sentence = &row[3].warnings[0].sentence;
+        assert!(sentence.contains("accepted all 20\u{202f}000 rules"), "{sentence}");
+    }
+
+    #[test]
+    fn an_unclear_comparison_states_why() {
+        let values: [(_, _, &[f64]); 2] =
+            [("mac_rtt_ns_mean", 64.0, &[1e5, 1e5]), ("port_rtt_ns_mean", 64.0, &[1e5, 1e5])];
+        let mut record = made::tell(made::run("table3"), &values);
+        let answer = |record: &Record| {
+            equivalence(&record.cells[0], &record.cells[1]).expect("both were measured").answer
+        };
+        assert_eq!(answer(&record), "equivalent");
+        record.cells[0].exclusion = Some(Exclusion::Simulated);
+        assert_eq!(answer(&record), "unclear: simulated time says nothing about rates and times");
+    }
 }

@@ -164,7 +164,7 @@ fn software_is_compared_with_what_is_declared_to_be_hardware() {
         made.switch("ours", &[("implementation", "software")]);
         made.tell("openflow:device", "ip_rtt_ns_p50", 64.0, 1e5);
         made.tell("ours", "ip_rtt_ns_p50", 64.0, software_ms * 1e6);
-        made.lines().into_iter().find(|it| it.claim.claim.contains("order of magnitude")).unwrap()
+        made.lines().into_iter().find(|it| it.claim.claim.contains("slower by up to")).unwrap()
     };
     let hardware = [("implementation", "hardware")];
     let line = judged(&hardware, 0.9);
