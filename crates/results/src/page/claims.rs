@@ -59,7 +59,8 @@ fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'
                         td { (line.targets.join(", ")) }
                         td {
                             (chip(&line.verdict))
-                            @if line.is_by_construction { " by construction" }
+                            @let is_open = matches!(line.verdict, Verdict::CannotTell(_));
+                            @if line.is_by_construction && !is_open { " by construction" }
                         }
                         td { (said(&rests_on(line, about), place)) }
                     }

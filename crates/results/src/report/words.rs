@@ -576,15 +576,15 @@ pub(crate) fn tally([hold, do_not, cannot]: [usize; 3]) -> [String; 3] {
     ]
 }
 
-/// How many answers follow from models that were made from the study, and are not counted.
+/// How many answers are about models that were made from the study, and are not counted.
 pub(crate) fn by_construction(record: &Record) -> Option<String> {
     let some = record.claims.iter().filter(|line| line.is_by_construction).count();
     let forms = [
-        "more follows from a model that was made from the study, and is",
-        "more follow from models that were made from the study, and are",
+        "more is about a model that was made from the study, and is",
+        "more are about models that were made from the study, and are",
     ];
-    let follow = number::inflected(some as u64, forms);
-    (some > 0).then(|| format!("{some} {follow} not counted"))
+    let are = number::inflected(some as u64, forms);
+    (some > 0).then(|| format!("{some} {are} not counted"))
 }
 
 /// How to measure what can be published, after a run with less effort. Simulated time is not published.
