@@ -134,6 +134,20 @@ impl Estimate {
         found
     }
 
+    /// A number without an error.
+    pub fn exact(value: f64) -> Estimate {
+        let ends = Some((value, value));
+        Estimate {
+            value,
+            n: 1,
+            range: ends,
+            wide: ends,
+            interval: None,
+            excluded: None,
+            open: None,
+        }
+    }
+
     /// The ratio of two values, repeat by repeat.
     pub fn ratio(of: &Cell, base: &Cell) -> Estimate {
         let pairs = paired(&undisturbed(of), &undisturbed(base));

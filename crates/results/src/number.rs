@@ -196,6 +196,16 @@ pub fn count(value: i64) -> String {
     grouped(&value.to_string())
 }
 
+/// A count with its noun: `1 trial`, `2 trials`.
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {}", inflected(count, [noun, &format!("{noun}s")]))
+}
+
+/// The first of two forms for one thing, the second for any other count.
+pub fn inflected<'a>(count: u64, [one, many]: [&'a str; 2]) -> &'a str {
+    if count == 1 { one } else { many }
+}
+
 /// The value in the metric's display unit, without the unit. Counts keep all digits.
 pub fn value(metric: Metric, stored: f64) -> String {
     let Shown { unit, factor } = shown(metric);

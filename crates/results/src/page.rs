@@ -220,8 +220,8 @@ fn heading(record: &Record) -> String {
 }
 
 fn verdict(record: &Record, place: Place<'_>) -> Markup {
-    let [hold, do_not, cannot] = words::answers(record);
-    let by_construction = words::by_construction(record);
+    let [hold, do_not, cannot] = words::tally(words::answers(record));
+    let circular = words::by_construction(record);
     html! {
         section.verdict {
             @if let Some(failed) = failed::sentence(record) { p.short { span.chip.no { "failed" } " " (failed) } }
@@ -238,13 +238,13 @@ fn verdict(record: &Record, place: Place<'_>) -> Markup {
                     }
                 }
             }
-            @if hold + do_not + cannot + by_construction > 0 {
+            @if !record.claims.is_empty() {
                 p {
                     "Claims of the study: "
-                    span.chip.yes { (hold) " hold" } " "
-                    span.chip.no { (do_not) " do not hold" } " "
-                    span.chip.open { (cannot) " undecided" }
-                    @if by_construction > 0 { " " span.chip.open { (by_construction) " by construction, not counted" } }
+                    span.chip.yes { (hold) } " "
+                    span.chip.no { (do_not) } " "
+                    span.chip.open { (cannot) }
+                    @if let Some(circular) = circular { " " span.chip.open { (circular) } }
                 }
             }
             h2 { "Confidence" }

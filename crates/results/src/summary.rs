@@ -144,17 +144,11 @@ fn claims(out: &mut String, record: &Record) {
     if record.claims.is_empty() {
         return;
     }
-    let [hold, do_not, cannot] = words::answers(record);
-    let circular = match words::by_construction(record) {
-        0 => String::new(),
-        some => format!(
-            " {some} more follow from models that were made from the study, and are not counted."
-        ),
-    };
+    let answers = words::tally(words::answers(record)).join(", ");
+    let circular = words::by_construction(record).map_or(String::new(), |it| format!(" {it}."));
     let _ = write!(
         out,
-        "\n### What the study states\n\n{hold} answers hold here, {do_not} do not, {cannot} cannot \
-         be told.{circular}\n\n<details><summary>Each of them</summary>\n\n| item | the study states | targets | here | numbers |\n|---|---|---|---|---|\n"
+        "\n### What the study states\n\n{answers}.{circular}\n\n<details><summary>Each of them</summary>\n\n| item | the study states | targets | here | numbers |\n|---|---|---|---|---|\n"
     );
     for line in &record.claims {
         let (answer, why) = match &line.verdict {

@@ -283,7 +283,7 @@ pub fn of_frames(record: &Record) -> Table {
         let unexplained: i64 = trials.iter().map(|trial| trial.frames_unexplained).sum();
         let mut entry = Entry::number(number::count(unexplained));
         if unexplained != 0 {
-            entry.warnings.push(Mark::new("unexplained", "unexplained frames"));
+            entry.warnings.push(Mark::new("unexplained", "frames unaccounted for"));
         }
         row.push(entry);
         row

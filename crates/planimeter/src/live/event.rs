@@ -163,7 +163,7 @@ pub fn warning(flag: Flag) -> Option<&'static str> {
     match flag {
         Flag::TesterLimited => Some("limited by the tester"),
         Flag::Irregular => Some("irregular"),
-        Flag::Stall => Some("the tester stalled"),
+        Flag::Stall => Some("the tester was descheduled"),
         Flag::NotWarm => Some("the target's caches were not filled"),
         Flag::Repeated => Some("disturbed by the tester, repeated"),
         Flag::Disturbed => Some("disturbed by the tester, like its repetitions"),

@@ -411,7 +411,7 @@ pub(crate) mod tests {
             told(4_000, ended(1, &[])),
             told(4_000, trial(2, "ovs", 1e6, bracket(1e6, None))),
             told(4_400, rates(800_000, 20)),
-            told(6_000, ended(2, &["the tester stalled"])),
+            told(6_000, ended(2, &["the tester was descheduled"])),
             told(6_000, trial(3, "ours", 5e5, bracket(5e5, Some(1e6)))),
             told(6_400, rates(500_000, 30)),
         ]

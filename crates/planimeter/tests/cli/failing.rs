@@ -46,7 +46,7 @@ fn a_module_that_fails_in_every_trial_is_reported_first_with_exit_code_3() {
         assert!(place(text, why) < place(text, " measured on "), "{text}");
         assert!(!text.contains("every one is accounted for"), "{text}");
         place(text, "No frames were offered.");
-        place(text, "irregular: 2 trial(s) broke their rules");
+        place(text, "irregular: 2 trials did not follow the method");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Claims of costa2017 as conditions on measured values.
 //!
 //! Source: section IV of the study. What it states of one switch is applied to the model of that switch, and what it states
-//! of all switches to every target. Invariants:
+//! of all switches to every OpenFlow switch. Invariants:
 //! - Delays are those of packets one at a time, and the median is compared, unless the study prints a difference of means.
 //! - A round trip here has no hosts in it, of which the study's has about 0.1 ms, so absolute values are compared with that
 //!   much added. What hosts take on this machine is printed beside and decides nothing.
@@ -16,7 +16,7 @@ use super::unread;
 use super::verdict::undecided;
 use crate::conclude::Estimate;
 use crate::number;
-use crate::record::{Cell, Claim, ClaimVerdict, Metric, Name, Record, Target, Verdict};
+use crate::record::{Cell, Claim, ClaimVerdict, Metric, Name, Record, Target, Technology, Verdict};
 
 /// What hosts take of a round trip in the study, as the models assume it.
 const HOSTS_MS: f64 = 0.1;
@@ -70,9 +70,12 @@ const CONSIDERABLE_FACTOR: f64 = 1.5;
 pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<ClaimVerdict> {
     let case = Case { record, experiment, claim };
     let states = |text: &str| claim.claim.contains(text);
-    let every = |_: &Target| true;
+    let every = |target: &Target| target.technology == Technology::Openflow;
+    let but = |names: &'static [&'static str]| {
+        move |target: &Target| every(target) && !is_model(names)(target)
+    };
     match claim.item.as_str() {
-        "table3" if states("order of magnitude") => case.software_against_hardware(),
+        "table3" if states("slower by up to") => case.software_against_hardware(),
         "table3" => case.each(every, Case::types_are_alike),
         "fig2" if states("three groups") => vec![case.three_groups()],
         "fig2" if states("between") => case.each(is_model(GROUPS[0]), Case::is_fast),
@@ -96,13 +99,14 @@ pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<Cla
         "fig6" if states("performance about") => {
             case.each(is_model(GROUPS[2]), Case::reaches_a_share)
         }
-        "fig6" => case.each(|it| !is_model(GROUPS[2])(it), Case::modes_are_alike),
+        "fig6" => case.each(but(GROUPS[2]), Case::modes_are_alike),
         "table4" => case.each(every, Case::fewer_rules),
         "table5" if states("higher by about") => {
             case.each(is_model(&["linksys-wrt54gl"]), Case::full_table_costs)
         }
-        "table5" => case.each(|it| !is_model(&["linksys-wrt54gl"])(it), Case::full_table_is_free),
+        "table5" => case.each(but(&["linksys-wrt54gl"]), Case::full_table_is_free),
         "table6" => case.each(every, Case::rewrites_are_free),
+        "table7" if states("stable limit") => case.each(every, Case::stable_limit),
         "table7" if states("virtually unchanged") => {
             case.each(is_model(STEADY), Case::flow_stats_stay)
         }
@@ -121,7 +125,7 @@ pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<Cla
         "table8" if states("higher with the rules") => {
             case.each(is_model(INFLUENCED), Case::rules_delay_port_stats)
         }
-        "table8" => case.each(|it| !is_model(INFLUENCED)(it), Case::port_stats_stay),
+        "table8" => case.each(but(INFLUENCED), Case::port_stats_stay),
         _ => vec![unread(claim)],
     }
 }
@@ -179,20 +183,38 @@ impl<'a> Case<'a> {
         Some(Estimate::ratio(of, self.value(&target.name, base, x_base)?))
     }
 
+    /// The number of rules at a fill level in percent, if the switch took all that were tried: the table was not full
+    /// then.
+    fn not_full(&self, target: &Target, kind: &str, percent: f64) -> Option<&'a Cell> {
+        let taken = self.value(&target.name, &format!("{kind}taken_rules"), Some(percent));
+        taken.filter(|cell| cell.bound.is_some())
+    }
+
+    /// The regime of a claim about a full table, or about a nearly full one.
+    fn full_table(&self, target: &Target, kind: &str, percent: f64) -> Result<(), String> {
+        self.not_full(target, kind, percent).map_or(Ok(()), |taken| {
+            let rules = number::count(taken.value as i64);
+            Err(format!(
+                "outside the regime of the claim: the switch accepted all {rules} rules that were tried, so its \
+                 table was not full"
+            ))
+        })
+    }
+
     /// The verdict and the numbers of several named ratios, each of which has to satisfy a condition.
     fn each_ratio(
         &self,
         reading: String,
         what: &str,
         found: &[(String, Estimate)],
-        (judge, none): (impl Fn(&Estimate) -> Verdict, &str),
+        (judge, none): (impl Fn(&str, &Estimate) -> Verdict, &str),
     ) -> Finding {
         let each = found.iter().map(|(name, ratio)| format!("{name} {}", times(ratio)));
         let numbers = match found.is_empty() {
             true => String::new(),
             false => format!("{what}: {}", each.collect::<Vec<_>>().join(", ")),
         };
-        let verdict = all(found.iter().map(|(_, ratio)| judge(ratio)), none);
+        let verdict = all(found.iter().map(|(name, ratio)| judge(name, ratio)), none);
         Finding { reading, numbers, verdict }
     }
 }

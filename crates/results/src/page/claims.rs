@@ -57,7 +57,11 @@ fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'
                 @for line in group {
                     tr {
                         td { (line.targets.join(", ")) }
-                        td { (chip(&line.verdict)) }
+                        td {
+                            (chip(&line.verdict))
+                            @let is_open = matches!(line.verdict, Verdict::CannotTell(_));
+                            @if line.is_by_construction && !is_open { " by construction" }
+                        }
                         td { (said(&rests_on(line, about), place)) }
                     }
                 }

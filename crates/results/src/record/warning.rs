@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::number::{counted, inflected};
+
 /// A warning about the whole run or a part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
@@ -278,47 +280,47 @@ impl Warning {
                  frames/s, so the target may do better"
             ),
             Warning::ControllerLimited { per_s, most_per_s } => format!(
-                "limited by the tester's controller: {per_s:.0} a second of the {most_per_s:.0} that it says and \
-                 hears at most, so the target may do better"
+                "limited by the tester's controller: {per_s:.0} of at most {most_per_s:.0} per second, \
+                 so the target may do better"
             ),
-            Warning::Irregular { trials, searches: 0 } => {
-                format!("irregular: {trials} trial(s) broke their rules")
-            }
-            Warning::Irregular { trials: 0, searches } => {
-                format!("irregular: {searches} search(es) broke their rules")
-            }
             Warning::Irregular { trials, searches } => {
-                format!("irregular: {trials} trial(s) and {searches} search(es) broke their rules")
+                let word = inflected((*searches).into(), ["search", "searches"]);
+                let searches = (*searches > 0).then(|| format!("{searches} {word}"));
+                let trials = (*trials > 0).then(|| counted((*trials).into(), "trial"));
+                let both: Vec<String> = trials.into_iter().chain(searches).collect();
+                format!("irregular: {} did not follow the method", both.join(" and "))
             }
-            Warning::Disturbed { results } => {
-                format!(
-                    "the tester disturbed every trial at a load that bounds {results} result(s), so \
-                     the target may do better"
-                )
-            }
-            Warning::Repeated { trials } => {
-                format!("{trials} trial(s) of searches that the tester disturbed were done again")
-            }
+            Warning::Disturbed { results } => format!(
+                "the tester disturbed every trial at a load that bounds {}, so the target may do \
+                 better",
+                counted((*results).into(), "result")
+            ),
+            Warning::Repeated { trials } => format!(
+                "the tester disturbed {} of searches, which {} repeated",
+                counted((*trials).into(), "trial"),
+                inflected((*trials).into(), ["was", "were"])
+            ),
             Warning::UnexplainedFrames { frames } if *frames < 0 => {
-                format!("{} frames more came back than were sent", -frames)
+                let frames = frames.unsigned_abs();
+                let were = inflected(frames, ["frame was", "frames were"]);
+                format!("{frames} more {were} received than sent")
             }
             Warning::UnexplainedFrames { frames } => {
-                format!("{frames} frames that nobody accounts for")
+                format!("{} unaccounted for", counted(frames.unsigned_abs(), "frame"))
             }
             Warning::WrongFrames { frames } => {
-                format!("{frames} frames came back misrouted, duplicated or changed")
+                let were = inflected(*frames, ["frame was", "frames were"]);
+                format!("{frames} {were} received misrouted, duplicated or changed")
             }
-            Warning::Stall { trials } => {
-                format!(
-                    "the tester stood still in {trials} trial(s); long latencies may be its own"
-                )
-            }
-            Warning::NotWarm { trials } => {
-                format!(
-                    "the target's caches were not filled before {trials} trial(s), which are left \
-                     out of ratios"
-                )
-            }
+            Warning::Stall { trials } => format!(
+                "the tester was descheduled in {}; long latencies may be its own",
+                counted((*trials).into(), "trial")
+            ),
+            Warning::NotWarm { trials } => format!(
+                "the target's caches were not filled before {}; ratios leave {} out",
+                counted((*trials).into(), "trial"),
+                inflected((*trials).into(), ["it", "them"])
+            ),
             Warning::LinksDiffer { links } => {
                 format!(
                     "targets were joined by different links ({}): what the links differ by is in every \
@@ -340,11 +342,37 @@ impl Warning {
                 format!("a virtual machine ({hypervisor}): its neighbours may have disturbed it")
             }
             Warning::CoresShared { cores } => {
-                format!("tester and targets shared {cores} core(s)")
+                format!("tester and targets shared {}", counted((*cores).into(), "core"))
             }
             Warning::FrequencyScaling { governor } => {
                 format!("the processor's frequency may change (governor {governor})")
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_agree_with_the_number_of_things() {
+        for (warning, one_or_many) in [
+            (Warning::Stall { trials: 1 }, "descheduled in 1 trial;"),
+            (Warning::Stall { trials: 2 }, "descheduled in 2 trials;"),
+            (Warning::Repeated { trials: 1 }, "1 trial of searches, which was repeated"),
+            (Warning::Irregular { trials: 2, searches: 1 }, "2 trials and 1 search did not"),
+            (Warning::Irregular { trials: 0, searches: 2 }, "irregular: 2 searches did not"),
+            (Warning::Irregular { trials: 1, searches: 0 }, "irregular: 1 trial did not"),
+            (Warning::UnexplainedFrames { frames: 1 }, "1 frame unaccounted for"),
+            (Warning::UnexplainedFrames { frames: -1 }, "1 more frame was received than sent"),
+            (Warning::WrongFrames { frames: 2 }, "2 frames were received misrouted"),
+            (Warning::NotWarm { trials: 1 }, "before 1 trial; ratios leave it out"),
+            (Warning::CoresShared { cores: 1 }, "shared 1 core"),
+        ] {
+            let sentence = warning.sentence();
+            assert!(sentence.contains(one_or_many), "{sentence}");
+            assert!(!sentence.contains("(s)") && !sentence.contains("(es)"), "{sentence}");
         }
     }
 }

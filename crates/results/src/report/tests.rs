@@ -125,7 +125,7 @@ fn missing_curves_are_listed_and_warnings_are_next_to_their_numbers() {
     }
     let page = page::html(None, &[run], "");
     assert!(page.contains("Omitted from latency by percentile: trial 7: latency/00007.hgrm"));
-    let sentence = "the tester stood still in 2 trial(s); long latencies may be its own";
+    let sentence = "the tester was descheduled in 2 trials; long latencies may be its own";
     assert!(page.contains(&format!("<abbr class=\"why\" title=\"{sentence}\">⚠ stall</abbr>")));
     assert!(page.contains(&format!("⚠ stall</span>: {sentence}")));
 }

@@ -194,6 +194,7 @@ fn telling<'a>(
     cells.sort_by(|a, b| b.value.total_cmp(&a.value));
     let place = match experiment.x_name.as_str() {
         "frame_bytes" => format!("With {}-byte packets", number::setting(x)),
+        "occupancy_percent" if x == 0.0 => "With one rule".into(),
         "load_percent" => format!("At a load of {} %", number::setting(x)),
         "entries" => format!("With {} table entries", number::setting(x)),
         "f2_percent" => format!("With F2 at {} % of C", number::setting(x)),
@@ -490,8 +491,8 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
             _ => format!("{least} to {most} repeats"),
         };
         out.push(format!(
-            "Each value rests on {range}, targets taking turns, and stands with the \
-             interval that holds the true value with 95 % confidence, or with the level stated."
+            "Each value is from {range}; targets take turns. Its interval has 95 % confidence, or \
+             the level stated."
         ));
     }
     out.extend(study::processing(record));
@@ -603,11 +604,6 @@ pub(crate) fn account_of<'a>(trials: impl Iterator<Item = &'a Trial>) -> String 
     }
 }
 
-/// How many answers to the study's claims follow from models that were made from it, and count for nothing.
-pub(crate) fn by_construction(record: &Record) -> usize {
-    record.claims.iter().filter(|line| line.is_by_construction).count()
-}
-
 /// How many other answers are of each kind: hold, do not, cannot be told.
 pub(crate) fn answers(record: &Record) -> [usize; 3] {
     let counted = || record.claims.iter().filter(|line| !line.is_by_construction);
@@ -617,6 +613,27 @@ pub(crate) fn answers(record: &Record) -> [usize; 3] {
         count(|verdict| *verdict == Verdict::DoesNot),
         count(|verdict| matches!(verdict, Verdict::CannotTell(_))),
     ]
+}
+
+/// The numbers of answers in words: that hold, that do not, and undecided ones.
+pub(crate) fn tally([hold, do_not, cannot]: [usize; 3]) -> [String; 3] {
+    let word = |count: usize, forms| number::inflected(count as u64, forms);
+    [
+        format!("{hold} {} here", word(hold, ["answer holds", "answers hold"])),
+        format!("{do_not} {} not", word(do_not, ["does", "do"])),
+        format!("{cannot} cannot be told"),
+    ]
+}
+
+/// How many answers are about models that were made from the study, and are not counted.
+pub(crate) fn by_construction(record: &Record) -> Option<String> {
+    let some = record.claims.iter().filter(|line| line.is_by_construction).count();
+    let forms = [
+        "more is about a model that was made from the study, and is",
+        "more are about models that were made from the study, and are",
+    ];
+    let are = number::inflected(some as u64, forms);
+    (some > 0).then(|| format!("{some} {are} not counted"))
 }
 
 /// How to measure what can be published, after a run with less effort. Simulated time is not published.
@@ -820,6 +837,13 @@ mod tests {
         record.experiments.push(Experiment { id, trials_of: Some(source), ..twin });
         crate::derive::finish(&mut record, &[]);
         assert_eq!(found(&record), found(&sample::record()));
+    }
+
+    #[test]
+    fn answers_agree_with_their_number() {
+        let said = |counts| tally(counts).join(", ");
+        assert_eq!(said([1, 1, 1]), "1 answer holds here, 1 does not, 1 cannot be told");
+        assert_eq!(said([2, 0, 3]), "2 answers hold here, 0 do not, 3 cannot be told");
     }
 
     #[test]

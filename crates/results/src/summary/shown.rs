@@ -84,7 +84,7 @@ mod tests {
             text.contains("the forwarding rate is highest on bridge with 1\u{202f}1"),
             "{text}"
         );
-        assert!(text.contains("3 frames that nobody accounts for"), "{text}");
+        assert!(text.contains("3 frames unaccounted for"), "{text}");
         assert!(!text.contains(['\u{1b}', '#', '*', '`']) && !text.contains("details"), "{text}");
     }
 }

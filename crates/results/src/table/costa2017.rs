@@ -10,6 +10,9 @@ mod standing;
 pub(crate) mod conformance;
 mod endurance;
 mod described;
+/// Runs for tests.
+#[cfg(test)]
+mod made;
 
 use super::sheets::Sheet;
 use super::{Entry, Mark, Table};
@@ -17,7 +20,7 @@ use crate::conclude::{Conclusion, Estimate, conclude, undisturbed};
 use crate::derive::paired;
 use crate::links::Naming;
 use crate::number;
-use crate::record::{Cell, Experiment, Metric, Name, Record};
+use crate::record::{Cell, Experiment, Metric, Name, Reason, Record};
 use crate::series;
 
 /// Two delays within this relative difference are equivalent.
@@ -209,37 +212,39 @@ fn filled(mut sheets: Vec<Sheet>) -> Vec<Sheet> {
     sheets
 }
 
-const DELAYS: &str = "Mean round-trip times in milliseconds with their 99 % confidence intervals. The \
-                      study's values include the operating systems of server and client. The \
-                      values measured here include the links and the tester's ports, but no \
-                      operating system.";
+const DELAYS: &str = "\
+    Mean round-trip times in milliseconds, each above its 99 % confidence interval. The study's \
+    times include the operating systems of client and server. The times measured here include \
+    the links and the tester's ports, and no host.";
 
-const REWRITTEN: &str = "Mean round-trip times in milliseconds with their 99 % confidence intervals. A \
-                         field that the switch rejects has no value. A field that it accepts but \
-                         does not rewrite is marked.";
+const REWRITTEN: &str = "\
+    Mean round-trip times in milliseconds, each above its 99 % confidence interval. A rewrite \
+    that the switch rejects has no time. A rewrite that it accepts and does not do is marked.";
 
-const STATISTICS: &str = "Mean delays in milliseconds with the 99 % confidence intervals of the repeats. \
-                          A delay lasts from before the request is written until the last part of \
-                          the reply is read. Nearly full means 90 % of the entries that the switch \
-                          accepted, or of the tested maximum if it accepted more. The table above \
-                          has the numbers of entries.";
+const STATISTICS: &str = "\
+    Mean delays in milliseconds, from the request to the last part of the reply, each above the \
+    99 % confidence interval of the repeats. Nearly full is 90 % of the rules that the switch \
+    accepted. A switch that accepted every rule that was tried was not full; the table above has \
+    the number of rules.";
 
-const FITTING: &str = "The study does not state whether the rules of its OpenFlow mode are exact. A count \
-                       that reached the tested maximum is a lower bound. The tester cannot program \
-                       access lists of legacy mode, so they are not counted. The table above has \
-                       the rules that the switch accepted but did not apply.";
+const FITTING: &str = "\
+    The study does not state whether its OpenFlow rules were exact. The sign ≥ marks a search \
+    that ended at its largest value: the capacity is larger. Access lists of legacy mode are not \
+    counted, since the tester cannot program them. The table above has the rules that the switch \
+    accepted and that do not act.";
 
-const SPEED_UPS: &str = "Legacy time divided by OpenFlow time, as in the study, repeat by repeat with the \
-                         95 % confidence interval. Below 1, OpenFlow is slower. Legacy mode is the \
-                         switch's own forwarding by one rule (NORMAL), bridges and routers of the \
-                         same family, or a model's hardware without OpenFlow.";
+const SPEED_UPS: &str = "\
+    Legacy time divided by OpenFlow time, as in the study, repeat by repeat, with the 95 % \
+    confidence interval. Below 1, OpenFlow is slower. Legacy mode is the switch's own forwarding \
+    by one rule (NORMAL), a bridge or router of the same family, or a model's hardware without \
+    OpenFlow.";
 
-const EQUIVALENCE: &str = "Mean of each type divided by the mean of the match by port, repeat by repeat, \
-                           with the 95 % confidence interval. Equivalent: the whole interval is \
-                           within 5 % (two one-sided tests). Different: the whole interval is \
-                           beyond 5 %. Otherwise the result is unclear. The effect size is Cohen's \
-                           d for pairs: mean of the differences of logarithms divided by their \
-                           standard deviation. Below 0.2 it is small, from 0.8 it is large.";
+const EQUIVALENCE: &str = "\
+    The mean of each type divided by that of the match by port, repeat by repeat, with its 95 % \
+    confidence interval. Equivalent: this interval lies within 5 % of 1. Different: the 99 % \
+    interval lies beyond 5 %. Otherwise unclear. The effect size d is the mean difference of the \
+    logarithms divided by their standard deviation (Cohen's d for pairs): small below 0.2, large \
+    from 0.8 on.";
 
 fn metric(name: &'static str) -> Metric {
     let listed = Metric::ALL.into_iter().find(|metric| metric.name() == name);
@@ -386,6 +391,7 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
     entry.range = ends.map_or("n=1".into(), |(low, high)| range(ms(low), ms(high)));
     entry.warnings = cell.warnings.iter().map(Mark::from).collect();
     entry.trials.clone_from(&cell.trials);
+    entry.warnings.extend(not_full(record, experiment, cell, column));
     let of = |what: &str| beside(record, experiment, cell, column.metric, what);
     let share = || number::text((1.0 - of("right_ratio").unwrap_or(0.0)) * 100.0);
     entry.warnings.extend(match conformance::Came::of(of) {
@@ -406,7 +412,26 @@ fn entry(record: &Record, experiment: &Experiment, cell: &Cell, column: &Column)
     entry
 }
 
-/// The common prefix of metrics of one column.
+/// A mark for a delay over a table that is called full, if the switch accepted every rule that was tried.
+fn not_full(
+    record: &Record,
+    experiment: &Experiment,
+    cell: &Cell,
+    column: &Column,
+) -> Option<Mark> {
+    column.x.filter(|percent| *percent > 0.0)?;
+    // Both kinds of statistics have one table.
+    let stem = if column.metric.contains("_reply_") { "" } else { stem(column.metric) };
+    let metric = Metric::Named(Name::read(&format!("{stem}taken_rules")).ok()?);
+    let mut cells = record.cells_of(&experiment.id, &cell.target, metric);
+    let taken = cells.find(|taken| taken.point == cell.point && taken.bound.is_some())?;
+    let rules = number::value(metric, taken.value);
+    let sentence =
+        format!("the switch accepted all {rules} rules that were tried: its table was not full");
+    Some(Mark::new("not full", sentence))
+}
+
+/// The common prefix of metrics that are shown together.
 fn stem(metric: &str) -> &str {
     let ends = ["rtt_ns_mean", "reply_ns_mean", "accepted_rules"];
     ends.iter().find_map(|end| metric.strip_suffix(end)).unwrap_or_default()
@@ -457,8 +482,8 @@ pub(crate) struct Equivalence {
     pub interval: Option<crate::record::Interval>,
     /// Cohen's d for pairs.
     pub effect: Option<f64>,
-    /// Text: equivalent, different or inconclusive.
-    pub answer: &'static str,
+    /// Text: equivalent, different or unclear, with the reason if it is not only scatter.
+    pub answer: String,
 }
 
 /// Compares two means repeat by repeat.
@@ -468,9 +493,10 @@ pub(crate) fn equivalence(cell: &Cell, base: &Cell) -> Option<Equivalence> {
         return None;
     }
     let answer = match conclude(&found, 1.0 - EQUIVALENT_RATIO, 1.0 + EQUIVALENT_RATIO) {
-        Conclusion::Equivalent => "equivalent",
-        Conclusion::Greater | Conclusion::Smaller => "different",
-        Conclusion::Undecided(_) => "unclear",
+        Conclusion::Equivalent => "equivalent".into(),
+        Conclusion::Greater | Conclusion::Smaller => "different".into(),
+        Conclusion::Undecided(Reason::Overlap) => "unclear".into(),
+        Conclusion::Undecided(reason) => format!("unclear: {reason}"),
     };
     let pairs = paired(&undisturbed(cell), &undisturbed(base));
     let logs: Vec<f64> = pairs.iter().map(|(value, base)| (value / base).ln()).collect();
@@ -569,9 +595,56 @@ fn types(record: &Record, experiment: &Experiment) -> Table {
                 Entry::word(name),
                 ratio,
                 effect,
-                Entry::word(it.answer),
+                Entry::word(it.answer.clone()),
             ]);
         }
     }
     Table { columns: columns.map(Into::into).into(), rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Bound, BoundCause, BoundSide, Exclusion};
+
+    #[test]
+    fn a_delay_over_a_table_that_was_not_full_is_marked() {
+        let values: [(_, _, &[f64]); 5] = [
+            ("exact_rtt_ns_mean", 0.0, &[1e5, 1.1e5]),
+            ("exact_rtt_ns_mean", 100.0, &[1e5, 1.1e5]),
+            ("exact_taken_rules", 100.0, &[20_000.0, 20_000.0]),
+            ("wildcard_rtt_ns_mean", 100.0, &[1e5, 1.1e5]),
+            ("wildcard_taken_rules", 100.0, &[99.0, 99.0]),
+        ];
+        let mut record = made::tell(made::run("table5"), &values);
+        // Round trips are curves, with one packet in flight.
+        record
+            .cells
+            .iter_mut()
+            .for_each(|it| it.point = it.point.clone().within("open_loop_pps", 0.0));
+        record.cells[2].bound =
+            Some(Bound { side: BoundSide::Lower, cause: BoundCause::SearchLimit });
+        let sheets = sheets(&record, &record.experiments[0], "table5");
+        let row = sheets[0].tables[0].rows.last().expect("it was measured");
+        let marks: Vec<bool> = row[2..]
+            .iter()
+            .map(|it| it.warnings.iter().any(|mark| mark.brief == "not full"))
+            .collect();
+        assert_eq!(marks, [false, true, false, false]);
+        let sentence = &row[3].warnings[0].sentence;
+        assert!(sentence.contains("accepted all 20\u{202f}000 rules"), "{sentence}");
+    }
+
+    #[test]
+    fn an_unclear_comparison_states_why() {
+        let values: [(_, _, &[f64]); 2] =
+            [("mac_rtt_ns_mean", 64.0, &[1e5, 1e5]), ("port_rtt_ns_mean", 64.0, &[1e5, 1e5])];
+        let mut record = made::tell(made::run("table3"), &values);
+        let answer = |record: &Record| {
+            equivalence(&record.cells[0], &record.cells[1]).expect("both were measured").answer
+        };
+        assert_eq!(answer(&record), "equivalent");
+        record.cells[0].exclusion = Some(Exclusion::Simulated);
+        assert_eq!(answer(&record), "unclear: simulated time says nothing about rates and times");
+    }
 }

@@ -277,7 +277,7 @@ port 2 out 0                                      in 450 k     ▇▆▄
 ours [                           |                          ] met none yet, missed 1.00 M
 ovs  [                                                   |] met none yet, missed none yet
  1 warning ───────────────────────────────────────────────────────────────────────────────
-trial 2: the tester stalled
+trial 2: the tester was descheduled
  log ─────────────────────────────────────────────────────────────────────────────────────
 tester over veth without target: fine
 throughput ours frame_bytes=64: trial 1 in one line

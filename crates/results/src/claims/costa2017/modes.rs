@@ -11,6 +11,10 @@ use crate::record::{Cell, Target};
 const LEGACY: &str = "addresses_cached";
 const OPENFLOW: &str = "exact_accepted_rules";
 
+/// Why two modes of a device cannot be compared.
+const NO_LEGACY: &str =
+    "both modes of the device were not measured (hint: add --on ours:model=NAME,mode=legacy)";
+
 impl<'a> Case<'a> {
     /// The same device in legacy mode: of a model its bridge, of others nothing.
     fn legacy(&self, target: &Target, name: &str) -> Option<&'a Cell> {
@@ -43,7 +47,7 @@ impl<'a> Case<'a> {
             number::text(most)
         );
         match self.speed_up(target) {
-            None => nothing(reading, "legacy mode was not measured beside it (MODEL,mode=legacy)"),
+            None => nothing(reading, NO_LEGACY),
             Some(ratio) => {
                 Finding { reading, numbers: times(&ratio), verdict: is_within(&ratio, least, most) }
             }
@@ -57,7 +61,7 @@ impl<'a> Case<'a> {
             number::text(1.0 / ALIKE_FACTOR)
         );
         match self.speed_up(target) {
-            None => nothing(reading, "two modes of it were not measured"),
+            None => nothing(reading, NO_LEGACY),
             Some(ratio) => Finding {
                 reading,
                 numbers: times(&ratio),
@@ -74,10 +78,7 @@ impl<'a> Case<'a> {
             metric(OPENFLOW).and_then(|it| self.cells(&target.name, it).first().copied());
         let legacy = self.legacy(target, LEGACY);
         let (Some(openflow), Some(legacy)) = (openflow, legacy) else {
-            return nothing(
-                reading,
-                "two modes of it were not measured (MODEL and MODEL,mode=legacy)",
-            );
+            return nothing(reading, NO_LEGACY);
         };
         let ratio = Estimate::ratio(openflow, legacy);
         let numbers = format!(

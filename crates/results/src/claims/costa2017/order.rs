@@ -44,7 +44,12 @@ impl<'a> Case<'a> {
             })
             .collect();
         let none = "targets of both sides were not measured";
-        let found = self.each_ratio(reading.into(), "ratios", &ratios, (is_smaller, none));
+        let found = self.each_ratio(
+            reading.into(),
+            "ratios",
+            &ratios,
+            (|_: &str, it: &_| is_smaller(it), none),
+        );
         self.line(targets, found)
     }
 

@@ -2,7 +2,7 @@
 
 use super::made::{Made, is_open};
 use crate::record::Verdict::{DoesNot, Holds};
-use crate::record::{Metric, Point, Verdict};
+use crate::record::{Bound, BoundCause, BoundSide, Metric, Point, Verdict};
 
 /// A run of an item with one median for each of these models, in milliseconds.
 fn medians(item: &str, name: &'static str, values: &[(&str, f64)]) -> Made {
@@ -164,7 +164,7 @@ fn software_is_compared_with_declared_hardware() {
         made.switch("ours", &[("implementation", "software")]);
         made.tell("openflow:device", "ip_rtt_ns_p50", 64.0, 1e5);
         made.tell("ours", "ip_rtt_ns_p50", 64.0, software_ms * 1e6);
-        made.lines().into_iter().find(|it| it.claim.claim.contains("order of magnitude")).unwrap()
+        made.lines().into_iter().find(|it| it.claim.claim.contains("slower by up to")).unwrap()
     };
     let hardware = [("implementation", "hardware")];
     let line = judged(&hardware, 0.9);
@@ -174,4 +174,50 @@ fn software_is_compared_with_declared_hardware() {
     );
     assert_eq!(judged(&hardware, 0.05).verdict, DoesNot);
     assert!(is_open(&judged(&[], 0.9).verdict, "kind=hardware"), "it is not declared");
+}
+
+/// The search for rules that fit ended before this switch rejected one.
+const NOT_FULL: Option<Bound> =
+    Some(Bound { side: BoundSide::Lower, cause: BoundCause::SearchLimit });
+
+#[test]
+fn a_table_that_was_not_full_decides_nothing_about_a_full_one() {
+    let judged = |full: f64, bound: Option<Bound>| {
+        let mut made = Made::of("costa2017", "table5");
+        let target = made.model("pica8-p3297");
+        made.tell(&target, "exact_rtt_ns_p50", 0.0, 1e5);
+        made.tell(&target, "exact_rtt_ns_p50", 100.0, full * 1e5);
+        made.tell(&target, "exact_taken_rules", 100.0, 20_000.0);
+        made.record.cells.last_mut().unwrap().bound = bound;
+        made.verdict("intervals meet", &[&target])
+    };
+    assert_eq!(judged(1.0, None), Holds);
+    assert_eq!(judged(1.5, None), DoesNot);
+    assert!(is_open(&judged(1.0, NOT_FULL), "accepted all 20\u{202f}000 rules"));
+    assert!(is_open(&judged(1.5, NOT_FULL), "outside the regime"));
+}
+
+#[test]
+fn statistics_over_a_table_that_was_not_full_decide_on_their_closed_side() {
+    let judged = |item: &str, names: [&'static str; 2], full: f64, text: &str| {
+        let mut made = Made::of("costa2017", item);
+        let target = made.model("ovs-2.3");
+        for name in names {
+            made.tell(&target, name, 0.0, 1e6);
+            made.tell(&target, name, 90.0, full * 1e6);
+        }
+        made.tell(&target, "taken_rules", 90.0, 20_000.0);
+        made.record.cells.last_mut().unwrap().bound = NOT_FULL;
+        made.verdict(text, &[&target])
+    };
+    let flow = ["light_flow_reply_ns_p50", "heavy_flow_reply_ns_p50"];
+    let port = ["light_port_reply_ns_p50", "heavy_port_reply_ns_p50"];
+    let by_rules = |full| judged("table7", flow, full, "considerably higher ");
+    assert_eq!(by_rules(9.0), Holds, "more rules take longer still");
+    assert!(is_open(&by_rules(1.0), "lower bound"), "more rules may take longer");
+    assert!(is_open(&judged("table7", flow, 9.0, "virtually unchanged"), "was not full"));
+    assert!(is_open(&judged("table8", port, 1.0, "not influenced"), "was not full"));
+    assert!(is_open(&judged("table8", port, 9.0, "not influenced"), "was not full"));
+    let stable = judged("table7", flow, 9.0, "stable limit");
+    assert!(is_open(&stable, "no experiment requests statistics over a full table"));
 }

@@ -17,9 +17,11 @@
 //!
 //! - A missing measurement is not evidence.
 //! - Without a delay there is no verdict.
+//! - [`crate::conclude`] places each value relative to its limit. If no condition is met and one is
+//!   undecided, the path is unknown.
 
 use super::run_of;
-use crate::conclude::{Conclusion, Estimate};
+use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::number;
 use crate::record::{Cell, Metric, Name, Record, Target};
 
@@ -62,6 +64,8 @@ pub enum Way {
     Hardware,
     /// Forwarding by a processor.
     Software,
+    /// The delays do not tell them apart.
+    Unknown,
 }
 
 impl Way {
@@ -70,6 +74,7 @@ impl Way {
         match self {
             Way::Hardware => "hardware",
             Way::Software => "software",
+            Way::Unknown => "undecided",
         }
     }
 }
@@ -89,8 +94,8 @@ pub struct Judged {
 #[derive(Debug, Clone, Copy)]
 struct Trips<'a> {
     mean: &'a Cell,
-    /// 99th percentile divided by the median, minus 1.
-    spread: Option<f64>,
+    /// 99th percentile divided by the median.
+    spread: Option<Estimate>,
 }
 
 /// Whether a target runs on this host's processors and is not a model of hardware.
@@ -116,7 +121,7 @@ impl Trips<'_> {
     /// Distance from other round trips: sum of the logarithmic distances of means and of tails.
     fn apart(&self, other: &Trips<'_>) -> f64 {
         let means = (self.mean.value / other.mean.value).ln().abs();
-        let tail = |spread: f64| (1.0 + spread.max(0.0)).ln();
+        let tail = |spread: Estimate| spread.value.max(1.0).ln();
         let tails = self.spread.zip(other.spread).map_or(0.0, |(a, b)| (tail(a) - tail(b)).abs());
         means + tails
     }
@@ -139,7 +144,7 @@ impl<'a> Evidence<'a> {
     fn trips(&self, item: &str, prefix: &str, x: Option<f64>) -> Option<Trips<'a>> {
         let of = |what: &str| self.cell(item, &format!("{prefix}{what}"), x);
         let spread = of("rtt_ns_p99").zip(of("rtt_ns_p50"));
-        let spread = spread.map(|(high, middle)| high.value / middle.value - 1.0);
+        let spread = spread.map(|(high, middle)| ratio(high, middle));
         Some(Trips { mean: of("rtt_ns_mean")?, spread })
     }
 
@@ -161,70 +166,105 @@ impl<'a> Evidence<'a> {
         types: &[Trips<'_>],
     ) -> Judged {
         let mean = trips.mean;
-        let one_way = mean.value / 2.0;
+        let one_way = Estimate::of(mean).about_behaviour().map(|ns| ns / 2.0);
+        let one_way_us = number::text(one_way.value / 1e3);
         let slowest = types.iter().max_by(|a, b| a.mean.value.total_cmp(&b.mean.value));
         let slowest = slowest.map_or(mean, |it| it.mean);
-        let is_faster = is_faster(mean, slowest);
-        let (mut evidence, mut against) = (Vec::new(), Vec::new());
+        let share = ratio(mean, slowest);
+        let seems_faster = share.value <= FASTER_SHARE;
+        let is_faster = seems_faster && share.relevant() == Conclusion::Smaller;
+        let mut signs = Signs::default();
         if is_faster {
-            let share = percent(1.0 - mean.value / slowest.value);
-            evidence.push(format!("{share} % faster than the slowest type of this target"));
+            // Faster types use another path than the slowest one, so that its costs are no evidence
+            // about them.
+            let percent = percent(1.0 - share.value);
+            signs.found.push(format!("{percent} % faster than the slowest type of this target"));
+        } else if seems_faster {
+            signs.open.push("it may be faster than the slowest type of this target".into());
         } else {
-            // Faster types use another path than the slowest one, so that these costs are no
-            // evidence about them.
-            if one_way > HARDWARE_NS_MAX {
-                against.push(format!("{} µs one way", number::text(one_way / 1e3)));
-            }
-            if let Some(legacy) = self.legacy().filter(|ns| mean.value > LEGACY_FACTOR * ns) {
-                let times = number::text(mean.value / legacy);
-                against.push(format!("{times} times as long as without OpenFlow"));
+            signs.weigh(&one_way, HARDWARE_NS_MAX, || format!("{one_way_us} µs one way"));
+            if let Some(legacy) = self.legacy() {
+                let times = ratio(mean, legacy);
+                let text =
+                    || format!("{} times as long as without OpenFlow", number::text(times.value));
+                signs.weigh(&times, LEGACY_FACTOR, text);
             }
         }
-        if let Some(spread) = trips.spread.filter(|spread| *spread > SPREAD_MAX) {
-            let more = percent(spread);
-            against.push(format!("the 99th percentile is {more} % above the median"));
+        if let Some(spread) = &trips.spread {
+            let more = percent(spread.value - 1.0);
+            let text = || format!("the 99th percentile is {more} % above the median");
+            signs.weigh(spread, 1.0 + SPREAD_MAX, text);
         }
         let kind = if is_exact { "exact_" } else { "wildcard_" };
         let [one, full] = [0.0, 100.0].map(|x| self.trips("table5", kind, Some(x)));
-        if let Some((more, one, full)) = costs(full, one)
+        if let Some((one, full)) = one.zip(full)
             && (is_exact || trips.is_like(&one, types))
         {
+            let cost = ratio(full.mean, one.mean);
+            let more = format!("{} % slower with a full table", percent(cost.value - 1.0));
             // Distinguishes a slow lookup from another path.
             let is_other_way = is_faster && !is_slower(full.mean, slowest);
-            let more = format!("{} % slower with a full table", percent(more));
-            match is_other_way {
-                true => evidence
-                    .push(format!("{more}, like the slowest type: some entries did not fit")),
-                false => against.push(more),
+            if is_other_way && costs(&cost) {
+                signs.found.push(format!("{more}, like the slowest type: some did not fit"));
+            } else {
+                signs.weigh(&cost, 1.0 + COST_MAX, || more);
             }
         }
-        let plain = self.trips("table6", "none_", None);
+        let plain = self.trips("table6", "none_", None).filter(|it| trips.is_like(it, types));
         for rewrite in ["mac", "ip", "ip_tos", "udp_ports"] {
             let changed = self.trips("table6", &format!("{rewrite}_"), None);
-            if let Some((more, plain, _)) = costs(changed, plain)
-                && trips.is_like(&plain, types)
-            {
-                against.push(format!("{} % slower with a rewrite ({rewrite})", percent(more)));
-            }
+            let Some((changed, plain)) = changed.zip(plain) else { continue };
+            let cost = ratio(changed.mean, plain.mean);
+            let more = percent(cost.value - 1.0);
+            let text = || format!("{more} % slower with a rewrite ({rewrite})");
+            signs.weigh(&cost, 1.0 + COST_MAX, text);
         }
-        let way = if against.is_empty() { Way::Hardware } else { Way::Software };
-        evidence.extend(against);
-        if evidence.is_empty() {
-            let one_way = number::text(one_way / 1e3);
-            evidence.push(format!("{one_way} µs one way, no extra cost measured"));
+        let Signs { mut found, against, open } = signs;
+        let way = match (against.is_empty(), open.is_empty()) {
+            (false, _) => Way::Software,
+            (true, false) => Way::Unknown,
+            (true, true) => Way::Hardware,
+        };
+        found.extend(against);
+        if way == Way::Unknown {
+            found.extend(open);
         }
-        Judged { word, way, evidence }
+        if found.is_empty() {
+            found.push(format!("{one_way_us} µs one way, and no sign of a processor"));
+        }
+        Judged { word, way, evidence: found }
     }
 
     /// The delay in legacy mode of the same device, if measured in the same run.
-    fn legacy(&self) -> Option<f64> {
+    fn legacy(&self) -> Option<&'a Cell> {
         let legacy = format!("{},mode=legacy", self.target.name);
         let target = self.record.targets.iter().find(|it| it.name == legacy)?;
         let beside = Evidence { target, ..*self };
         let name = "legacy_rtt_ns_mean";
         let found = beside.cell("table3", name, None);
-        let found = found.or_else(|| beside.cell("fig6", name, Some(LEGACY_BYTES)));
-        found.map(|cell| cell.value)
+        found.or_else(|| beside.cell("fig6", name, Some(LEGACY_BYTES)))
+    }
+}
+
+/// Evidence about a path.
+#[derive(Debug, Default)]
+struct Signs {
+    /// What was found beside.
+    found: Vec<String>,
+    /// Signs of a processor.
+    against: Vec<String>,
+    /// Values that may be a sign of a processor.
+    open: Vec<String>,
+}
+
+impl Signs {
+    /// A value above the limit is a sign of a processor, described by this text.
+    fn weigh(&mut self, value: &Estimate, limit: f64, text: impl FnOnce() -> String) {
+        match conclude(value, f64::NEG_INFINITY, limit) {
+            Conclusion::Greater => self.against.push(text()),
+            Conclusion::Undecided(reason) => self.open.push(format!("{}? {reason}", text())),
+            Conclusion::Smaller | Conclusion::Equivalent => {}
+        }
     }
 }
 
@@ -232,10 +272,9 @@ fn percent(share: f64) -> String {
     number::text(share * 100.0)
 }
 
-/// Whether one mean is significantly below [`FASTER_SHARE`] of another.
-fn is_faster(mean: &Cell, than: &Cell) -> bool {
-    let it = Estimate::ratio(mean, than).about_behaviour();
-    it.value <= FASTER_SHARE && it.relevant() == Conclusion::Smaller
+/// The ratio of two values. The path is behaviour, which simulated time shows too.
+fn ratio(of: &Cell, base: &Cell) -> Estimate {
+    Estimate::ratio(of, base).about_behaviour()
 }
 
 /// Whether one mean exceeds another by more than [`COST_MAX`].
@@ -243,22 +282,60 @@ fn is_slower(mean: &Cell, than: &Cell) -> bool {
     mean.value > (1.0 + COST_MAX) * than.value
 }
 
-/// Relative cost of some round trips over others, if it is significantly above [`COST_MAX`]; and
-/// both values.
-fn costs<'a>(
-    of: Option<Trips<'a>>,
-    against: Option<Trips<'a>>,
-) -> Option<(f64, Trips<'a>, Trips<'a>)> {
-    let (of, against) = of.zip(against)?;
-    let it = Estimate::ratio(of.mean, against.mean).about_behaviour();
-    let is_sure = it.relevant() == Conclusion::Greater;
-    (is_sure && it.value > 1.0 + COST_MAX).then_some((it.value - 1.0, against, of))
+/// Whether a cost is significant and above [`COST_MAX`].
+fn costs(cost: &Estimate) -> bool {
+    cost.value > 1.0 + COST_MAX && cost.relevant() == Conclusion::Greater
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Disturbance, DisturbanceCause};
     use crate::sample;
+    use crate::table::costa2017::made;
+
+    /// A run of table III with these means and 99th percentiles by port, in microseconds.
+    fn run(means: &[f64], tails: &[f64]) -> Record {
+        let [means, tails] =
+            [means, tails].map(|us| us.iter().map(|it| it * 1e3).collect::<Vec<_>>());
+        let values: [(_, _, &[f64]); 3] = [
+            ("port_rtt_ns_mean", 64.0, &means),
+            ("port_rtt_ns_p50", 64.0, &means),
+            ("port_rtt_ns_p99", 64.0, &tails),
+        ];
+        made::tell(made::run("table3"), &values)
+    }
+
+    fn judged(record: &Record) -> Judged {
+        let [judged] = &ways(record, &record.targets[0])[..] else { panic!("one type") };
+        judged.clone()
+    }
+
+    #[test]
+    fn a_path_is_unknown_where_delays_do_not_separate() {
+        let way = |means: &[f64], tails: &[f64]| judged(&run(means, tails)).way;
+        let (fast, near) = ([100.0, 101.0, 102.0], [110.0, 111.0, 112.0]);
+        assert_eq!(way(&fast, &near), Way::Hardware);
+        assert_eq!(way(&[400.0, 401.0, 402.0], &[410.0, 411.0, 412.0]), Way::Software);
+        assert_eq!(way(&fast, &[200.0, 201.0, 202.0]), Way::Software, "a tail");
+        // 150 µs one way lies within the interval.
+        let wide = judged(&run(&[200.0, 300.0, 500.0], &[210.0, 310.0, 510.0]));
+        assert_eq!(wide.way, Way::Unknown);
+        assert!(wide.evidence[0].contains("µs one way? the interval"), "{:?}", wide.evidence);
+        // So does a 99th percentile 25 % above the median.
+        assert_eq!(way(&fast, &[110.0, 125.0, 160.0]), Way::Unknown);
+        assert_eq!(way(&[100.0], &[110.0]), Way::Unknown, "measured once");
+    }
+
+    #[test]
+    fn disturbed_delays_tell_no_path() {
+        let mut record = run(&[100.0, 101.0, 102.0], &[110.0, 111.0, 112.0]);
+        record.cells[0].disturbances =
+            vec![Disturbance { cause: DisturbanceCause::Descheduled, repeats: vec![1, 2] }];
+        let judged = judged(&record);
+        assert_eq!(judged.way, Way::Unknown);
+        assert!(judged.evidence[0].contains("descheduled in 2 of 3"), "{:?}", judged.evidence);
+    }
 
     #[test]
     fn local_targets_are_software_except_hardware_models() {

@@ -1,11 +1,13 @@
 //! Rank of a target among the study's nine switches, per criterion.
 //!
 //! Source: costa2017, tables III to VIII and section IV-E, which states that the choice of a switch
-//! depends on the application. The study's value is the middle of its interval. Invariant: a target
-//! without a measurement has no rank; equal values share the better rank.
+//! depends on the application. The study's value is the middle of its interval. Invariants:
+//!
+//! - A target without a measurement has no rank; equal values share the better rank.
+//! - A rank that the interval of a value leaves open is a range.
 
 use super::{Entry, Sheet, Table, conformance, endurance, filled, paths, run_of};
-use crate::conclude::Estimate;
+use crate::conclude::{Conclusion, Estimate};
 use crate::links::Naming;
 use crate::number;
 use crate::record::{Cell, Experiment, Metric, Name, Published, Reason, Record, Target};
@@ -18,6 +20,8 @@ struct Criterion {
     published: &'static str,
     metric: &'static str,
     x: Option<f64>,
+    /// Number of rules that fit, for a criterion about a full table.
+    rules: &'static str,
     /// Factor from the measured unit to the study's unit.
     factor: f64,
     is_less_better: bool,
@@ -32,6 +36,7 @@ const CRITERIA: [Criterion; 6] = [
         published: "ip_rtt_ms",
         metric: "ip_rtt_ns_mean",
         x: None,
+        rules: "",
         factor: 1e-6,
         is_less_better: true,
         unit: "ms",
@@ -43,6 +48,7 @@ const CRITERIA: [Criterion; 6] = [
         published: "multiple_rtt_ms",
         metric: "exact_rtt_ns_mean",
         x: Some(100.0),
+        rules: "exact_taken_rules",
         factor: 1e-6,
         is_less_better: true,
         unit: "ms",
@@ -54,6 +60,7 @@ const CRITERIA: [Criterion; 6] = [
         published: "openflow_rules",
         metric: "exact_accepted_rules",
         x: None,
+        rules: "",
         factor: 1.0,
         is_less_better: false,
         unit: "rules",
@@ -65,6 +72,7 @@ const CRITERIA: [Criterion; 6] = [
         published: "nearly_full_heavy_flow_stats_ms",
         metric: "heavy_flow_reply_ns_mean",
         x: Some(90.0),
+        rules: "taken_rules",
         factor: 1e-6,
         is_less_better: true,
         unit: "ms",
@@ -76,6 +84,7 @@ const CRITERIA: [Criterion; 6] = [
         published: "nearly_full_heavy_port_stats_ms",
         metric: "heavy_port_reply_ns_mean",
         x: Some(90.0),
+        rules: "taken_rules",
         factor: 1e-6,
         is_less_better: true,
         unit: "ms",
@@ -87,6 +96,7 @@ const CRITERIA: [Criterion; 6] = [
         published: "",
         metric: "",
         x: None,
+        rules: "",
         factor: 1.0,
         is_less_better: false,
         unit: "",
@@ -109,14 +119,16 @@ const STANDING: &str = "Rank of each target among the study's nine switches and 
                         the target is not an OpenFlow switch. A value that is only a bound, or was \
                         disturbed or simulated, has a reason instead of a rank.";
 
-const WAYS: &str = "A type is forwarded in software under any of these conditions: more than 150 µs one way; \
-                    a 99th percentile more than 25 % above the median; more than 10 % extra for a \
-                    rewrite or a full table; twice the time of the same device without OpenFlow. A \
-                    type that takes at most 90 % of the slowest type's time uses another path than \
-                    that: hardware, even if entries that did not fit are as slow. Costs of rewrites \
-                    and full tables are evidence for types with similar round trips. A missing \
-                    measurement is no evidence. A fast processor without jitter looks like \
-                    hardware. Targets on this host's processors are always software.";
+const WAYS: &str = "\
+    Signs of software: more than 150 µs one way, a 99th percentile more than 25 % above the \
+    median, more than 10 % slower with a rewrite or a full table, or more than twice the time of \
+    the same device without OpenFlow. A type with at most 90 % of the slowest type's time uses \
+    another path than that one: hardware, even if rules that do not fit use the slow path. \
+    Rewrites and full tables are signs for the types whose round trips are like those of the \
+    rules they were tried with. Undecided: no sign is certain, and the interval of a value \
+    contains its limit or the tester disturbed it. Limits of the method: it measures delays, not \
+    paths. A fast and steady processor looks like hardware; a slow or disturbed link looks like \
+    software. A program on this host is software, whatever its delays are.";
 
 /// The final sheets: ranks and paths.
 pub(super) fn sheets(record: &Record, experiment: &Experiment) -> Vec<Sheet> {
@@ -158,14 +170,29 @@ pub(super) fn places(record: &Record, experiment: &Experiment) -> Table {
             if theirs.is_empty() {
                 continue;
             }
-            let ahead: Vec<&str> = theirs
-                .iter()
-                .filter(|(_, it)| if criterion.is_less_better { *it < value } else { *it > value })
-                .map(|(name, _)| name.as_str())
-                .collect();
-            let place = format!("{} of {}", ahead.len() + 1, theirs.len() + 1);
+            let is_ahead = |theirs: f64| match (value.against(theirs), criterion.is_less_better) {
+                (Conclusion::Greater, true) | (Conclusion::Smaller, false) => Some(true),
+                (Conclusion::Undecided(_), _) => None,
+                _ => Some(false),
+            };
+            let those = |wanted: Option<bool>| {
+                let names = theirs.iter().filter(|(_, it)| is_ahead(*it) == wanted);
+                names.map(|(name, _)| name.as_str()).collect::<Vec<_>>()
+            };
+            let (ahead, open) = (those(Some(true)), those(None));
+            let first = ahead.len() + 1;
+            let (all, last) = (theirs.len() + 1, first + open.len());
+            let place = match open[..] {
+                [] => format!("{first} of {all}"),
+                _ => format!("{first} to {last} of {all}"),
+            };
+            let mut ahead = ahead.join(", ");
+            if !open.is_empty() {
+                let parted = if ahead.is_empty() { "" } else { "; " };
+                ahead = format!("{ahead}{parted}undecided: {}", open.join(", "));
+            }
             let (place, ahead) = match not_ranked {
-                None => (Entry::number(place), ahead.join(", ")),
+                None => (Entry::number(place), ahead),
                 Some(reason) => (Entry::default(), format!("not ranked: {reason}")),
             };
             rows.push(vec![
@@ -183,16 +210,17 @@ pub(super) fn places(record: &Record, experiment: &Experiment) -> Table {
 
 /// A target's value in the study's unit.
 struct Measured {
-    value: f64,
+    value: Estimate,
     text: String,
     /// Why it has no rank.
-    not_ranked: Option<Reason>,
+    not_ranked: Option<String>,
 }
 
 fn measured(record: &Record, target: &Target, criterion: &Criterion) -> Option<Measured> {
     if criterion.metric.is_empty() {
-        let value = rewrites(record, target)?;
-        return Some(Measured { value, text: number::text(value), not_ranked: None });
+        let count = rewrites(record, target)?;
+        let (value, text) = (Estimate::exact(count), number::text(count));
+        return Some(Measured { value, text, not_ranked: None });
     }
     let cell = cell(record, target, criterion.item, criterion.metric, criterion.x)?;
     let shown = Cell {
@@ -200,10 +228,16 @@ fn measured(record: &Record, target: &Target, criterion: &Criterion) -> Option<M
         resolution: cell.resolution.map(|each| each * criterion.factor),
         ..cell.clone()
     };
-    let not_ranked =
+    let reason =
         Estimate::of(cell).excluded().or(cell.bound.map(|bound| Reason::Bounded { bound }));
+    let rules = self::cell(record, target, criterion.item, criterion.rules, criterion.x);
+    let not_full = rules
+        .and_then(|rules| rules.bound)
+        .map(|bound| format!("the table was not full, since {}", bound.cause));
+    let not_ranked = reason.map(|reason| reason.to_string()).or(not_full);
     let text = number::of_cell_in(&shown, criterion.unit);
-    Some(Measured { value: shown.value, text, not_ranked })
+    let value = Estimate::of(cell).map(|it| it * criterion.factor);
+    Some(Measured { value, text, not_ranked })
 }
 
 fn cell<'a>(
@@ -267,7 +301,8 @@ fn ways(record: &Record, experiment: &Experiment) -> Table {
         let is_software = paths::is_known_software(target);
         paths::ways(record, target).into_iter().map(move |judged| {
             let by = match judged.way {
-                paths::Way::Hardware if is_software => "software, but looks like hardware",
+                paths::Way::Software => paths::Way::Software.word(),
+                _ if is_software => "software, since it runs on this host",
                 way => way.word(),
             };
             vec![
@@ -279,4 +314,53 @@ fn ways(record: &Record, experiment: &Experiment) -> Table {
         })
     });
     Table { columns: columns.map(Into::into).into(), rows: rows.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Bound, BoundCause, BoundSide, Point};
+    use crate::table::costa2017::made;
+
+    /// The place and the reason of these delays behind a full table, whose number of rules has this bound.
+    fn place(us: &[f64], bound: Option<Bound>) -> [String; 2] {
+        let delays: Vec<f64> = us.iter().map(|us| us * 1e3).collect();
+        let rules = vec![20_000.0; us.len()];
+        let values: [(_, _, &[f64]); 2] =
+            [("exact_rtt_ns_mean", 100.0, &delays), ("exact_taken_rules", 100.0, &rules)];
+        let mut record = made::tell(made::run("table5"), &values);
+        record.cells[1].bound = bound;
+        let printed = |subject: &str, end: &str, ms: f64| Published {
+            study: "costa2017".into(),
+            item: "table5".into(),
+            subject: subject.into(),
+            point: Point::new("switch", 1.0),
+            metric: format!("multiple_rtt_ms_{end}"),
+            value: ms,
+            text: None,
+        };
+        record.published = [("A", 0.1), ("B", 0.3)]
+            .into_iter()
+            .flat_map(|(name, ms)| [printed(name, "low", ms), printed(name, "high", ms)])
+            .collect();
+        let rows = places(&record, &record.experiments[0]).rows;
+        let [row] = &rows[..] else { panic!("one criterion") };
+        [3, 4].map(|column: usize| row[column].text.clone())
+    }
+
+    #[test]
+    fn a_table_that_was_not_full_has_no_place_among_full_ones() {
+        let delays = [200.0, 201.0, 202.0];
+        assert_eq!(place(&delays, None), ["2 of 3", "A"]);
+        let bound = Bound { side: BoundSide::Lower, cause: BoundCause::SearchLimit };
+        let reason =
+            "not ranked: the table was not full, since the search ended at its largest value";
+        assert_eq!(place(&delays, Some(bound)), ["", reason]);
+    }
+
+    #[test]
+    fn a_place_that_the_interval_leaves_open_is_a_range() {
+        assert_eq!(place(&[200.0, 201.0, 330.0], None), ["1 to 3 of 3", "undecided: A, B"]);
+        assert_eq!(place(&[280.0, 290.0, 310.0], None), ["2 to 3 of 3", "A; undecided: B"]);
+    }
 }
