@@ -15,7 +15,7 @@ mod modes;
 /// Tables VII and VIII: statistics.
 mod statistics;
 
-use super::case::{Case, Finding, all, is_within};
+use super::case::{Case, Finding, every, is_within};
 use super::unread;
 use super::verdict::undecided;
 use crate::conclude::Estimate;
@@ -196,7 +196,7 @@ impl<'a> Case<'a> {
             true => String::new(),
             false => format!("{what}: {}", each.collect::<Vec<_>>().join(", ")),
         };
-        let verdict = all(found.iter().map(|(_, ratio)| judge(ratio)), none);
+        let verdict = every(found, |(_, ratio), all| judge(&ratio.among(all)), none);
         Finding { reading, numbers, verdict }
     }
 }
