@@ -105,7 +105,7 @@ fn pairs_are_judged_within_a_family_and_by_their_interval() {
         trial.flags.clear();
     });
     let verdict = answer_for(&easy, "fig2", "about", "linux-bridge linux-router");
-    assert!(cannot(&verdict, "it forwarded all that was offered"), "{verdict:?}");
+    assert!(cannot(&verdict, "lost no frames"), "{verdict:?}");
 
     let once =
         changed(|trial| trial.role = if trial.repeat == 1 { Role::Measure } else { Role::WarmUp });
@@ -125,13 +125,13 @@ fn a_rate_that_falls_under_overload_is_seen() {
     assert_eq!(judged(&falling), Verdict::DoesNot);
     assert_eq!(answer_for(&falling, "fig3", "does not fall", "ours"), Verdict::Holds);
     let easy = changed(|trial| trial.frames_forwarded = trial.frames_offered);
-    assert!(cannot(&judged(&easy), "no load overloaded"));
+    assert!(cannot(&judged(&easy), "no frames were lost"));
     let barely = changed(|trial| {
         if trial.experiment.ends_with("fig3") && trial.point.value < 100.0 {
             trial.frames_forwarded = trial.frames_offered;
         }
     });
-    assert!(cannot(&judged(&barely), "one load alone"));
+    assert!(cannot(&judged(&barely), "at a load of 100 % alone"));
     let limited = changed(|trial| {
         trial.flags.push(Flag::TesterLimited);
         trial.drops.push(Drop {
@@ -153,7 +153,7 @@ fn latency_is_judged_where_nothing_is_lost() {
     assert_eq!(answer_for(&record, "fig4", "similar", "ours bridge router"), Verdict::Holds);
     let lossy = changed(|trial| trial.frames_forwarded = trial.frames_offered / 2);
     let verdict = answer_for(&lossy, "fig4", "slightly less", "ours");
-    assert!(cannot(&verdict, "without loss"), "{verdict:?}");
+    assert!(cannot(&verdict, "less than 0.1 %"), "{verdict:?}");
 }
 
 /// A claim about ten places, at each of which the true value is the limit.
