@@ -10,8 +10,8 @@ use crate::figure::{View, views};
 use crate::links::{self, Naming};
 use crate::number;
 use crate::record::{
-    Answer, Bound, BoundSide, Calibration, Cell, Exclusion, Experiment, Limit, Metric, Ratio,
-    Reason, Record, Target, Trial, Verdict,
+    Answer, Bound, BoundSide, Calibration, Cell, ClaimVerdict, Exclusion, Experiment, Limit,
+    Metric, Ratio, Reason, Record, Target, Trial, Verdict,
 };
 
 /// What is said of processing times.
@@ -601,6 +601,15 @@ pub(crate) fn listed(words: &[&str]) -> String {
     }
 }
 
+/// What decided about a claim, and why nothing did where it cannot be told.
+pub(crate) fn numbers(line: &ClaimVerdict) -> String {
+    match &line.verdict {
+        Verdict::CannotTell(why) if line.numbers.is_empty() => why.clone(),
+        Verdict::CannotTell(why) => format!("{}; {why}", line.numbers),
+        _ => line.numbers.clone(),
+    }
+}
+
 /// What a claim states, with its value in place.
 pub(crate) fn statement(claim: &crate::record::Claim) -> String {
     use crate::record::Relation;
@@ -691,8 +700,7 @@ mod tests {
         assert!(text.find(&first) < text.find(" measured on "), "{text}");
         assert!(!text.contains("highest on") && !text.contains("significantly"), "{text}");
         let words = format!("descheduled in {disturbed} of {all} trials");
-        let is_open =
-            |line: &crate::record::ClaimVerdict| matches!(&line.verdict, Verdict::CannotTell(_));
+        let is_open = |line: &ClaimVerdict| matches!(&line.verdict, Verdict::CannotTell(_));
         assert!(record.claims.iter().all(is_open), "{:?}", record.claims);
         assert!(
             record.claims.iter().any(
