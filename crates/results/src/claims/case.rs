@@ -159,9 +159,11 @@ pub(super) fn every<T>(
         };
     };
     let is_one_reason = open.len() == places.len() && open.iter().all(|why| why == first);
-    Verdict::CannotTell(match is_one_reason {
-        true => first.clone(),
-        false => format!("undecided at {} of {} points: {first}", open.len(), places.len()),
+    let (undecided, all) = (open.len(), places.len());
+    Verdict::CannotTell(match undecided == all {
+        _ if is_one_reason => first.clone(),
+        true => format!("undecided at each of {all} points; the first: {first}"),
+        false => format!("undecided at {undecided} of {all} points; the first: {first}"),
     })
 }
 
@@ -175,6 +177,6 @@ pub(super) fn amount(estimate: &Estimate) -> String {
         [false, false] => number,
         [false, true] => format!("at least {number}"),
         [true, false] => format!("at most {number}"),
-        [true, true] => format!("{number} (of two bounds)"),
+        [true, true] => format!("{number} (both values are bounds)"),
     }
 }

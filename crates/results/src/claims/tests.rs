@@ -194,7 +194,10 @@ fn a_place_that_does_not_hold_or_is_undecided_decides() {
     let open = || Verdict::CannotTell("why".into());
     assert_eq!(judge(&[Verdict::Holds, open(), Verdict::DoesNot]), Verdict::DoesNot);
     assert_eq!(judge(&[open(), open()]), open());
-    assert!(cannot(&judge(&[Verdict::Holds, open()]), "undecided at 1 of 2 points: why"));
+    assert!(cannot(
+        &judge(&[Verdict::Holds, open()]),
+        "undecided at 1 of 2 points; the first: why"
+    ));
     assert!(cannot(&judge(&[]), "nothing"));
     let by_chance =
         every(&[1, 2], |_, places| if places == 1 { Verdict::DoesNot } else { open() }, "");

@@ -45,7 +45,7 @@ pub(super) fn regime(
 ) -> Result<(), String> {
     match concluded {
         Conclusion::Undecided(reason) => Err(format!(
-            "undecided whether it is inside the regime of the claim ({what}): {found}, {reason}"
+            "undecided whether this is inside the regime of the claim ({what}): {found}, {reason}"
         )),
         concluded if is_met(concluded) => Ok(()),
         _ => Err(format!("outside the regime of the claim ({what}): {found}")),

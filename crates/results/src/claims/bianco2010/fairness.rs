@@ -78,7 +78,7 @@ impl<'a> Case<'a> {
         });
         if let Some(why) = open {
             return Err(format!(
-                "undecided whether it is inside the regime of the claim ({regime}): {why}"
+                "undecided whether this is inside the regime of the claim ({regime}): {why}"
             ));
         }
         let losses = cells.iter().filter_map(|cell| self.own_loss(cell));
@@ -146,7 +146,8 @@ impl<'a> Case<'a> {
         judge: impl Fn(&Cell, &Cell) -> Verdict,
     ) -> Finding {
         let reading = format!(
-            "the mean absolute difference of the losses is {words} on the first; regime: loads that overload both"
+            "the mean absolute difference between the losses of F1 and F2 is {words} on the first target; regime: loads that \
+             overload both"
         );
         let others = self.differences(against);
         let both: Vec<(&Cell, &Cell)> = (self.differences(of).into_iter())

@@ -121,7 +121,7 @@ impl<'a> Case<'a> {
         match open {
             _ if certain >= wanted => Ok(()),
             Some(why) if possible >= wanted => Err(format!(
-                "undecided whether it is inside the regime of the claim ({regime}): {why}"
+                "undecided whether this is inside the regime of the claim ({regime}): {why}"
             )),
             _ => Err(format!("outside the regime of the claim ({regime}): {found}")),
         }

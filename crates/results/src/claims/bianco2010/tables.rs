@@ -228,7 +228,7 @@ impl<'a> Case<'a> {
             drop.relevant(),
             |it| it == Conclusion::Smaller,
             "the linear table is slower than the hash table",
-            &format!("its rate is {} times that of the hash table", amount(&drop)),
+            &format!("the ratio of the rates is {}", amount(&drop)),
         );
         let verdict = in_regime(slower, || every(&mixes, judge, "no mix was measured"));
         let off = |cell: &&Cell| over_line(cell).value - 1.0;
