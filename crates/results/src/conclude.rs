@@ -7,6 +7,7 @@
 //! - *Different* needs an interval of [`DIFFERENT_PERCENT`] that lies outside the band; *equivalent* needs one of
 //!   [`EQUIVALENT_PERCENT`] that lies inside.
 //! - Two values differ only if their ratio lies beyond the smallest relevant difference, [`RELEVANT_RATIO`].
+//! - Of several places one that is *different* by chance is as likely as with one place: [`Estimate::among`].
 //! - A disturbed repeat counts for nothing. If half of the repeats or more are disturbed, the value decides nothing.
 //! - A bound decides only on its closed side. A value below its resolution decides no ratio.
 //! - Simulated time decides nothing about rates and times.
@@ -36,6 +37,9 @@ pub const EQUIVALENT_PERCENT: f64 = LEVEL_PERCENT;
 /// The share of undisturbed repeats that have to prove the same, two repeats at least.
 pub const QUORUM: f64 = 2.0 / 3.0;
 
+/// Higher confidences, in percent, for quantities at several places: two, five, ten, and so on.
+const LEVELS_OF_MANY: [f64; 8] = [99.5, 99.8, 99.9, 99.95, 99.98, 99.99, 99.995, 99.999];
+
 /// Where a quantity lies relative to a band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conclusion {
@@ -62,6 +66,10 @@ pub struct Estimate {
     pub wide: Option<(f64, f64)>,
     /// The interval of the repeats alone with [`EQUIVALENT_PERCENT`], for readers.
     pub interval: Option<Interval>,
+    /// Ranges with [`LEVELS_OF_MANY`], likewise.
+    ranges_of_many: [Option<(f64, f64)>; LEVELS_OF_MANY.len()],
+    /// Whether a bound leaves the lower and the upper end open.
+    open_ends: [bool; 2],
     /// Why nothing is concluded, whatever the ranges are.
     excluded: Option<Reason>,
     /// Why a range is open or wide, where that is not only scatter.
@@ -124,6 +132,8 @@ impl Estimate {
             n: kept.samples.len() as u32,
             range: range(EQUIVALENT_PERCENT),
             wide: range(DIFFERENT_PERCENT),
+            ranges_of_many: LEVELS_OF_MANY.map(range),
+            open_ends: [false; 2],
             interval: kept.interval(EQUIVALENT_PERCENT),
             excluded: excluded(cell).or(kept.excluded),
             open: is_below_resolution(cell, value).then_some(BELOW_RESOLUTION),
@@ -143,8 +153,10 @@ impl Estimate {
             range: ends,
             wide: ends,
             interval: None,
+            ranges_of_many: [ends; LEVELS_OF_MANY.len()],
             excluded: None,
             open: None,
+            open_ends: [false; 2],
         }
     }
 
@@ -168,18 +180,20 @@ impl Estimate {
     pub fn of_pairs(pairs: &[(f64, f64)]) -> Estimate {
         let turned: Vec<(f64, f64)> = pairs.iter().map(|&(value, base)| (base, value)).collect();
         let at = |level| effect::of_pairs(&turned, level);
-        Estimate::of_effects(at(EQUIVALENT_PERCENT), at(DIFFERENT_PERCENT))
+        let found = Estimate::of_effects(at(EQUIVALENT_PERCENT), at(DIFFERENT_PERCENT));
+        Estimate { ranges_of_many: LEVELS_OF_MANY.map(|level| ends(at(level))), ..found }
     }
 
-    /// A ratio that was found at both levels, [`EQUIVALENT_PERCENT`] and [`DIFFERENT_PERCENT`].
+    /// A ratio that was found at both levels, [`EQUIVALENT_PERCENT`] and [`DIFFERENT_PERCENT`]. It has no range for
+    /// [several places](Estimate::among).
     pub fn of_effects(plain: Option<Effect>, wide: Option<Effect>) -> Estimate {
-        let ends =
-            |effect: Option<Effect>| effect.and_then(|it| it.interval).map(|it| (it.low, it.high));
         Estimate {
             value: plain.map_or(f64::NAN, |it| it.ratio),
             n: plain.map_or(0, |it| it.n),
             range: ends(plain),
             wide: ends(wide),
+            ranges_of_many: [None; LEVELS_OF_MANY.len()],
+            open_ends: [false; 2],
             interval: plain.and_then(|it| it.interval),
             excluded: plain.is_none().then_some(Reason::NoPair),
             open: None,
@@ -187,7 +201,7 @@ impl Estimate {
     }
 
     /// A quantity that was computed from these cells and has one interval at [`DIFFERENT_PERCENT`] or more, such as
-    /// a correlation or a slope.
+    /// a correlation or a slope. It has no range for [several places](Estimate::among).
     pub fn of_interval(
         value: f64,
         n: u32,
@@ -196,7 +210,17 @@ impl Estimate {
     ) -> Estimate {
         let ends = interval.map(|it| (it.low, it.high));
         let excluded = cells.iter().find_map(|cell| excluded(cell));
-        Estimate { value, n, range: ends, wide: ends, interval, excluded, open: None }
+        Estimate {
+            value,
+            n,
+            range: ends,
+            wide: ends,
+            ranges_of_many: [None; LEVELS_OF_MANY.len()],
+            open_ends: [false; 2],
+            interval,
+            excluded,
+            open: None,
+        }
     }
 
     /// The same ratio with the quality of the values that it was computed from: those above and those below the line.
@@ -220,8 +244,7 @@ impl Estimate {
             let high = if room > 0.0 { high * (1.0 + of_part) / room } else { f64::INFINITY };
             (low, high)
         };
-        self.range = self.range.map(wider);
-        self.wide = self.wide.map(wider);
+        self.change_ranges(wider);
         for (cells, is_base) in [(of, false), (base, true)] {
             for bound in cells.iter().filter_map(|cell| cell.bound) {
                 let side = match (bound.side, is_base) {
@@ -254,6 +277,8 @@ impl Estimate {
             n: differences.len() as u32,
             range: at(EQUIVALENT_PERCENT),
             wide: at(DIFFERENT_PERCENT),
+            ranges_of_many: LEVELS_OF_MANY.map(at),
+            open_ends: [false; 2],
             interval: interval::of_mean(&differences, EQUIVALENT_PERCENT),
             excluded: flaws.or(value.is_none().then_some(Reason::NoPair)),
             open: value.filter(|it| each > 0.0 && it.abs() <= each).map(|_| BELOW_RESOLUTION),
@@ -279,17 +304,41 @@ impl Estimate {
 
     /// The same through a function that rises or falls throughout, such as a change of unit.
     #[must_use]
-    pub fn map(self, read: impl Fn(f64) -> f64) -> Estimate {
+    pub fn map(mut self, read: impl Fn(f64) -> f64) -> Estimate {
         let ends = |(low, high): (f64, f64)| {
             let (low, high) = (read(low), read(high));
             (low.min(high), low.max(high))
         };
-        let (range, wide) = (self.range.map(ends), self.wide.map(ends));
-        let interval = self.interval.map(|it| {
+        self.change_ranges(ends);
+        self.interval = self.interval.map(|it| {
             let (low, high) = ends((it.low, it.high));
             Interval { low, high, ..it }
         });
-        Estimate { value: read(self.value), range, wide, interval, ..self }
+        if read(2.0) < read(1.0) {
+            self.open_ends.reverse();
+        }
+        Estimate { value: read(self.value), ..self }
+    }
+
+    /// The same as one of so many places: the ranges have confidences for which a conclusion at any of the places is as
+    /// likely to be wrong as one at a single place (Bonferroni).
+    #[must_use]
+    pub fn among(self, places: usize) -> Estimate {
+        let known = [(EQUIVALENT_PERCENT, self.range), (DIFFERENT_PERCENT, self.wide)];
+        let many = LEVELS_OF_MANY.into_iter().zip(self.ranges_of_many);
+        let ranges: Vec<_> = known.into_iter().chain(many).collect();
+        let at = |level: f64| {
+            let error = (100.0 - level) / places as f64;
+            let range = ranges.iter().find(|(level, _)| 100.0 - level <= error * (1.0 + 1e-9));
+            range.or(ranges.last()).and_then(|(_, range)| *range)
+        };
+        Estimate { range: at(EQUIVALENT_PERCENT), wide: at(DIFFERENT_PERCENT), ..self }
+    }
+
+    /// Whether a bound leaves the lower and the upper end open: the true value may be
+    /// lower, or higher.
+    pub fn open_ends(&self) -> [bool; 2] {
+        self.open_ends
     }
 
     /// Relative to a limit: *equivalent* only if it is the limit exactly.
@@ -317,10 +366,20 @@ impl Estimate {
             BoundSide::Lower => (low, most),
             BoundSide::Upper => (least, high),
         };
-        self.range = self.range.map(open);
-        self.wide = self.wide.map(open);
+        self.change_ranges(open);
+        self.open_ends[usize::from(bound.side == BoundSide::Lower)] = true;
         self.open = Some(Reason::Bounded { bound });
     }
+
+    fn change_ranges(&mut self, change: impl Fn((f64, f64)) -> (f64, f64)) {
+        let all = [&mut self.range, &mut self.wide].into_iter().chain(&mut self.ranges_of_many);
+        all.for_each(|range| *range = range.map(&change));
+    }
+}
+
+/// The ends of an effect's interval.
+fn ends(effect: Option<Effect>) -> Option<(f64, f64)> {
+    effect.and_then(|it| it.interval).map(|it| (it.low, it.high))
 }
 
 /// The values that are the greatest and the smallest of several at one place.

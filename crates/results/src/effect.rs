@@ -8,9 +8,6 @@
 //! requirement of signed ranks. Invariant: an interval has only a level that its method reaches
 //! with the available values.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-
 use crate::interval;
 use crate::record::{Interval, IntervalMethod};
 use crate::series;
@@ -23,9 +20,6 @@ const EXACT_MAX: usize = 60;
 
 /// Substitute for zero, as a share of the largest value.
 const NOTHING: f64 = 1e-9;
-
-/// Size of the quantile cache.
-const QUANTILES_KEPT: usize = 4096;
 
 /// Variation between two runs of the same target, as a standard deviation of the logarithm of the
 /// results. Causes are a different memory layout and the temperature of the machine. A single run
@@ -205,20 +199,9 @@ fn signed_ranks(n: usize, level_percent: f64) -> Option<usize> {
     Some(cut.count()).filter(|&cut| cut > 0)
 }
 
-/// Half width of an interval by Student's t with integer degrees of freedom. Quantiles are cached,
-/// because thousands of cells need the same few.
+/// Half width of an interval by Student's t with integer degrees of freedom.
 fn student_t(level_percent: f64, degrees: f64, error: f64) -> f64 {
-    thread_local! {
-        static KNOWN: RefCell<BTreeMap<(u64, u64), f64>> = const { RefCell::new(BTreeMap::new()) };
-    }
-    let quantile = || interval::student_t_quantile((1.0 + level_percent / 100.0) / 2.0, degrees);
-    KNOWN.with_borrow_mut(|known| {
-        if known.len() > QUANTILES_KEPT {
-            known.clear();
-        }
-        let key = (level_percent.to_bits(), degrees.to_bits());
-        error * *known.entry(key).or_insert_with(quantile)
-    })
+    error * interval::student_t_quantile((1.0 + level_percent / 100.0) / 2.0, degrees)
 }
 
 /// Quantile of the normal distribution for a probability above one half: Student's t with so many

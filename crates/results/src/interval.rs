@@ -9,6 +9,9 @@ mod beta;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use rand_core::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
@@ -21,6 +24,9 @@ pub const LEVEL_PERCENT: f64 = 95.0;
 
 /// The higher confidence level that records also contain, in percent.
 pub const LEVEL_PERCENT_HIGH: f64 = 99.0;
+
+/// Size of the cache of quantiles.
+const QUANTILES_KEPT: usize = 4096;
 
 /// Resamples of a bootstrap.
 const RESAMPLES: usize = 4000;
@@ -170,8 +176,21 @@ fn binomial_cdf(k: u64, n: u64, p: f64) -> f64 {
 }
 
 /// The value that Student's t with `freedom` degrees stays below with this probability (above
-/// one half), to about nine digits.
+/// one half), to about nine digits. It is cached, because thousands of cells need the same few.
 pub fn student_t_quantile(probability: f64, freedom: f64) -> f64 {
+    thread_local! {
+        static KNOWN: RefCell<BTreeMap<(u64, u64), f64>> = const { RefCell::new(BTreeMap::new()) };
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() > QUANTILES_KEPT {
+            known.clear();
+        }
+        let key = (probability.to_bits(), freedom.to_bits());
+        *known.entry(key).or_insert_with(|| find_student_t_quantile(probability, freedom))
+    })
+}
+
+fn find_student_t_quantile(probability: f64, freedom: f64) -> f64 {
     assert!(
         (0.5..1.0).contains(&probability) && freedom >= 1.0,
         "an upper quantile of Student's t"

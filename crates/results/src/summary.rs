@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 use crate::derive::failed;
 use crate::figure::views;
-use crate::record::{Record, Verdict, gathered};
+use crate::record::{ClaimVerdict, Record, Verdict, gathered};
 use crate::report::words;
 use crate::table::{self, Entry, Table};
 
@@ -62,14 +62,14 @@ fn run(out: &mut String, record: &Record) {
         let _ = writeln!(out, "- {sentence}");
     }
     if !record.warnings.is_empty() {
-        out.push_str("\n### To know before trusting it\n\n");
+        out.push_str("\n### Warnings\n\n");
         for notice in &gathered(&record.warnings) {
             let _ = writeln!(out, "- {}: {}", notice.about, notice.warning.sentence());
         }
     }
     let better = words::effort_hint(record).map(|hint| format!("\n{hint}\n"));
     let again = format!(
-        "\n### To do it again\n\n```\n{}\n```\n\nSeed {}, {} {}.\n{}",
+        "\n### Reproduce this run\n\n```\n{}\n```\n\nSeed {}, {} {}.\n{}",
         record.command_line,
         record.seed,
         record.tool.name,
@@ -148,24 +148,38 @@ fn claims(out: &mut String, record: &Record) {
     let circular = words::by_construction(record).map_or(String::new(), |it| format!(" {it}."));
     let _ = write!(
         out,
-        "\n### What the study states\n\n{answers}.{circular}\n\n<details><summary>Each of them</summary>\n\n| item | the study states | targets | here | numbers |\n|---|---|---|---|---|\n"
+        "\n### Claims of the study\n\n{answers}.{circular}\n\n<details><summary>Each claim</summary>\n"
     );
-    for line in &record.claims {
-        let (answer, why) = match &line.verdict {
-            Verdict::Holds => ("holds", String::new()),
-            Verdict::DoesNot => ("does not", String::new()),
-            Verdict::CannotTell(why) => ("cannot be told", format!("{why}. ")),
+    let same = |a: &ClaimVerdict, b: &ClaimVerdict| a.claim == b.claim && a.reading == b.reading;
+    for group in record.claims.chunk_by(same) {
+        let ClaimVerdict { claim, reading, .. } = &group[0];
+        let place = match claim.place.as_str() {
+            "" => String::new(),
+            place => format!(", {place}"),
         };
-        let mark = if line.is_by_construction { " (by construction)" } else { "" };
-        let _ = writeln!(
+        let test = match reading.as_str() {
+            "" => String::new(),
+            reading => format!(" Test here: {reading}."),
+        };
+        let _ = write!(
             out,
-            "| {} {} | {} | {} | {answer}{mark} | {why}{} |",
-            plain(&line.claim.study),
-            plain(&line.claim.item),
-            plain(&words::statement(&line.claim)),
-            plain(&line.targets.join(", ")),
-            plain(&line.numbers),
+            "\n#### {} {}, {}\n\n{}\n\n| targets | verdict | numbers |\n|---|---|---|\n",
+            plain(&claim.study),
+            plain(&claim.item),
+            plain(&words::statement(claim)),
+            plain(&format!("Study{place}: {}.{test}", claim.condition)),
         );
+        for line in group {
+            let answer = match &line.verdict {
+                Verdict::Holds => "holds",
+                Verdict::DoesNot => "does not hold",
+                Verdict::CannotTell(_) => "undecided",
+            };
+            let mark = if line.is_by_construction { " (by construction)" } else { "" };
+            let targets = plain(&line.targets.join(", "));
+            let numbers = plain(&words::numbers(line));
+            let _ = writeln!(out, "| {targets} | {answer}{mark} | {numbers} |");
+        }
     }
     out.push_str("\n</details>\n");
 }
@@ -209,6 +223,17 @@ mod tests {
         assert!(text.len() < BYTES_MAX, "{}", text.len());
         assert!(text.contains("Too long for a comment") && text.contains(" more."), "{text}");
         assert!(text.contains(&record.command_line));
+    }
+
+    #[test]
+    fn each_claim_states_how_it_is_tested() {
+        let record = sample::record();
+        let text = markdown([&record]);
+        for line in &record.claims {
+            assert!(!line.reading.is_empty(), "{line:?}");
+            let tested = format!("{}. Test here: {}.", line.claim.condition, line.reading);
+            assert!(text.contains(&plain(&tested)), "{tested}");
+        }
     }
 
     #[test]

@@ -8,10 +8,10 @@ mod single;
 mod tables;
 mod fairness;
 
-use super::case::{Case, Finding};
+use super::case::{Case, Finding, amount};
 use super::unread;
-use super::verdict::undecided;
-use crate::conclude::Estimate;
+use super::verdict::{regime, undecided};
+use crate::conclude::{Conclusion, Estimate};
 use crate::number;
 use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Technology};
 
@@ -151,30 +151,39 @@ impl<'a> Case<'a> {
 
     /// Regime: the tester offered the full capacity of the link where this cell was measured.
     fn offered_in_full(&self, cell: &Cell) -> Result<(), String> {
-        let need = WIRE_SHARE * self.wire_pps(cell.point.value);
-        let offered = self.beside(cell, Metric::RatePpsOffered).map_or(0.0, |it| it.value);
-        if offered >= need {
-            return Ok(());
-        }
-        let share = offered / self.wire_pps(cell.point.value) * 100.0;
-        Err(format!(
-            "outside the regime of the claim: the tester offered {} % of {} at {} bytes",
-            number::text(share),
-            self.wire(),
-            number::setting(cell.point.value)
-        ))
+        let wire = self.wire_pps(cell.point.value);
+        let offered = self.beside(cell, Metric::RatePpsOffered);
+        let share = offered.map(|it| Estimate::of(it).about_behaviour().map(|pps| pps / wire));
+        regime(
+            share.map_or(Conclusion::Smaller, |it| it.against(WIRE_SHARE)),
+            |it| it != Conclusion::Smaller,
+            "the full capacity of the link is offered",
+            &format!(
+                "the tester offered {} % of {} {}",
+                number::text(share.map_or(0.0, |it| it.value) * 100.0),
+                self.wire(),
+                place(cell)
+            ),
+        )
+    }
+
+    /// Where the loss at the point of a cell lies relative to that of an overloaded target.
+    fn overload(&self, cell: &Cell) -> Conclusion {
+        let loss = self.beside(cell, Metric::LossRatio);
+        loss.map_or(Conclusion::Smaller, |loss| {
+            Estimate::of(loss).about_behaviour().against(OVERLOAD_LOSS_RATIO)
+        })
     }
 
     /// Regime: the target lost frames where this cell was measured.
     fn overloaded(&self, cell: &Cell) -> Result<(), String> {
-        let loss = self.beside(cell, Metric::LossRatio);
-        match loss.is_some_and(|loss| loss.value > OVERLOAD_LOSS_RATIO) {
-            true => Ok(()),
-            false => Err(format!(
-                "outside the regime of the claim: {} was not overloaded, it forwarded all that was offered",
-                cell.target
-            )),
-        }
+        let loss = self.beside(cell, Metric::LossRatio).map_or(0.0, |it| it.value);
+        regime(
+            self.overload(cell),
+            |it| it == Conclusion::Greater,
+            &overload(),
+            &format!("{} lost {} {}", cell.target, lost(loss), place(cell)),
+        )
     }
 
     /// Regime: a rate is the target's capacity, since it lost frames or the link was full.
@@ -183,20 +192,53 @@ impl<'a> Case<'a> {
     }
 }
 
+/// The regime of overload in words.
+fn overload() -> String {
+    format!(
+        "the target loses more than {} % of the frames",
+        number::text(OVERLOAD_LOSS_RATIO * 100.0)
+    )
+}
+
+/// A share of the frames in words, however small.
+fn lost(ratio: f64) -> String {
+    match ratio {
+        0.0 => "no frames".into(),
+        ratio => format!("{} % of the frames", number::text(ratio * 100.0)),
+    }
+}
+
+/// Where a cell was measured, in words.
+fn place(cell: &Cell) -> String {
+    let value = number::setting(cell.point.value);
+    let point = match cell.point.name.as_str() {
+        "frame_bytes" => format!("at {value} bytes"),
+        "load_percent" => format!("at a load of {value} %"),
+        "f2_percent" => format!("with F2 at {value} %"),
+        "linear_percent" => format!("with {value} % for the linear table"),
+        other => format!("at {} = {value}", other.replace('_', " ")),
+    };
+    let curve = cell.point.within.as_ref().map(|curve| format!(" ({})", number::curve(curve)));
+    point + &curve.unwrap_or_default()
+}
+
 /// A ratio below 1 as "lower by so many percent".
 fn lower_percent(ratio: &Estimate) -> Estimate {
     ratio.map(|ratio| (1.0 - ratio) * 100.0)
 }
 
-/// "lower by 40 % (38 to 42 %)", or higher where the sign is the other one.
+/// "lower by 40 % (38 to 42 %)", or higher where the sign is the other one; empty if no pair was measured.
 fn difference(percent: &Estimate) -> String {
+    if !percent.value.is_finite() {
+        return String::new();
+    }
     let is_higher = percent.value < 0.0;
     let word = if is_higher { "higher" } else { "lower" };
-    let ends = |(low, high): (f64, f64)| if is_higher { (-high, -low) } else { (low, high) };
-    let range = percent.range.map(ends).map_or("one pair only".into(), |(low, high)| {
-        format!("{} to {} %", number::text(low), number::text(high))
+    let shown = if is_higher { percent.map(|it| -it) } else { *percent };
+    let range = shown.interval.map_or("one pair only".into(), |it| {
+        format!("{} to {} %", number::text(it.low), number::text(it.high))
     });
-    format!("{word} by {} % ({range})", number::text(percent.value.abs()))
+    format!("{word} by {} % ({range})", amount(&shown))
 }
 
 /// A finding without numbers that decides nothing, for this reason.

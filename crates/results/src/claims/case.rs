@@ -5,6 +5,7 @@
 
 use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::links;
+use crate::number;
 use crate::record::{Cell, Claim, ClaimVerdict, Metric, Record, Target, Verdict};
 
 /// A claim and what it is put to.
@@ -120,8 +121,7 @@ pub(super) fn verdict(found: Conclusion, holds: impl Fn(Conclusion) -> bool) -> 
     }
 }
 
-/// The verdict on a claim about several places: one that does not hold decides, then one that
-/// cannot be told.
+/// The verdict on a claim of several parts: one that does not hold decides, then one that cannot be told.
 pub(super) fn all(verdicts: impl Iterator<Item = Verdict>, nothing: &str) -> Verdict {
     let mut seen = None;
     for verdict in verdicts {
@@ -132,4 +132,54 @@ pub(super) fn all(verdicts: impl Iterator<Item = Verdict>, nothing: &str) -> Ver
         };
     }
     seen.unwrap_or(Verdict::CannotTell(nothing.into()))
+}
+
+/// The verdict on a claim that must hold at every place, such as each load.
+///
+/// The second argument of `judge` is for [`Estimate::among`]. The claim holds only if it does at every place, so one
+/// place at a time decides that. One of many places may be outside by chance, so the number of places decides that.
+pub(super) fn every<T>(
+    places: &[T],
+    judge: impl Fn(&T, usize) -> Verdict,
+    nothing: &str,
+) -> Verdict {
+    let mut open: Vec<String> = Vec::new();
+    for place in places {
+        match judge(place, 1) {
+            Verdict::Holds => {}
+            Verdict::DoesNot if judge(place, places.len()) == Verdict::DoesNot => {
+                return Verdict::DoesNot;
+            }
+            Verdict::DoesNot => open.push(BY_CHANCE.into()),
+            Verdict::CannotTell(why) => open.push(why),
+        }
+    }
+    let Some(first) = open.first() else {
+        return if places.is_empty() {
+            Verdict::CannotTell(nothing.into())
+        } else {
+            Verdict::Holds
+        };
+    };
+    let is_one_reason = open.len() == places.len() && open.iter().all(|why| why == first);
+    let (undecided, all) = (open.len(), places.len());
+    Verdict::CannotTell(match undecided == all {
+        _ if is_one_reason => first.clone(),
+        true => format!("undecided at each of {all} points; the first: {first}"),
+        false => format!("undecided at {undecided} of {all} points; the first: {first}"),
+    })
+}
+
+/// Why a value outside a limit does not decide.
+const BY_CHANCE: &str = "a value outside the limit may be chance among so many";
+
+/// A number as far as it is known: "at least" or "at most" where it is a bound.
+pub(super) fn amount(estimate: &Estimate) -> String {
+    let number = number::text(estimate.value);
+    match estimate.open_ends() {
+        [false, false] => number,
+        [false, true] => format!("at least {number}"),
+        [true, false] => format!("at most {number}"),
+        [true, true] => format!("{number} (both values are bounds)"),
+    }
 }

@@ -11,7 +11,7 @@ mod order;
 mod modes;
 mod statistics;
 
-use super::case::{Case, Finding, all, is_within};
+use super::case::{Case, Finding, every, is_within};
 use super::unread;
 use super::verdict::undecided;
 use crate::conclude::Estimate;
@@ -214,7 +214,8 @@ impl<'a> Case<'a> {
             true => String::new(),
             false => format!("{what}: {}", each.collect::<Vec<_>>().join(", ")),
         };
-        let verdict = all(found.iter().map(|(name, ratio)| judge(name, ratio)), none);
+        let verdict =
+            every(found, |(name, ratio), all| judge(name, &ratio.among(all)), none);
         Finding { reading, numbers, verdict }
     }
 }

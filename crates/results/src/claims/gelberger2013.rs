@@ -5,7 +5,7 @@
 //! compared at every point of a workload that both did. Invariant: "most" is more than half of the points, and a
 //! point counts only where [`crate::conclude`] decides it.
 
-use super::case::{Case, Finding, all, is_within};
+use super::case::{Case, Finding, all, every, is_within};
 use super::unread;
 use super::verdict::{in_regime, is_greater, is_smaller, undecided};
 use crate::conclude::{Estimate, undisturbed};
@@ -348,8 +348,10 @@ impl<'a> Case<'a> {
                 Some((number::setting(cell.point.value), more))
             })
             .collect();
-        let verdicts = found.iter().map(|(_, more)| is_within(more, least, most));
-        let verdict = all(verdicts, "nothing was measured on both");
+        let judge = |(_, more): &(String, Estimate), sizes: usize| {
+            is_within(&more.among(sizes), least, most)
+        };
+        let verdict = every(&found, judge, "nothing was measured on both");
         let shown = found.iter().map(|(size, it)| format!("{} at {size}", number::text(it.value)));
         let numbers = match found.is_empty() {
             true => String::new(),

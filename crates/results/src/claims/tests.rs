@@ -7,7 +7,8 @@ mod gelberger2013;
 mod oflops2018;
 
 use super::*;
-use crate::record::{Drop, DropPlace, Flag, Role, Trial, Verdict};
+use crate::conclude::Estimate;
+use crate::record::{Cell, Drop, DropPlace, Flag, Metric, Point, Role, Trial, Verdict};
 use crate::{derive, sample};
 
 #[test]
@@ -102,7 +103,7 @@ fn pairs_are_compared_within_a_family_and_by_interval() {
         trial.flags.clear();
     });
     let verdict = answer_for(&easy, "fig2", "about", "linux-bridge linux-router");
-    assert!(cannot(&verdict, "it forwarded all that was offered"), "{verdict:?}");
+    assert!(cannot(&verdict, "lost no frames"), "{verdict:?}");
 
     let once =
         changed(|trial| trial.role = if trial.repeat == 1 { Role::Measure } else { Role::WarmUp });
@@ -122,13 +123,13 @@ fn a_rate_that_falls_under_overload_is_detected() {
     assert_eq!(judged(&falling), Verdict::DoesNot);
     assert_eq!(answer_for(&falling, "fig3", "does not fall", "ours"), Verdict::Holds);
     let easy = changed(|trial| trial.frames_forwarded = trial.frames_offered);
-    assert!(cannot(&judged(&easy), "no load overloaded"));
+    assert!(cannot(&judged(&easy), "no frames were lost"));
     let barely = changed(|trial| {
         if trial.experiment.ends_with("fig3") && trial.point.value < 100.0 {
             trial.frames_forwarded = trial.frames_offered;
         }
     });
-    assert!(cannot(&judged(&barely), "one load alone"));
+    assert!(cannot(&judged(&barely), "at a load of 100 % alone"));
     let limited = changed(|trial| {
         trial.flags.push(Flag::TesterLimited);
         trial.drops.push(Drop {
@@ -150,7 +151,55 @@ fn latency_is_evaluated_only_without_loss() {
     assert_eq!(answer_for(&record, "fig4", "similar", "ours bridge router"), Verdict::Holds);
     let lossy = changed(|trial| trial.frames_forwarded = trial.frames_offered / 2);
     let verdict = answer_for(&lossy, "fig4", "slightly less", "ours");
-    assert!(cannot(&verdict, "without loss"), "{verdict:?}");
+    assert!(cannot(&verdict, "less than 0.1 %"), "{verdict:?}");
+}
+
+/// A claim about ten places, at each of which the true value is the limit.
+#[test]
+fn a_claim_about_many_places_is_as_seldom_contradicted_by_chance_as_one_about_a_single_place() {
+    use case::{every, is_within};
+    use rand_core::{RngCore, SeedableRng};
+    let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(5);
+    // The sum of twelve even values is close to normal.
+    let mut noise = || (0..12).map(|_| f64::from(random.next_u32()) / 2f64.powi(32)).sum::<f64>();
+    let [mut alone, mut among] = [0, 0];
+    let mut made = made::Made::of("bianco2010", "fig3");
+    for _ in 0..1000 {
+        made.record.cells.clear();
+        for load in 0..10 {
+            let samples: Vec<f64> = (0..5).map(|_| 100.0 + noise() - 6.0).collect();
+            let point = Point::new("load_percent", f64::from(load));
+            made.add_samples("ours", Metric::RatePpsForwarded, point, &samples);
+        }
+        let judge = |places: Option<usize>| {
+            let inside = |cell: &Cell, all: usize| {
+                let estimate = Estimate::of(cell).among(places.unwrap_or(all));
+                is_within(&estimate, 100.0, f64::INFINITY)
+            };
+            usize::from(every(&made.record.cells, inside, "") == Verdict::DoesNot)
+        };
+        alone += judge(Some(1));
+        among += judge(None);
+    }
+    assert!(alone > 20, "{alone} of 1000 by the interval of a single place");
+    assert!(among <= 10, "{among} of 1000");
+}
+
+#[test]
+fn a_place_that_does_not_hold_or_is_undecided_decides() {
+    use case::every;
+    let judge = |verdicts: &[Verdict]| every(verdicts, |verdict, _| verdict.clone(), "nothing");
+    let open = || Verdict::CannotTell("why".into());
+    assert_eq!(judge(&[Verdict::Holds, open(), Verdict::DoesNot]), Verdict::DoesNot);
+    assert_eq!(judge(&[open(), open()]), open());
+    assert!(cannot(
+        &judge(&[Verdict::Holds, open()]),
+        "undecided at 1 of 2 points; the first: why"
+    ));
+    assert!(cannot(&judge(&[]), "nothing"));
+    let by_chance =
+        every(&[1, 2], |_, places| if places == 1 { Verdict::DoesNot } else { open() }, "");
+    assert!(cannot(&by_chance, "may be chance"), "{by_chance:?}");
 }
 
 #[test]

@@ -33,3 +33,21 @@ pub(super) fn in_regime(regime: Result<(), String>, verdict: impl FnOnce() -> Ve
         Err(why) => Verdict::CannotTell(why),
     }
 }
+
+/// Whether the condition of a regime is met: where `is_met` does not accept what is concluded, the reason.
+///
+/// `what` states that the condition is met, and `found` what was found instead.
+pub(super) fn regime(
+    concluded: Conclusion,
+    is_met: impl Fn(Conclusion) -> bool,
+    what: &str,
+    found: &str,
+) -> Result<(), String> {
+    match concluded {
+        Conclusion::Undecided(reason) => Err(format!(
+            "undecided whether this is inside the regime of the claim ({what}): {found}, {reason}"
+        )),
+        concluded if is_met(concluded) => Ok(()),
+        _ => Err(format!("outside the regime of the claim ({what}): {found}")),
+    }
+}

@@ -83,7 +83,7 @@ fn chip(verdict: &Verdict) -> Markup {
 /// The numbers of a verdict with their trials: all trials of its targets in the experiment of the
 /// claim.
 fn rests_on(line: &ClaimVerdict, (record, experiment): (&Record, &Experiment)) -> Sentence {
-    let numbers = numbers(line);
+    let numbers = words::numbers(line);
     if line.numbers.is_empty() {
         return numbers.into();
     }
@@ -91,14 +91,6 @@ fn rests_on(line: &ClaimVerdict, (record, experiment): (&Record, &Experiment)) -
     let cells = record.cells.iter().filter(of);
     let trials: Vec<u64> = cells.flat_map(|cell| cell.trials.iter().copied()).collect();
     Sentence::default().number(numbers, &trials)
-}
-
-fn numbers(line: &ClaimVerdict) -> String {
-    match &line.verdict {
-        Verdict::CannotTell(why) if line.numbers.is_empty() => why.clone(),
-        Verdict::CannotTell(why) => format!("{}; {why}", line.numbers),
-        _ => line.numbers.clone(),
-    }
 }
 
 fn published(record: &Record, experiment: &Experiment) -> Markup {

@@ -10,8 +10,8 @@ use crate::figure::{View, views};
 use crate::links::{self, Naming};
 use crate::number;
 use crate::record::{
-    Answer, Bound, BoundSide, Calibration, Cell, Exclusion, Experiment, Limit, Metric, Ratio,
-    Reason, Record, Target, Trial, Verdict, Within,
+    Answer, Bound, BoundSide, Calibration, Cell, ClaimVerdict, Exclusion, Experiment, Limit,
+    Metric, Ratio, Reason, Record, Target, Trial, Verdict, Within,
 };
 
 mod study;
@@ -619,9 +619,9 @@ pub(crate) fn answers(record: &Record) -> [usize; 3] {
 pub(crate) fn tally([hold, do_not, cannot]: [usize; 3]) -> [String; 3] {
     let word = |count: usize, forms| number::inflected(count as u64, forms);
     [
-        format!("{hold} {} here", word(hold, ["answer holds", "answers hold"])),
-        format!("{do_not} {} not", word(do_not, ["does", "do"])),
-        format!("{cannot} cannot be told"),
+        format!("{hold} {}", word(hold, ["claim holds", "claims hold"])),
+        format!("{do_not} {} not hold", word(do_not, ["does", "do"])),
+        format!("{cannot} undecided"),
     ]
 }
 
@@ -664,6 +664,15 @@ pub(crate) fn listed(words: &[&str]) -> String {
         [] => "nothing".into(),
         [one] => (*one).to_string(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// What decided about a claim, and why nothing did where it cannot be told.
+pub(crate) fn numbers(line: &ClaimVerdict) -> String {
+    match &line.verdict {
+        Verdict::CannotTell(why) if line.numbers.is_empty() => why.clone(),
+        Verdict::CannotTell(why) => format!("{}; {why}", line.numbers),
+        _ => line.numbers.clone(),
     }
 }
 
@@ -757,8 +766,7 @@ mod tests {
         assert!(text.find(&first) < text.find(" measured on "), "{text}");
         assert!(!text.contains("highest on") && !text.contains("significantly"), "{text}");
         let words = format!("descheduled in {disturbed} of {all} trials");
-        let is_open =
-            |line: &crate::record::ClaimVerdict| matches!(&line.verdict, Verdict::CannotTell(_));
+        let is_open = |line: &ClaimVerdict| matches!(&line.verdict, Verdict::CannotTell(_));
         assert!(record.claims.iter().all(is_open), "{:?}", record.claims);
         assert!(
             record.claims.iter().any(

@@ -5,8 +5,8 @@
 //! Invariant: a load overloads a target only if the target itself lost frames. A load that loses nothing, or more than the
 //! link carries, does not show which flow is favoured.
 
-use super::{Case, Finding, OVERLOAD_LOSS_RATIO, nothing};
-use crate::claims::case::{all, is_above, is_below, is_within};
+use super::{Case, Finding, OVERLOAD_LOSS_RATIO, lost, nothing, overload, place};
+use crate::claims::case::{all, every, is_above, is_below, is_within};
 use crate::claims::verdict::{in_regime, is_less_by, undecided};
 use crate::conclude::{Conclusion, Estimate, conclude};
 use crate::derive::maximum_limited;
@@ -24,27 +24,42 @@ const SAME_DIFFERENCE: f64 = 0.02;
 /// "Slightly fairer": the difference is at least this share of the other's.
 const SLIGHTLY_SHARE: f64 = 0.5;
 
+/// Why a target that carries the lowest load decides nothing about a target that is saturated there.
+const C_DIFFERS: &str = "outside the regime of the claim (C is the capacity of the link): here C is chosen for each target, \
+                         so that it carries half of C";
+
 /// Our switch with its usual service of ports, and with service in order of arrival.
 const ROUND_ROBIN: &str = "ours";
 const FIRST_COME: &str = "ours:service=first-come";
 
 impl<'a> Case<'a> {
-    /// The differences where the target lost frames, the load rising.
+    /// The differences at loads that certainly overload the target itself, the load rising.
     fn differences(&self, target: &Target) -> Vec<&'a Cell> {
         let mut cells = self.cells(&target.name, Metric::LossRatioDifference);
-        cells.retain(|cell| self.own_loss(cell).is_some_and(|loss| loss > OVERLOAD_LOSS_RATIO));
+        cells.retain(|cell| self.own_overload(cell) == Conclusion::Greater);
         cells
     }
 
     /// The share of frames that the target lost where a cell was measured; none where the link lost them.
-    fn own_loss(&self, cell: &Cell) -> Option<f64> {
+    fn own_loss(&self, cell: &Cell) -> Option<Cell> {
+        let loss = self.beside(cell, Metric::LossRatio)?;
         if cell.trials.is_empty() {
             // A record without trials has the loss of the cell only.
-            return self.beside(cell, Metric::LossRatio).map(|loss| loss.value);
+            return Some(loss.clone());
         }
         let trials = self.record.trials.iter().filter(|trial| cell.trials.contains(&trial.id));
-        let losses = trials.map(|trial| overload_loss(self.record, trial));
-        series::mean(&losses.collect::<Option<Vec<f64>>>()?)
+        let losses = trials.map(|trial| Some((trial.repeat, overload_loss(self.record, trial)?)));
+        let (repeats, samples): (Vec<u32>, Vec<f64>) =
+            losses.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+        let value = series::mean(&samples)?;
+        Some(Cell { repeats, samples, value, ..loss.clone() })
+    }
+
+    /// Where the target's own loss lies relative to that of an overloaded target.
+    fn own_overload(&self, cell: &Cell) -> Conclusion {
+        self.own_loss(cell).map_or(Conclusion::Smaller, |loss| {
+            Estimate::of(&loss).about_behaviour().against(OVERLOAD_LOSS_RATIO)
+        })
     }
 
     /// Regime: some load overloaded the target.
@@ -56,32 +71,44 @@ impl<'a> Case<'a> {
         let experiment = experiments.find(|experiment| experiment.id == self.experiment);
         let limited = experiment.and_then(|it| maximum_limited(self.record, it, target));
         let cells = self.cells(&target.name, Metric::LossRatioDifference);
-        Err(match limited {
-            Some(_) => "outside the regime of the claim: the tester, not the target, set C, so that no load was too \
-                        much"
-                .into(),
-            None if cells.iter().any(|cell| self.own_loss(cell).is_none()) => format!(
-                "outside the regime of the claim: {} was not overloaded, the link lost the frames",
-                target.name
-            ),
-            None => format!(
-                "outside the regime of the claim: {} was not overloaded, it lost no frames",
-                target.name
-            ),
-        })
+        let regime = format!("at one load or more {}", overload());
+        let open = cells.iter().find_map(|cell| match self.own_overload(cell) {
+            Conclusion::Undecided(reason) => Some(format!("{reason}, {}", place(cell))),
+            _ => None,
+        });
+        if let Some(why) = open {
+            return Err(format!(
+                "undecided whether this is inside the regime of the claim ({regime}): {why}"
+            ));
+        }
+        let losses = cells.iter().filter_map(|cell| self.own_loss(cell));
+        let most = losses.map(|loss| loss.value).fold(0.0, f64::max);
+        let found = match limited {
+            Some(_) => "the tester, not the target, limited the rate that sets C".into(),
+            None if cells.iter().any(|cell| self.own_loss(cell).is_none()) => {
+                "the link, not the target, lost the frames".into()
+            }
+            None if most == 0.0 => format!("{} lost no frames", target.name),
+            None => format!("{} lost at most {}", target.name, lost(most)),
+        };
+        Err(format!("outside the regime of the claim ({regime}): {found}"))
     }
 
     /// Figure 9: the absolute difference of the losses is always below so much.
     pub(super) fn loses_alike(&self, target: &Target) -> Finding {
         let limit = self.claimed().unwrap_or(0.0) / 100.0;
-        let reading = "at every load the difference lies inside the limit on both sides of zero; regime: some load \
-                       overloads the target"
-            .to_string();
+        let percent = number::text(limit * 100.0);
+        let reading = format!(
+            "at every load the loss of F1 less the loss of F2 is between −{percent} and {percent} percentage points; \
+             regime: at one load or more {}",
+            overload()
+        );
         let mut cells = self.cells(&target.name, Metric::LossRatioDifference);
         cells.retain(|cell| self.own_loss(cell).is_some());
-        let verdicts = cells.iter().map(|cell| is_within(&Estimate::of(cell), -limit, limit));
+        let judge =
+            |cell: &&Cell, loads: usize| is_within(&Estimate::of(cell).among(loads), -limit, limit);
         let verdict =
-            in_regime(self.some_overload(target), || all(verdicts, "no load was measured"));
+            in_regime(self.some_overload(target), || every(&cells, judge, "no load was measured"));
         Finding { reading, numbers: points(&cells), verdict }
     }
 
@@ -119,7 +146,8 @@ impl<'a> Case<'a> {
         judge: impl Fn(&Cell, &Cell) -> Verdict,
     ) -> Finding {
         let reading = format!(
-            "the mean absolute difference of the losses is {words} on the first; regime: loads that overload both"
+            "the mean absolute difference between the losses of F1 and F2 is {words} on the first target; regime: loads that \
+             overload both"
         );
         let others = self.differences(against);
         let both: Vec<(&Cell, &Cell)> = (self.differences(of).into_iter())
@@ -131,7 +159,7 @@ impl<'a> Case<'a> {
         let regime = self.some_overload(of).and_then(|()| self.some_overload(against));
         let Some((first, second)) = mean_absolute(&first).zip(mean_absolute(&second)) else {
             let why = regime.err().unwrap_or_else(|| {
-                "outside the regime of the claim: no load overloaded both".into()
+                "outside the regime of the claim (loads that overload both): no load overloaded both".into()
             });
             return nothing(reading, &why);
         };
@@ -142,10 +170,10 @@ impl<'a> Case<'a> {
 
     /// Figure 10: the smaller flow loses less.
     pub(super) fn favours_the_smaller(&self, target: &Target) -> Finding {
-        let reading = "at every load that overloads the target, F1 loses less than F2".to_string();
+        let reading = format!("F1 loses less than F2; regime: each load at which {}", overload());
         let cells = self.differences(target);
-        let verdicts = cells.iter().map(|cell| is_below(&Estimate::of(cell), 0.0));
-        let verdict = in_regime(self.some_overload(target), || all(verdicts, ""));
+        let judge = |cell: &&Cell, loads: usize| is_below(&Estimate::of(cell).among(loads), 0.0);
+        let verdict = in_regime(self.some_overload(target), || every(&cells, judge, ""));
         Finding { reading, numbers: self.all_points(target), verdict }
     }
 
@@ -159,7 +187,9 @@ impl<'a> Case<'a> {
             [first, .., last] => {
                 is_less_by(&Estimate::difference(last, first), RELEVANT_DIFFERENCE)
             }
-            _ => undecided("outside the regime of the claim: fewer than two loads overloaded it"),
+            _ => undecided(
+                "outside the regime of the claim (two loads or more overload the target): one load alone did",
+            ),
         });
         Finding { reading, numbers: self.all_points(target), verdict }
     }
@@ -179,20 +209,24 @@ impl<'a> Case<'a> {
             return vec![self.line(Vec::new(), nothing(reading, &why))];
         };
         let others = self.differences(by_arrival);
-        let verdicts = self.differences(in_turn).into_iter().filter_map(|cell| {
-            let other = others.iter().find(|other| other.point == cell.point)?;
-            let found = conclude(&Estimate::of(other), -SAME_DIFFERENCE, SAME_DIFFERENCE);
-            let is_even = match found {
+        let both: Vec<(&Cell, &Cell)> = (self.differences(in_turn).into_iter())
+            .filter_map(|cell| {
+                Some((cell, *others.iter().find(|other| other.point == cell.point)?))
+            })
+            .collect();
+        let judge = |(cell, other): &(&Cell, &Cell), loads: usize| {
+            let [cell, other] = [cell, other].map(|it| Estimate::of(it).among(2 * loads));
+            let is_even = match conclude(&other, -SAME_DIFFERENCE, SAME_DIFFERENCE) {
                 Conclusion::Undecided(reason) => undecided(reason.to_string()),
                 Conclusion::Smaller => Verdict::DoesNot,
                 Conclusion::Equivalent | Conclusion::Greater => Verdict::Holds,
             };
-            Some(all([is_below(&Estimate::of(cell), 0.0), is_even].into_iter(), ""))
-        });
-        let verdicts: Vec<Verdict> = verdicts.collect();
+            all([is_below(&cell, 0.0), is_even].into_iter(), "")
+        };
         let regime = self.some_overload(in_turn).and_then(|()| self.some_overload(by_arrival));
-        let none = "outside the regime of the claim: no load overloaded both";
-        let verdict = in_regime(regime, || all(verdicts.into_iter(), none));
+        let none =
+            "outside the regime of the claim (loads that overload both): no load overloaded both";
+        let verdict = in_regime(regime, || every(&both, judge, none));
         let numbers =
             format!("{}; {FIRST_COME}: {}", self.all_points(in_turn), self.all_points(by_arrival));
         let targets = vec![in_turn.name.clone(), by_arrival.name.clone()];
@@ -206,10 +240,7 @@ impl<'a> Case<'a> {
         let losses = self.cells(&target.name, Metric::LossRatio);
         let Some(first) = losses.first() else { return nothing(reading, "no load was measured") };
         let verdict = match is_above(&Estimate::of(first), OVERLOAD_LOSS_RATIO) {
-            Verdict::DoesNot => undecided(
-                "outside the regime of the claim: C is chosen for each target, so that it carries half of it; the \
-                 study's C was the capacity of its link",
-            ),
+            Verdict::DoesNot => undecided(C_DIFFERS),
             verdict => verdict,
         };
         let percent = number::text(first.value * 100.0);
@@ -229,15 +260,15 @@ impl<'a> Case<'a> {
         let Some((first, others)) = cells.split_first() else {
             return nothing(reading, "no load was measured");
         };
-        let verdicts = others.iter().map(|cell| {
-            is_within(&Estimate::difference(cell, first), -SAME_DIFFERENCE, SAME_DIFFERENCE)
-        });
-        let regime = self.overloaded(first).map_err(|_| {
-            "outside the regime of the claim: C is chosen for each target, so that it carries half of it; the study's C \
-             was the capacity of its link"
-                .into()
-        });
-        let verdict = in_regime(regime, || all(verdicts, "one load alone was measured"));
+        let judge = |cell: &&Cell, loads: usize| {
+            let change = Estimate::difference(cell, first).among(loads);
+            is_within(&change, -SAME_DIFFERENCE, SAME_DIFFERENCE)
+        };
+        let regime = match self.overload(first) {
+            Conclusion::Smaller | Conclusion::Equivalent => Err(C_DIFFERS.into()),
+            _ => self.overloaded(first),
+        };
+        let verdict = in_regime(regime, || every(others, judge, "one load alone was measured"));
         Finding { reading, numbers: points(&cells), verdict }
     }
 

@@ -3,12 +3,12 @@
 //! Source: sections IV.A and V of the study.
 
 use super::{
-    ALIKE_FACTOR, Case, Finding, UNDERLOAD_LOSS_RATIO, WIRE_SHARE, difference, lower_percent,
-    nothing,
+    ALIKE_FACTOR, Case, Finding, OVERLOAD_LOSS_RATIO, UNDERLOAD_LOSS_RATIO, WIRE_SHARE, difference,
+    lost, lower_percent, nothing, overload, place,
 };
-use crate::claims::case::{all, is_within};
-use crate::claims::verdict::{in_regime, undecided};
-use crate::conclude::Estimate;
+use crate::claims::case::{amount, every, is_within};
+use crate::claims::verdict::in_regime;
+use crate::conclude::{Conclusion, Estimate};
 use crate::number;
 use crate::record::{Cell, Metric, Target, Verdict};
 
@@ -30,7 +30,7 @@ impl<'a> Case<'a> {
         let from = self.claimed().unwrap_or(0.0);
         let also = if is_least { ", and below that size it does not" } else { "" };
         let reading = format!(
-            "at every size from {from} bytes on, the rate is at least {} % of {}, preamble and gap included{also}; \
+            "at every size from {from} bytes on, the forwarding rate is at least {} % of {}, preamble and gap included{also}; \
              regime: that load was offered",
             number::text(WIRE_SHARE * 100.0),
             self.wire()
@@ -38,20 +38,24 @@ impl<'a> Case<'a> {
         cells.retain(|cell| is_least || cell.point.value >= from);
         let share =
             |cell: &Cell| Estimate::of(cell).map(|rate| rate / self.wire_pps(cell.point.value));
-        let verdicts = cells.iter().map(|cell| {
-            let is_full = is_within(&share(cell), WIRE_SHARE, f64::INFINITY);
+        let judge = |cell: &&Cell, sizes: usize| {
+            let share = share(cell).among(sizes);
+            let is_full = is_within(&share, WIRE_SHARE, f64::INFINITY);
             match cell.point.value >= from {
                 true if is_full == Verdict::Holds => is_full,
                 true => in_regime(self.offered_in_full(cell), || is_full),
                 false => in_regime(self.offered_in_full(cell), || {
-                    is_within(&share(cell), f64::NEG_INFINITY, WIRE_SHARE)
+                    is_within(&share, f64::NEG_INFINITY, WIRE_SHARE)
                 }),
             }
-        });
-        let verdict = all(verdicts, "no such packet size was measured");
+        };
+        let verdict = every(&cells, judge, "no such packet size was measured");
         let sizes = cells.iter().map(|cell| {
-            let percent = number::text(share(cell).value * 100.0);
-            format!("{percent} % at {}", number::setting(cell.point.value))
+            let percent = share(cell).map(|it| it * 100.0);
+            // A full link is no bound of its own share.
+            let is_full = percent.value >= WIRE_SHARE * 100.0;
+            let shown = if is_full { number::text(percent.value) } else { amount(&percent) };
+            format!("{shown} % at {}", number::setting(cell.point.value))
         });
         let numbers = match cells.is_empty() {
             true => String::new(),
@@ -66,11 +70,12 @@ impl<'a> Case<'a> {
         let tolerance = (claimed / 4.0).max(if claimed < 5.0 { 2.0 } else { 5.0 });
         let (least, most) = (claimed - tolerance, claimed + tolerance);
         let reading = format!(
-            "“about {claimed} %” is {} to {} %; regime: {}, and both are at their capacity (frames are lost, or the \
-             link is full)",
+            "the forwarding rate of the first target is {} to {} % below that of the second (“about {claimed} %”); \
+             regime: {}, and both are at their capacity ({}, or the link is full)",
             number::text(least),
             number::text(most),
-            self.claim.condition
+            self.claim.condition,
+            overload()
         );
         let of = |target| self.at_condition(target, Metric::RatePpsForwarded);
         let (Some(slow), Some(fast)) = (of(first), of(second)) else {
@@ -82,26 +87,61 @@ impl<'a> Case<'a> {
         Finding { reading, numbers: difference(&lower), verdict }
     }
 
-    /// The rates where frames are lost, the load rising.
+    /// The rates at loads that certainly overload the target, the load rising.
     fn overloaded_rates(&self, target: &Target) -> Vec<&'a Cell> {
         let mut cells = self.cells(&target.name, Metric::RatePpsForwarded);
-        cells.retain(|cell| self.overloaded(cell).is_ok());
+        cells.retain(|cell| self.overload(cell) == Conclusion::Greater);
         cells
+    }
+
+    /// Regime: so many loads or more overload one of these targets.
+    fn loads_overload(&self, targets: &[&Target], wanted: usize) -> Result<(), String> {
+        let cells = targets.iter().flat_map(|it| self.cells(&it.name, Metric::RatePpsForwarded));
+        let cells: Vec<&Cell> = cells.collect();
+        let count = |is_it: fn(Conclusion) -> bool| {
+            cells.iter().filter(|cell| is_it(self.overload(cell))).count()
+        };
+        let certain = count(|it| it == Conclusion::Greater);
+        let open = cells.iter().find_map(|cell| match self.overload(cell) {
+            Conclusion::Undecided(reason) => Some(format!("{reason}, {}", place(cell))),
+            _ => None,
+        });
+        let possible = certain + count(|it| matches!(it, Conclusion::Undecided(_)));
+        let loads = if wanted == 1 { "at one load or more" } else { "at two loads or more" };
+        let regime = format!("{loads} {}", overload());
+        let loss = |cell: &&&Cell| self.beside(cell, Metric::LossRatio).map_or(0.0, |it| it.value);
+        let most = cells.iter().max_by(|a, b| loss(a).total_cmp(&loss(b)));
+        let found = match most.map(|cell| (cell, loss(&cell))) {
+            None | Some((_, 0.0)) => "no frames were lost".to_string(),
+            Some((cell, loss)) if certain == 0 => {
+                format!("at most {} were lost, {}", lost(loss), place(cell))
+            }
+            Some((cell, _)) => format!("so many were lost {} alone", place(cell)),
+        };
+        match open {
+            _ if certain >= wanted => Ok(()),
+            Some(why) if possible >= wanted => Err(format!(
+                "undecided whether this is inside the regime of the claim ({regime}): {why}"
+            )),
+            _ => Err(format!("outside the regime of the claim ({regime}): {found}")),
+        }
     }
 
     /// Figure 3: the rate reaches a saturation level.
     pub(super) fn saturates(&self, target: &Target) -> Finding {
         let reading = format!(
-            "at the highest load the rate is within {} % of that at the lowest load that overloads; regime: two \
-             loads or more overload the target",
-            number::text(SATURATION_RATIO * 100.0)
+            "at the highest load the forwarding rate is within {} % of that at the lowest load that overloads; \
+             regime: at two loads or more {}",
+            number::text(SATURATION_RATIO * 100.0),
+            overload()
         );
         let cells = self.overloaded_rates(target);
-        let [first, .., last] = &cells[..] else {
-            return nothing(reading, self.too_few_overloads(&cells));
+        let (Ok(()), [first, .., last]) = (self.loads_overload(&[target], 2), &cells[..]) else {
+            let why = self.loads_overload(&[target], 2).err().unwrap_or_default();
+            return nothing(reading, &why);
         };
         let ratio = Estimate::ratio(last, first);
-        let numbers = format!("{} times the rate at that load", number::text(ratio.value));
+        let numbers = format!("{} times the rate {}", amount(&ratio), place(first));
         let verdict = is_within(&ratio, 1.0 - SATURATION_RATIO, 1.0 + SATURATION_RATIO);
         Finding { reading, numbers, verdict }
     }
@@ -110,33 +150,31 @@ impl<'a> Case<'a> {
     pub(super) fn does_not_fall(&self, target: &Target) -> Finding {
         let keep = 1.0 - SATURATION_RATIO;
         let reading = format!(
-            "at the highest load the rate is at least {} % of the highest rate at any load; regime: two loads or \
-             more overload the target",
-            number::text(keep * 100.0)
+            "the forwarding rate at the highest load is at least {} % of that at each lower load; regime: at two \
+             loads or more, the highest among them, {}",
+            number::text(keep * 100.0),
+            overload()
         );
-        let overloaded = self.overloaded_rates(target);
         let cells = self.cells(&target.name, Metric::RatePpsForwarded);
-        let peak = cells.iter().copied().max_by(|a, b| a.value.total_cmp(&b.value));
-        let (Some(last), Some(peak), true) = (cells.last().copied(), peak, overloaded.len() > 1)
-        else {
-            return nothing(reading, self.too_few_overloads(&overloaded));
+        let Some((last, lower)) = cells.split_last() else {
+            return nothing(reading, "no load was measured");
         };
-        let numbers = format!(
-            "{} frames/s at the highest load, {} at the peak",
-            number::text(last.value),
-            number::text(peak.value)
-        );
-        let verdict = in_regime(self.overloaded(last), || {
-            is_within(&Estimate::ratio(last, peak), keep, f64::INFINITY)
+        let regime = self.loads_overload(&[target], 2).and_then(|()| self.overloaded(last));
+        let verdict = in_regime(regime, || {
+            let judge = |cell: &&Cell, loads: usize| {
+                is_within(&Estimate::ratio(last, cell).among(loads), keep, f64::INFINITY)
+            };
+            every(lower, judge, "one load alone was measured")
         });
+        let peak = cells.iter().copied().max_by(|a, b| a.value.total_cmp(&b.value));
+        let peak = peak.unwrap_or(last);
+        let numbers = format!(
+            "{} frames/s at the highest load, {} at the peak, {}",
+            number::of_cell(last),
+            number::of_cell(peak),
+            place(peak)
+        );
         Finding { reading, numbers, verdict }
-    }
-
-    fn too_few_overloads(&self, cells: &[&Cell]) -> &'static str {
-        match cells.len() {
-            0 => "outside the regime of the claim: no load overloaded the target",
-            _ => "outside the regime of the claim: one load alone overloaded the target",
-        }
     }
 
     /// Figure 4: while underloaded, the latency is slightly less than so much.
@@ -150,16 +188,15 @@ impl<'a> Case<'a> {
             number::text(UNDERLOAD_LOSS_RATIO * 100.0)
         );
         let cells = self.underloaded(target);
-        let inside =
-            |cell: &&Cell| is_within(&Estimate::of(cell), least_us * 1e3, claimed_us * 1e3);
-        let verdict = all(
-            cells.iter().map(inside),
-            "outside the regime of the claim: no load was measured without loss",
-        );
+        let inside = |cell: &&Cell, loads: usize| {
+            is_within(&Estimate::of(cell).among(loads), least_us * 1e3, claimed_us * 1e3)
+        };
+        let verdict = every(&cells, inside, &no_underload());
         let least = cells.iter().map(|cell| cell.value).fold(f64::INFINITY, f64::min);
         let most = cells.iter().map(|cell| cell.value).fold(0.0, f64::max);
         let numbers = match cells.len() {
             0 => String::new(),
+            1 => format!("a median of {} µs at one load", number::text(least / 1e3)),
             loads => format!(
                 "medians of {} to {} µs at {loads} loads",
                 number::text(least / 1e3),
@@ -169,12 +206,15 @@ impl<'a> Case<'a> {
         Finding { reading, numbers, verdict }
     }
 
-    /// The median latencies at loads without loss, the load rising.
+    /// The median latencies at loads that certainly do not overload the target, the load rising.
     fn underloaded(&self, target: &Target) -> Vec<&'a Cell> {
         let mut cells = self.cells(&target.name, Metric::LatencyNsP50);
         cells.retain(|cell| {
             let loss = self.beside(cell, Metric::LossRatio);
-            loss.is_some_and(|loss| loss.value < UNDERLOAD_LOSS_RATIO)
+            loss.is_some_and(|loss| {
+                let loss = Estimate::of(loss).about_behaviour();
+                loss.against(UNDERLOAD_LOSS_RATIO) == Conclusion::Smaller
+            })
         });
         cells
     }
@@ -186,54 +226,63 @@ impl<'a> Case<'a> {
              less than {} % loss",
             number::text(UNDERLOAD_LOSS_RATIO * 100.0)
         );
-        self.similar(reading, members, |target| self.underloaded(target))
+        self.similar(reading, members, &no_underload(), |target| self.underloaded(target))
     }
 
     /// Figure 3: the rates of one family are alike at every load.
     pub(super) fn similar_rates(&self, members: &[&Target]) -> Finding {
         let reading = format!(
-            "forwarding rates within a factor of {ALIKE_FACTOR} of each other at every load; regime: the highest load \
-             overloads one of them"
+            "forwarding rates within a factor of {ALIKE_FACTOR} of each other at every load; regime: at one load or more one \
+             of the targets loses more than {} % of the frames",
+            number::text(OVERLOAD_LOSS_RATIO * 100.0)
         );
-        let is_overloaded = |target: &&&Target| !self.overloaded_rates(target).is_empty();
-        if members.iter().find(is_overloaded).is_none() {
-            return nothing(
-                reading,
-                "outside the regime of the claim: no load overloaded a target",
-            );
+        if let Err(why) = self.loads_overload(members, 1) {
+            return nothing(reading, &why);
         }
-        self.similar(reading, members, |target| self.cells(&target.name, Metric::RatePpsForwarded))
+        let none = "no load was measured on two of them";
+        self.similar(reading, members, none, |it| self.cells(&it.name, Metric::RatePpsForwarded))
     }
 
     fn similar(
         &self,
         reading: String,
         members: &[&Target],
+        none: &str,
         cells: impl Fn(&Target) -> Vec<&'a Cell>,
     ) -> Finding {
-        let mut verdicts = Vec::new();
-        let mut greatest: f64 = 1.0;
+        let mut ratios: Vec<(Estimate, String)> = Vec::new();
         for (index, first) in members.iter().enumerate() {
             for second in &members[index + 1..] {
                 let others = cells(second);
                 for cell in cells(first) {
                     let same = others.iter().find(|other| other.point == cell.point);
                     let Some(same) = same else { continue };
+                    // The greater of both over the other, as far as is known.
                     let ratio = Estimate::ratio(cell, same);
-                    greatest = greatest.max(ratio.value.max(1.0 / ratio.value));
-                    verdicts.push(is_within(&ratio, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR));
+                    let is_below = ratio.value < 1.0;
+                    let factor = if is_below { ratio.map(|it| 1.0 / it) } else { ratio };
+                    let [high, low] = if is_below { [second, first] } else { [first, second] };
+                    let words = format!("{} over {} {}", high.name, low.name, place(cell));
+                    ratios.push((factor, words));
                 }
             }
         }
-        let numbers = match verdicts.len() {
-            0 => String::new(),
-            _ => format!("they differ by a factor of up to {}", number::text(greatest)),
+        let factors = ratios.iter().filter(|(factor, _)| factor.value.is_finite());
+        let greatest = factors.max_by(|(a, _), (b, _)| a.value.total_cmp(&b.value));
+        let numbers = greatest.map_or(String::new(), |(factor, words)| {
+            format!("the largest factor is {}, {words}", amount(factor))
+        });
+        let judge = |(factor, _): &(Estimate, String), places: usize| {
+            is_within(&factor.among(places), 1.0 / ALIKE_FACTOR, ALIKE_FACTOR)
         };
-        let none = "outside the regime of the claim: no load is common to all";
-        let verdict = match verdicts.is_empty() {
-            true => undecided(none),
-            false => all(verdicts.into_iter(), none),
-        };
-        Finding { reading, numbers, verdict }
+        Finding { reading, numbers, verdict: every(&ratios, judge, none) }
     }
+}
+
+/// Why no claim about underload is decided.
+fn no_underload() -> String {
+    format!(
+        "outside the regime of the claim (less than {} % of the frames are lost): at no load is that certain",
+        number::text(UNDERLOAD_LOSS_RATIO * 100.0)
+    )
 }

@@ -2,12 +2,13 @@
 //!
 //! Source: sections IV.B, IV.C and V of the study.
 
-use super::{ALIKE_FACTOR, Case, Finding, SMALL_BYTES, difference, lower_percent, nothing};
-use crate::claims::case::{all, is_below, is_within};
-use crate::claims::verdict::{in_regime, is_smaller, undecided};
-use crate::conclude::{Conclusion, Estimate};
+use super::{ALIKE_FACTOR, Case, Finding, SMALL_BYTES, difference, lower_percent, nothing, place};
+use crate::claims::case::{all, amount, every, is_below, is_within};
+use crate::claims::verdict::{in_regime, is_smaller, regime};
+use crate::conclude::{Conclusion, Estimate, undisturbed};
+use crate::derive::paired;
 use crate::number;
-use crate::record::{Cell, Metric, Target, Verdict};
+use crate::record::{Cell, Metric, Target};
 
 /// The table that the study calls small.
 const SMALL_ENTRIES: f64 = 8192.0;
@@ -44,12 +45,11 @@ impl<'a> Case<'a> {
         let [smallest, .., largest] = &cells[..] else { return None };
         let entries =
             |cell: &Cell| number::setting(cell.point.within.as_ref().map_or(0.0, |it| it.value));
-        let ratio = Estimate::ratio(largest, smallest).value;
         Some(format!(
-            "rate({} entries)/rate({}) = {}",
+            "the rate with {} entries over that with {} is {}",
             entries(largest),
             entries(smallest),
-            number::text(ratio)
+            amount(&Estimate::ratio(largest, smallest))
         ))
     }
 
@@ -58,7 +58,7 @@ impl<'a> Case<'a> {
         let claimed = self.claimed().unwrap_or(0.0);
         let tolerance = (claimed / 4.0).max(DROP_POINTS);
         let reading = format!(
-            "the loss is the published one within {} percentage points or a quarter of it; regime: {}, and the full \
+            "the frame loss rate is the published one within {} percentage points or a quarter of it; regime: {}, and the full \
              capacity of the link is offered",
             number::text(DROP_POINTS),
             self.claim.condition
@@ -69,7 +69,7 @@ impl<'a> Case<'a> {
         let percent = Estimate::of(cell).map(|ratio| ratio * 100.0);
         let regime = self.offered_in_full(cell);
         let numbers = match &regime {
-            Ok(()) => format!("{} % lost", number::text(percent.value)),
+            Ok(()) => format!("{} % lost", amount(&percent)),
             Err(_) => self.largest_over_smallest(target, cell.point.value).unwrap_or_default(),
         };
         let verdict =
@@ -80,15 +80,18 @@ impl<'a> Case<'a> {
     /// Figure 5: the larger the table, the lower the rate.
     pub(super) fn falls_with_entries(&self, target: &Target) -> Finding {
         let reading = format!(
-            "with each larger table the rate is lower, by more than 1 %; regime: {} bytes, and the target is at its \
+            "with each larger table the forwarding rate is lower, by more than 1 %; regime: {} bytes, and the target is at its \
              capacity with the larger table",
             number::setting(SMALL_BYTES)
         );
         let cells = self.by_entries(target, SMALL_BYTES);
-        let verdicts = cells.windows(2).map(|pair| {
-            in_regime(self.at_capacity(pair[1]), || is_smaller(&Estimate::ratio(pair[1], pair[0])))
-        });
-        let verdict = all(verdicts, "fewer than two tables were measured");
+        let pairs: Vec<(&Cell, &Cell)> =
+            cells.iter().copied().zip(cells.iter().copied().skip(1)).collect();
+        let judge = |(smaller, larger): &(&Cell, &Cell), pairs: usize| {
+            let ratio = Estimate::ratio(larger, smaller).among(pairs);
+            in_regime(self.at_capacity(larger), || is_smaller(&ratio))
+        };
+        let verdict = every(&pairs, judge, "fewer than two tables were measured");
         let numbers = self.largest_over_smallest(target, SMALL_BYTES).unwrap_or_default();
         Finding { reading, numbers, verdict }
     }
@@ -97,7 +100,7 @@ impl<'a> Case<'a> {
     pub(super) fn below_share(&self, target: &Target) -> Finding {
         let percent = self.claimed().unwrap_or(0.0);
         let reading = format!(
-            "the rate is below {} % of {}, preamble and gap included; regime: {}, and the target is at its capacity",
+            "the forwarding rate is below {} % of {}, preamble and gap included; regime: {}, and the target is at its capacity",
             number::text(percent),
             self.wire(),
             self.claim.condition
@@ -106,7 +109,7 @@ impl<'a> Case<'a> {
             return nothing(reading, "this packet size and table were not measured");
         };
         let share = Estimate::of(cell).map(|rate| rate / self.wire_pps(cell.point.value) * 100.0);
-        let numbers = format!("{} % of {}", number::text(share.value), self.wire());
+        let numbers = format!("{} % of {}", amount(&share), self.wire());
         let verdict = in_regime(self.at_capacity(cell), || is_below(&share, percent));
         Finding { reading, numbers, verdict }
     }
@@ -130,7 +133,8 @@ impl<'a> Case<'a> {
         let tolerance = (claimed / 4.0).max(5.0);
         let (least, most) = (claimed - tolerance, claimed + tolerance);
         let reading = format!(
-            "“about {claimed} %” is {} to {} %; regime: {} bytes, and both tables are at their capacity",
+            "the forwarding rate of the linear table is {} to {} % below that of the hash table (“about {claimed} %”); \
+             regime: {} bytes, and both tables are at their capacity",
             number::text(least),
             number::text(most),
             number::setting(SMALL_BYTES)
@@ -161,7 +165,7 @@ impl<'a> Case<'a> {
     /// Figure 7: the rate of a mix lies between those of the pure cases.
     pub(super) fn mixes_are_bounded(&self, target: &Target) -> Finding {
         let reading = format!(
-            "the rate of each mix lies between those of the two pure cases, within {} %; regime: the target is at its \
+            "the forwarding rate of each mix lies between those of the two pure cases, within {} %; regime: the target is at its \
              capacity",
             number::text(BOUND_RATIO * 100.0)
         );
@@ -170,20 +174,21 @@ impl<'a> Case<'a> {
         };
         let (hash, linear) = (hash[0], linear[0]);
         let (low, high) = if hash.value < linear.value { (hash, linear) } else { (linear, hash) };
-        let verdicts = mixes.iter().flat_map(|cell| {
-            let least = is_within(&Estimate::ratio(cell, low), 1.0 - BOUND_RATIO, f64::INFINITY);
-            let most = is_within(&Estimate::ratio(cell, high), 0.0, 1.0 + BOUND_RATIO);
-            [least, most].map(|verdict| in_regime(self.at_capacity(cell), || verdict))
-        });
-        let verdict = all(verdicts, "no mix was measured");
+        let judge = |cell: &&Cell, mixes: usize| {
+            let over = |pure: &Cell| Estimate::ratio(cell, pure).among(2 * mixes);
+            let least = is_within(&over(low), 1.0 - BOUND_RATIO, f64::INFINITY);
+            let most = is_within(&over(high), 0.0, 1.0 + BOUND_RATIO);
+            in_regime(self.at_capacity(cell), || all([least, most].into_iter(), ""))
+        };
+        let verdict = every(&mixes, judge, "no mix was measured");
         let rates = mixes.iter().map(|cell| {
             let percent = number::setting(cell.point.value);
-            format!("{} with {percent} % linear", number::text(cell.value))
+            format!("{} with {percent} % linear", number::of_cell(cell))
         });
         let numbers = format!(
             "{} frames/s with the hash table, {} with the linear table, {}",
-            number::text(hash.value),
-            number::text(linear.value),
+            number::of_cell(hash),
+            number::of_cell(linear),
             rates.collect::<Vec<_>>().join(", ")
         );
         Finding { reading, numbers, verdict }
@@ -192,7 +197,7 @@ impl<'a> Case<'a> {
     /// Figure 7: the drop is proportional to the share of traffic for the linear table.
     pub(super) fn mixes_in_proportion(&self, target: &Target) -> Finding {
         let reading = format!(
-            "the rate of each mix is within {} % of the straight line between the two pure cases; regime: the linear \
+            "the forwarding rate of each mix is within {} % of the straight line between the two pure cases; regime: the linear \
              table is slower than the hash table, and the target is at its capacity",
             number::text(MIX_RATIO * 100.0)
         );
@@ -200,32 +205,41 @@ impl<'a> Case<'a> {
             return nothing(reading, "mixes and the two pure cases were not all measured");
         };
         let (hash, linear) = (hash[0], linear[0]);
-        let line =
-            |cell: &Cell| hash.value + (linear.value - hash.value) * cell.point.value / 100.0;
-        let drop = Estimate::ratio(linear, hash);
-        let verdict = match drop.relevant() {
-            Conclusion::Smaller => {
-                let verdicts = mixes.iter().map(|cell| {
-                    let ratio = Estimate::of(cell).map(|rate| rate / line(cell));
-                    in_regime(self.at_capacity(cell), || {
-                        is_within(&ratio, 1.0 - MIX_RATIO, 1.0 + MIX_RATIO)
-                    })
-                });
-                all(verdicts, "no mix was measured")
-            }
-            Conclusion::Undecided(reason) => undecided(reason.to_string()),
-            _ => undecided("outside the regime of the claim: the linear table is not slower here"),
+        // Repeat by repeat, since the line has an error, too.
+        let over_line = |cell: &Cell| {
+            let share = cell.point.value / 100.0;
+            let ends = paired(&undisturbed(hash), &undisturbed(linear));
+            let line: Vec<f64> =
+                ends.iter().map(|(hash, linear)| hash + (linear - hash) * share).collect();
+            let repeats = undisturbed(hash).repeats;
+            let repeats = repeats.into_iter().filter(|it| undisturbed(linear).repeats.contains(it));
+            let line = Cell { repeats: repeats.collect(), samples: line, ..hash.clone() };
+            let pairs = paired(&undisturbed(cell), &line);
+            Estimate::of_pairs(&pairs).with(&[cell], &[hash, linear])
         };
-        let off = |cell: &&&Cell| (cell.value / line(cell) - 1.0).abs();
-        let farthest = mixes.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
-        let numbers = farthest.map_or(String::new(), |cell| {
-            let off = cell.value / line(cell) - 1.0;
-            let side = if off < 0.0 { "below" } else { "above" };
+        let drop = Estimate::ratio(linear, hash);
+        let judge = |cell: &&Cell, mixes: usize| {
+            let ratio = over_line(cell).among(mixes);
+            in_regime(self.at_capacity(cell), || {
+                is_within(&ratio, 1.0 - MIX_RATIO, 1.0 + MIX_RATIO)
+            })
+        };
+        let slower = regime(
+            drop.relevant(),
+            |it| it == Conclusion::Smaller,
+            "the linear table is slower than the hash table",
+            &format!("the ratio of the rates is {}", amount(&drop)),
+        );
+        let verdict = in_regime(slower, || every(&mixes, judge, "no mix was measured"));
+        let off = |cell: &&Cell| over_line(cell).value - 1.0;
+        let farthest = mixes.iter().max_by(|a, b| off(a).abs().total_cmp(&off(b).abs()));
+        let numbers = farthest.filter(|cell| off(cell).is_finite()).map_or(String::new(), |cell| {
+            let side = if off(cell) < 0.0 { "below" } else { "above" };
             format!(
                 "{} frames/s with the hash table, {} with the linear table; mixes are up to {} % {side} the line",
-                number::text(hash.value),
-                number::text(linear.value),
-                number::text(off.abs() * 100.0)
+                number::of_cell(hash),
+                number::of_cell(linear),
+                number::text(off(cell).abs() * 100.0)
             )
         });
         Finding { reading, numbers, verdict }
@@ -238,7 +252,7 @@ impl<'a> Case<'a> {
             _ => "linear_entries",
         };
         let reading = format!(
-            "for every packet size the times with each number of entries are within a factor of {ALIKE_FACTOR} of that \
+            "for every packet size the processing times with each number of entries are within a factor of {ALIKE_FACTOR} of that \
              with the fewest; regime: times above what the tester's own loop takes"
         );
         let cells = self.curve(target, Metric::ProcessingNs, name);
@@ -248,7 +262,7 @@ impl<'a> Case<'a> {
     /// Table I: nor does it depend on the packet size.
     pub(super) fn same_for_each_size(&self, target: &Target) -> Finding {
         let reading = format!(
-            "for every table the times with each packet size are within a factor of {ALIKE_FACTOR} of that with the \
+            "for every table the processing times with each packet size are within a factor of {ALIKE_FACTOR} of that with the \
              smallest; regime: times above what the tester's own loop takes"
         );
         let cells = self.cells(&target.name, Metric::ProcessingNs);
@@ -262,22 +276,33 @@ impl<'a> Case<'a> {
         cells: Vec<&Cell>,
         is_same_row: impl Fn(&Cell, &Cell) -> bool,
     ) -> Finding {
-        let verdicts = cells.iter().enumerate().filter_map(|(place, cell)| {
-            let first = cells[..place].iter().find(|it| is_same_row(it, cell))?;
-            if cell.value <= 0.0 || first.value <= 0.0 {
-                return Some(undecided(
-                    "outside the regime of the claim: the tester's loop takes as long as the target with its links",
-                ));
-            }
-            Some(is_within(&Estimate::ratio(cell, first), 1.0 / ALIKE_FACTOR, ALIKE_FACTOR))
-        });
-        let verdicts: Vec<Verdict> = verdicts.collect();
+        let pairs: Vec<(&Cell, &Cell)> = (cells.iter().enumerate())
+            .filter_map(|(place, cell)| {
+                Some((*cell, *cells[..place].iter().find(|it| is_same_row(it, cell))?))
+            })
+            .collect();
+        let judge = |(cell, first): &(&Cell, &Cell), pairs: usize| {
+            let ratio = Estimate::ratio(cell, first).among(pairs);
+            in_regime(above_loop(cell).and_then(|()| above_loop(first)), || {
+                is_within(&ratio, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR)
+            })
+        };
         let least = cells.iter().map(|cell| cell.value).fold(f64::INFINITY, f64::min);
         let most = cells.iter().map(|cell| cell.value).fold(f64::NEG_INFINITY, f64::max);
         let numbers = match cells.len() {
             0 => String::new(),
             _ => format!("{} to {} µs", number::text(least / 1e3), number::text(most / 1e3)),
         };
-        Finding { reading, numbers, verdict: all(verdicts.into_iter(), "no two were measured") }
+        Finding { reading, numbers, verdict: every(&pairs, judge, "no two were measured") }
     }
+}
+
+/// Regime: a processing time is above what the tester's own loop takes.
+fn above_loop(cell: &Cell) -> Result<(), String> {
+    regime(
+        Estimate::of(cell).about_behaviour().against(0.0),
+        |it| it == Conclusion::Greater,
+        "the target takes longer than the tester's loop",
+        &format!("the difference is {} µs {}", number::text(cell.value / 1e3), place(cell)),
+    )
 }

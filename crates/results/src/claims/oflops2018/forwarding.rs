@@ -4,7 +4,7 @@
 //! states of the line rate is undecided where the tester did not offer it.
 
 use super::{ALIKE_FACTOR, Case, Finding, ORDER_FACTOR, named, nothing, percent};
-use crate::claims::case::{all, is_above, is_within};
+use crate::claims::case::{all, every, is_above, is_within};
 use crate::claims::verdict::{in_regime, is_greater, is_smaller, undecided};
 use crate::conclude::Estimate;
 use crate::links;
@@ -252,7 +252,7 @@ impl<'a> Case<'a> {
         );
         let others = self.at_rate(against, Metric::LatencyNsP50, false);
         let mut shown = Vec::new();
-        let mut verdicts = Vec::new();
+        let mut both = Vec::new();
         for cell in self.at_rate(of, Metric::LatencyNsP50, false) {
             let other = others.iter().find(|other| other.point == cell.point);
             let Some(other) = other.filter(|_| cell.point.value >= SMALL_BYTES) else { continue };
@@ -263,10 +263,12 @@ impl<'a> Case<'a> {
                 number::setting(cell.point.value)
             ));
             let regime = self.rate_offered(cell).and_then(|()| self.rate_offered(other));
-            verdicts.push(in_regime(regime, || is_smaller(&ratio)));
+            both.push((ratio, regime));
         }
-        let verdict =
-            all(verdicts.into_iter(), "no large size was measured at the high rate on both");
+        let judge = |(ratio, regime): &(Estimate, Result<(), String>), sizes: usize| {
+            in_regime(regime.clone(), || is_smaller(&ratio.among(sizes)))
+        };
+        let verdict = every(&both, judge, "no large size was measured at the high rate on both");
         Finding { reading, numbers: shown.join(", "), verdict }
     }
 
@@ -299,8 +301,8 @@ impl<'a> Case<'a> {
         judge: impl Fn(&Estimate) -> Verdict,
     ) -> Finding {
         let cells = self.extra(target);
-        let verdicts = cells.iter().map(|cell| judge(&Estimate::of(cell)));
-        let verdict = all(verdicts, "no size was measured");
+        let judge = |cell: &&Cell, sizes: usize| judge(&Estimate::of(cell).among(sizes));
+        let verdict = every(&cells, judge, "no size was measured");
         Finding { reading, numbers: microseconds(&cells), verdict }
     }
 
@@ -325,10 +327,10 @@ impl<'a> Case<'a> {
     ) -> Finding {
         let mut cells = self.at_rate(target, Metric::LossRatio, false);
         cells.retain(|cell| is_meant(cell.point.value));
-        let verdicts = cells
-            .iter()
-            .map(|cell| in_regime(self.rate_offered(cell), || judge(&Estimate::of(cell))));
-        let verdict = all(verdicts, "no such size was measured at the high rate");
+        let judge = |cell: &&Cell, sizes: usize| {
+            in_regime(self.rate_offered(cell), || judge(&Estimate::of(cell).among(sizes)))
+        };
+        let verdict = every(&cells, judge, "no such size was measured at the high rate");
         let each = cells.iter().map(|cell| {
             let percent = number::text(cell.value * 100.0);
             format!("{percent} % at {}", number::setting(cell.point.value))
@@ -363,18 +365,18 @@ impl<'a> Case<'a> {
              bytes; regime: the tester offers the line rate",
             number::text(NO_LOSS * 100.0)
         );
-        let loads = self.at_rate(target, Metric::CpuLoadRatio, false);
+        let mut loads = self.at_rate(target, Metric::CpuLoadRatio, false);
+        loads.retain(|cell| cell.point.value > 128.0);
         let mut found = self.losses(
             target,
             reading,
             |bytes| bytes > 128.0,
             |loss| is_within(loss, 0.0, NO_LOSS),
         );
-        let verdicts = loads
-            .iter()
-            .filter(|cell| cell.point.value > 128.0)
-            .map(|cell| is_within(&Estimate::of(cell), 0.0, most * 1.05));
-        let load = all(verdicts, "the processor load was not measured");
+        let judge = |cell: &&Cell, sizes: usize| {
+            is_within(&Estimate::of(cell).among(sizes), 0.0, most * 1.05)
+        };
+        let load = every(&loads, judge, "the processor load was not measured");
         found.verdict = all([load, found.verdict].into_iter(), "");
         found.numbers = cores(&loads);
         found
