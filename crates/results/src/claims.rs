@@ -5,7 +5,7 @@
 //! how they read them.
 //!
 //! Invariants:
-//! - A claim *holds* or *does not* only where [`crate::conclude`] decides; everything else *cannot be told*, with the reason.
+//! - A claim *holds* or *does not* only where [`crate::conclude`] decides; everything else is *undecided*, with the reason.
 //! - A sentence with two statements is two claims, each with a verdict of its own.
 //! - A claim has a regime, such as the offered load that it is about, and is undecided outside it.
 //! - Typical latencies are medians.
@@ -25,7 +25,7 @@ pub use rows::{ClaimsError, parse};
 use crate::record::{Claim, ClaimVerdict, MODEL_STUDIES, Record, Target};
 
 /// Puts every claim about one of the record's experiments to its cells. Claims about items that
-/// were not run give no line; a claim that no rule reads yet is quoted and cannot be told.
+/// were not run give no line; a claim that no rule reads yet is quoted and is undecided.
 pub fn judge(record: &Record, claims: &[Claim]) -> Vec<ClaimVerdict> {
     record
         .experiments

@@ -125,7 +125,7 @@ fn parts(record: &Record) -> Vec<(String, String)> {
             let title = format!("{} ({})", sheet.title, experiment.id);
             let mut text = format!("\n### {title}\n\n{}\n\n", sheet.reading);
             for table in &sheet.tables {
-                folded(&mut text, "The numbers", table);
+                folded(&mut text, "Values", table);
             }
             parts.push((title, text));
         }

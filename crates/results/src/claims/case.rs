@@ -121,7 +121,7 @@ pub(super) fn verdict(found: Conclusion, holds: impl Fn(Conclusion) -> bool) -> 
     }
 }
 
-/// The verdict on a claim of several parts: one that does not hold decides, then one that cannot be told.
+/// The verdict on a claim of several parts: one that does not hold decides, then one that is undecided.
 pub(super) fn all(verdicts: impl Iterator<Item = Verdict>, nothing: &str) -> Verdict {
     let mut seen = None;
     for verdict in verdicts {

@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn variation_goes_with_tcp_target_by_target() {
+    fn delay_variation_and_tcp_timeouts_are_correlated_by_target() {
         let mut record = varied_and_connected();
         let (found, _, groups) = correlation(&record, named("timeouts_count")).unwrap();
         assert_eq!((found.value, groups, found.pairs), (1.0, 2, 6));
@@ -432,7 +432,7 @@ mod tests {
     }
 
     /// A run of two targets whose variations and time-outs are 0 to 0.2 and 1 to 1.2.
-    fn delay_variation_and_tcp_timeouts_are_correlated_by_target() {
+    fn varied_and_connected() -> Record {
         let mut record = run(SWITCH, SWITCH);
         let one = record.cells[0].clone();
         record.cells.clear();

@@ -604,7 +604,7 @@ pub(crate) fn account_of<'a>(trials: impl Iterator<Item = &'a Trial>) -> String 
     }
 }
 
-/// How many other answers are of each kind: hold, do not, cannot be told.
+/// How many other answers are of each kind: hold, do not hold, undecided.
 pub(crate) fn answers(record: &Record) -> [usize; 3] {
     let counted = || record.claims.iter().filter(|line| !line.is_by_construction);
     let count = |of: fn(&Verdict) -> bool| counted().filter(|line| of(&line.verdict)).count();
@@ -615,7 +615,7 @@ pub(crate) fn answers(record: &Record) -> [usize; 3] {
     ]
 }
 
-/// The numbers of answers in words: that hold, that do not, and undecided ones.
+/// States the numbers of claims that hold, that do not hold, and that are undecided.
 pub(crate) fn tally([hold, do_not, cannot]: [usize; 3]) -> [String; 3] {
     let word = |count: usize, forms| number::inflected(count as u64, forms);
     [
@@ -667,7 +667,7 @@ pub(crate) fn listed(words: &[&str]) -> String {
     }
 }
 
-/// What decided about a claim, and why nothing did where it cannot be told.
+/// The values that decide a claim, or the reason why it is undecided.
 pub(crate) fn numbers(line: &ClaimVerdict) -> String {
     match &line.verdict {
         Verdict::CannotTell(why) if line.numbers.is_empty() => why.clone(),
@@ -850,8 +850,8 @@ mod tests {
     #[test]
     fn answers_agree_with_their_number() {
         let said = |counts| tally(counts).join(", ");
-        assert_eq!(said([1, 1, 1]), "1 answer holds here, 1 does not, 1 cannot be told");
-        assert_eq!(said([2, 0, 3]), "2 answers hold here, 0 do not, 3 cannot be told");
+        assert_eq!(said([1, 1, 1]), "1 claim holds, 1 does not hold, 1 undecided");
+        assert_eq!(said([2, 0, 3]), "2 claims hold, 0 do not hold, 3 undecided");
     }
 
     #[test]
