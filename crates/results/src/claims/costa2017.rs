@@ -214,8 +214,7 @@ impl<'a> Case<'a> {
             true => String::new(),
             false => format!("{what}: {}", each.collect::<Vec<_>>().join(", ")),
         };
-        let verdict =
-            every(found, |(name, ratio), all| judge(name, &ratio.among(all)), none);
+        let verdict = every(found, |(name, ratio), all| judge(name, &ratio.among(all)), none);
         Finding { reading, numbers, verdict }
     }
 }

@@ -259,7 +259,7 @@ impl<'a> Case<'a> {
     /// At more than half of the points the ratio lies there.
     fn mostly(&self, one: &Target, other: &Target, metric: Metric, side: Side) -> Finding {
         let reading = format!(
-            "at more than half of the points that both measured, in all workloads, the ratio of the {} lies {}",
+            "at more than half of the points that both measured, in all workloads, the ratio of the {} is {}",
             number::title(metric),
             side.words()
         );

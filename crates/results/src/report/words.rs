@@ -1,6 +1,6 @@
 //! What a run found, in plain sentences: the top of every report.
 //!
-//! Invariant: each sentence states numbers with their intervals, and says what stands against
+//! Invariant: each sentence states numbers with their intervals, and what contradicts
 //! them; nothing is praised.
 
 use super::sentence::Sentence;
@@ -76,7 +76,7 @@ pub(crate) fn measured_in_all(records: &[&Record]) -> String {
     )
 }
 
-/// Items of one study that are named one by one; more of them are told by their number.
+/// Maximum number of items of one study that are listed by name; of more, only the number is stated.
 const ITEMS_NAMED: usize = 6;
 
 /// What was measured: experiments by their names, many items of one study by their number.
@@ -375,7 +375,7 @@ pub(crate) fn short(record: &Record) -> Option<String> {
     let trust = match warned {
         0 => format!(" None of the {} values carries a warning.", number::count(all as i64)),
         some => format!(
-            " {} of {} values carry a warning, which is shown beside them.",
+            " {} of {} values carry a warning, which the tables show next to them.",
             number::count(some as i64),
             number::count(all as i64)
         ),
@@ -501,10 +501,7 @@ pub(crate) fn sure(record: &Record) -> Vec<String> {
     for calibration in &record.calibrations {
         let bias = calibration.latency.as_ref().and_then(|latency| latency.ns_p50);
         let bias = bias.map_or(String::new(), |ns| {
-            format!(
-                " and adds {} µs of its own to the median latency",
-                number::text(ns as f64 / 1e3)
-            )
+            format!(" and adds {} µs to the median latency", number::text(ns as f64 / 1e3))
         });
         let at_least = if calibration.bound.is_some() { "at least " } else { "" };
         out.push(format!(
@@ -539,7 +536,7 @@ fn above_ceiling(record: &Record, calibration: &Calibration) -> String {
     format!(" {} forwarded more{more}.", capitalised(&listed(&names)))
 }
 
-/// One sentence on what SNMP agents counted of the same frames, where any were asked.
+/// States how many of the same frames SNMP agents counted, if agents were read.
 fn witnesses(trials: &[Trial]) -> Option<String> {
     let told = || trials.iter().filter_map(|trial| trial.witness.as_ref());
     let asked = told().count();
@@ -547,7 +544,7 @@ fn witnesses(trials: &[Trial]) -> Option<String> {
     (asked > 0).then_some(())?;
     if counted.is_empty() {
         return Some(format!(
-            "SNMP agents were asked in {asked} trials, and told of no frames: {}.",
+            "SNMP agents were read in {asked} trials, but reported no frames: {}.",
             told().flat_map(|witness| &witness.problems).next().map_or("", String::as_str)
         ));
     }
@@ -555,7 +552,7 @@ fn witnesses(trials: &[Trial]) -> Option<String> {
     let came: u64 = counted.iter().filter_map(|witness| witness.frames_in).sum();
     let silent = match asked - counted.len() {
         0 => String::new(),
-        trials => format!(" Trials in which they told of none: {trials}."),
+        trials => format!(" Trials without a reported frame: {trials}."),
     };
     Some(format!(
         "SNMP agents counted {} frames on their way in, of {} that the tester's ports sent.{silent}",
@@ -712,7 +709,7 @@ mod tests {
             Witness { problems: vec!["nobody listens there".into()], ..Witness::default() };
         trials[0].witness = Some(silent);
         let sentence = witnesses(&trials).expect("one agent was queried");
-        assert!(sentence.contains("told of no frames: nobody listens there"), "{sentence}");
+        assert!(sentence.contains("reported no frames: nobody listens there"), "{sentence}");
         let reported = Witness { frames_in: Some(40), frames_sent: 42, ..Witness::default() };
         (trials[1].witness, trials[2].witness) = (Some(reported.clone()), Some(reported));
         let sentence = witnesses(&trials).expect("the agents were queried");

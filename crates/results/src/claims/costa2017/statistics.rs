@@ -138,7 +138,7 @@ impl Case<'_> {
     /// Table VIII: a nearly full table leaves port statistics as they are.
     pub(super) fn port_stats_stay(&self, target: &Target) -> Finding {
         let reading = format!(
-            "under both loads the median beside the nearly full table is {} to {ALIKE_FACTOR} times that beside one rule",
+            "under both loads the median with the nearly full table is {} to {ALIKE_FACTOR} times the median with one rule",
             number::text(1.0 / ALIKE_FACTOR)
         );
         self.statistics((target, &reading), &self.by_rules(target, PORT), alike)
@@ -146,8 +146,8 @@ impl Case<'_> {
 
     /// Table VIII: a nearly full table delays port statistics.
     pub(super) fn rules_delay_port_stats(&self, target: &Target) -> Finding {
-        let reading = "under both loads the median beside the nearly full table is above that beside one rule, by more \
-                       than 1 %";
+        let reading = "under both loads the median with the nearly full table is more than 1 % above the median with \
+                       one rule";
         let found = self.by_rules(target, PORT);
         self.statistics((target, reading), &found, crate::claims::verdict::is_greater)
     }

@@ -39,7 +39,7 @@ impl Case<'_> {
                 Some((kind.replace('_', " "), self.against(target, names, (None, None))?))
             })
             .collect();
-        let none = "no type was measured beside that by port";
+        let none = "no match type other than the match by port was measured";
         self.each_ratio(
             reading,
             "times that by port",

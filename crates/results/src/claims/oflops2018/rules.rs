@@ -62,7 +62,7 @@ impl<'a> Case<'a> {
             FEW_SECONDS.0, FEW_SECONDS.1
         );
         let Some(gap) = self.at_most_rules(target, "barrier_gap_ns_max") else {
-            return nothing(reading, "not every rule was seen to act");
+            return nothing(reading, "not every rule acted in the trial");
         };
         let seconds = Estimate::of(gap).map(|ns| ns / 1e9);
         let verdict = is_within(&seconds, FEW_SECONDS.0, FEW_SECONDS.1);
@@ -121,7 +121,7 @@ impl<'a> Case<'a> {
             (Some(slow), Some(fast)) if slow.point == fast.point => {
                 self.ratio((slow, fast), reading, band, |ratio| ratio, "times as long")
             }
-            _ => nothing(reading, "the same number of rules was not seen to act on both"),
+            _ => nothing(reading, "the same number of rules did not act on both"),
         }
     }
 
@@ -175,7 +175,7 @@ impl<'a> Case<'a> {
         let of = |name| self.at_most_rules(target, name);
         let found = of("pause_ns_max").zip(of("pause_begins_ns")).zip(of("data_plane_ns"));
         let Some(((pause, begins), whole)) = found else {
-            return nothing(reading, "not every rule was seen to act");
+            return nothing(reading, "not every rule acted in the trial");
         };
         let (near, far) =
             (claimed_ms * 1e6 * (1.0 - NEAR_SHARE), claimed_ms * 1e6 * (1.0 + NEAR_SHARE));
