@@ -104,9 +104,9 @@ fn percent(value: f64, [more, less]: [&str; 2]) -> String {
     format!("{} % {word}", number::text(value.abs()))
 }
 
-/// The value in the metric's unit for people.
+/// The value in the metric's unit for people; a bound has a sign before it.
 fn shown(cell: &Cell) -> String {
-    number::quantity(cell.metric, cell.value)
+    number::quantity_of_cell(cell)
 }
 
 impl Finding {

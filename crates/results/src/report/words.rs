@@ -4,7 +4,7 @@
 //! them; nothing is praised.
 
 use super::sentence::Sentence;
-use crate::conclude::{Extremes, extremes};
+use crate::conclude::{Extremes, extremes, is_below_resolution};
 use crate::derive::richer;
 use crate::figure::{View, views};
 use crate::links::{self, Naming};
@@ -265,6 +265,16 @@ fn outcome(record: &Record, experiment: &Experiment, view: &View) -> Option<Sent
         }
     };
     let found = match (&highest, &lowest) {
+        (Err(_), Err(_)) if cells.iter().all(|cell| is_below_resolution(cell, cell.value)) => {
+            let each = cells.iter().map(|cell| (name(cell), quantity(cell)));
+            let mut found = Sentence::from(format!(
+                "{place} the {title} is below the resolution on every target"
+            ));
+            for (target, most) in each {
+                found = found.and(", ").then(most).and(format!(" on {target}"));
+            }
+            return Some(found.and("."));
+        }
         (Err(reason), Err(_)) => {
             let undecided = format!("; the order is undecided ({}).", undecided(*reason));
             let shown = number::quantity_of_cell;
@@ -832,6 +842,19 @@ mod tests {
         let found = found(&record).remove(0);
         assert!(found.contains("packets and 1 entries the forwarding rate is highest"), "{found}");
         assert!(!found.contains("8 entries"), "{found}");
+    }
+
+    #[test]
+    fn values_below_the_resolution_are_no_range() {
+        let mut record = sample::record();
+        record.experiments.truncate(1);
+        let bound = Bound { side: BoundSide::Upper, cause: crate::record::BoundCause::Resolution };
+        for cell in &mut record.cells {
+            (cell.resolution, cell.bound) = (Some(2.0 * cell.value), Some(bound));
+        }
+        let found = found(&record).remove(0);
+        assert!(found.contains("is below the resolution on every target, < "), "{found}");
+        assert!(!found.contains("between"), "{found}");
     }
 
     #[test]

@@ -433,9 +433,9 @@ fn by_size(
 
 /// Values by size in microseconds.
 fn microseconds(cells: &[&Cell]) -> String {
-    let each = cells.iter().map(|cell| {
-        format!("{} at {}", number::text(cell.value / 1e3), number::setting(cell.point.value))
-    });
+    let each = cells
+        .iter()
+        .map(|cell| format!("{} at {}", number::of_cell(cell), number::setting(cell.point.value)));
     format!("µs: {}", each.collect::<Vec<_>>().join(", "))
 }
 

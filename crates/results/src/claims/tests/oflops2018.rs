@@ -104,6 +104,9 @@ fn a_time_below_the_resolution_decides_nothing() {
     cell.bound = Some(Bound { side: BoundSide::Upper, cause: BoundCause::Resolution });
     let verdict = made.verdict("three orders of magnitude", &["ovs", HARD]);
     assert!(is_open(&verdict, "below the resolution"), "{verdict:?}");
+    made.tell("ovs", "data_plane_ns", 2000.0, 2e6);
+    let linear = made.line("linear", &["ovs"]).numbers;
+    assert_eq!(linear, "< 1 ms for 1000 rules, 2 ms for 2000");
     let mut resolved = run("fig7c");
     resolved.tell("ovs", "data_plane_ns", 1000.0, 5e5);
     resolved.tell(HARD, "data_plane_ns", 1000.0, 5e8);

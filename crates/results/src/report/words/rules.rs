@@ -95,8 +95,10 @@ pub(super) fn acknowledged(record: &Record, experiment: &Experiment) -> Option<S
     }
     let open = of(|it| matches!(it, Conclusion::Undecided(_)));
     if let Some(Conclusion::Undecided(reason)) = open.first().map(|it| it.is_early) {
-        let names = names(&open);
-        let words = format!("it is undecided whether {names} acknowledges before: {reason}");
+        let (names, s) = (names(&open), if open.len() == 1 { "s" } else { "" });
+        let words = format!(
+            "it is undecided whether {names} acknowledge{s} rules before they act: {reason}"
+        );
         let is_first = parts.is_empty();
         parts.push(if is_first { capitalised(&words) } else { words }.into());
     }
@@ -125,7 +127,7 @@ pub(super) fn times(record: &Record, experiment: &Experiment) -> Option<Sentence
             _ if place + 1 == cells.len() => " and ",
             _ => ", ",
         };
-        let time = number::quantity(cell.metric, cell.value);
+        let time = number::quantity_of_cell(cell);
         said = said.and(between).number(time, &cell.trials);
         said = said.and(format!(" on {}", naming.of(&cell.target)));
     }
@@ -203,7 +205,10 @@ mod tests {
             (cell.samples, cell.repeats, cell.n) = (vec![cell.value], vec![1], 1);
         }
         let short = super::super::short(&once).unwrap();
-        assert!(short.starts_with("It is undecided whether ours acknowledges before"), "{short}");
+        assert!(
+            short.starts_with("It is undecided whether ours acknowledges rules before"),
+            "{short}"
+        );
     }
 
     /// Sets the resolution of one metric.
@@ -222,7 +227,10 @@ mod tests {
         let early =
             "ovs acknowledges rules before they act (at least 10 % of 1000 rules premature)";
         assert!(short.starts_with(early), "{short}");
-        assert!(short.contains("; it is undecided whether ours acknowledges before"), "{short}");
+        assert!(
+            short.contains("; it is undecided whether ours acknowledges rules before"),
+            "{short}"
+        );
         // The largest number of rules is open, a smaller one decides.
         let mut fewer = record.clone();
         let of_most = |cell: &&mut Cell| cell.target == "ovs" && cell.point.value == 1000.0;
