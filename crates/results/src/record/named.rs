@@ -194,7 +194,7 @@ mod tests {
             ("order_tau_index", "index", "order tau"),
             ("tcp_throughput_bps", "bps", "TCP throughput"),
             ("pdv_ns_mean", "ns", "mean PDV"),
-            ("frames_per_s_lossfree", "per_s", "frames a second without loss"),
+            ("frames_per_s_lossfree", "per_s", "frames per second without loss"),
         ] {
             let name = Name::read(name).unwrap();
             assert_eq!((name.unit(), name.title().as_str()), (unit, title));

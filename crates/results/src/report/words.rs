@@ -723,7 +723,7 @@ mod tests {
         let reported = Witness { frames_in: Some(40), frames_sent: 42, ..Witness::default() };
         (trials[1].witness, trials[2].witness) = (Some(reported.clone()), Some(reported));
         let sentence = witnesses(&trials).expect("the agents were queried");
-        for wanted in ["counted 80 frames", "of 84", "of none: 1."] {
+        for wanted in ["counted 80 frames", "of 84", "without a reported frame: 1."] {
             assert!(sentence.contains(wanted), "{wanted}: {sentence}");
         }
     }

@@ -645,6 +645,6 @@ mod tests {
         };
         assert_eq!(answer(&record), "equivalent");
         record.cells[0].exclusion = Some(Exclusion::Simulated);
-        assert_eq!(answer(&record), "unclear: simulated time says nothing about rates and times");
+        assert_eq!(answer(&record), "unclear: rates and times are simulated");
     }
 }

@@ -361,7 +361,7 @@ fn one_burst_of_loss_below_saturation_is_no_overload() {
 fn a_rate_that_falls_in_one_repeat_decides_nothing() {
     let [low, high] = [[41.2; 5], [53.0, 53.0, 70.0, 53.0, 53.0]];
     let verdict = with_losses([[0.0; 5], low, high]).verdict("does not fall", &["ours"]);
-    assert!(is_open(&verdict, "the interval reaches over the limit"), "{verdict:?}");
+    assert!(is_open(&verdict, "the interval contains the threshold"), "{verdict:?}");
     let falls = with_losses([[0.0; 5], low, [70.0, 70.1, 70.0, 69.9, 70.0]]);
     assert_eq!(falls.verdict("does not fall", &["ours"]), DoesNot);
 }

@@ -189,7 +189,7 @@ fn a_table_that_was_not_full_decides_nothing_about_a_full_one() {
         made.tell(&target, "exact_rtt_ns_p50", 100.0, full * 1e5);
         made.tell(&target, "exact_taken_rules", 100.0, 20_000.0);
         made.record.cells.last_mut().unwrap().bound = bound;
-        made.verdict("intervals meet", &[&target])
+        made.verdict("intervals overlap", &[&target])
     };
     assert_eq!(judged(1.0, None), Holds);
     assert_eq!(judged(1.5, None), DoesNot);

@@ -142,7 +142,7 @@ fn two_bridges_at_the_capacity_of_the_link_are_not_affected() {
     let mut simulated = judged(1e6, true);
     let cells = simulated.record.cells.iter_mut();
     cells.for_each(|cell| cell.exclusion = Some(Exclusion::Simulated));
-    assert!(is_open(&verdict(&simulated), "simulated time"));
+    assert!(is_open(&verdict(&simulated), "rates and times are simulated"));
 }
 
 #[test]
