@@ -202,7 +202,7 @@ pub fn counted(count: u64, noun: &str) -> String {
 }
 
 /// The first of two forms for one thing, the second for any other count.
-pub fn inflected<'a>(count: u64, [one, many]: [&'a str; 2]) -> &'a str {
+pub fn inflected(count: u64, [one, many]: [&str; 2]) -> &str {
     if count == 1 { one } else { many }
 }
 
