@@ -89,7 +89,7 @@ fn a_switch_that_fails_near_its_limit_is_reported() {
     assert!(matches!(leaving.ended, Ended::Lost { .. }), "{:?}", leaving.ended);
     assert_eq!(value(&leaving, "lost_count"), Some(1.0));
     let why = measured_metric(&leaving, "lost_count").unwrap().note.clone().unwrap();
-    assert!(why.starts_with("near"), "{why}");
+    assert!(why.starts_with("under the load near the message rate"), "{why}");
     assert_eq!(value(&leaving, "beyond_answered_ratio"), None, "the fault did not occur");
 }
 
