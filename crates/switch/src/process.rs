@@ -250,7 +250,7 @@ mod tests {
         let missing = bridge(&[(4, "afpacket:nosuchif0")]);
         assert_eq!(run_quietly(&missing), "port 4: there is no interface nosuchif0");
         let unknown = run_quietly(&bridge(&[(1, "raw:eth0")]));
-        assert!(unknown.starts_with("port 1: port \"raw:eth0\": known are"), "{unknown}");
+        assert!(unknown.starts_with("port 1: port \"raw:eth0\": unknown kind"), "{unknown}");
     }
 
     #[test]

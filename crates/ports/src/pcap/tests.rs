@@ -119,7 +119,10 @@ fn a_damaged_file_gives_its_frames_and_then_its_fault() {
     assert_eq!(port.receive(&mut batch, Nanos::ZERO).unwrap(), 1);
     for _ in 0..2 {
         let error = port.receive(&mut batch, Nanos::ZERO).unwrap_err().to_string();
-        assert!(error.starts_with(&input) && error.contains("at byte 100: needs"), "{error}");
+        assert!(
+            error.starts_with(&input) && error.contains("at byte 100: 76 bytes expected"),
+            "{error}"
+        );
     }
     assert!(port.is_over());
 }

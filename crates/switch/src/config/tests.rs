@@ -213,7 +213,7 @@ fn control_channels_are_validated_for_form_and_direction() {
     config.ports = vec![port(1, "afpacket:a")];
     let texts = texts(&config);
     assert_eq!(texts.len(), 3, "{texts:?}");
-    assert!(texts[0].starts_with("controllers: punix:/x is an address to listen on"));
-    assert!(texts[1].starts_with("controllers: address \"http:x\": known are"));
-    assert!(texts[2].starts_with("listen: tcp:127.0.0.1:1 is an address to connect to"));
+    assert!(texts[0].ends_with("punix:/x: it is an address to listen on"), "{}", texts[0]);
+    assert!(texts[1].starts_with("controllers: invalid address \"http:x\": "), "{}", texts[1]);
+    assert!(texts[2].ends_with("tcp:127.0.0.1:1: it is an address to connect to"), "{}", texts[2]);
 }

@@ -456,10 +456,10 @@ fn unusable_files_are_named_with_a_hint() {
     let (active, passive): (Url, Url) =
         ("ssl:127.0.0.1:1".parse().unwrap(), "pssl:1".parse().unwrap());
     for (tls, url, words) in [
-        (None, &active, "ca_cert: ssl:127.0.0.1:1 needs it"),
-        (Some(&no_ca), &active, "ca_cert: ssl:127.0.0.1:1 needs it"),
-        (None, &passive, "certificate: pssl:1:127.0.0.1 needs it"),
-        (Some(&only_ca), &passive, "certificate: pssl:1:127.0.0.1 needs it"),
+        (None, &active, "ca_cert: missing for ssl:127.0.0.1:1"),
+        (Some(&no_ca), &active, "ca_cert: missing for ssl:127.0.0.1:1"),
+        (None, &passive, "certificate: missing for pssl:1:127.0.0.1"),
+        (Some(&only_ca), &passive, "certificate: missing for pssl:1:127.0.0.1"),
     ] {
         let error = Tls::check(tls, url).unwrap_err().to_string();
         assert!(error.contains(words), "{error} lacks {words}");

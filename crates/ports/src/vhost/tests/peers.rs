@@ -280,7 +280,7 @@ fn a_stopped_ring_continues_at_its_position() {
 #[test]
 fn the_offered_features_are_reported() {
     let mut port = VhostPort::open(&Spec { queues: 3, ..Spec::new(path("ends")) }).unwrap();
-    let mut front = Front::connect(&path("told"));
+    let mut front = Front::connect(&path("ends"));
     front.say(GET_FEATURES, &[], &[]);
     port.turn(clock::now());
     assert_eq!(front.answer(), VERSION_1 | PROTOCOL | MERGE | 1 << 22);

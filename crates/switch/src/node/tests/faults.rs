@@ -197,7 +197,7 @@ fn connections_above_the_limit_are_rejected() {
     rig.node.adopt(Box::new(ours), rig.now);
     rig.settle();
     assert!(theirs.receive(&mut [0; 9]).is_err());
-    assert!(rig.log.iter().any(|line| line.starts_with("controller late.1: refused")));
+    assert!(rig.log.iter().any(|line| line.starts_with("controller late.1: rejected")));
 }
 
 #[test]
