@@ -245,7 +245,7 @@ mod tests {
 
     /// Returns the help text of a command and of its subcommands.
     fn helps(command: &mut clap::Command, texts: &mut Vec<String>) {
-        texts.push(command.render_long_help().to_string());
+        texts.push(command.render_help().to_string());
         for subcommand in command.get_subcommands_mut().filter(|it| it.get_name() != "help") {
             helps(subcommand, texts);
         }
