@@ -1114,8 +1114,8 @@ fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let hello = [1, 0, 0, 8, 0, 0, 0, 1];
     let after = |bytes: &[u8]| [&hello[..], bytes].concat();
     vec![
-        ("another protocol", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "no hello"),
-        ("noise", vec![0xa5; 4096], "no hello"),
+        ("another protocol", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "instead of a hello"),
+        ("noise", vec![0xa5; 4096], "instead of a hello"),
         ("a version before ours", vec![0, 0, 0, 8, 0, 0, 0, 1], "version"),
         ("a length of zero", vec![1, 0, 0, 0, 0, 0, 0, 1], "length 0"),
         ("a length below the header's", vec![1, 0, 0, 7, 0, 0, 0, 1], "length 7"),

@@ -137,7 +137,11 @@ pub fn credentials(text: &str) -> Result<Credentials, String> {
             let privacy = read("privacy_password")?.map(Secret::new);
             Credentials::User(User { name, auth, privacy })
         }
-        _ => return Err("exactly one of community and user is required (hint: set either of them)".into()),
+        _ => {
+            return Err(
+                "exactly one of community and user is required (hint: set either of them)".into()
+            );
+        }
     };
     credentials.check().map_err(|error| error.to_string())?;
     Ok(credentials)

@@ -281,7 +281,7 @@ fn headers_of_every_kind_are_parsed() {
     let sctp = one(&head, "transport = \"sctp\"\nsctp_tag = 7\n");
     assert_eq!(sctp.headers.transport, Transport::Sctp { verification_tag: 7 });
     for (rest, words) in [
-        (String::new(), "the key ip_source is missing"),
+        (String::new(), "missing key ip_source"),
         (v6.replace("ipv6_source", "ip_source").replace("2001:db8::1", "10.0.0.1"), "exclude"),
         (format!("{v6}arp = \"request\"\n"), "arp and ipv6_source exclude each other"),
         (format!("{v6}tcp_flags = []\n"), "tcp_flags and transport exclude each other"),
