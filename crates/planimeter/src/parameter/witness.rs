@@ -231,12 +231,12 @@ mod tests {
             ("community = \"s3cret\"\nuser = \"watcher\"", "either"),
             ("community = s3cret-word", "line 1"),
             ("user = \"watcher\"\nauth_password = 's3cret-word\n", "line 2"),
-            ("s3cret-word = \"x\"", "none of"),
+            ("s3cret-word = \"x\"", "unknown key"),
             ("user = \"watcher\"\nauth = \"s3cret\"", "sha256"),
             ("user = \"watcher\"\nauth_password = \"s3cret\"", "8 to 255"),
             ("user = \"watcher\"\nprivacy_password = \"s3cret-word\"", "auth_password"),
             ("user = \"watcher\"\nprivacy = \"s3cret\"", "aes"),
-            ("community = 53", "text"),
+            ("community = 53", "must be a string"),
         ] {
             let error = credentials(wrong).unwrap_err();
             assert!(error.contains(word) && !error.contains("s3cret"), "{wrong:?}: {error}");
