@@ -78,7 +78,7 @@ async function stored() {
   check("runs are filtered", (await page.$$("table.runs tbody tr")).length === 2);
   for (const box of await page.$$("table.runs input")) await box.click();
   await arrive(page, () => page.click("button.main"));
-  check("two runs are compared", /measured apart/.test(await text(page, ".compared")) && (await page.$$(".compared tbody tr")).length > 0, await text(page, "main"));
+  check("two runs are compared", /measured in separate runs/.test(await text(page, ".compared")) && (await page.$$(".compared tbody tr")).length > 0, await text(page, "main"));
   await judged(page, "accessible, comparison");
   await shoot(page, "compare");
   await page.goto(`${origin}/runs?metric=latency_ns_mean`);
