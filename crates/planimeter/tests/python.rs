@@ -343,7 +343,7 @@ fn a_script_queries_an_snmp_agent_and_reads_wire_timestamps() {
         \x20           assert get.values == values and get.rounds == 1, get\n\
         \x20           self.measured('answer_ns', get.at - get.sent)\n\
         \x20           assert list(walk.values.values()) == ['port1', 'port2'], walk\n\
-        \x20           assert self.answers[self.absent].why == 'there is no such agent'\n\
+        \x20           assert self.answers[self.absent].why == 'no such agent'\n\
         \x20           self.send('barrier_request')\n\
         \x20   def sent(self, sent):\n\
         \x20       assert sent.wire == sent.first, sent\n\

@@ -178,7 +178,7 @@ fn plans(place: &Place, bridge: &str) {
     fs::write(place.path().join("other.fe.xml"), other).unwrap();
     let (text, _) = run_program(place, &["progfe", "plan", "other.fe.xml", "--control", "control"]);
     assert!(text.contains("~ fdb.AgeSeconds: 300 -> 60\n"), "{text}");
-    assert!(text.contains("~ fdb begins anew\n") && text.contains("= fdb: lost: "), "{text}");
+    assert!(text.contains("~ fdb restarts\n") && text.contains("= fdb: lost: "), "{text}");
     let (text, _) = run_program(place, &["progfe", "plan", bridge, "other.fe.xml", "--json"]);
     assert!(text.contains("~ fdb.AgeSeconds: 300 -> 60"), "{text}");
 }
