@@ -321,11 +321,11 @@ impl<'a> Case<'a> {
              to {most}"
         );
         let points = self.points(one, other, metric);
-        let verdicts = points.iter().map(|it| match it.are_full && it.ratio.excluded().is_none() {
+        let judge = |it: &Compared, sizes: usize| match it.are_full && it.ratio.excluded().is_none() {
             true => Verdict::Holds,
-            false => is_within(&it.ratio, least, most),
-        });
-        let verdict = all(verdicts, "nothing was measured on both");
+            false => is_within(&it.ratio.among(sizes), least, most),
+        };
+        let verdict = every(&points, judge, "nothing was measured on both");
         Finding { reading, numbers: ratios(&points), verdict }
     }
 

@@ -5,7 +5,7 @@
 
 use super::{ALIKE_FACTOR, Case, Finding, ORDER_FACTOR, named, nothing, percent};
 use crate::claims::case::{all, every, is_above, is_within};
-use crate::claims::verdict::{in_regime, is_greater, is_smaller, undecided};
+use crate::claims::verdict::{in_regime, is_greater, is_smaller};
 use crate::conclude::Estimate;
 use crate::links;
 use crate::number;
@@ -119,10 +119,10 @@ impl<'a> Case<'a> {
             self.tester_is_fast(target, claimed_ns)?;
             self.rate_carried(cell)
         };
-        let verdicts = cells
-            .iter()
-            .map(|cell| in_regime(regime(cell), || is_within(&Estimate::of(cell), least, most)));
-        let verdict = all(verdicts, "no size was measured at 100 Mbit/s");
+        let judge = |cell: &&Cell, sizes: usize| {
+            in_regime(regime(cell), || is_within(&Estimate::of(cell).among(sizes), least, most))
+        };
+        let verdict = every(&cells, judge, "no size was measured at 100 Mbit/s");
         Finding { reading, numbers: microseconds(&cells), verdict }
     }
 
@@ -138,11 +138,12 @@ impl<'a> Case<'a> {
             self.rate_carried(cells[0])?;
             self.rate_carried(cell)
         };
-        let verdicts = cells.iter().skip(1).map(|cell| {
-            let ratio = Estimate::ratio(cell, cells[0]);
+        let judge = |cell: &&Cell, sizes: usize| {
+            let ratio = Estimate::ratio(cell, cells[0]).among(sizes);
             in_regime(regime(cell), || is_within(&ratio, 1.0 / ALIKE_FACTOR, ALIKE_FACTOR))
-        });
-        let verdict = all(verdicts, "two sizes were not measured at 100 Mbit/s");
+        };
+        let others = cells.get(1..).unwrap_or_default();
+        let verdict = every(others, judge, "two sizes were not measured at 100 Mbit/s");
         Finding { reading, numbers: microseconds(&cells), verdict }
     }
 
@@ -231,17 +232,12 @@ impl<'a> Case<'a> {
                 Some((*high.iter().find(|high| high.point.value == low.point.value)?, *low))
             })
             .collect();
-        let ratios = both.iter().map(|(high, low)| Estimate::ratio(high, low));
-        let each = both.iter().zip(ratios.clone()).map(|((high, _), ratio)| {
-            format!("{} at {}", number::text(ratio.value), number::setting(high.point.value))
-        });
-        let numbers = each.collect::<Vec<_>>();
-        let verdicts = both.iter().zip(ratios).map(|((high, low), ratio)| {
+        let ratios = both.iter().map(|(high, low)| {
             let regime = self.rate_offered(high).and_then(|()| self.rate_carried(low));
-            in_regime(regime, || is_within(&ratio, band.0, band.1))
+            (number::setting(high.point.value), Estimate::ratio(high, low), regime)
         });
-        let verdict = all(verdicts, "no small size was measured at both rates");
-        Finding { reading, numbers: format!("times: {}", numbers.join(", ")), verdict }
+        let judge = |ratio: &Estimate| is_within(ratio, band.0, band.1);
+        by_size(reading, ratios.collect(), judge)
     }
 
     /// Figure 6b: for large packets at line rate the first target is faster than the second.
@@ -414,20 +410,18 @@ fn above_median(high: &Cell, medians: &[&Cell]) -> Option<Cell> {
 fn by_size(
     reading: String,
     ratios: Vec<(String, Estimate, Result<(), String>)>,
-    judge: fn(&Estimate) -> Verdict,
+    judge: impl Fn(&Estimate) -> Verdict,
 ) -> Finding {
-    if ratios.is_empty() {
-        return Finding {
-            reading,
-            numbers: String::new(),
-            verdict: undecided("no size was measured on both"),
-        };
-    }
     let each =
         ratios.iter().map(|(size, ratio, _)| format!("{} at {size}", number::text(ratio.value)));
-    let numbers = format!("times: {}", each.collect::<Vec<_>>().join(", "));
-    let verdicts = ratios.into_iter().map(|(_, ratio, regime)| in_regime(regime, || judge(&ratio)));
-    let verdict = all(verdicts, "");
+    let numbers = match ratios.is_empty() {
+        true => String::new(),
+        false => format!("times: {}", each.collect::<Vec<_>>().join(", ")),
+    };
+    let judge = |(_, ratio, regime): &(String, Estimate, Result<(), String>), sizes: usize| {
+        in_regime(regime.clone(), || judge(&ratio.among(sizes)))
+    };
+    let verdict = every(&ratios, judge, "no such size was measured on both sides");
     Finding { reading, numbers, verdict }
 }
 
