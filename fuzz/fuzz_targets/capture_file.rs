@@ -8,7 +8,7 @@ use packet::capture::resolution::Resolution;
 use packet::capture::write::{Frame, Notes, PcapNg};
 use packet::capture::{BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Event, Interface, Order};
 use packet::time::Nanos;
-use ports::capture::CaptureReader;
+use netio::capture::CaptureReader;
 use std::io::Read;
 
 /// A reader that returns at most this many bytes per read.

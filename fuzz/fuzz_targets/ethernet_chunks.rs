@@ -8,8 +8,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use packet::time::Nanos;
-use switch::control::Request;
-use switch::services::ethernet::{BYTES_MAX, Ethernet};
+use elements::control::Request;
+use elements::services::ethernet::{BYTES_MAX, Ethernet};
 
 const OWN: [u8; 6] = [2, 0, 0, 0, 1, 1];
 

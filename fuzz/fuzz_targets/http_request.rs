@@ -9,11 +9,11 @@
 
 use libfuzzer_sys::fuzz_target;
 use packet::time::Nanos;
-use ports::channel::{Channel, memory};
+use netio::channel::{Channel, memory};
 use serde_json::json;
-use switch::control::{Answered, Request};
-use switch::services::http::site::ServerNames;
-use switch::services::http::{Access, Client, READ_BYTES, REQUESTS_A_TURN, REQUESTS_A_TURN_OF_ONE};
+use elements::control::{Answered, Request};
+use elements::services::http::site::ServerNames;
+use elements::services::http::{Access, Client, READ_BYTES, REQUESTS_A_TURN, REQUESTS_A_TURN_OF_ONE};
 
 /// Channel size in bytes: more than one read.
 const CHANNEL_BYTES: usize = 4 * READ_BYTES;

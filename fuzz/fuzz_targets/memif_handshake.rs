@@ -7,9 +7,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ports::memif::handshake::{Client, ClientStep, Identity, REGIONS_MAX, Server, ServerStep};
-use ports::memif::layout::{REGION_BYTES_MAX, SLOTS_LOG2_MAX, Shape};
-use ports::memif::protocol::{MESSAGE_BYTES, Message, text};
+use netio::memif::handshake::{Client, ClientStep, Identity, REGIONS_MAX, Server, ServerStep};
+use netio::memif::layout::{REGION_BYTES_MAX, SLOTS_LOG2_MAX, Shape};
+use netio::memif::protocol::{MESSAGE_BYTES, Message, text};
 
 const WANTED: Shape = Shape { to_server: 3, to_client: 2, slots_log2: 10, buffer_bytes: 2048 };
 

@@ -3,11 +3,11 @@
 
 #![no_main]
 
-use instrument::generate::schedule::Schedule;
-use instrument::generate::templates::Templates;
-use instrument::signature::{Sent, Sequence};
-use instrument::stream::Stream;
-use instrument::stream::file::{read, read_all};
+use tester::generate::schedule::Schedule;
+use tester::generate::templates::Templates;
+use tester::signature::{Sent, Sequence};
+use tester::stream::Stream;
+use tester::stream::file::{read, read_all};
 use libfuzzer_sys::fuzz_target;
 use packet::time::Nanos;
 

@@ -12,12 +12,12 @@ use openflow::session::{Event, Session, Settings};
 use openflow::version::{End, Version};
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos};
-use ports::channel::Channel;
-use ports::channel::memory::{self, MemoryChannel};
-use ports::memory::{MemoryPort, pair_stamped};
-use ports::port::Port;
-use switch::config::{Config, Kind, Limits, OpenFlowConfig, PortConfig};
-use switch::node::Node;
+use netio::channel::Channel;
+use netio::channel::memory::{self, MemoryChannel};
+use netio::memory::{MemoryPort, pair_stamped};
+use netio::port::Port;
+use elements::config::{Config, Kind, Limits, OpenFlowConfig, PortConfig};
+use elements::node::Node;
 
 const PORTS: u32 = 3;
 

@@ -16,9 +16,9 @@ use std::path::PathBuf;
 use libfuzzer_sys::fuzz_target;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::Nanos;
-use ports::port::Port;
-use ports::vhost::port::VhostPort;
-use ports::vhost::spec::Spec;
+use netio::port::Port;
+use netio::vhost::port::VhostPort;
+use netio::vhost::spec::Spec;
 
 /// The driver's memory. Driver and front end use the same addresses in it.
 const BYTES: usize = 1 << 16;

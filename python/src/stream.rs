@@ -7,13 +7,13 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-use instrument::generate::schedule::Schedule;
-use instrument::generate::templates::Templates;
-use instrument::signature::{NUMBER_MAX, Sent, Sequence};
-use instrument::stream;
+use tester::generate::schedule::Schedule;
+use tester::generate::templates::Templates;
+use tester::signature::{NUMBER_MAX, Sent, Sequence};
+use tester::stream;
 use packet::capture::write::Notes;
 use packet::time::Nanos;
-use ports::capture::{CaptureOptions, CaptureWriter, Format};
+use netio::capture::{CaptureOptions, CaptureWriter, Format};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -89,7 +89,7 @@ impl Stream {
             writer.finish(None).map(|_| ())
         };
         let written = py.detach(write);
-        written.map_err(|error: ports::capture::CaptureError| {
+        written.map_err(|error: netio::capture::CaptureError| {
             usage(format!("{}: {error}", path.display()))
         })
     }

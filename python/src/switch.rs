@@ -6,16 +6,16 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ::switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
-use ::switch::node::Node;
+use ::elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
+use ::elements::node::Node;
 use openflow::model::Message;
 use openflow::session::{Event, Session, Settings};
 use openflow::version::{End, Version};
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
-use ports::channel::{Channel, memory};
-use ports::memory::{MemoryPort, pair_stamped};
-use ports::port::Port;
+use netio::channel::{Channel, memory};
+use netio::memory::{MemoryPort, pair_stamped};
+use netio::port::Port;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ impl Switch {
                 "a switch in memory has 1 to {PORTS_MAX} ports, not {ports}"
             )));
         }
-        let version = ::switch::config::versions_from_text(version).map_err(usage)?;
+        let version = ::elements::config::versions_from_text(version).map_err(usage)?;
         let mut config = Config::new(Kind::OpenFlow(OpenFlowConfig::default()));
         let (mut near, mut wires) = (Vec::new(), Vec::new());
         for number in 1..=ports {

@@ -12,32 +12,32 @@ const EDGES: &[(&str, &[&str])] = &[
     ("packet", &[]),
     ("shared", &[]),
     ("results", &[]),
-    ("lab", &[]),
+    ("testbed", &[]),
     ("openflow", &["packet"]),
     ("snmp", &["packet"]),
     ("forces", &["shared"]),
     ("dataplane", &["packet", "shared"]),
-    ("ports", &["packet"]),
+    ("netio", &["packet"]),
     ("progfe", &["dataplane", "forces", "packet"]),
-    ("switch", &["dataplane", "forces", "openflow", "ports", "progfe", "packet"]),
-    ("instrument", &["forces", "openflow", "snmp", "ports", "results", "packet"]),
+    ("elements", &["dataplane", "forces", "openflow", "netio", "progfe", "packet"]),
+    ("tester", &["forces", "openflow", "snmp", "netio", "results", "packet"]),
     (
         "planimeter",
         &[
-            "switch",
-            "instrument",
-            "lab",
+            "elements",
+            "tester",
+            "testbed",
             "results",
             "dataplane",
             "forces",
             "progfe",
             "openflow",
             "snmp",
-            "ports",
+            "netio",
             "packet",
         ],
     ),
-    ("python", &["planimeter", "switch", "instrument", "results", "openflow", "ports", "packet"]),
+    ("python", &["planimeter", "elements", "tester", "results", "openflow", "netio", "packet"]),
     ("xtask", &[]),
 ];
 
@@ -56,7 +56,7 @@ const IMPURE_WORDS: &[&str] = &[
 ];
 
 /// Crates (or folders of crates) in which `unsafe` is allowed.
-const UNSAFE_ALLOWED: &[&str] = &["ports/", "lab/", "dataplane/src/fast/"];
+const UNSAFE_ALLOWED: &[&str] = &["netio/", "testbed/", "dataplane/src/fast/"];
 
 /// Length in lines, without tests, above which a file is listed as a candidate for a split.
 const FILE_LINES_LISTED: usize = 500;
@@ -281,8 +281,8 @@ mod tests {
     #[test]
     fn an_import_against_the_rule_is_found() {
         let metadata = serde_json::json!({"packages": [
-            {"name": "packet", "dependencies": [{"name": "ports"}, {"name": "libc"}]},
-            {"name": "ports", "dependencies": [{"name": "packet"}]},
+            {"name": "packet", "dependencies": [{"name": "netio"}, {"name": "libc"}]},
+            {"name": "netio", "dependencies": [{"name": "packet"}]},
             {"name": "stray", "dependencies": []},
         ]});
         assert_eq!(
@@ -319,9 +319,9 @@ mod tests {
     fn unsafe_and_clocks_are_found_outside_their_places() {
         let faults = |place: &str, code: &str| faults_of_words(place, code).len();
         assert_eq!(faults("crates/dataplane/src/key.rs", "let now = Instant::now();"), 1);
-        assert_eq!(faults("crates/switch/src/node.rs", "let now = Instant::now();"), 0);
+        assert_eq!(faults("crates/elements/src/node.rs", "let now = Instant::now();"), 0);
         assert_eq!(faults("crates/packet/src/frame.rs", "unsafe { read() }"), 1);
-        assert_eq!(faults("crates/ports/src/tap.rs", "unsafe { read() }"), 0);
+        assert_eq!(faults("crates/netio/src/tap.rs", "unsafe { read() }"), 0);
         assert_eq!(faults("crates/packet/src/frame.rs", "// unsafe { read() }"), 0);
     }
 }

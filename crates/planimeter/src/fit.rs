@@ -11,7 +11,7 @@
 //! - The same runs give the same model.
 
 use results::record::Record;
-use switch::behaviour::model::Model;
+use elements::behaviour::model::Model;
 
 use crate::target::model::PREFIX;
 

@@ -16,7 +16,7 @@ use std::fmt;
 use control::Control;
 use device::Device;
 use goals::Goals;
-use instrument::stream::Stream;
+use tester::stream::Stream;
 use methods::Methods;
 use own::{Declared, Own};
 use shared::STREAM;

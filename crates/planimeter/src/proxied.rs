@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use instrument::proxy::added::Added;
-use instrument::proxy::tally::{Answers, Asked, Tally};
-use instrument::trial::Histogram;
+use tester::proxy::added::Added;
+use tester::proxy::tally::{Answers, Asked, Tally};
+use tester::trial::Histogram;
 use packet::time::Nanos;
-use ports::channel::Url;
-use ports::clock;
+use netio::channel::Url;
+use netio::clock;
 use results::record::{
     self, ClockSource, Ended, Experiment, FrameClasses, Measured, Metric, ModuleRun, Name, Outcome,
     Point, Record, Role, SCHEMA, Series, Show, Technology, Tool, Trial,
@@ -147,7 +147,7 @@ fn word_of_message((sender, kind): Asked) -> String {
 }
 
 fn series(tally: &Tally) -> Vec<Series> {
-    let row = |name: &str, pick: fn(&instrument::proxy::tally::Pair) -> u64| Series {
+    let row = |name: &str, pick: fn(&tester::proxy::tally::Pair) -> u64| Series {
         name: name.into(),
         over: "flow_mods_before_barrier_count".into(),
         points: tally.pairs.iter().map(|it| [f64::from(it.flow_mods), pick(it) as f64]).collect(),

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use lab::pin;
+use testbed::pin;
 use results::store::team::address::Address;
 use results::store::team::{Pushing, Team, TeamError};
 

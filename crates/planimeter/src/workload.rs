@@ -13,7 +13,7 @@ pub mod tags;
 
 use std::net::Ipv4Addr;
 
-use instrument::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary};
+use tester::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary};
 
 use crate::parameter::{Rules, Style, Table, Traffic};
 use crate::target::name::Technology;

@@ -16,21 +16,21 @@ use std::path::Path;
 use std::process::{Child, ExitCode, Stdio};
 
 use common::{CommandResult, Folder, command, interrupt};
-use instrument::rig::Rig;
-use instrument::rig::live::LiveRig;
-use instrument::trial::Trial;
-use lab::Namespace;
-use lab::need::{self, Feature, Need};
-use lab::veth::{Cable, EndSettings};
+use tester::rig::Rig;
+use tester::rig::live::LiveRig;
+use tester::trial::Trial;
+use testbed::Namespace;
+use testbed::need::{self, Feature, Need};
+use testbed::veth::{Cable, EndSettings};
 use one_by_one::Test;
 use packet::capture::Event;
 use packet::capture::write::Notes;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
-use ports::afpacket::Options;
-use ports::capture::{CaptureOptions, CaptureReader, CaptureWriter};
-use ports::clock::{self, Wait};
-use ports::port::{Port, PortCounters, PortError, PortFacts};
+use netio::afpacket::Options;
+use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter};
+use netio::clock::{self, Wait};
+use netio::port::{Port, PortCounters, PortError, PortFacts};
 use serde_json::Value;
 
 const TESTS: [Test<Need>; 5] = [
@@ -158,10 +158,10 @@ fn read(path: &Path) -> Vec<(u32, Nanos, Vec<u8>)> {
 fn assert_all(path: &Path) {
     let frames = read(path);
     assert_eq!(frames.len() as u64, FRAMES);
-    let begun = ports::clock::since_1970() - Nanos::from_secs(600);
+    let begun = netio::clock::since_1970() - Nanos::from_secs(600);
     for (number, (_, at, bytes)) in frames.iter().enumerate() {
         assert!(*bytes == frame(number as u64), "frame {number}");
-        assert!(*at > begun && *at < ports::clock::since_1970(), "frame {number} at {at}");
+        assert!(*at > begun && *at < netio::clock::since_1970(), "frame {number} at {at}");
     }
     assert!(frames.is_sorted_by_key(|(_, at, _)| *at));
 }
@@ -279,11 +279,11 @@ fn a_stall_of_the_tester_is_not_a_delay() {
         ("xdp:cable2", Clock::UserSpace),
     ] {
         let open = |spec: &str| {
-            let opened = place.namespace.run(|| ports::open::open(spec, &Options::monitor()));
+            let opened = place.namespace.run(|| netio::open::open(spec, &Options::monitor()));
             opened.unwrap().unwrap()
         };
         let ports: Vec<Box<dyn Port>> = vec![open("afpacket:cable1"), Box::new(Away(open(spec)))];
-        let streams = instrument::stream::file::read(STREAM, 2).unwrap();
+        let streams = tester::stream::file::read(STREAM, 2).unwrap();
         let trial =
             Trial::new(streams, Nanos::ZERO, Nanos::from_millis(250), Nanos::from_millis(100));
         let report = LiveRig::new(ports, 1, Default::default()).trial(&trial).unwrap();

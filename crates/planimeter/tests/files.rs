@@ -15,7 +15,7 @@ use packet::capture::Event;
 use packet::capture::write::Notes;
 use packet::header::ipv4;
 use packet::time::Nanos;
-use ports::capture::{CaptureOptions, CaptureReader, CaptureWriter, Format};
+use netio::capture::{CaptureOptions, CaptureReader, CaptureWriter, Format};
 use serde_json::Value;
 
 fn at(number: usize) -> Nanos {

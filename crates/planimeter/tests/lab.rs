@@ -45,14 +45,14 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{CommandResult, Folder, command, contents, interrupt, only_run, record};
-use lab::need::{self, Feature, Need};
-use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
-use lab::veth::{Cable, EndSettings};
-use lab::{LabError, Namespace};
+use testbed::need::{self, Feature, Need};
+use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
+use testbed::veth::{Cable, EndSettings};
+use testbed::{LabError, Namespace};
 use one_by_one::{Test, is_real_root};
 use packet::capture::write::Notes;
 use packet::time::Nanos;
-use ports::capture::{CaptureOptions, CaptureWriter};
+use netio::capture::{CaptureOptions, CaptureWriter};
 use serde_json::Value;
 
 /// Time limit of any wait; only a failure takes this long.

@@ -9,8 +9,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Stdio};
 
 use common::{Folder, command, interrupt, only_run, planimeter};
-use instrument::controller::{Controller, RealTime, Settings};
-use ports::channel::{Listener, Url};
+use tester::controller::{Controller, RealTime, Settings};
+use netio::channel::{Listener, Url};
 use serde_json::Value;
 
 /// A process that ends with the test.

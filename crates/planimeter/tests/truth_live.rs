@@ -26,22 +26,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use case::{Case, Kind, Link};
 use common::Folder;
-use instrument::rig::live::LiveRig;
-use instrument::stall::AWAY;
-use lab::Namespace;
-use lab::need::{self, Feature, Need};
-use lab::pin::{self, Cores};
-use lab::veth::{Cable, EndSettings};
+use tester::rig::live::LiveRig;
+use tester::stall::AWAY;
+use testbed::Namespace;
+use testbed::need::{self, Feature, Need};
+use testbed::pin::{self, Cores};
+use testbed::veth::{Cable, EndSettings};
 use method::{Mean, Results, mean_of, measure};
 use one_by_one::Test;
 use packet::frame::Batch;
 use packet::time::Nanos;
-use ports::afpacket::Options;
-use ports::clock;
-use ports::open::open;
-use ports::port::Port;
-use ports::wrap::delay::DelayOptions;
-use ports::wrap::fault::{FaultCounters, FaultOptions};
+use netio::afpacket::Options;
+use netio::clock;
+use netio::open::open;
+use netio::port::Port;
+use netio::wrap::delay::DelayOptions;
+use netio::wrap::fault::{FaultCounters, FaultOptions};
 use results::record::Interval;
 
 const TESTS: [Test<Need>; 4] = [

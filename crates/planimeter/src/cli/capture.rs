@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use instrument::capture::{Capture, Frozen, Settings};
+use tester::capture::{Capture, Frozen, Settings};
 use packet::capture::CAPTURED_BYTES_MAX;
 use packet::filter::{Entry, Verdict, overlap, text};
 use packet::time::Nanos;
-use ports::afpacket::Options;
-use ports::capture::{CaptureError, Format};
-use ports::clock::{self, Wait};
-use ports::port::Port;
+use netio::afpacket::Options;
+use netio::capture::{CaptureError, Format};
+use netio::clock::{self, Wait};
+use netio::port::Port;
 
 use super::element::{port_refused, read};
 use super::failure::Failure;
@@ -147,7 +147,7 @@ fn entries(arguments: &Arguments) -> Result<Vec<Entry>, Failure> {
 
 fn open_ports(arguments: &Arguments) -> Result<Vec<Box<dyn Port>>, Failure> {
     let open = |(place, spec): (usize, &String)| -> Result<Box<dyn Port>, Failure> {
-        let opened = ports::open::open(spec, &Options::monitor());
+        let opened = netio::open::open(spec, &Options::monitor());
         opened.map_err(|error| port_refused(place as u64 + 1, &error))
     };
     arguments.ports.iter().enumerate().map(open).collect()

@@ -1,6 +1,6 @@
 //! Options that limit the connections of a listener.
 
-use ports::channel::ConnectionLimits;
+use netio::channel::ConnectionLimits;
 
 /// The flags.
 #[derive(clap::Args, Clone, Copy)]

@@ -4,7 +4,7 @@ mod qualify;
 
 use std::process::ExitCode;
 
-use lab::need::{self, Finding};
+use testbed::need::{self, Finding};
 use serde_json::json;
 
 use super::failure::Failure;
@@ -127,11 +127,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// Runs the noise check of a run with quick effort.
 fn noise() -> Result<Option<String>, Failure> {
     let cores =
-        lab::pin::Cores::of_machine().map_err(lab_error).map_err(place::failure)?.instrument;
+        testbed::pin::Cores::of_machine().map_err(lab_error).map_err(place::failure)?.instrument;
     let trial_s = Parameters::at(Effort::Quick).seconds;
     // The run is assumed to be long enough for the whole check.
     let all_s = 10.0 * SPAN_MAX.as_secs_f64();
-    Check { cores: &cores, trial_s, all_s, is_strict: false }.run(ports::hiccup::watch)
+    Check { cores: &cores, trial_s, all_s, is_strict: false }.run(netio::hiccup::watch)
 }
 
 /// A kernel feature that sends frames without a socket, after a test of it.
@@ -143,7 +143,7 @@ struct Sender {
 
 /// Tests the kernel features that send frames without a socket.
 fn kernel_senders() -> [Sender; 2] {
-    let live = match ports::xdp::live::probe() {
+    let live = match netio::xdp::live::probe() {
         Ok(()) => Ok("works".to_string()),
         Err(error) => Err(format!(
             "{error} (hint: run as root (CAP_BPF, CAP_NET_ADMIN) on Linux 5.18 or later)"
@@ -212,7 +212,7 @@ fn advice(findings: &[Finding]) -> String {
 
 fn clean(as_json: bool) -> Result<ExitCode, Failure> {
     let root = crate::environment::run_root();
-    let swept = lab::runfolder::sweep(&root).map_err(lab_error).map_err(place::failure)?;
+    let swept = testbed::runfolder::sweep(&root).map_err(lab_error).map_err(place::failure)?;
     if as_json {
         say!(
             "{}",

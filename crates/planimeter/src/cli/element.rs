@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use openflow::version::Version;
 use packet::time::Nanos;
-use ports::channel::ChannelError;
-use ports::port::PortError;
-use switch::behaviour::model::Model;
-use switch::config::{
+use netio::channel::ChannelError;
+use netio::port::PortError;
+use elements::behaviour::model::Model;
+use elements::config::{
     BridgeConfig, Classifier, Config, FailMode, FrameThreads, Kind, OpenFlowConfig, PortConfig,
     RouterConfig, Service, TaggerConfig, datapath_id, versions_from_text,
 };
-use switch::node::OpenError;
+use elements::node::OpenError;
 
 use super::failure::Failure;
 use super::out::remark;
@@ -314,7 +314,7 @@ pub(super) fn told(kind: Kind, common: &CommonArguments) -> Result<Config, Failu
 
 pub(super) fn run(config: &Config) -> Result<ExitCode, Failure> {
     let stop = super::stop::flag()?;
-    switch::process::run(config, &stop, &mut |event| remark!("{event}")).map_err(explained)?;
+    elements::process::run(config, &stop, &mut |event| remark!("{event}")).map_err(explained)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,14 +7,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use instrument::replay::{Cut, Mark, Replay, Short, Timing};
-use instrument::rig::RigError;
-use instrument::rig::live::LiveRig;
-use instrument::stream::file::{Contents, read_all};
-use instrument::trial::Trial;
+use tester::replay::{Cut, Mark, Replay, Short, Timing};
+use tester::rig::RigError;
+use tester::rig::live::LiveRig;
+use tester::stream::file::{Contents, read_all};
+use tester::trial::Trial;
 use packet::time::Nanos;
-use ports::afpacket::Options;
-use ports::port::Port;
+use netio::afpacket::Options;
+use netio::port::Port;
 
 use super::element::{port_refused, read};
 use super::failure::{Failure, FailureKind};
@@ -100,12 +100,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let contents = contents(arguments)?;
     let stop = super::stop::flag()?;
     let open = |(place, spec): (usize, &String)| -> Result<Box<dyn Port>, Failure> {
-        let opened = ports::open::open(spec, &Options::monitor());
+        let opened = netio::open::open(spec, &Options::monitor());
         opened.map_err(|error| port_refused(place as u64 + 1, &error))
     };
     let ports = arguments.ports.iter().enumerate().map(open).collect::<Result<Vec<_>, _>>()?;
     let trial = trial(arguments, contents);
-    let key = ports::clock::since_1970().0;
+    let key = netio::clock::since_1970().0;
     let mut rig = LiveRig::new(ports, key, stop);
     let (report, is_stopped, broken) = match rig.trial_until_stopped(&trial) {
         Ok((report, is_stopped)) => (report, is_stopped, None),

@@ -16,8 +16,8 @@ use crate::parameter::shared;
 use crate::python::script;
 use crate::target::name::{Link, TargetKind};
 use results::record::Metric;
-use switch::behaviour::model::keys::Key;
-use switch::behaviour::model::{self, Model, known};
+use elements::behaviour::model::keys::Key;
+use elements::behaviour::model::{self, Model, known};
 
 /// Arguments of `planimeter list`.
 #[derive(clap::Args)]

@@ -139,17 +139,17 @@ pub fn main() -> ExitCode {
 ///
 /// A caller in another program first sets the path of this one: [`place::set_program`].
 pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    if let Err(error) = lab::rights::take_up() {
+    if let Err(error) = testbed::rights::take_up() {
         remark!("planimeter: cannot use the capabilities of this program's file: {error}");
     }
-    if let Some(folder) = place::variable(lab::process::FOLDER_VARIABLE)
-        && let Err(error) = lab::process::renew_death_signal(folder.as_ref())
+    if let Some(folder) = place::variable(testbed::process::FOLDER_VARIABLE)
+        && let Err(error) = testbed::process::renew_death_signal(folder.as_ref())
     {
         remark!("planimeter: {error}");
         return failure::EXIT_NEED.into();
     }
     // Without this privilege, only readers of other processes' counters miss data.
-    let _ = lab::pid_namespace::mount_own_proc();
+    let _ = testbed::pid_namespace::mount_own_proc();
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use results::store;
-use switch::behaviour::model::file;
+use elements::behaviour::model::file;
 
 use super::failure::Failure;
 use super::out::{remark, say, to_stdout};

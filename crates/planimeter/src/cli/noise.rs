@@ -1,7 +1,7 @@
 //! Noise check before a live run: whether other work interrupts the tester's cores.
 //!
 //! A thread on each core of the tester reads the clock continuously; a gap of a millisecond or more
-//! is a stall, as in a trial ([`instrument::trial::STALL`]). Source: RFC 2544, section 6 (the
+//! is a stall, as in a trial ([`tester::trial::STALL`]). Source: RFC 2544, section 6 (the
 //! tester's limits must be known before its results are used). Invariants:
 //! - There is no check in virtual time.
 //! - The check takes at most [`SPAN_MAX`], and at most a tenth of the trials' duration.
@@ -10,7 +10,7 @@
 use std::io;
 
 use packet::time::Nanos;
-use ports::hiccup::Hiccups;
+use netio::hiccup::Hiccups;
 
 use super::failure::Failure;
 
@@ -29,7 +29,7 @@ const STALLED_SHARE: f64 = 0.001;
 /// Share of disturbed trials from which on a machine is noisy.
 const DISTURBED_SHARE: f64 = 0.1;
 
-/// Observes cores for a time; [`ports::hiccup::watch`] except in tests.
+/// Observes cores for a time; [`netio::hiccup::watch`] except in tests.
 pub type Watch = fn(&[usize], Nanos) -> io::Result<Vec<Hiccups>>;
 
 /// Parameters of the check.

@@ -5,10 +5,10 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use lab::need;
-use lab::peer::dpdk::Device;
-use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
-use lab::peer::testpmd::Testpmd;
+use testbed::need;
+use testbed::peer::dpdk::Device;
+use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
+use testbed::peer::testpmd::Testpmd;
 
 use super::failure::Failure;
 use crate::environment::run_root;
@@ -48,7 +48,7 @@ pub fn variable(name: &str) -> Option<String> {
 /// Without privileges, the process enters a user namespace if the kernel permits that. Call
 /// [`surroundings`] before: afterwards the process appears to be root.
 pub fn best_link() -> Link {
-    let allowed = lab::namespace::enter_rootless().is_ok();
+    let allowed = testbed::namespace::enter_rootless().is_ok();
     let veth = allowed && need::try_feature(need::Feature::PacketSocket).is_ok();
     if veth { Link::Veth } else { Link::Memory }
 }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use progfe::problem::Problems;
 use progfe::program::Program;
 use progfe::xml::Source;
-use switch::config::{ForcesConfig, Kind, ProGfeConfig};
-use switch::control::request::OBSERVED_MS_MAX;
+use elements::config::{ForcesConfig, Kind, ProGfeConfig};
+use elements::control::request::OBSERVED_MS_MAX;
 
 use super::element::{CommonArguments, read, run, told};
 use super::failure::Failure;

@@ -8,7 +8,7 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use ports::clock;
+use netio::clock;
 use results::store::team::address::Address;
 
 use super::out::remark;

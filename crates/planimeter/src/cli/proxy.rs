@@ -14,13 +14,13 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use instrument::proxy::added::{self, Added};
-use instrument::proxy::relay::Over;
-use instrument::proxy::watch::Event;
-use instrument::proxy::{CONNECTIONS, Door, News, Proxy};
+use tester::proxy::added::{self, Added};
+use tester::proxy::relay::Over;
+use tester::proxy::watch::Event;
+use tester::proxy::{CONNECTIONS, Door, News, Proxy};
 use openflow::version::End;
-use ports::channel::tls::Files;
-use ports::channel::{ChannelError, Tls, Url};
+use netio::channel::tls::Files;
+use netio::channel::{ChannelError, Tls, Url};
 use serde_json::{Value, json};
 
 use super::connections;

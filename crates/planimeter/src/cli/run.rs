@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use instrument::stage::CONNECTIONS_MAX;
-use instrument::stream::Stream;
-use ports::hiccup;
+use tester::stage::CONNECTIONS_MAX;
+use tester::stream::Stream;
+use netio::hiccup;
 use results::derive::failed;
 use results::store::team::address::Address;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -366,10 +366,10 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let links = Asked::read(&arguments.links)?.links(&named, parameters.simulated)?;
     let used = links.used(&named);
     if used.iter().any(|link| matches!(link, Link::Veth | Link::VethXdp | Link::Memif)) {
-        lab::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
+        testbed::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
     } else if !used.contains(&Link::Nic) && hooks.all().next().is_some() {
         // Without privileges, the processes of the commands cannot be grouped.
-        let _ = lab::namespace::enter_rootless();
+        let _ = testbed::namespace::enter_rootless();
     }
     let says = |key: &str| arguments.set.iter().any(|it| it.split('=').next() == Some(key));
     let in_process = used.iter().all(|link| matches!(link, Link::Memory | Link::Replay));
@@ -489,7 +489,7 @@ fn credentials(file: &Path) -> Result<Credentials, Failure> {
 /// Reads the streams of a file; the tester has one port on each side of the target.
 fn streams(file: &Path) -> Result<Vec<Stream>, Failure> {
     let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-    instrument::stream::file::read(&read(file)?, 2).map_err(|error| usage(error.to_string()))
+    tester::stream::file::read(&read(file)?, 2).map_err(|error| usage(error.to_string()))
 }
 
 /// Rejects combinations that cannot be measured, before anything is started.

@@ -14,9 +14,9 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use instrument::gauge::GAUGE;
+use tester::gauge::GAUGE;
 use packet::time::Nanos;
-use ports::clock;
+use netio::clock;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::{Hide, Show};

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use instrument::experiment::{Experiment, Outcome, Step};
-use instrument::search::bracket::Bracket;
-use instrument::stream::Rate;
-use instrument::trial::Trial;
+use tester::experiment::{Experiment, Outcome, Step};
+use tester::search::bracket::Bracket;
+use tester::stream::Rate;
+use tester::trial::Trial;
 use results::record::{self, Flag, Metric, Role};
 use results::series;
 

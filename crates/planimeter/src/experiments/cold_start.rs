@@ -5,7 +5,7 @@
 //! shorter trial) counts. The same trial runs again with filled caches. The result is the first rate divided by the
 //! second.
 
-use instrument::trial::{Trial, TrialReport};
+use tester::trial::{Trial, TrialReport};
 use packet::time::Nanos;
 use results::record::Metric;
 

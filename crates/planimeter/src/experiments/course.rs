@@ -5,9 +5,9 @@
 //! pass. Each of them is a series of [`Leg`]s. The maximum is the forwarding rate under full nominal load, in a
 //! trial before all passes.
 
-use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::stream::Rate;
-use instrument::trial::{Trial, TrialReport};
+use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::stream::Rate;
+use tester::trial::{Trial, TrialReport};
 use results::record::{Metric, Role};
 
 use super::{Context, Finding, Method, Tag};

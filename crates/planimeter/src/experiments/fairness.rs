@@ -16,7 +16,7 @@
 //! - `--set entries=`: the entries over which the flows are uniformly random, in equal parts.
 //! - `--set frame=`: the frame sizes, each with its own C.
 
-use instrument::stream::{Rate, Stream};
+use tester::stream::{Rate, Stream};
 
 use super::course::{Course, Leg, share};
 use super::{Context, FRAME_CURVE, Method, curve_of};

@@ -8,8 +8,8 @@
 //!
 //! [`impact`] measures the reverse: the cost of flow-mods at a steady rate for forwarded frames.
 
-use instrument::controller::script::Commit;
-use instrument::trial::{Trial, TrialReport};
+use tester::controller::script::Commit;
+use tester::trial::{Trial, TrialReport};
 use results::record::{Deed, Metric};
 
 use super::course::{Course, Leg, share};

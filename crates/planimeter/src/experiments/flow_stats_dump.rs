@@ -6,7 +6,7 @@
 //!
 //! [`impact`] measures the reverse: the cost of continuous dumps for forwarded frames.
 
-use instrument::trial::Trial;
+use tester::trial::Trial;
 use results::record::Metric;
 
 use super::course::{Course, Leg, share};

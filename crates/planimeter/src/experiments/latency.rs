@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::search::bracket::Bracket;
-use instrument::stream::Rate;
+use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::search::bracket::Bracket;
+use tester::stream::Rate;
 use results::record::{self, Metric, Role};
 
 use super::search::{Searches, Task};

@@ -5,7 +5,7 @@
 //! flows, so that caches contain each decision, and the growth since the start is read again. Each repeat starts
 //! new processes.
 
-use instrument::trial::Trial;
+use tester::trial::Trial;
 use packet::time::Nanos;
 
 use super::course::{Course, Leg};

@@ -32,10 +32,10 @@ pub mod oflops2018;
 pub mod costa2017;
 pub mod gelberger2013;
 
-use instrument::experiment::Experiment;
-use instrument::search::bracket::Bracket;
-use instrument::stream::{Rate, Stream, line_rate_pps};
-use instrument::trial::Trial;
+use tester::experiment::Experiment;
+use tester::search::bracket::Bracket;
+use tester::stream::{Rate, Stream, line_rate_pps};
+use tester::trial::Trial;
 use packet::time::Nanos;
 use results::record::{self, Bound, GoalResult, Metric, Role};
 

@@ -3,7 +3,7 @@
 //! Flows are exact matches with a source address that no traffic uses. Changes to them therefore do not affect the
 //! forwarding of frames.
 
-use instrument::controller::script::{Commit, Script};
+use tester::controller::script::{Commit, Script};
 use openflow::model::flow::{FlowMod, FlowModCommand};
 use openflow::model::instruction::Instruction;
 use openflow::model::multipart::FlowStatsRequest;

@@ -12,7 +12,7 @@
 //! At fifty swaps per second (`--set swaps_per_s=`), a delay of 200 µs after each swap covers a hundredth of the
 //! time. The percentile therefore includes any longer delay.
 
-use instrument::trial::{Trial, TrialReport};
+use tester::trial::{Trial, TrialReport};
 use results::record::Metric;
 
 use super::course::{Course, Leg, share};

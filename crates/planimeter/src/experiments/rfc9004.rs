@@ -11,12 +11,12 @@
 //!
 //! Parameters: `--set burst_seconds=` is the longest burst; `--set burst_step=` is the resolution in frames.
 
-use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::generate::schedule::Period;
-use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
-use instrument::search::bracket::{Bracket, Sought};
-use instrument::stream::Rate;
-use instrument::trial::Trial;
+use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::generate::schedule::Period;
+use tester::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use tester::search::bracket::{Bracket, Sought};
+use tester::stream::Rate;
+use tester::trial::Trial;
 use packet::time::Nanos;
 use results::record::{Bound, BoundCause, BoundSide, Metric, Role};
 
@@ -178,8 +178,8 @@ impl Method for Bursts {
 
 #[cfg(test)]
 mod tests {
-    use instrument::stream::line_rate_pps;
-    use instrument::trial::{Load, TrialReport};
+    use tester::stream::line_rate_pps;
+    use tester::trial::{Load, TrialReport};
     use results::record::{self, Flag};
 
     use super::*;

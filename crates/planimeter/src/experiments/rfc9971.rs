@@ -6,12 +6,12 @@
 //! settings. The results mark three cases: the target meets a goal at the nominal rate, it misses a goal at the
 //! lowest rate, or the tester cannot offer more.
 
-use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::search::bracket::{Bracket, Sought};
-use instrument::search::measured::Measured;
-use instrument::search::mlr::goal::Goal;
-use instrument::search::mlr::{Ask, Found, Irregularity, Search, Wanted};
-use instrument::stream::{Rate, line_rate_pps};
+use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::search::bracket::{Bracket, Sought};
+use tester::search::measured::Measured;
+use tester::search::mlr::goal::Goal;
+use tester::search::mlr::{Ask, Found, Irregularity, Search, Wanted};
+use tester::stream::{Rate, line_rate_pps};
 use packet::time::Nanos;
 use results::record::{GoalResult, Remark, Role, metric_of_goal};
 

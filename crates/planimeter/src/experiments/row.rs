@@ -3,7 +3,7 @@
 //! Repeats are the outer loop, so that drift of the machine affects all tasks alike. The method defines the tasks
 //! and the number of their trials.
 
-use instrument::experiment::Step;
+use tester::experiment::Step;
 
 use crate::workload::Setup;
 

@@ -1,13 +1,13 @@
 //! Searches for the highest load within a loss ratio, and measurements at shares of it.
 //!
-//! `instrument::search::binary` contains the bisection. This module makes it a method: a repeated search for each
+//! `tester::search::binary` contains the bisection. This module makes it a method: a repeated search for each
 //! frame size and loss ratio, whose steps and results go into the record.
 
-use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
-use instrument::search::bracket::{Bracket, Sought};
-use instrument::stream::{Rate, line_rate_pps};
-use instrument::trial::Trial;
+use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use tester::search::bracket::{Bracket, Sought};
+use tester::stream::{Rate, line_rate_pps};
+use tester::trial::Trial;
 use packet::time::Nanos;
 use results::record::{Bound, BoundCause, BoundSide, Metric, Role};
 

@@ -10,8 +10,8 @@
 //! Parameter `--set soak_seconds=` is the total length of all trials of a frame size; several sizes follow each
 //! other.
 
-use instrument::stream::{Field, Order, Rate, Values, Vary};
-use instrument::trial::Trial;
+use tester::stream::{Field, Order, Rate, Values, Vary};
+use tester::trial::Trial;
 use packet::time::Nanos;
 
 use super::based::{Based, Throughputs};

@@ -5,8 +5,8 @@
 //! that a steady drift affects all points alike. The table that is full at the end of a repeat is the first of the
 //! next one.
 
-use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::trial::{Trial, TrialReport};
+use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::trial::{Trial, TrialReport};
 use results::record::{Metric, Role};
 
 use super::{Finding, Method, Tag};

@@ -5,7 +5,7 @@
 //! and the barrier delay. With many outstanding messages, only the agent's time remains. Source:
 //! costa2017, tables VII and VIII; metrics C5, C6 and C10 of the method.
 
-use switch::behaviour::model::Answers;
+use elements::behaviour::model::Answers;
 
 use super::evidence::{Evidence, Seen, Value, number, place};
 use super::line::{Dot, Line, line, mean};

@@ -6,9 +6,9 @@
 //! subtracted if the tester was measured without a target. Source: the OFLOPS-SUME paper, section
 //! IV-A.
 
-use instrument::stream::GAP_BYTES;
+use tester::stream::GAP_BYTES;
 use results::record::Record;
-use switch::behaviour::model::InHardware;
+use elements::behaviour::model::InHardware;
 
 use super::evidence::{Evidence, Seen, Value, Watched, place};
 use super::line::{Dot, Line, line, mean};

@@ -3,8 +3,8 @@
 //! Invariant: a finished model has a source for every key, and related keys are consistent, so that
 //! its text can be parsed again.
 
-use switch::behaviour::model::Model;
-use switch::behaviour::model::keys::{KEYS, Key, Takes};
+use elements::behaviour::model::Model;
+use elements::behaviour::model::keys::{KEYS, Key, Takes};
 
 use super::evidence::Value;
 

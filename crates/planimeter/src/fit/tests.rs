@@ -1,8 +1,8 @@
 //! Tests that updates with different causes are distinguished, and that an empty model can be
 //! parsed again.
 
-use switch::behaviour::model::keys::KEYS;
-use switch::behaviour::model::{Answers, Model, file};
+use elements::behaviour::model::keys::KEYS;
+use elements::behaviour::model::{Answers, Model, file};
 
 use super::sheet::Sheet;
 use super::updates::Update;

@@ -13,8 +13,8 @@
 
 use std::ops::Range;
 
-use switch::behaviour::model::keys::BATCH_MAX;
-use switch::behaviour::model::{Answers, InHardware};
+use elements::behaviour::model::keys::BATCH_MAX;
+use elements::behaviour::model::{Answers, InHardware};
 
 use super::evidence::Value;
 use super::line::{Dot, Line, line, mean, median};

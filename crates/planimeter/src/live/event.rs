@@ -3,7 +3,7 @@
 //! Events are not results and are not part of the record: they describe current activity and its
 //! visible progress.
 
-use instrument::search::bracket::Bracket;
+use tester::search::bracket::Bracket;
 use results::record::Flag;
 use serde::{Deserialize, Serialize};
 
@@ -141,7 +141,7 @@ pub struct TrialBegun {
 pub struct Rates {
     /// Frames per second sent and received, by port.
     pub ports: Vec<[u64; 2]>,
-    /// Latencies of this trial so far: [steps](instrument::gauge::step_ns) and their counts, if
+    /// Latencies of this trial so far: [steps](tester::gauge::step_ns) and their counts, if
     /// there are any.
     pub latencies: Vec<(usize, u64)>,
 }

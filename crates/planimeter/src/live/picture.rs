@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use instrument::search::bracket::{Bracket, Sought};
+use tester::search::bracket::{Bracket, Sought};
 
 use super::event::{Begun, Event, Rates, Told, TrialBegun, TrialEnded};
 
@@ -15,7 +15,7 @@ use super::event::{Begun, Event, Rates, Told, TrialBegun, TrialEnded};
 pub const RATES_MAX: usize = 120;
 
 /// Limit of displayed ports.
-pub const PORTS_MAX: usize = instrument::gauge::PORTS_MAX;
+pub const PORTS_MAX: usize = tester::gauge::PORTS_MAX;
 
 /// Limit of stored log lines.
 pub const LINES_MAX: usize = 60;
@@ -97,7 +97,7 @@ pub struct PortRates {
 pub struct TargetLatencies {
     /// The target.
     pub target: String,
-    /// By [step](instrument::gauge::step_ns), of completed trials.
+    /// By [step](tester::gauge::step_ns), of completed trials.
     pub counts: Vec<(usize, u64)>,
     /// Of the trial in progress.
     pub now: Vec<(usize, u64)>,
@@ -289,8 +289,8 @@ impl Picture {
         keep(&mut self.latencies, TARGETS_MAX);
         for target in &mut self.latencies {
             for counts in [&mut target.counts, &mut target.now] {
-                counts.retain(|(step, _)| *step < instrument::gauge::STEPS);
-                counts.truncate(instrument::gauge::STEPS);
+                counts.retain(|(step, _)| *step < tester::gauge::STEPS);
+                counts.truncate(tester::gauge::STEPS);
             }
         }
         keep(&mut self.searches, TARGETS_MAX);

@@ -3,7 +3,7 @@
 //! Invariant: frames and time of a rate come from the same reading. A trial that began in between
 //! counts from its own beginning.
 
-use instrument::gauge::{Gauge, Reading};
+use tester::gauge::{Gauge, Reading};
 
 use super::event::Rates;
 

@@ -19,10 +19,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use instrument::gauge::{GAUGE, Gauge};
-use lab::pin;
+use tester::gauge::{GAUGE, Gauge};
+use testbed::pin;
 use packet::time::Nanos;
-use ports::clock;
+use netio::clock;
 
 use super::event::{Event, Told};
 use super::picture::Picture;

@@ -2,7 +2,7 @@
 //!
 //! They have a separate module because no other experiments use them; parsing is the same.
 
-use instrument::controller::script::{AHEAD_MAX, Commit};
+use tester::controller::script::{AHEAD_MAX, Commit};
 use openflow::version::Version;
 
 use super::own::{Declared, Takes};

@@ -3,7 +3,7 @@
 //! Users select goals by name. Unset values follow the goal's standard or common practice. They
 //! have a separate module because no other experiments use them; parsing is the same.
 
-use instrument::search::mlr::goal::Goal;
+use tester::search::mlr::goal::Goal;
 use packet::time::Nanos;
 
 use super::own::{Declared, Takes};

@@ -1,15 +1,15 @@
 //! Conversion of lines to commands: queues what a script requests.
 //!
-//! Streams have the syntax of a stream file ([`instrument::stream::file`]) and pass the same
+//! Streams have the syntax of a stream file ([`tester::stream::file`]) and pass the same
 //! checks. Invariant: an invalid command is an error that names the problem; it is never ignored.
 
 use std::collections::BTreeMap;
 
-use instrument::module::{
+use tester::module::{
     Desk, Facts, Frames, LogEntry, Measured, Said, Series, Signer, SnmpId, Span, TimerId,
     Value as Logged, Watch,
 };
-use instrument::stream::Rate;
+use tester::stream::Rate;
 use openflow::header::Xid;
 use packet::filter;
 use packet::time::Nanos;
@@ -244,7 +244,7 @@ fn prepare(stream: &Value, names: &mut Names, desk: &mut Desk) -> Result<(), Str
     let wrong = |why: String| format!("invalid stream: {why}: {}", shortened(stream));
     let text = toml::to_string(&json!({ "stream": [stream] }));
     let text = text.map_err(|error| wrong(error.to_string()))?;
-    let read = instrument::stream::file::read(&text, names.ports);
+    let read = tester::stream::file::read(&text, names.ports);
     let streams = read.map_err(|error| wrong(error.to_string()))?;
     for stream in streams {
         if let Some(signer) = names.signer {

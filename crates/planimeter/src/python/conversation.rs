@@ -9,9 +9,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use instrument::module::{Desk, Event, TimerId, What};
-use lab::RunFolder;
-use lab::talk::{Talk, TalkError};
+use tester::module::{Desk, Event, TimerId, What};
+use testbed::RunFolder;
+use testbed::talk::{Talk, TalkError};
 use packet::time::Nanos;
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 //! Invariant: a frame's line is written without an intermediate JSON value, because there may be
 //! many per millisecond.
 
-use instrument::module::{Answer, ConnectionFacts, Event, Facts, Probe, What};
+use tester::module::{Answer, ConnectionFacts, Event, Facts, Probe, What};
 use packet::time::Nanos;
-use ports::port::PortCounters;
+use netio::port::PortCounters;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ fn answered(answer: &Answer) -> (Vec<(String, Value)>, Option<String>) {
 }
 
 fn facts_told(facts: &Facts) -> Value {
-    let port = |port: &instrument::module::PortHere| {
+    let port = |port: &tester::module::PortHere| {
         json!({
             "name": port.facts.name,
             "switch": port.joined.map(|joined| joined.switch),

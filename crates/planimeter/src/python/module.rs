@@ -8,8 +8,8 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use instrument::module::{Connection, Desk, Ended, Event, Measured, Module, Needs};
-use instrument::stream::Rate;
+use tester::module::{Connection, Desk, Ended, Event, Measured, Module, Needs};
+use tester::stream::Rate;
 use openflow::version::Version;
 use packet::time::Nanos;
 use serde::Deserialize;

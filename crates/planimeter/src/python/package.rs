@@ -7,7 +7,7 @@
 use std::io;
 use std::path::Path;
 
-use lab::{LabError, RunFolder};
+use testbed::{LabError, RunFolder};
 
 /// Its files.
 const FILES: [(&str, &str); 5] = [

@@ -7,9 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::process::Launch;
-use lab::talk::Talk;
-use lab::{LabError, RunFolder, need};
+use testbed::process::Launch;
+use testbed::talk::Talk;
+use testbed::{LabError, RunFolder, need};
 use results::record::Name;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -142,7 +142,7 @@ pub fn entry(name: &str) -> Result<&'static Entry, Fault> {
     }
     let root = crate::environment::run_root();
     // Before any thread exists. Without privileges, the script's processes cannot be grouped.
-    let _ = lab::namespace::enter_rootless();
+    let _ = testbed::namespace::enter_rootless();
     let described = describe(&path, &root)?;
     let said = |why: String| Fault::Said { path: path.clone(), line: None, why };
     let parameters: Vec<Declared> =

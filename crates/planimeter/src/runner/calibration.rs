@@ -6,14 +6,14 @@
 //! loss, offered within 0.1 % of the intended load), the tester's own latency, and the deviation of
 //! its frames from their schedule. A target's result cannot be more accurate than these.
 
-use instrument::calibrate::{Calibrator, Settings};
-use instrument::ceiling::{self, Way};
-use instrument::experiment::{Experiment, Outcome, Step};
-use instrument::stream::{GAP_BYTES, Rate};
-use instrument::trial::{Trial, TrialReport};
-use lab::pin::Cores;
+use tester::calibrate::{Calibrator, Settings};
+use tester::ceiling::{self, Way};
+use tester::experiment::{Experiment, Outcome, Step};
+use tester::stream::{GAP_BYTES, Rate};
+use tester::trial::{Trial, TrialReport};
+use testbed::pin::Cores;
 use packet::time::Nanos;
-use ports::hiccup;
+use netio::hiccup;
 use results::interval;
 use results::record::{
     Bound, BoundCause, BoundSide, Calibration, ClockSource, ControllerCeiling, CoreGaps, Stalls,

@@ -6,9 +6,9 @@
 //! its own duration; [`COSTS_VIRTUAL`] relates it to measured durations in virtual time. Invariant:
 //! the estimated trials are those that the method yields.
 
-use instrument::experiment::{Outcome, Step};
-use instrument::stream::{Stream, line_rate_pps};
-use instrument::trial::{Load, StreamReport, Trial, TrialReport};
+use tester::experiment::{Outcome, Step};
+use tester::stream::{Stream, line_rate_pps};
+use tester::trial::{Load, StreamReport, Trial, TrialReport};
 use packet::time::Nanos;
 use results::record;
 

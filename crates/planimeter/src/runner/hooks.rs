@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lab::process::{Launch, Process};
-use lab::{LabError, RunFolder};
+use testbed::process::{Launch, Process};
+use testbed::{LabError, RunFolder};
 use packet::time::Nanos;
-use ports::clock;
+use netio::clock;
 
 use crate::environment;
 

@@ -8,14 +8,14 @@ mod replay;
 
 use std::collections::VecDeque;
 
-use instrument::experiment::{Outcome, Point, Step};
-use instrument::module::witness::{Beside, Seen as WitnessSeen};
-use instrument::module::{Ended, Module};
-use instrument::rig::RigError;
-use instrument::search::disturbed::{Patience, Verdict};
-use instrument::trial::{Flag, Trial, TrialReport};
+use tester::experiment::{Outcome, Point, Step};
+use tester::module::witness::{Beside, Seen as WitnessSeen};
+use tester::module::{Ended, Module};
+use tester::rig::RigError;
+use tester::search::disturbed::{Patience, Verdict};
+use tester::trial::{Flag, Trial, TrialReport};
 use packet::time::Nanos;
-use ports::clock;
+use netio::clock;
 use results::record;
 
 use super::recording::{self, Around, Facts};

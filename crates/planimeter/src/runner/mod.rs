@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use instrument::rig::RigError;
-use lab::RunFolder;
+use tester::rig::RigError;
+use testbed::RunFolder;
 use results::derive::failed;
 use results::record::{self, Ended, Line, Outcome, Record};
 use results::store::lines::Lines;

@@ -5,10 +5,10 @@
 
 pub mod module;
 
-use instrument::account::{Account, Place};
-use instrument::controller::play::Played;
-use instrument::experiment::Point;
-use instrument::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
+use tester::account::{Account, Place};
+use tester::controller::play::Played;
+use tester::experiment::Point;
+use tester::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
 use packet::time::{Clock, Nanos};
 use results::record::{
     self, ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace,
@@ -216,7 +216,7 @@ fn stream(stream: &StreamReport) -> StreamCount {
 }
 
 fn ports(report: &TrialReport) -> Vec<PortCount> {
-    let count = |(index, port): (usize, &instrument::trial::PortReport)| PortCount {
+    let count = |(index, port): (usize, &tester::trial::PortReport)| PortCount {
         port: index as u32,
         name: port.name.clone(),
         frames_sent: port.counters.tx_frames,
@@ -243,7 +243,7 @@ pub fn jitter(stream: &StreamReport) -> Option<Jitter> {
 
 /// Returns the losses in the tester's ports.
 pub fn own_drops(account: &Account) -> Vec<Drop> {
-    let drop = |(drop, &frames): (&instrument::account::Drop, &u64)| Drop {
+    let drop = |(drop, &frames): (&tester::account::Drop, &u64)| Drop {
         place: place(drop.place),
         at: "tester's port".into(),
         reason: drop.reason.clone(),

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the results are always stored, and the notes of the trial's line record the recovery.
 
-use instrument::module::Ended;
+use tester::module::Ended;
 use packet::time::Nanos;
 
 use crate::experiments::modules::recovery::{Recovery, is_wanted};

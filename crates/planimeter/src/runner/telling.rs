@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use instrument::stream::Stream;
-use instrument::trial::Trial;
+use tester::stream::Stream;
+use tester::trial::Trial;
 use packet::time::Nanos;
 use results::number;
 use results::record::{self, Ended, Measured, ModuleRun};

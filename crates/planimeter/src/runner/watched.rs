@@ -4,7 +4,7 @@
 //! module's reports into events, like the steps of other searches. Invariant: the inner module
 //! receives exactly the same calls as without the wrapper.
 
-use instrument::module::{Desk, Ended, Event as Happened, Module, Needs};
+use tester::module::{Desk, Ended, Event as Happened, Module, Needs};
 
 use super::Watcher;
 use crate::live::event::Event;

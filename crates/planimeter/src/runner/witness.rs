@@ -4,7 +4,7 @@
 //! agent in real time and a simulated one in virtual time. Invariant: the measurement continues if
 //! the agent fails; the record states which counters are unknown.
 
-use instrument::module::witness::{Look, Seen};
+use tester::module::witness::{Look, Seen};
 use packet::time::Nanos;
 use results::record::{self, CounterChange, Measured, Metric, Name};
 use snmp::mib::Interface;

@@ -3,7 +3,7 @@
 //! A client sends the token in the address that the server prints at start, in the cookie of its
 //! first visit, or as `Authorization: Bearer`. Against DNS rebinding and cross-site requests, every
 //! request passes the checks of all HTTP servers of this project
-//! ([`site`](switch::services::http::site)). A request that changes state must come from a page of
+//! ([`site`](elements::services::http::site)). A request that changes state must come from a page of
 //! this server, or from no page.
 //!
 //! Invariant: the time to compare a token does not depend on its value.
@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::Path;
 
 use axum::http::{HeaderMap, header};
-use switch::services::http::site::{Foreign, Provenance, ServerNames};
+use elements::services::http::site::{Foreign, Provenance, ServerNames};
 
 /// Bytes of a generated token.
 const TOKEN_BYTES: usize = 24;

@@ -3,7 +3,7 @@
 //! One thread serves all connections; longer disk work goes to a small thread pool. Invariants:
 //! - A client that sends nothing, sends slowly or does not read blocks only its own connection.
 //! - When all places are taken, a new connection replaces one without a complete request, by the
-//!   rules of [`ports::channel::admission`]. If there is no such connection, the new one gets an
+//!   rules of [`netio::channel::admission`]. If there is no such connection, the new one gets an
 //!   error response and is closed.
 
 use std::collections::BTreeMap;
@@ -18,8 +18,8 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use ports::channel::admission::{Held, Room};
-use ports::channel::{ConnectionLimits, Progress, Source};
+use netio::channel::admission::{Held, Room};
+use netio::channel::{ConnectionLimits, Progress, Source};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;

@@ -15,7 +15,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use packet::time::Nanos;
-use ports::clock;
+use netio::clock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use packet::time::Nanos;
-use ports::clock;
+use netio::clock;
 use results::store::campaign;
 use tokio::sync::watch;
 

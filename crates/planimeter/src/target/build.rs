@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use lab::peer::openvswitch::check_prefix;
+use testbed::peer::openvswitch::check_prefix;
 
 use super::name::TargetKind;
 

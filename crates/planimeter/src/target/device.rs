@@ -20,10 +20,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use lab::netlink::link::checked_name;
+use testbed::netlink::link::checked_name;
 use packet::header::ethernet::Mac;
-use ports::channel::Url;
-use ports::channel::tls::Files;
+use netio::channel::Url;
+use netio::channel::tls::Files;
 use results::record::Implementation;
 
 use crate::workload::PORTS_MAX;

@@ -9,18 +9,18 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use instrument::module::hosts::{
+use tester::module::hosts::{
     Done, Errand, Exchange, Load, Loaded, Program, Talk, Talked, Transfer, Transferred,
 };
-use instrument::stage::hosts::Hosts;
-use lab::host::iperf::{self, Iperf, Place, transfer};
-use lab::host::talk::{self, Terms};
-use lab::host::{Host, HostSettings};
-use lab::veth::Interface;
-use lab::{LabError, Site};
+use tester::stage::hosts::Hosts;
+use testbed::host::iperf::{self, Iperf, Place, transfer};
+use testbed::host::talk::{self, Terms};
+use testbed::host::{Host, HostSettings};
+use testbed::veth::Interface;
+use testbed::{LabError, Site};
 use packet::time::Nanos;
-use ports::clock;
-use ports::tagging::Tagging;
+use netio::clock;
+use netio::tagging::Tagging;
 
 use super::veth::lab_error;
 
@@ -95,7 +95,7 @@ impl Drop for SiteHosts {
 /// Resolves both hosts of a task.
 fn settled(
     ends: &[Interface],
-    hosts: &[instrument::module::hosts::Host; 2],
+    hosts: &[tester::module::hosts::Host; 2],
 ) -> Result<[Host; 2], LabError> {
     let settle = |place: usize| {
         let (host, other) = (hosts[place], hosts[1 - place]);

@@ -4,9 +4,9 @@
 //! lost, or not be learned from (Open vSwitch learns in the slow path and may fall behind). All
 //! frames are then sent again until the target reports all addresses.
 
-use instrument::rig::RigError;
-use instrument::stream::Rate;
-use instrument::trial::Trial;
+use tester::rig::RigError;
+use tester::stream::Rate;
+use tester::trial::Trial;
 use packet::time::Nanos;
 
 use super::TargetError;

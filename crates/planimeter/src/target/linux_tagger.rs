@@ -9,9 +9,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lab::peer::{Access, Description, Peer, Plan, kernel_release};
-use lab::{LabError, Site};
-use ports::tagging::{TagRule, Tagging};
+use testbed::peer::{Access, Description, Peer, Plan, kernel_release};
+use testbed::{LabError, Site};
+use netio::tagging::{TagRule, Tagging};
 
 const KIND: &str = "linux-tagger";
 
@@ -19,15 +19,15 @@ const KIND: &str = "linux-tagger";
 #[derive(Default)]
 pub struct LinuxTagger {
     /// The interfaces to which they are attached.
-    attached: Option<(lab::Namespace, [u32; 2])>,
+    attached: Option<(testbed::Namespace, [u32; 2])>,
     rules: usize,
 }
 
 impl LinuxTagger {
-    fn put(&mut self, site: &Site, rules: &[lab::peer::TagRule]) -> Result<(), LabError> {
+    fn put(&mut self, site: &Site, rules: &[testbed::peer::TagRule]) -> Result<(), LabError> {
         self.clear()?;
         let [access, trunk] = [site.port(1)?.index, site.port(2)?.index];
-        let rule = |rule: &lab::peer::TagRule| TagRule {
+        let rule = |rule: &testbed::peer::TagRule| TagRule {
             dscp: rule.dscp.map(|(first, last)| first..=last),
             udp_destination: rule.udp_destination,
             vlan: rule.vlan,

@@ -14,24 +14,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use instrument::module::{Module, StageReport};
-use instrument::rig::RigError;
-use instrument::rig::live::LiveRig;
-use instrument::stream::Rate;
-use instrument::trial::{Trial, TrialReport};
-use lab::peer::direct::Direct;
-use lab::peer::ours::{Mode, Ours, router_mac};
-use lab::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
-use lab::peer::testpmd::Testpmd;
-use lab::peer::{Access, Peer};
-use lab::pin::Cores;
-use lab::{Lab, Site, Wiring};
+use tester::module::{Module, StageReport};
+use tester::rig::RigError;
+use tester::rig::live::LiveRig;
+use tester::stream::Rate;
+use tester::trial::{Trial, TrialReport};
+use testbed::peer::direct::Direct;
+use testbed::peer::ours::{Mode, Ours, router_mac};
+use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
+use testbed::peer::testpmd::Testpmd;
+use testbed::peer::{Access, Peer};
+use testbed::pin::Cores;
+use testbed::{Lab, Site, Wiring};
 use packet::frame::Batch;
 use packet::time::Nanos;
-use ports::afpacket::Options;
-use ports::clock;
-use ports::port::Port;
-use ports::wrap::tail_drop::TailDrop;
+use netio::afpacket::Options;
+use netio::clock;
+use netio::port::Port;
+use netio::wrap::tail_drop::TailDrop;
 use results::derive::RING_TO_TESTER_FULL;
 use results::record::Work;
 
@@ -87,7 +87,7 @@ pub struct MemifTarget {
     rig: LiveRig,
     overdue: Overdue,
     /// The SNMP agent that the lab started for it.
-    agent: Option<lab::agent::Agent>,
+    agent: Option<testbed::agent::Agent>,
     /// Capture settings of control channels.
     capture: Capture,
     site: Site,
@@ -240,7 +240,7 @@ fn start(
 ) -> Result<(Access, LiveRig), TargetError> {
     peer.start(site).map_err(lab_error)?;
     let access = peer.ready(PATIENCE).map_err(lab_error)?;
-    lab::pin::pin(0, &site.wiring.cores.instrument).map_err(lab_error)?;
+    testbed::pin::pin(0, &site.wiring.cores.instrument).map_err(lab_error)?;
     let mut ports = ports_of(kind, site)?;
     connect(&mut ports, peer)?;
     Ok((access, LiveRig::new(ports, RIG_KEY, Arc::clone(stop))))
@@ -258,7 +258,7 @@ fn ports_of(kind: TargetKind, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetE
     let open = |(number, role): (u32, &str)| {
         let socket = site.socket(number);
         let spec = format!("memif:{},role={role},rx={rings},tx=1", socket.display());
-        let port = ports::open::open(&spec, &Options::monitor())
+        let port = netio::open::open(&spec, &Options::monitor())
             .map_err(|error| TargetError::failed("cannot open the tester's ports", error))?;
         Ok(Box::new(TailDrop::new(port)) as Box<dyn Port>)
     };
@@ -359,7 +359,7 @@ impl Target for MemifTarget {
         let processes = self.peer.processes();
         snapshot.add_memory(&processes);
         for (index, pid) in processes.into_iter().enumerate() {
-            if let Some(time) = lab::proc::cpu_time(pid) {
+            if let Some(time) = testbed::proc::cpu_time(pid) {
                 let name = format!("process {}", index + 1);
                 snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));
             }
@@ -389,7 +389,7 @@ impl Target for MemifTarget {
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
-        self.agent.as_mut().map_or(Ok(()), lab::agent::Agent::stop).map_err(lab_error)?;
+        self.agent.as_mut().map_or(Ok(()), testbed::agent::Agent::stop).map_err(lab_error)?;
         self.peer.release();
         self.peer.stop().map_err(lab_error)
     }

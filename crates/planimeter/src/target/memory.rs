@@ -14,31 +14,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use instrument::controller::script::Script;
-use instrument::controller::{Controller, RealTime};
-use instrument::module::{Module, StageReport};
-use instrument::rig::live::LiveRig;
-use instrument::rig::sim::SimRig;
-use instrument::rig::{Rig, RigError};
-use instrument::stage::Scene;
-use instrument::trial::{Trial, TrialReport};
-use lab::peer::{Plan, PortAddress, PortNeighbor, PortRoute, Station};
-use lab::pin::{self, Cores};
+use tester::controller::script::Script;
+use tester::controller::{Controller, RealTime};
+use tester::module::{Module, StageReport};
+use tester::rig::live::LiveRig;
+use tester::rig::sim::SimRig;
+use tester::rig::{Rig, RigError};
+use tester::stage::Scene;
+use tester::trial::{Trial, TrialReport};
+use testbed::peer::{Plan, PortAddress, PortNeighbor, PortRoute, Station};
+use testbed::pin::{self, Cores};
 use packet::frame::PortNo;
 use packet::time::{Clock, Nanos};
-use ports::channel::Channel;
-use ports::clock;
-use ports::memory::{MemoryPort, pair_stamped};
-use ports::port::Port;
-use ports::wrap::rate::{Rate, RateOptions};
-use ports::wrap::tail_drop::TailDrop;
+use netio::channel::Channel;
+use netio::clock;
+use netio::memory::{MemoryPort, pair_stamped};
+use netio::port::Port;
+use netio::wrap::rate::{Rate, RateOptions};
+use netio::wrap::tail_drop::TailDrop;
 use serde_json::Value;
-use switch::config::{
+use elements::config::{
     BridgeConfig, Config, Kind, Limits, Mac, Neighbour, OpenFlowConfig, Prefix, ProGfeConfig,
     Route, RouterConfig, Service, TagRule, TaggerConfig,
 };
-use switch::control::request::{MacEntry, PortMac, Request, What};
-use switch::node::Node;
+use elements::control::request::{MacEntry, PortMac, Request, What};
+use elements::node::Node;
 
 use super::name::{Link, TargetKind, Technology};
 use super::network::Hop;
@@ -287,7 +287,7 @@ impl MemoryBench {
         }
         for (number, port) in &ports {
             let spec = format!("memory:{}", port.facts().name);
-            config.ports.push(switch::config::PortConfig { number: *number, spec });
+            config.ports.push(elements::config::PortConfig { number: *number, spec });
         }
         let now = if self.parameters.simulated { Nanos::ZERO } else { clock::now() };
         Ok((opened(kind, &config, ports, now)?, config))
@@ -492,7 +492,7 @@ impl Target for MemoryTarget {
         let is_live = !matches!(self.rig, AnyRig::Simulated(_));
         if let Some(node) = self.node() {
             let answer = ask(node, Request::Get(What::Counters), now)?;
-            let counters = lab::peer::ours::control::flatten(&answer);
+            let counters = testbed::peer::ours::control::flatten(&answer);
             snapshot.work = if is_live { work_of_ours(&counters) } else { None };
             snapshot.add(counters);
         }
@@ -609,14 +609,14 @@ impl MemoryTarget {
 
 /// Opens a controller's end of a channel to a node.
 fn adopted(node: &mut Node, now: Nanos) -> Box<dyn Channel> {
-    let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
+    let (ours, theirs) = netio::channel::memory::pair(CHANNEL_BYTES, "openflow");
     node.adopt(Box::new(theirs), now);
     Box::new(ours)
 }
 
 /// Opens the same channel with timestamps of a simulation's clock.
 fn adopted_stamped(node: &mut Node, clock: &Arc<AtomicU64>, now: Nanos) -> Box<dyn Channel> {
-    let (ours, theirs) = ports::channel::memory::pair_stamped(CHANNEL_BYTES, "openflow", clock);
+    let (ours, theirs) = netio::channel::memory::pair_stamped(CHANNEL_BYTES, "openflow", clock);
     node.adopt(Box::new(theirs), now);
     Box::new(ours)
 }
@@ -647,7 +647,7 @@ fn staged(
             if !is_controlled {
                 return Err(no_controller());
             }
-            let (ours, theirs) = ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
+            let (ours, theirs) = netio::channel::memory::pair(CHANNEL_BYTES, "openflow");
             made.send(Box::new(theirs)).expect("the node's thread waits for the end");
             Ok(Some(Box::new(ours)))
         });
@@ -666,7 +666,7 @@ fn requests(kind: TargetKind, plan: &Plan) -> Vec<Request> {
         via: Some(it.via),
         port: Some(it.port),
     };
-    let rule = |it: &lab::peer::TagRule| TagRule {
+    let rule = |it: &testbed::peer::TagRule| TagRule {
         dscp: it.dscp,
         udp_destination: it.udp_destination,
         vlan: it.vlan,

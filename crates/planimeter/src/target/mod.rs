@@ -32,17 +32,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dataplane::counter::DropReason;
-use instrument::account::Place;
-use instrument::module::{Joined, Module, StageReport};
-use instrument::rig::live::LiveRig;
-use instrument::rig::{Rig, RigError};
-use instrument::stage::Scene;
-use instrument::stage::live::Dialer;
-use instrument::trial::{Trial, TrialReport};
-use lab::peer::Access;
-use lab::pin::Cores;
+use tester::account::Place;
+use tester::module::{Joined, Module, StageReport};
+use tester::rig::live::LiveRig;
+use tester::rig::{Rig, RigError};
+use tester::stage::Scene;
+use tester::stage::live::Dialer;
+use tester::trial::{Trial, TrialReport};
+use testbed::peer::Access;
+use testbed::pin::Cores;
 use packet::time::Nanos;
-use ports::channel::ChannelError;
+use netio::channel::ChannelError;
 use results::record::Work;
 
 use crate::parameter::Parameters;
@@ -246,8 +246,8 @@ pub struct Description {
     pub settings: BTreeMap<String, String>,
 }
 
-impl From<lab::peer::Description> for Description {
-    fn from(said: lab::peer::Description) -> Description {
+impl From<testbed::peer::Description> for Description {
+    fn from(said: testbed::peer::Description) -> Description {
         let version = Some(said.version).filter(|version| !version.is_empty());
         Description { version, settings: said.settings }
     }
@@ -279,7 +279,7 @@ fn stage(
     rig: &mut LiveRig,
     access: &Access,
     module: &mut dyn Module,
-    captured: Option<(&lab::Site, Capture)>,
+    captured: Option<(&testbed::Site, Capture)>,
 ) -> Result<StageReport, TargetError> {
     let scene = scene(rig.ports());
     let Access::OpenFlow { channel } = access else {
@@ -352,7 +352,7 @@ impl Snapshot {
     /// Adds up the memory of these processes.
     pub fn add_memory(&mut self, processes: &[u32]) {
         let each: Vec<u64> =
-            processes.iter().filter_map(|&pid| lab::proc::memory_bytes(pid)).collect();
+            processes.iter().filter_map(|&pid| testbed::proc::memory_bytes(pid)).collect();
         self.memory_bytes = (!each.is_empty()).then(|| each.iter().sum());
     }
 

@@ -9,11 +9,11 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lab::peer::Peer;
+use testbed::peer::Peer;
 use packet::time::Nanos;
-use ports::clock;
-use switch::behaviour::model::file::{self, Fault};
-use switch::behaviour::model::{Model, known};
+use netio::clock;
+use elements::behaviour::model::file::{self, Fault};
+use elements::behaviour::model::{Model, known};
 
 use super::TargetError;
 use super::veth::lab_error;

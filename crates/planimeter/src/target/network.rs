@@ -10,8 +10,8 @@ pub mod file;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-use instrument::module::Joined;
-use instrument::stage::Scene;
+use tester::module::Joined;
+use tester::stage::Scene;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Instruction};
 

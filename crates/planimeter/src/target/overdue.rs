@@ -8,9 +8,9 @@
 //! last two seconds. After two extensions without progress, a target therefore gets one short step
 //! only, so that late frames still count.
 
-use instrument::rig::RigError;
-use instrument::rig::live::LiveRig;
-use instrument::trial::{Trial, TrialReport};
+use tester::rig::RigError;
+use tester::rig::live::LiveRig;
+use tester::trial::{Trial, TrialReport};
 use packet::time::Nanos;
 
 use super::{Snapshot, Target};

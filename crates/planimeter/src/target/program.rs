@@ -4,8 +4,8 @@
 //! table. Wildcard entries match the UDP ports only (bianco2010, sections IV.B and IV.C), or other
 //! fields on request.
 
-use instrument::controller::Settings;
-use instrument::controller::flows::Installed;
+use tester::controller::Settings;
+use tester::controller::flows::Installed;
 use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 
@@ -19,7 +19,7 @@ use crate::workload::prefixes::{mask, prefixes};
 use crate::workload::{
     Addresses, Setup, access_list, host_in, mac_of, names_source, network, port_of, udp_ports,
 };
-use instrument::stream::{Headers, Rate};
+use tester::stream::{Headers, Rate};
 
 mod tags;
 

@@ -9,24 +9,24 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use instrument::gauge::{self, GAUGE, STEPS};
-use instrument::generate::schedule::Period;
-use instrument::generate::templates::Templates;
-use instrument::rig::RigError;
-use instrument::signature::{Sent, Sequence};
-use instrument::stream::{Problem, Shape, Stream, validate};
-use instrument::trial::{
+use tester::gauge::{self, GAUGE, STEPS};
+use tester::generate::schedule::Period;
+use tester::generate::templates::Templates;
+use tester::rig::RigError;
+use tester::signature::{Sent, Sequence};
+use tester::stream::{Problem, Shape, Stream, validate};
+use tester::trial::{
     Classes, Flag, Load, OFFERED_SHARE_MIN, PortReport, StreamReport, Trial, TrialReport,
 };
-use lab::pin;
+use testbed::pin;
 use packet::frame::{Batch, FCS_BYTES};
 use packet::time::Nanos;
 use packet::traffic::Traffic;
-use ports::clock;
-use ports::port::{Port, PortCounters};
-use ports::replay::{Play, Player, ReplayPort, Tape};
-use switch::forward::{BATCH_FRAMES, Lane};
-use switch::node::Node;
+use netio::clock;
+use netio::port::{Port, PortCounters};
+use netio::replay::{Play, Player, ReplayPort, Tape};
+use elements::forward::{BATCH_FRAMES, Lane};
+use elements::node::Node;
 
 use super::memory::drive;
 

@@ -1,11 +1,11 @@
 //! Restart of a target during a trial.
 
-use instrument::rig::live::LiveRig;
-use instrument::rig::{Rig, RigError};
-use instrument::trial::{Trial, TrialReport};
-use lab::pin::{self, Cores};
+use tester::rig::live::LiveRig;
+use tester::rig::{Rig, RigError};
+use tester::trial::{Trial, TrialReport};
+use testbed::pin::{self, Cores};
 use packet::time::Nanos;
-use ports::clock;
+use netio::clock;
 
 use super::TargetError;
 

@@ -6,12 +6,12 @@
 
 use std::path::Path;
 
-use instrument::rig::live::LiveRig;
-use instrument::rig::{Rig, RigError};
-use instrument::trial::{Trial, TrialReport};
-use lab::peer::ours::control::Control;
+use tester::rig::live::LiveRig;
+use tester::rig::{Rig, RigError};
+use tester::trial::{Trial, TrialReport};
+use testbed::peer::ours::control::Control;
 use packet::time::Nanos;
-use ports::clock;
+use netio::clock;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -33,7 +33,7 @@ pub fn trial(
     socket: &Path,
     stop: &AtomicBool,
 ) -> Result<TrialReport, RigError> {
-    let failed = |error: lab::LabError| RigError::Swap(error.to_string());
+    let failed = |error: testbed::LabError| RigError::Swap(error.to_string());
     let mut control = Control::connect(socket).map_err(failed)?;
     let program = control.ask(&json!({ "get": "program" })).map_err(failed)?;
     let document = document(program["text"].as_str().unwrap_or_default());

@@ -4,14 +4,14 @@
 //! the wire are requested, its switch also listens on TCP in its namespace, and connections are
 //! opened from there.
 
-use instrument::module::{Module, StageReport};
-use instrument::rig::Rig;
-use instrument::rig::live::LiveRig;
-use instrument::stage::CONNECT_NS_MAX;
-use lab::Site;
-use lab::topology::CONTROL_ADDRESS;
-use ports::channel::tap::Tap;
-use ports::channel::{ChannelError, Connecting, Url};
+use tester::module::{Module, StageReport};
+use tester::rig::Rig;
+use tester::rig::live::LiveRig;
+use tester::stage::CONNECT_NS_MAX;
+use testbed::Site;
+use testbed::topology::CONTROL_ADDRESS;
+use netio::channel::tap::Tap;
+use netio::channel::{ChannelError, Connecting, Url};
 
 use super::veth::lab_error;
 use super::{TargetError, scene};

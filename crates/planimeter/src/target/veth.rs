@@ -14,27 +14,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use instrument::controller::{Controller, RealTime, Settings};
-use instrument::module::{Module, StageReport};
-use instrument::rig::RigError;
-use instrument::rig::live::LiveRig;
-use instrument::trial::{Trial, TrialReport};
-use lab::account::Account;
-use lab::need::{self, Feature};
-use lab::peer::direct::Direct;
-use lab::peer::linux_bridge::LinuxBridge;
-use lab::peer::linux_router::LinuxRouter;
-use lab::peer::openvswitch::OpenVswitch;
-use lab::peer::ours::{Mode, Ours, Role, router_mac};
-use lab::peer::ovs_dpdk::{OvsDpdk, Ports};
-use lab::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
-use lab::pin::Cores;
-use lab::veth::Interface;
-use lab::{Lab, LabError, Site, Wiring};
+use tester::controller::{Controller, RealTime, Settings};
+use tester::module::{Module, StageReport};
+use tester::rig::RigError;
+use tester::rig::live::LiveRig;
+use tester::trial::{Trial, TrialReport};
+use testbed::account::Account;
+use testbed::need::{self, Feature};
+use testbed::peer::direct::Direct;
+use testbed::peer::linux_bridge::LinuxBridge;
+use testbed::peer::linux_router::LinuxRouter;
+use testbed::peer::openvswitch::OpenVswitch;
+use testbed::peer::ours::{Mode, Ours, Role, router_mac};
+use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
+use testbed::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
+use testbed::pin::Cores;
+use testbed::veth::Interface;
+use testbed::{Lab, LabError, Site, Wiring};
 use packet::time::Nanos;
-use ports::afpacket::Options;
-use ports::channel::Url;
-use ports::port::Port;
+use netio::afpacket::Options;
+use netio::channel::Url;
+use netio::port::Port;
 
 use super::hosts::SiteHosts;
 use super::linux_tagger::LinuxTagger;
@@ -87,7 +87,7 @@ pub struct VethBench {
 pub struct VethTarget {
     kind: TargetKind,
     /// The SNMP agent that the lab started for it.
-    agent: Option<lab::agent::Agent>,
+    agent: Option<testbed::agent::Agent>,
     /// Capture settings of control channels.
     capture: Capture,
     site: Site,
@@ -157,7 +157,7 @@ impl VethBench {
         peer.start(&site).map_err(lab_error)?;
         let access = peer.ready(PATIENCE).map_err(lab_error)?;
         let ports = self.ports(&site)?;
-        lab::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
+        testbed::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         let (agents, agent) = witness::beside(&site, &self.parameters.witness)?;
         rig.agents = agents;
@@ -191,7 +191,7 @@ impl VethBench {
     /// Opens the tester's port at one of its interfaces.
     fn opened(&self, end: &Interface) -> Result<Box<dyn Port>, TargetError> {
         let by = if self.wiring.xdp { INSTRUMENT_XDP } else { "afpacket:NAME" };
-        let open = || ports::open::open(&by.replace("NAME", &end.name), &Options::monitor());
+        let open = || netio::open::open(&by.replace("NAME", &end.name), &Options::monitor());
         end.namespace
             .run(open)
             .map_err(lab_error)?
@@ -545,7 +545,7 @@ impl Target for VethTarget {
     }
 
     fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
-        self.agent.as_mut().map_or(Ok(()), lab::agent::Agent::stop).map_err(lab_error)?;
+        self.agent.as_mut().map_or(Ok(()), testbed::agent::Agent::stop).map_err(lab_error)?;
         self.peer.release();
         self.peer.stop().map_err(lab_error)
     }
@@ -590,7 +590,7 @@ impl VethTarget {
         let processes = self.peer.processes();
         let core = self.site.wiring.cores.target.first().map(|&core| core as u32);
         let mut add = |name: String, pid: u32| {
-            if let Some(time) = lab::proc::cpu_time(pid) {
+            if let Some(time) = testbed::proc::cpu_time(pid) {
                 snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));
             }
         };

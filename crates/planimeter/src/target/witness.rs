@@ -6,16 +6,16 @@
 
 use std::collections::VecDeque;
 
-use instrument::stage::agents::Agent;
-use lab::Site;
+use tester::stage::agents::Agent;
+use testbed::Site;
 use packet::time::Nanos;
-use ports::clock;
-use ports::datagram::{Datagrams, Memory, Udp, pair};
+use netio::clock;
+use netio::datagram::{Datagrams, Memory, Udp, pair};
 use serde_json::Value as Json;
 use snmp::mib::{self, Interface};
 use snmp::{AuthProtocol, Binding, Credentials, Secret, Value};
-use switch::control::request::{Request, What};
-use switch::node::Node;
+use elements::control::request::{Request, What};
+use elements::node::Node;
 
 use super::TargetError;
 use super::veth::lab_error;
@@ -36,14 +36,14 @@ const QUESTION_BYTES_MAX: usize = 4096;
 pub fn beside(
     site: &Site,
     witness: &Witness,
-) -> Result<(Vec<Agent>, Option<lab::agent::Agent>), TargetError> {
+) -> Result<(Vec<Agent>, Option<testbed::agent::Agent>), TargetError> {
     match witness.at {
         None => Ok((Vec::new(), None)),
         Some(At::Address(_)) => Ok((of_device(witness)?, None)),
         Some(At::Lab) => {
-            let started = lab::agent::Agent::start(site, &settings(&witness.credentials)?);
+            let started = testbed::agent::Agent::start(site, &settings(&witness.credentials)?);
             let started = started.map_err(lab_error)?;
-            let open = || Udp::connect(lab::agent::ADDRESS);
+            let open = || Udp::connect(testbed::agent::ADDRESS);
             let way = site.namespace.run(open).map_err(lab_error)?;
             Ok((vec![asked(way, witness)?], Some(started)))
         }
@@ -75,7 +75,7 @@ pub fn of_device(witness: &Witness) -> Result<Vec<Agent>, TargetError> {
 }
 
 fn asked(
-    way: Result<Udp, ports::datagram::DatagramError>,
+    way: Result<Udp, netio::datagram::DatagramError>,
     witness: &Witness,
 ) -> Result<Agent, TargetError> {
     let way = way.map_err(|error| TargetError::failed("cannot open the SNMP agent", error))?;
@@ -180,7 +180,7 @@ impl Simulated {
 
     fn table(&mut self, node: &mut Node, busy: Nanos, now: Nanos) -> Vec<Binding> {
         let counters = node.answer(Request::Get(What::Counters), now).unwrap_or(Json::Null);
-        let counters = lab::peer::ours::control::flatten(&counters);
+        let counters = testbed::peer::ours::control::flatten(&counters);
         let port = |port: usize| {
             let count = |name: &str| counters.get(&format!("ports.{port}.{name}")).copied();
             let lost = |name: &str| format!("ports.{port}.drops.{name}");

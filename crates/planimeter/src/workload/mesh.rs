@@ -5,7 +5,7 @@
 
 use std::net::Ipv4Addr;
 
-use instrument::stream::{Headers, Rate, Stream};
+use tester::stream::{Headers, Rate, Stream};
 
 use super::{Addresses, Setup};
 use crate::parameter::Table;
@@ -114,7 +114,7 @@ mod tests {
         {
             let streams = streams(&ADDRESSES, 4, pattern, 64, 900.0);
             assert_eq!(streams.len(), count, "{pattern:?}");
-            assert_eq!(instrument::stream::validate(&streams, 4), []);
+            assert_eq!(tester::stream::validate(&streams, 4), []);
             for port in 0..4 {
                 let sent = streams.iter().filter(|stream| stream.from == port);
                 let pps: f64 = sent.map(Stream::rate_pps).sum();

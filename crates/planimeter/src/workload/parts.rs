@@ -6,7 +6,7 @@
 
 use std::net::Ipv4Addr;
 
-use instrument::stream::{Field, Order, Rate, Stream, Values, Vary};
+use tester::stream::{Field, Order, Rate, Stream, Values, Vary};
 
 use super::{Addresses, FIRST_MAC, Setup, host_in, udp_ports, vary_udp_ports};
 use crate::parameter::Traffic;
@@ -130,7 +130,7 @@ mod tests {
 
     fn hit<T: Eq + std::hash::Hash>(
         stream: &Stream,
-        key: impl Fn(&instrument::stream::Headers) -> T,
+        key: impl Fn(&tester::stream::Headers) -> T,
     ) -> HashSet<T> {
         assert_eq!(stream.validate(), []);
         (0..20_000).map(|frame| key(&stream.headers_at(frame))).collect()
@@ -160,7 +160,7 @@ mod tests {
             let setup = Setup { inputs, ..setup };
             let flows = setup.flows_beside(technology, &ADDRESSES, 96, &RATES);
             let [first, second] = &flows[..] else { panic!("two flows") };
-            let key = |it: &instrument::stream::Headers| {
+            let key = |it: &tester::stream::Headers| {
                 let ports = (it.port_source, it.port_destination);
                 (ports, it.mac_destination, it.ip_destination)
             };

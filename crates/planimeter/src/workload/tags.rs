@@ -4,8 +4,8 @@
 //! first three rules are those of `examples/progfe/vlan.fe.xml`. Of several matching rules the first applies, and the
 //! last one matches every frame, so that each frame of the traffic has exactly one correct tag.
 
-use instrument::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary, Vlan};
-use lab::peer::TagRule;
+use tester::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary, Vlan};
+use testbed::peer::TagRule;
 
 use super::{Addresses, Setup};
 use crate::parameter::{Table, Traffic};
@@ -131,7 +131,7 @@ impl Setup {
             Technology::Wire => Arrival::Unchanged,
             _ => Arrival::Untagged,
         };
-        let frame_bytes = stream.frame_bytes + instrument::stream::TAG_BYTES;
+        let frame_bytes = stream.frame_bytes + tester::stream::TAG_BYTES;
         Stream { id: 2, from: 1, to: 0, headers, frame_bytes, arrival, ..stream }
     }
 }

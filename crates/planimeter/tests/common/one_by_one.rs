@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use lab::need;
+use testbed::need;
 
 /// A test's name, its requirements, and the test.
 pub type Test<E> = (&'static str, fn() -> Result<(), E>, fn());
@@ -15,7 +15,7 @@ pub type Test<E> = (&'static str, fn() -> Result<(), E>, fn());
 /// only: without root, this process becomes root in a namespace.
 #[allow(dead_code, reason = "not every test that includes this file has a list")]
 pub fn run<E: Display>(tests: &[Test<E>]) -> ExitCode {
-    run_where(tests, lab::namespace::enter_rootless().map(drop))
+    run_where(tests, testbed::namespace::enter_rootless().map(drop))
 }
 
 /// Runs tests that need no lab.

@@ -8,10 +8,10 @@ use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use instrument::experiment::{Outcome, Step};
-use instrument::module::{Joined, Measured, StageReport};
-use instrument::rig::sim::{Device, SimRig};
-use instrument::stage::Scene;
+use tester::experiment::{Outcome, Step};
+use tester::module::{Joined, Measured, StageReport};
+use tester::rig::sim::{Device, SimRig};
+use tester::stage::Scene;
 use openflow::codec::{decode, encode};
 use openflow::frame::Stream;
 use openflow::model::message::Message;
@@ -24,13 +24,13 @@ use planimeter::experiments::Context;
 use planimeter::parameter::{Effort, ParameterError, Parameters};
 use planimeter::target::name::{TargetKind, Technology};
 use planimeter::workload::Addresses;
-use ports::channel::memory::{MemoryChannel, pair};
-use ports::channel::{Channel, ChannelError};
-use ports::memory::pair_stamped;
-use ports::port::{Port, PortCounters, PortError, PortFacts};
-use switch::behaviour::model::Model;
-use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
-use switch::node::Node;
+use netio::channel::memory::{MemoryChannel, pair};
+use netio::channel::{Channel, ChannelError};
+use netio::memory::pair_stamped;
+use netio::port::{Port, PortCounters, PortError, PortFacts};
+use elements::behaviour::model::Model;
+use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
+use elements::node::Node;
 
 /// Capacity of a link, in frames.
 const RING_FRAMES: usize = 1024;
@@ -354,7 +354,7 @@ impl OneSwitch {
         }
     }
 
-    fn stage(&mut self, module: &mut dyn instrument::module::Module) -> StageReport {
+    fn stage(&mut self, module: &mut dyn tester::module::Module) -> StageReport {
         let joined = [1, 2].map(|port| Some(Joined { switch: 0, port })).to_vec();
         self.rig.stage(module, &Scene { joined }, &mut |switch, _, now| {
             let (ours, channel) = pair(CHANNEL_BYTES, "openflow");

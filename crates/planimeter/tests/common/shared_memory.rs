@@ -4,16 +4,16 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use lab::need::Need;
-use lab::peer::dpdk::Device;
-use lab::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
-use lab::peer::testpmd::Testpmd;
-use lab::peer::{Access, Peer};
-use lab::{Lab, Site, Wiring};
+use testbed::need::Need;
+use testbed::peer::dpdk::Device;
+use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
+use testbed::peer::testpmd::Testpmd;
+use testbed::peer::{Access, Peer};
+use testbed::{Lab, Site, Wiring};
 use packet::frame::Batch;
-use ports::afpacket::Options;
-use ports::clock;
-use ports::port::Port;
+use netio::afpacket::Options;
+use netio::clock;
+use netio::port::Port;
 
 /// Time limit of any wait; only a failure takes this long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -75,7 +75,7 @@ fn carry(site: &Site, rings: u32, peer: &mut dyn Peer) -> ([Box<dyn Port>; 2], u
     let open = |port: u32| {
         let path = site.socket(port);
         let spec = format!("memif:{},role=client,rx={rings},tx=1", path.display());
-        ports::open::open(&spec, &Options::monitor()).unwrap()
+        netio::open::open(&spec, &Options::monitor()).unwrap()
     };
     let (mut one, mut two) = (open(1), open(2));
     link(&mut one, &mut two, peer);

@@ -6,7 +6,7 @@ use openflow::model::Message;
 use openflow::session::{Event, Session, Settings};
 use openflow::version::{End, MessageKind, Version};
 use packet::time::Nanos;
-use ports::channel::Channel;
+use netio::channel::Channel;
 
 use crate::bytes::kind_of;
 

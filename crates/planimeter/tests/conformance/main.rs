@@ -37,8 +37,8 @@ use std::time::Instant;
 
 use case::Case;
 use differences::Differences;
-use lab::need::{self, Need};
-use lab::topology::Lab;
+use testbed::need::{self, Need};
+use testbed::topology::Lab;
 use one_by_one::must_not_skip;
 use openflow::version::Version;
 use report::Answers;
@@ -49,7 +49,7 @@ const SHOWN_MAX: usize = 40;
 
 fn main() -> ExitCode {
     // While there is one thread only: without root, this process becomes root in a namespace.
-    let entered = lab::namespace::enter_rootless();
+    let entered = testbed::namespace::enter_rootless();
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");

@@ -8,20 +8,20 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lab::peer::openvswitch::OpenVswitch;
-use lab::peer::ours::{Mode, Ours};
-use lab::peer::{Access, Peer};
-use lab::topology::{Lab, Site, Wiring};
+use testbed::peer::openvswitch::OpenVswitch;
+use testbed::peer::ours::{Mode, Ours};
+use testbed::peer::{Access, Peer};
+use testbed::topology::{Lab, Site, Wiring};
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
-use ports::afpacket::{AfPacketPort, Options};
-use ports::channel::{Channel, Connecting, Url};
-use ports::clock;
-use ports::memory::{MemoryPort, pair_stamped};
-use ports::port::Port;
-use switch::behaviour::model::known;
-use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
-use switch::node::Node;
+use netio::afpacket::{AfPacketPort, Options};
+use netio::channel::{Channel, Connecting, Url};
+use netio::clock;
+use netio::memory::{MemoryPort, pair_stamped};
+use netio::port::Port;
+use elements::behaviour::model::known;
+use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
+use elements::node::Node;
 
 /// Ports of every subject, numbered from 1.
 pub const PORTS: u32 = 4;
@@ -127,7 +127,7 @@ impl Subject for Simulated {
     fn connect(&mut self) -> Result<Box<dyn Channel>, String> {
         self.channels += 1;
         let label = format!("c{}", self.channels);
-        let (ours, theirs) = ports::channel::memory::pair(1 << 20, &label);
+        let (ours, theirs) = netio::channel::memory::pair(1 << 20, &label);
         self.node.adopt(Box::new(ours), self.now);
         Ok(Box::new(theirs))
     }
@@ -199,7 +199,7 @@ impl Live {
     }
 
     fn start(name: &'static str, lab: &Lab, mut peer: Box<dyn Peer>) -> Result<Live, String> {
-        let failed = |error: lab::LabError| error.to_string();
+        let failed = |error: testbed::LabError| error.to_string();
         let wiring = Wiring { ports: PORTS, ..Wiring::of_machine().map_err(failed)? };
         let site = lab.site(name, &wiring).map_err(failed)?;
         peer.start(&site).map_err(failed)?;

@@ -27,7 +27,7 @@ mod proxied;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use lab::need::{self, Need};
+use testbed::need::{self, Need};
 use one_by_one::Test;
 
 /// An error names the missing requirement and how to get it.

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use lab::peer::openvswitch::OpenVswitch;
-use lab::peer::{Access, Peer};
-use lab::topology::{Lab, Wiring};
+use testbed::peer::openvswitch::OpenVswitch;
+use testbed::peer::{Access, Peer};
+use testbed::topology::{Lab, Wiring};
 use serde_json::Value;
 
 use crate::common::{Folder, command, only_run};

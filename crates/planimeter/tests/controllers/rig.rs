@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lab::veth::{Cable, EndSettings};
-use lab::{Mac, Namespace};
+use testbed::veth::{Cable, EndSettings};
+use testbed::{Mac, Namespace};
 
 use crate::common::{Folder, command, interrupt};
 

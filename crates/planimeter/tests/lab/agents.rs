@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab::need::{self, Need};
-use lab::peer::Peer;
-use lab::peer::openvswitch::OpenVswitch;
-use lab::veth::{Cable, EndSettings};
-use lab::{Lab, Namespace, Wiring};
+use testbed::need::{self, Need};
+use testbed::peer::Peer;
+use testbed::peer::openvswitch::OpenVswitch;
+use testbed::veth::{Cable, EndSettings};
+use testbed::{Lab, Namespace, Wiring};
 use serde_json::{Value, json};
 
 use super::{Element, Place, in_time, lab_needs, ovs_needs};
@@ -372,25 +372,25 @@ pub fn an_external_program_is_an_agent() {
     BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "connected: version 1, ports [1, 2]\n");
     let open = |host: usize, name: &str| {
-        let options = ports::afpacket::Options::monitor();
+        let options = netio::afpacket::Options::monitor();
         let spec = format!("afpacket:{name}");
-        net.hosts[host].run(|| ports::open::open(&spec, &options)).unwrap().unwrap()
+        net.hosts[host].run(|| netio::open::open(&spec, &options)).unwrap().unwrap()
     };
     let (mut one, mut two) = (open(0, "h1"), open(1, "h2"));
     let frame = |last: u8, kind: [u8; 2]| {
         let head = [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1], &kind[..]].concat();
         [head, vec![last; 46]].concat()
     };
-    fn send(port: &mut dyn ports::port::Port, bytes: &[u8]) {
+    fn send(port: &mut dyn netio::port::Port, bytes: &[u8]) {
         let mut batch = packet::frame::Batch::new(1);
         batch.push_bytes(bytes);
-        assert_eq!(port.transmit(&mut batch, ports::clock::now()).unwrap(), 1);
+        assert_eq!(port.transmit(&mut batch, netio::clock::now()).unwrap(), 1);
     }
-    fn receives(port: &mut dyn ports::port::Port, wanted: &[u8]) -> bool {
+    fn receives(port: &mut dyn netio::port::Port, wanted: &[u8]) -> bool {
         let mut batch = packet::frame::Batch::new(64);
         in_time(|| {
             batch.clear();
-            port.receive(&mut batch, ports::clock::now()).unwrap();
+            port.receive(&mut batch, netio::clock::now()).unwrap();
             batch.frames().iter().any(|frame| frame.bytes() == wanted)
         })
     }

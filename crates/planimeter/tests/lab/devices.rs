@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab::need;
-use lab::peer::linux_bridge::LinuxBridge;
-use lab::peer::linux_router::LinuxRouter;
-use lab::peer::openvswitch::OpenVswitch;
-use lab::peer::{Access, Peer, Plan, PortAddress, PortRoute};
-use lab::veth::{Cable, EndSettings};
-use lab::{Lab, Need, Site, Wiring};
+use testbed::need;
+use testbed::peer::linux_bridge::LinuxBridge;
+use testbed::peer::linux_router::LinuxRouter;
+use testbed::peer::openvswitch::OpenVswitch;
+use testbed::peer::{Access, Peer, Plan, PortAddress, PortRoute};
+use testbed::veth::{Cable, EndSettings};
+use testbed::{Lab, Need, Site, Wiring};
 use serde_json::Value;
 
 use super::common::{CommandResult, only_run, record};
@@ -37,7 +37,7 @@ impl Rack {
         let lab = Lab::open(&place.path().join("rack")).unwrap();
         let wiring = Wiring { ports: 3, ..Wiring::of_machine().unwrap() };
         let site = lab.site("dev", &wiring).unwrap();
-        let end = |namespace: &lab::Namespace, last: u8| EndSettings {
+        let end = |namespace: &testbed::Namespace, last: u8| EndSettings {
             namespace: namespace.clone(),
             name: "control".into(),
             mac: [2, 0, 0, 0, 9, last],

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab::Namespace;
-use lab::netlink::link::BridgeSettings;
-use lab::veth::{Cable, EndSettings};
+use testbed::Namespace;
+use testbed::netlink::link::BridgeSettings;
+use testbed::veth::{Cable, EndSettings};
 use serde_json::Value;
 
 use super::common::{CommandResult, contents, only_run, record, signal};

@@ -1,7 +1,7 @@
 //! Tests of client and server programs on hosts next to the tester's ports: every packet is
 //! accounted for, on targets of every kind; and of iperf3 as the load of statistics.
 
-use lab::need::{self, Need};
+use testbed::need::{self, Need};
 use serde_json::Value;
 
 use super::common::{only_run, record};

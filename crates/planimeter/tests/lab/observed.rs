@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use lab::Namespace;
+use testbed::Namespace;
 use packet::capture::{Direction, Event};
 use packet::frame::Batch;
 use packet::time::Nanos;
-use ports::afpacket::Options;
-use ports::capture::CaptureReader;
+use netio::afpacket::Options;
+use netio::capture::CaptureReader;
 use serde_json::Value;
 
 use super::agents::{Net, example};
@@ -38,7 +38,7 @@ struct Sender {
 impl Sender {
     fn start(host: &Namespace, name: &str, first: u32) -> Sender {
         let spec = format!("afpacket:{name}");
-        let mut port = host.run(|| ports::open::open(&spec, &Options::monitor())).unwrap().unwrap();
+        let mut port = host.run(|| netio::open::open(&spec, &Options::monitor())).unwrap().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let until = stop.clone();
         let send = move || {

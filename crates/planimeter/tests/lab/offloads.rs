@@ -7,10 +7,10 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
-use lab::Namespace;
-use lab::need::{self, Need};
-use lab::netlink::link::VethEnd;
-use lab::netlink::route::Route;
+use testbed::Namespace;
+use testbed::need::{self, Need};
+use testbed::netlink::link::VethEnd;
+use testbed::netlink::route::Route;
 use serde_json::{Value, json};
 
 use super::{Element, PATIENCE, Place, lab_needs, ovs_needs};

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use lab::host::{Host, HostSettings};
-use lab::need::{self, Need};
-use lab::veth::{Cable, EndSettings};
-use lab::{Mac, Namespace};
+use testbed::host::{Host, HostSettings};
+use testbed::need::{self, Need};
+use testbed::veth::{Cable, EndSettings};
+use testbed::{Mac, Namespace};
 
 use super::common::CommandResult;
 use super::{Element, PATIENCE, Place, System, lab_needs};

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use lab::need::Need;
-use lab::peer::openvswitch::check_prefix;
+use testbed::need::Need;
+use testbed::peer::openvswitch::check_prefix;
 
 use super::common::{Folder, command, contents, record};
 use super::ovs_needs;

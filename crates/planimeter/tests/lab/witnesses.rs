@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use lab::need::{self, Need};
+use testbed::need::{self, Need};
 use serde_json::Value;
 
 use super::common::{only_run, record};
@@ -119,7 +119,7 @@ pub fn control_channels_are_captured() {
         assert!(wire["sent"]["count"].as_u64().unwrap() > 0, "{wire}");
         let file = run.join(wire["file"].as_str().unwrap());
         let bytes = fs::read(&file).unwrap();
-        let mut reader = ports::capture::CaptureReader::new(&bytes[..]);
+        let mut reader = netio::capture::CaptureReader::new(&bytes[..]);
         let mut frames = 0;
         while let Some(event) = reader.next_event().unwrap() {
             frames += u64::from(matches!(event, packet::capture::Event::Frame(_)));

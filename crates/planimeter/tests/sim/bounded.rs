@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use instrument::module::Ended;
+use tester::module::Ended;
 use planimeter::catalog;
 use planimeter::runner::{self, Destination, Watcher};
 use planimeter::target::name::TargetKind;
 use planimeter::target::{Benches, Surroundings};
 use results::record::Metric;
-use switch::behaviour::model::Model;
+use elements::behaviour::model::Model;
 
 use super::common::Folder;
 use super::models::modelled;

@@ -194,7 +194,7 @@ fn a_run_with_packets_to_the_controller_is_marked() {
     assert!(lasting.is_whole(), "{}", lasting.ended);
     assert_eq!(lasting.measured("returned_ratio").unwrap().value, 1.0);
     let ending = stage(&mut RoundTrip::new(trip(1)));
-    assert_eq!(ending.ended, instrument::module::Ended::Limit(ASKED));
+    assert_eq!(ending.ended, tester::module::Ended::Limit(ASKED));
     assert!(ending.measured("packet_ins_count").unwrap().value > 900.0);
 }
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use planimeter::fit::{self, Fit, Run};
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;
-use switch::behaviour::model::keys::KEYS;
-use switch::behaviour::model::{Model, known};
+use elements::behaviour::model::keys::KEYS;
+use elements::behaviour::model::{Model, known};
 
 use super::common::Folder;
 use super::{carry_out, plan};
@@ -149,7 +149,7 @@ fn check(truth: &Model, keys: &[&'static str], again: &[&str]) -> Fit {
     let runs = measured(kind, &sizes);
     let fitted = fit::fit(&runs, kind.name(), "fitted");
     let text = fitted.model.to_text();
-    let read = switch::behaviour::model::file::read(&text);
+    let read = elements::behaviour::model::file::read(&text);
     assert_eq!(read.as_ref(), Ok(&fitted.model), "{text}");
     let mut truth = truth.clone();
     for path in keys {
@@ -236,7 +236,7 @@ fn drawn(seed: u64, reply: &str, more: &str) -> Model {
         text += &format!("{key} = {{ value = {value}, source = \"drawn\" }}\n");
     }
     text += &format!("barrier.answers = {{ value = \"{reply}\", source = \"drawn\" }}\n");
-    switch::behaviour::model::file::read(&text).unwrap()
+    elements::behaviour::model::file::read(&text).unwrap()
 }
 
 /// Keys that are fitted for every model of [`drawn`].

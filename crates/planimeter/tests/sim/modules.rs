@@ -3,21 +3,21 @@
 
 use std::net::Ipv4Addr;
 
-use instrument::module::*;
-use instrument::rig::sim::{Device, SimRig};
-use instrument::stage::Scene;
-use instrument::stream::{Field as Varied, Headers, Order, Rate, Stream, Values, Vary};
+use tester::module::*;
+use tester::rig::sim::{Device, SimRig};
+use tester::stage::Scene;
+use tester::stream::{Field as Varied, Headers, Order, Rate, Stream, Values, Vary};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::packet_io::PacketOut;
 use openflow::model::{Action, Field, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::{Clock, Nanos};
-use ports::channel::memory::pair;
-use ports::memory::pair_stamped;
-use ports::port::Port;
-use switch::config::{Config, Kind, OpenFlowConfig, PortConfig};
-use switch::node::Node;
+use netio::channel::memory::pair;
+use netio::memory::pair_stamped;
+use netio::port::Port;
+use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
+use elements::node::Node;
 
 /// Interval at which the switch serves its controllers.
 const SERVES_EVERY: Nanos = Nanos::from_micros(100);

@@ -5,10 +5,10 @@
 //! that its results are incomplete. A module that reports completion has all values that it has on
 //! a working switch.
 
-use instrument::module::{Ended, StageReport};
+use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
 use planimeter::catalog;
-use switch::behaviour::model::Model;
+use elements::behaviour::model::Model;
 
 use super::one_switch::{self, OneSwitch, Vice};
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use instrument::search::bracket::Bracket;
+use tester::search::bracket::Bracket;
 use planimeter::live::event::Event;
 use planimeter::live::picture::Picture;
 use planimeter::target::name::TargetKind;

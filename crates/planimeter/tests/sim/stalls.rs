@@ -1,11 +1,11 @@
 //! Tests of control stalls in virtual time: the longest silence is the switch's own, and every load
 //! of the list ends.
 
-use instrument::module::{Ended, StageReport};
+use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
 use planimeter::target::name::TargetKind;
 use results::record::{self, Record};
-use switch::behaviour::model::Model;
+use elements::behaviour::model::Model;
 
 use super::one_switch::{OneSwitch, Vice, measured_metric};
 use super::{measure, plan};

@@ -1,12 +1,12 @@
 //! Results of the tester on an unknown link, each with its error.
 
-use instrument::account::Place;
-use instrument::rig::{Rig, RigError};
-use instrument::search::measured::Measured;
-use instrument::search::mlr::goal::Goal;
-use instrument::search::mlr::{Ask, Found, Search, Wanted};
-use instrument::stream::{Headers, Rate, Stream};
-use instrument::trial::{Histogram, Trial, TrialReport};
+use tester::account::Place;
+use tester::rig::{Rig, RigError};
+use tester::search::measured::Measured;
+use tester::search::mlr::goal::Goal;
+use tester::search::mlr::{Ask, Found, Search, Wanted};
+use tester::stream::{Headers, Rate, Stream};
+use tester::trial::{Histogram, Trial, TrialReport};
 use packet::time::Nanos;
 use results::interval::{self, LEVEL_PERCENT_HIGH};
 use results::record::{Interval, Stalls};

@@ -10,11 +10,11 @@
 use std::sync::Arc;
 
 use dataplane::matching::Match;
-use instrument::module::{Ended, StageReport};
+use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
-use switch::behaviour::model::{Barrier, Capacity, Hardware, Model, Path, Paths, Tiers};
-use switch::behaviour::tcam::FlowId;
-use switch::behaviour::writer::{Change, Writer};
+use elements::behaviour::model::{Barrier, Capacity, Hardware, Model, Path, Paths, Tiers};
+use elements::behaviour::tcam::FlowId;
+use elements::behaviour::writer::{Change, Writer};
 
 use crate::case::Draw;
 use crate::one_switch::{OneSwitch, measured_metric};

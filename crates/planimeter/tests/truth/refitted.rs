@@ -16,7 +16,7 @@ use planimeter::runner::{self, Destination, Plan, Watcher};
 use planimeter::target::links::Links;
 use planimeter::target::name::{Link, TargetKind};
 use planimeter::target::{Benches, Surroundings};
-use switch::behaviour::model::{Barrier, Model};
+use elements::behaviour::model::{Barrier, Model};
 
 use crate::case::Draw;
 use crate::common::Folder;
@@ -133,7 +133,7 @@ fn drawn(draw: &mut Draw, seed: u64) -> Model {
     }
     // The message cost comes from echo-delay and control-rate, which do not run here.
     model.agent.flow_mod_ns = agent;
-    for key in switch::behaviour::model::keys::KEYS {
+    for key in elements::behaviour::model::keys::KEYS {
         model.sources.insert(key.path, "drawn".into());
     }
     model

@@ -7,9 +7,9 @@
 //! distributions, so a correct 99 % interval misses its mean once in a hundred cases.
 //! `TRUTH_CASES_TRIPS` sets the number of switches.
 
-use instrument::module::Ended;
+use tester::module::Ended;
 use results::interval::{self, LEVEL_PERCENT_HIGH};
-use switch::behaviour::model::{Model, Path, Paths, Tiers};
+use elements::behaviour::model::{Model, Path, Paths, Tiers};
 
 use crate::case::Draw;
 use crate::one_switch::{OneSwitch, measured_metric};

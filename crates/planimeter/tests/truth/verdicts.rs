@@ -6,9 +6,9 @@
 //! capacity by one run each. An accusation is a verdict *not done*, *unstable*, *missing* or *too
 //! narrow*. `TRUTH_CASES_VERDICTS` sets the number of switches.
 
-use instrument::module::{Ended, StageReport};
+use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
-use switch::behaviour::model::{Barrier, Hardware, Model, Path, Paths};
+use elements::behaviour::model::{Barrier, Hardware, Model, Path, Paths};
 
 use crate::case::Draw;
 use crate::one_switch::{Flaw, OneSwitch, measured_metric};
@@ -111,7 +111,7 @@ fn rewrites_are_reported_as_performed_late_unstable_or_missing() {
                 Truth::Ignored => found == Verdict::NotDone,
                 Truth::Unstable => found == Verdict::Unstable,
                 Truth::Late(by) => {
-                    let holds = |it: &&instrument::module::Measured| {
+                    let holds = |it: &&tester::module::Measured| {
                         let half = it.half_width.unwrap_or(0.0);
                         // A frame is in flight when its rule becomes active.
                         (it.value - by.0 as f64).abs() <= half + 100_000.0

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use instrument::capture::{Frozen, PortFrozen};
+use tester::capture::{Frozen, PortFrozen};
 use packet::filter::Entry;
 use packet::time::Nanos;
 use packet::traffic::{Count, Protocol, SIZE_NAMES, Traffic};

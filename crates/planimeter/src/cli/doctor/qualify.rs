@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use instrument::stall::AWAY;
+use tester::stall::AWAY;
 use packet::time::Nanos;
 use results::number;
 use results::record::{Calibration, Distribution};

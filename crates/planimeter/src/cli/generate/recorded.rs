@@ -1,7 +1,7 @@
 //! Summary of sent and received frames, in the record's types.
 
-use instrument::replay::ReplayReport;
-use instrument::trial::{Pacing, StreamReport, TrialReport};
+use tester::replay::ReplayReport;
+use tester::trial::{Pacing, StreamReport, TrialReport};
 use packet::traffic::{Count, Protocol, Traffic};
 use results::record::{
     Flag, Kept, ProtocolCount, SCHEMA, Sent, SentBack, SentPort, SentReplay, SentStream,
@@ -78,7 +78,7 @@ fn replay(replay: &ReplayReport) -> SentReplay {
 }
 
 fn ports(report: &TrialReport) -> Vec<SentPort> {
-    let port = |(place, port): (usize, &instrument::trial::PortReport)| SentPort {
+    let port = |(place, port): (usize, &tester::trial::PortReport)| SentPort {
         port: number(place),
         name: port.name.clone(),
         frames_sent: port.counters.tx_frames,

@@ -1,8 +1,8 @@
 //! Summary of sent and received frames as text: one or two lines for each stream and replay, one
 //! for each port.
 
-use instrument::replay::ReplayReport;
-use instrument::trial::{Classes, OFFERED_SHARE_MIN, Pacing, StreamReport, TrialReport};
+use tester::replay::ReplayReport;
+use tester::trial::{Classes, OFFERED_SHARE_MIN, Pacing, StreamReport, TrialReport};
 
 use crate::cli::out::say;
 

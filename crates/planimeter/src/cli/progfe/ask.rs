@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use packet::time::Nanos;
-use ports::clock;
+use netio::clock;
 use progfe::program::Program;
 use progfe::program::document::no_files;
 use progfe::xml::Source;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use packet::time::Nanos;
-use ports::clock;
+use netio::clock;
 use progfe::program::Program;
 use serde_json::{Map, Value, json};
 

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use packet::frame::Batch;
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
-use ports::afpacket::Options;
-use ports::clock::{self, Wait};
-use switch::services::ethernet::sender::{Outcome, Sender};
+use netio::afpacket::Options;
+use netio::clock::{self, Wait};
+use elements::services::ethernet::sender::{Outcome, Sender};
 
 use crate::cli::failure::{EXIT_USAGE, Failure};
 use crate::cli::out::say;
@@ -40,15 +40,15 @@ fn mac(text: &str) -> Result<Mac, String> {
 /// Sends the program, and prints the result.
 pub fn send(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let program = crate::cli::element::read(&arguments.file)?;
-    let opened = ports::open::open(&arguments.port, &Options::monitor());
+    let opened = netio::open::open(&arguments.port, &Options::monitor());
     let mut port = opened.map_err(|error| Failure::usage(error.to_string()))?;
-    let own = switch::forward::mac_of(1, port.as_ref());
+    let own = elements::forward::mac_of(1, port.as_ref());
     let to = arguments.to.unwrap_or(ethernet::BROADCAST);
     // Distinguishes it from earlier sessions of this host.
     let session = clock::since_1970().0 as u32 ^ std::process::id().rotate_left(16);
     let sender = Sender::new(own, to, session, program.as_bytes(), clock::now());
     let mut sender = sender.ok_or_else(|| Failure::usage("the program is too long".to_owned()))?;
-    let broken = |error: ports::port::PortError| Failure::usage(error.to_string());
+    let broken = |error: netio::port::PortError| Failure::usage(error.to_string());
     let (mut batch, mut wait) = (Batch::new(64), Wait::new());
     let outcome = loop {
         let now = clock::now();

@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use packet::frame::PortNo;
-use switch::config::ProGfeConfig;
-use switch::services::http::{CONNECTIONS, HttpConfig};
+use elements::config::ProGfeConfig;
+use elements::services::http::{CONNECTIONS, HttpConfig};
 
 use crate::cli::connections;
 use crate::cli::element::read;

@@ -30,7 +30,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", requires = "control", default_value_t = 1.0)]
     seconds: f64,
     /// Measure the costs of blocks with one of every N frames
-    #[arg(long, value_name = "N", requires = "control", default_value_t = switch::control::request::EVERY)]
+    #[arg(long, value_name = "N", requires = "control", default_value_t = elements::control::request::EVERY)]
     sample: u64,
 }
 

@@ -16,13 +16,13 @@ use packet::capture::Direction;
 use packet::capture::write::{Frame as Written, Notes};
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
-use ports::capture::{CaptureError, CaptureOptions, CaptureWriter};
-use ports::clock;
+use netio::capture::{CaptureError, CaptureOptions, CaptureWriter};
+use netio::clock;
 use progfe::element::Element;
 use progfe::problem::Problems;
 use progfe::program::Program;
 use serde_json::{Value, json};
-use switch::control::answer::observed;
+use elements::control::answer::observed;
 
 use super::ask::Asking;
 use super::{bytes_of, load};
@@ -108,7 +108,7 @@ pub fn trace(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// Reads the frames of a capture file.
 fn frames_of(file: &Path) -> Result<Vec<Vec<u8>>, Failure> {
     let spec = format!("pcap:{}", file.display());
-    let opened = ports::open::open(&spec, &ports::afpacket::Options::monitor());
+    let opened = netio::open::open(&spec, &netio::afpacket::Options::monitor());
     let mut port = opened.map_err(|error| Failure::usage(error.to_string()))?;
     let (mut frames, mut batch) = (Vec::new(), packet::frame::Batch::new(64));
     loop {

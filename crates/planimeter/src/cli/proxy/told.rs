@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use instrument::proxy::tally::Tally;
-use instrument::trial::Histogram;
+use tester::proxy::tally::Tally;
+use tester::trial::Histogram;
 
 use super::added_words;
 use crate::proxied::{Proxied, median, word};

@@ -86,7 +86,7 @@ fn linear_table(context: &Context, entries: u32) -> Setup {
 mod tests {
     use std::collections::BTreeMap;
 
-    use instrument::experiment::Step;
+    use tester::experiment::Step;
 
     use super::*;
     use crate::parameter::{Effort, Parameters};

@@ -8,7 +8,7 @@
 //! 5.7). A router gets fewer routes until all of them forward ([`super::routes`]). Access lists of legacy mode are
 //! not counted: a switch without OpenFlow has none that the tester can program.
 
-use instrument::module::Module;
+use tester::module::Module;
 
 use super::super::modules::rounds::{Rounds, Spot};
 use super::super::modules::table_capacity::{

@@ -8,7 +8,7 @@
 //! Beyond the study, every other field is measured alone. If client and server cannot differ in that field, packets
 //! return by an entry for the port.
 
-use instrument::stream::{Headers, Stream, Vlan};
+use tester::stream::{Headers, Stream, Vlan};
 use openflow::model::message::Message;
 use openflow::model::{Field, Match};
 

@@ -7,7 +7,7 @@
 //! addresses or both ports. Beyond the study, each field that OpenFlow 1.3 can set is measured alone, on frames
 //! that have it. A size is the study's, or the minimum for the headers.
 
-use instrument::stream::{Headers, Rate, Stream};
+use tester::stream::{Headers, Rate, Stream};
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, PRIORITY_DEFAULT};
 

@@ -5,11 +5,11 @@
 //! uses a router without any routes. A failed number is retried at decreasing rates before it counts, because a
 //! frame lost by overload would count against the router. A frame has proved every route of the reported number.
 
-use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
-use instrument::search::bracket::{Bracket, Sought};
-use instrument::stream::Rate;
-use instrument::trial::Trial;
+use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use tester::search::bracket::{Bracket, Sought};
+use tester::stream::Rate;
+use tester::trial::Trial;
 use packet::time::Nanos;
 use results::record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
 

@@ -2,8 +2,8 @@
 //!
 //! Source: costa2017, section III.
 
-use instrument::module::Module;
-use instrument::stream::{Arrival, Headers, Rate, Stream};
+use tester::module::Module;
+use tester::stream::{Arrival, Headers, Rate, Stream};
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match};
 use packet::time::Nanos;

@@ -9,9 +9,9 @@
 //! at the end of the link to another, at its maximum rate for the heavy load. Nearly full is 90 % of the maximum,
 //! which the study found stable. Filling ends at a limit if the switch accepts more.
 
-use instrument::module::Module;
-use instrument::module::hosts::{Program, payload_bytes};
-use instrument::stream::Stream;
+use tester::module::Module;
+use tester::module::hosts::{Program, payload_bytes};
+use tester::stream::Stream;
 use packet::time::Nanos;
 
 use super::super::modules::polling::{Burden, Poll, Polling};

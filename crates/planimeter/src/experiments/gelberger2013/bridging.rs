@@ -8,8 +8,8 @@
 //! target can carry gives the latency. The study's bridges used a network processor; the most similar link here is
 //! shared memory: `--link memif`. Parameters: `--set latency_pps=`, `--set frame=`.
 
-use instrument::stream::Rate;
-use instrument::trial::{Trial, TrialReport};
+use tester::stream::Rate;
+use tester::trial::{Trial, TrialReport};
 use results::record::{Metric, Name};
 
 use super::super::sweep::{Reading, Sweep, SweepPoint};

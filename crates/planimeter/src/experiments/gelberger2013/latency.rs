@@ -12,8 +12,8 @@
 //! difference between consecutive frames. The percentile is the highest of 99.9, 99, 90 and 50 with at least ten
 //! frames above it on all targets. Parameters: `--set frame=` the sizes.
 
-use instrument::stream::Rate;
-use instrument::trial::{Trial, TrialReport};
+use tester::stream::Rate;
+use tester::trial::{Trial, TrialReport};
 use results::record::{Metric, Name};
 
 use super::super::sweep::{Reading, Sweep, SweepPoint};

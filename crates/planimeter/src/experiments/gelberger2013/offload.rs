@@ -18,7 +18,7 @@
 //! `--set frame=` the sizes.
 
 use ::progfe::agent::oam::{LoopbackPoint, loopback_point};
-use instrument::stream::{Arrival, Network, Rate, Stream, Vlan};
+use tester::stream::{Arrival, Network, Rate, Stream, Vlan};
 use packet::time::Nanos;
 
 use super::super::modules::misses::deciding::Task;

@@ -11,8 +11,8 @@
 //! A connection has many packets and lasts at least a second, so there are half as many repeats as for a trial.
 //! Parameters: `--set window=` the windows, `--set frame=` the frame sizes, `--set seconds=` the duration of each.
 
-use instrument::module::Module;
-use instrument::module::hosts::{Program, Transfer};
+use tester::module::Module;
+use tester::module::hosts::{Program, Transfer};
 use packet::time::Nanos;
 
 use super::super::modules::rounds::{Rounds, Spot};

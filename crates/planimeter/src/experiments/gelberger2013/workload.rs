@@ -7,7 +7,7 @@
 //! destination address; or it sets both MAC addresses and decrements the TTL; or it pushes a tag. A cable is the
 //! reference for all. [`RULES`] conditions select the frames for tags; the study does not print them.
 
-use instrument::module::hosts::Host;
+use tester::module::hosts::Host;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT};
 

@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use instrument::module::{
+use tester::module::{
     Connection, Desk, Ended, Event, Facts, Measured, Module, Needs, Prepared, Probe, Said, Span,
     TimerId, Watch, What,
 };

@@ -9,8 +9,8 @@
 //! Source: OFLOPS's action delay and action scalability modules; the OFLOPS-SUME paper, figure 6c; costa2017, table
 //! VI.
 
-use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Value};
-use instrument::stream::{Headers, Rate, Stream};
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs, Value};
+use tester::stream::{Headers, Rate, Stream};
 use openflow::model::group::{BUCKET_ALL, GROUP_ALL, GroupKind, GroupModCommand};
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, GroupMod, Match, PRIORITY_DEFAULT, reserved};

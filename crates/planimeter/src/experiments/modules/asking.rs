@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use instrument::module::{Desk, Event, Measured, Said, What};
+use tester::module::{Desk, Event, Measured, Said, What};
 use openflow::header::Xid;
 use openflow::model::SwitchConfig;
 use openflow::model::message::Message;

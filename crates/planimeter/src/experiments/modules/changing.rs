@@ -9,8 +9,8 @@
 //!
 //! Invariant: a frame counts as lost only if that counter shows that it was sent.
 
-use instrument::module::{Desk, Event, Needs, Said, Span, TimerId, Watch, What};
-use instrument::stream::Stream;
+use tester::module::{Desk, Event, Needs, Said, Span, TimerId, Watch, What};
+use tester::stream::Stream;
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::version::Version;

@@ -5,7 +5,7 @@
 //!
 //! Invariant: every load has a fixed number of messages or connections.
 
-use instrument::module::{Desk, Prepared};
+use tester::module::{Desk, Prepared};
 use openflow::codec::NotExpressible;
 use openflow::header::Xid;
 use openflow::model::bundle::{BundleAddMessage, BundleCommand, BundleControl, BundleFlags};

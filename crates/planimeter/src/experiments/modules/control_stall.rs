@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use instrument::module::{
+use tester::module::{
     Connection, Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
 };
 use openflow::header::Xid;

@@ -14,7 +14,7 @@
 //!
 //! Invariant: the module does not wait for lost frames.
 
-use instrument::module::{
+use tester::module::{
     Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
 };
 use openflow::model::message::Message;

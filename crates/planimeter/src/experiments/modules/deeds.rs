@@ -9,7 +9,7 @@
 
 use std::net::Ipv6Addr;
 
-use instrument::stream::{
+use tester::stream::{
     Field as Varied, Headers, Label, Network, Order, Rate, Stream, Transport, Values, Vary, Vlan,
 };
 use openflow::model::group::{Bucket, GROUP_ANY, GroupKind, GroupMod, GroupModCommand};

@@ -8,7 +8,7 @@
 //!
 //! Invariant: values without a reply before the timeout are left out.
 
-use instrument::module::{Connection, Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use tester::module::{Connection, Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
 use openflow::model::message::Message;
 use openflow::model::multipart::{MultipartReplyBody, MultipartRequestBody};
 use openflow::model::reserved;

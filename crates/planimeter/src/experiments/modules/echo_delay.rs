@@ -11,10 +11,10 @@
 
 use std::collections::BTreeMap;
 
-use instrument::module::{
+use tester::module::{
     Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
 };
-use instrument::stream::Rate;
+use tester::stream::Rate;
 use openflow::header::Xid;
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;

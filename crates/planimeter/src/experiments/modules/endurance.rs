@@ -14,7 +14,7 @@
 
 use std::collections::HashSet;
 
-use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::version::Version;

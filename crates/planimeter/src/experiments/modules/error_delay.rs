@@ -15,7 +15,7 @@
 //! Source: OFLOPS's `action_measurement` (time to the error of an invalid modification); OpenFlow 1.3.5, section
 //! 6.2 (barriers).
 
-use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Said, TimerId, What};
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs, Said, TimerId, What};
 use openflow::header::Xid;
 use openflow::model::action::Experimenter;
 use openflow::model::message::Message;

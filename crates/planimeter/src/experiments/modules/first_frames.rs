@@ -7,7 +7,7 @@
 //!
 //! Invariant: an entry counts as one that waited only if its first frame was slow and a later one was not.
 
-use instrument::module::Measured;
+use tester::module::Measured;
 use packet::time::Nanos;
 
 use super::activation::Moment;

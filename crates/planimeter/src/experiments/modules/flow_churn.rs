@@ -8,7 +8,7 @@
 //!
 //! Source: metric C11 of the method; the coupling of control plane and data plane in RFC 8204.
 
-use instrument::module::{
+use tester::module::{
     Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
 };
 use openflow::model::message::Message;

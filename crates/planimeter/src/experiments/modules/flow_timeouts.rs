@@ -14,10 +14,10 @@
 
 use std::ops::Range;
 
-use instrument::module::{
+use tester::module::{
     Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
 };
-use instrument::stream::Stream;
+use tester::stream::Stream;
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, FlowModFlags, FlowRemoved, FlowRemovedReason, PRIORITY_DEFAULT};
 use openflow::version::Version;

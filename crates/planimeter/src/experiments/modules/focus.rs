@@ -12,8 +12,8 @@
 
 use std::ops::Range;
 
-use instrument::module::{Desk, Probe, Span, Watch};
-use instrument::stream::Rate;
+use tester::module::{Desk, Probe, Span, Watch};
+use tester::stream::Rate;
 use packet::time::Nanos;
 
 use super::rules::Rules;

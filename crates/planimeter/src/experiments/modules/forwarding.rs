@@ -9,8 +9,8 @@
 //! Source: the OFLOPS-SUME paper, figures 6a and 6b; OFLOPS's queue delay (rate sweep) and table delay (occupancy)
 //! modules.
 
-use instrument::module::{Desk, Ended, Event, Measured, Module, Needs};
-use instrument::stream::{Stream, Values};
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs};
+use tester::stream::{Stream, Values};
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match};
 use packet::time::Nanos;
@@ -236,7 +236,7 @@ impl Module for Forwarding {
 /// Converts Mbit/s to frames per second, including preamble and interframe gap; 0 is the rate of the link.
 fn pps_of(context: &Context, mbps: f64, frame_bytes: u16) -> f64 {
     let most = context.most_pps(frame_bytes);
-    let bits = 8.0 * (f64::from(frame_bytes) + instrument::stream::GAP_BYTES as f64);
+    let bits = 8.0 * (f64::from(frame_bytes) + tester::stream::GAP_BYTES as f64);
     if mbps == 0.0 { most } else { mbps * 1e6 / bits }
 }
 

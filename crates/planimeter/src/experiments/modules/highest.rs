@@ -9,8 +9,8 @@
 //!
 //! Invariant: the search ends after [`STEPS_MAX`] steps, whatever their outcome.
 
-use instrument::module::{Measured, Series};
-use instrument::search::bracket::{Bracket, Sought};
+use tester::module::{Measured, Series};
+use tester::search::bracket::{Bracket, Sought};
 use packet::time::Nanos;
 use results::record::BoundCause;
 

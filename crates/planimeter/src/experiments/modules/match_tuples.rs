@@ -12,10 +12,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use instrument::module::{
+use tester::module::{
     Desk, Ended, Event, Measured, Module, Needs, Series, Span, TimerId, Unsent, Value, Watch, What,
 };
-use instrument::stream::{Headers, Network, Rate, Stream, Transport, Vlan};
+use tester::stream::{Headers, Network, Rate, Stream, Transport, Vlan};
 use openflow::header::Xid;
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;

@@ -17,10 +17,10 @@ pub mod deciding;
 
 use std::collections::{HashSet, VecDeque};
 
-use instrument::module::{
+use tester::module::{
     Desk, Ended, Event, Measured, Module, Needs, Probe, Said, Span, TimerId, Watch, What,
 };
-use instrument::stream::{Rate, Stream};
+use tester::stream::{Rate, Stream};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::packet_io::{PacketIn, PacketOut};

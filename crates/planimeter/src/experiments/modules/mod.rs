@@ -2,7 +2,7 @@
 //!
 //! Source: the OFLOPS-SUME paper, section III, and the modules of the OFLOPS family (`docs/oflops.md`). One file
 //! per module contains its claim, procedure, parameters and a test in virtual time. A module does no I/O and reads
-//! no clock (`instrument::module`), so it runs both live and simulated.
+//! no clock (`tester::module`), so it runs both live and simulated.
 
 pub mod rounds;
 pub mod recovery;

@@ -7,7 +7,7 @@
 //!
 //! Invariant: activation times that two costs do not explain give no values.
 
-use instrument::module::Measured;
+use tester::module::Measured;
 
 use super::activation::Moment;
 

@@ -8,7 +8,7 @@
 //!
 //! Source: metric C9 of the method; OFLOPS's module `packet_out`.
 
-use instrument::module::{
+use tester::module::{
     Desk, Ended, Event, Facts, Frames, Measured, Module, Needs, Said, TimerId, Watch, What,
 };
 use openflow::header::Xid;

@@ -13,10 +13,10 @@
 
 use std::borrow::Cow;
 
-use instrument::module::{
+use tester::module::{
     Arrival, Connection, Desk, Event, Facts, Frames, Needs, Probe, Said, Span, TimerId, Watch, What,
 };
-use instrument::stream::Stream;
+use tester::stream::Stream;
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::version::Version;
@@ -238,7 +238,7 @@ impl Passing {
             }
             What::Unsent { said, why, .. } => {
                 let why = match why {
-                    instrument::module::Unsent::NotExpressible(_) => Absent::NotExpressible,
+                    tester::module::Unsent::NotExpressible(_) => Absent::NotExpressible,
                     other => Absent::Unsaid(other.to_string()),
                 };
                 self.absent(|known| known == said, why);

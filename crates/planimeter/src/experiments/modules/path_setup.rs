@@ -12,11 +12,11 @@
 //!
 //! Invariant: a frame counts as lost only if the port counter shows that it was sent.
 
-use instrument::module::{
+use tester::module::{
     Connection, Desk, Ended, Event, Measured, Module, Needs, Probe, Said, Span, TimerId, Watch,
     What,
 };
-use instrument::stream::Stream;
+use tester::stream::Stream;
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match, reserved};

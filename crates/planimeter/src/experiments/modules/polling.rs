@@ -16,9 +16,9 @@
 //! - A reply time ends with the last part of a reply.
 //! - A reply that does not end before the timeout is counted, and the next request is sent.
 
-use instrument::module::hosts::{Done, Errand, Host, Load, Loaded, Program, payload_bytes};
-use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, What};
-use instrument::stream::Stream;
+use tester::module::hosts::{Done, Errand, Host, Load, Loaded, Program, payload_bytes};
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, What};
+use tester::stream::Stream;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match};
 use openflow::version::Version;

@@ -8,7 +8,7 @@
 //!
 //! Source: the port status module of OFLOPS; costa2017, table VIII.
 
-use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
 use openflow::model::Match;
 use openflow::version::Version;
 use packet::time::Nanos;

@@ -11,7 +11,7 @@
 //! - It always ends.
 //! - Only the barrier reply shows success.
 
-use instrument::module::{
+use tester::module::{
     Connection, Desk, Ended, Event, Measured, Module, Needs, TIME_LIMIT, TimerId, What,
 };
 use openflow::header::Xid;
@@ -78,7 +78,7 @@ impl Recovery {
         self.attempts += 1;
         (self.is_connected, self.barrier) = (true, None);
         desk.connect(0);
-        self.wait(SILENT.saturating_add(instrument::stage::CONNECT_NS_MAX), desk);
+        self.wait(SILENT.saturating_add(tester::stage::CONNECT_NS_MAX), desk);
     }
 
     /// Closes the connection and opens another one soon.

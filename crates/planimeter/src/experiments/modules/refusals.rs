@@ -1,6 +1,6 @@
 //! Errors from the switch without an invalid request: their number, and the text of the first.
 
-use instrument::module::Measured;
+use tester::module::Measured;
 use openflow::model::message::ErrorMessage;
 
 /// Errors so far.

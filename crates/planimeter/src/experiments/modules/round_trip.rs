@@ -16,12 +16,12 @@
 //! - The measurement begins after the first packets returned as expected, or after a limit.
 //! - A packet with inexact times counts as returned and has no round trip time.
 
-use instrument::module::hosts::{Done, Errand, Talk, Talked};
-use instrument::module::{
+use tester::module::hosts::{Done, Errand, Talk, Talked};
+use tester::module::{
     Arrival, Desk, Ended, Event, Facts, Frames, Measured, Module, Needs, Probe, Said, Span,
     TimerId, Watch, What,
 };
-use instrument::stream::Stream;
+use tester::stream::Stream;
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match, reserved};

@@ -3,8 +3,8 @@
 //! Each value that a module measures becomes a separate result at its point and repeat. Repeats thus give
 //! confidence intervals, and targets can be compared as with every other result.
 
-use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::module::{Ended, Module, StageReport};
+use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::module::{Ended, Module, StageReport};
 use results::record::{Metric, Name, Role};
 
 use crate::experiments::{Context, Finding, Method, Tag};

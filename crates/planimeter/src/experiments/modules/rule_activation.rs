@@ -18,8 +18,8 @@
 //! batches or the end of the update. It is then repeated until an entry activates after the barrier reply or the
 //! budget ends. Values come from the pass with the best resolution ([`values`]).
 
-use instrument::module::{Desk, Ended, Event, Facts, Module, Needs, Said, What};
-use instrument::module::{Probe, TimerId};
+use tester::module::{Desk, Ended, Event, Facts, Module, Needs, Said, What};
+use tester::module::{Probe, TimerId};
 use openflow::header::Xid;
 use openflow::model::FlowMod;
 use openflow::model::message::Message;

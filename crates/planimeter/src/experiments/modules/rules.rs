@@ -7,14 +7,14 @@
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-use instrument::account::Place;
-use instrument::rig::engine::name_of;
-use instrument::stream::{Field as Varying, Headers, Order, Rate, Stream, Values, Vary};
+use tester::account::Place;
+use tester::rig::engine::name_of;
+use tester::stream::{Field as Varying, Headers, Order, Rate, Stream, Values, Vary};
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match, reserved};
 use openflow::version::Version;
-use ports::port::PortCounters;
+use netio::port::PortCounters;
 
 use crate::experiments::Context;
 use crate::target::name::Technology;

@@ -17,10 +17,10 @@
 
 use std::collections::BTreeSet;
 
-use instrument::module::{
+use tester::module::{
     Connection, Desk, Ended, Event, Measured, Module, Needs, Probe, Span, TimerId, Watch, What,
 };
-use instrument::stream::Stream;
+use tester::stream::Stream;
 use openflow::model::message::Message;
 use openflow::model::multipart::{MultipartReplyBody, MultipartRequestBody};
 use openflow::model::{

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a percentile is reported only if at least ten samples are above it.
 
-use instrument::module::{Measured, Series};
+use tester::module::{Measured, Series};
 
 /// Minimum number of samples above a percentile.
 const ABOVE_MIN: f64 = 10.0;

@@ -9,7 +9,7 @@
 //!
 //! Source: the interaction test of OFLOPS; metric C10 of the method.
 
-use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Said, TimerId, What};
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs, Said, TimerId, What};
 use openflow::model::message::Message;
 use openflow::model::{Match, PRIORITY_DEFAULT};
 use openflow::version::Version;

@@ -11,7 +11,7 @@
 //! Source: metric C10 of the method; costa2017, tables VII and VIII; the flow, aggregate and port statistics
 //! modules of OFLOPS.
 
-use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, What};
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, What};
 use openflow::model::message::Message;
 use openflow::model::{
     Action, Bucket, GROUP_ALL, GROUP_ANY, GroupKind, GroupMod, GroupModCommand, METER_ALL, Match,

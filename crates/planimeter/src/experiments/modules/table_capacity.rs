@@ -15,10 +15,10 @@
 //!
 //! Source: metric C7 of the method; Tango (CoNEXT 2014) for tiers.
 
-use instrument::module::{
+use tester::module::{
     Desk, Ended, Event, Measured, Module, Needs, Said, Series, Span, TimerId, Watch, What,
 };
-use instrument::search::bracket::{Bracket, Sought};
+use tester::search::bracket::{Bracket, Sought};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, FlowModCommand, Match};

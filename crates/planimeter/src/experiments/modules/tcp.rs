@@ -11,8 +11,8 @@
 //!
 //! Invariant: a failed connection gives no values.
 
-use instrument::module::hosts::{Done, Errand, Transfer, Transferred};
-use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use tester::module::hosts::{Done, Errand, Transfer, Transferred};
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::version::Version;

@@ -10,7 +10,7 @@
 //!
 //! Source: metric C5 of the method. `flow-mod-rate` measures bundles.
 
-use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, PRIORITY_DEFAULT};
 use openflow::version::Version;

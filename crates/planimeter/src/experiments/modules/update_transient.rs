@@ -10,7 +10,7 @@
 //!
 //! Source: metric C14 of the method; OFLOPS's consistency module.
 
-use instrument::module::{Desk, Ended, Event, Measured, Module, Needs, What};
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs, What};
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, Match};
 use packet::time::Nanos;

@@ -8,7 +8,7 @@
 //! every frame. The report shows the median over the repeats of each of median, minimum and 90th percentile. Loss
 //! and CPU load of the target's processes come from the same trials. Parameters: `--set frame=` replaces the sizes.
 
-use instrument::stream::Rate;
+use tester::stream::Rate;
 
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};

@@ -4,8 +4,8 @@
 //! have no loss. The whole curve is repeated. Frames that the tester did not send do not count as offered, and the
 //! trial is marked. Parameters: `--set load=` other shares, in decreasing order.
 
-use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::search::bracket::{Bracket, Sought};
+use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::search::bracket::{Bracket, Sought};
 use results::record::Role;
 
 use super::super::row::Row;

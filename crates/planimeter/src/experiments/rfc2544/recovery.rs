@@ -6,8 +6,8 @@
 //! times at which frames were due, so that its resolution is one frame. It is 0 without any loss after the change.
 //! The result is irregular if the overload caused no loss, or if loss continued to the end.
 
-use instrument::stream::{Rate, Stream};
-use instrument::trial::{Trial, TrialReport, Window};
+use tester::stream::{Rate, Stream};
+use tester::trial::{Trial, TrialReport, Window};
 use packet::time::Nanos;
 use results::record::Metric;
 
@@ -74,7 +74,7 @@ fn read(trial: &Trial, report: &TrialReport) -> Vec<Reading> {
 
 #[cfg(test)]
 mod tests {
-    use instrument::trial::{Load, Missed, StreamReport};
+    use tester::trial::{Load, Missed, StreamReport};
 
     use super::*;
     use crate::target::ADDRESSES;

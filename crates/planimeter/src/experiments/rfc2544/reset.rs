@@ -6,8 +6,8 @@
 //! The lost frames divided by the rate are reported too (its loss-based time). The result is irregular if no frame
 //! arrived afterwards. Targets that are not a process or a device of the lab cannot be reset, and are left out.
 
-use instrument::stream::Rate;
-use instrument::trial::{Trial, TrialReport};
+use tester::stream::Rate;
+use tester::trial::{Trial, TrialReport};
 use packet::time::Nanos;
 use results::record::Metric;
 
@@ -67,7 +67,7 @@ fn read(trial: &Trial, report: &TrialReport) -> Vec<Reading> {
 
 #[cfg(test)]
 mod tests {
-    use instrument::trial::{Load, Missed, StreamReport};
+    use tester::trial::{Load, Missed, StreamReport};
 
     use super::*;
     use crate::target::ADDRESSES;

@@ -11,11 +11,11 @@
 //!
 //! Parameters: `--set addresses=`, the maximum number; `--set learning_rate=` for the capacity.
 
-use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
-use instrument::search::bracket::{self, Bracket};
-use instrument::stream::{Field, Order, Rate, Stream, Values, Vary};
-use instrument::trial::{Trial, TrialReport, Window};
+use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use tester::search::bracket::{self, Bracket};
+use tester::stream::{Field, Order, Rate, Stream, Values, Vary};
+use tester::trial::{Trial, TrialReport, Window};
 use packet::time::Nanos;
 use results::record::{self, Bound, BoundCause, BoundSide, Metric, Name, Role};
 
@@ -205,7 +205,7 @@ fn after(from: Nanos, span: Nanos) -> Window {
 fn learned(report: &TrialReport) -> Measured {
     let is_learned = match &report.streams[..] {
         [_, taught, asked] => {
-            let is_whole = |load: &instrument::trial::Load| load.forwarded == load.intended;
+            let is_whole = |load: &tester::trial::Load| load.forwarded == load.intended;
             let is_stray = asked.classes.flooded + asked.classes.misrouted > 0;
             is_whole(&taught.load) && is_whole(&asked.load) && !is_stray
         }

@@ -5,7 +5,7 @@
 //! the copies at the second port, which should get one of each frame. The copies at the other ports count as
 //! flooded frames.
 
-use instrument::stream::Rate;
+use tester::stream::Rate;
 
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};

@@ -10,7 +10,7 @@ pub mod congestion;
 pub mod addresses;
 pub mod broadcast;
 
-use instrument::trial::Trial;
+use tester::trial::Trial;
 use results::record::Metric;
 
 use super::search::{Searches, Task};

@@ -4,8 +4,8 @@
 //! The results are the highest forwarding rate, and the load per port at that rate. This shows a target whose
 //! forwarding rate decreases under higher load, which its forwarding rate under full load does not show.
 
-use instrument::experiment::{Experiment, Outcome, Point, Step};
-use instrument::search::bracket::{Bracket, Sought};
+use tester::experiment::{Experiment, Outcome, Point, Step};
+use tester::search::bracket::{Bracket, Sought};
 use results::record::{Metric, Role};
 
 use super::super::based::{Based, Throughputs};

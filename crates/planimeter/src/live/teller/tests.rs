@@ -163,7 +163,7 @@ fn writing_alone_takes_a_small_part_of_a_core() {
     write(&mut writer, &all);
     let before = processor_ns();
     for look in 0..LOOKS {
-        let ports = vec![[look * 1_000, look * 999]; instrument::gauge::PORTS_MAX];
+        let ports = vec![[look * 1_000, look * 999]; tester::gauge::PORTS_MAX];
         let latencies = (0..instrument::gauge::STEPS).map(|step| (step, look)).collect();
         write(&mut writer, &[Event::Rates(Rates { ports, latencies })]);
         if look % 8 == 0 {

@@ -7,10 +7,10 @@
 
 use std::collections::VecDeque;
 
-use instrument::experiment::Outcome;
-use instrument::search::disturbed::Verdict;
-use instrument::stream::Stream;
-use instrument::trial::{Flag, Load, Missed, OFFERED_SHARE_MIN, StreamReport, Trial, TrialReport};
+use tester::experiment::Outcome;
+use tester::search::disturbed::Verdict;
+use tester::stream::Stream;
+use tester::trial::{Flag, Load, Missed, OFFERED_SHARE_MIN, StreamReport, Trial, TrialReport};
 use packet::time::Nanos;
 use results::record;
 

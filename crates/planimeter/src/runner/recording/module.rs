@@ -5,13 +5,13 @@
 //! frames, lost frames may be theirs: the losses are recorded as counters and stay out of the
 //! balance.
 
-use instrument::account::Account;
-use instrument::module::{
+use tester::account::Account;
+use tester::module::{
     ConnectionReport, Ended, LogEntry, Measured, Series, StageReport, StreamAccount, Value,
     WireReport,
 };
-use instrument::rig::engine::name_of;
-use instrument::trial::{Classes, Histogram};
+use tester::rig::engine::name_of;
+use tester::trial::{Classes, Histogram};
 use openflow::version::MessageKind;
 use packet::time::{Clock, Nanos};
 use results::record::{self, Metric, ModuleRun, Name, PortCount, SERIES_POINTS_MAX, StreamCount};
@@ -142,7 +142,7 @@ fn stream_count(stream: &StreamAccount, span: Nanos) -> StreamCount {
     }
 }
 
-fn port_count((index, port): (usize, &instrument::module::PortAccount)) -> PortCount {
+fn port_count((index, port): (usize, &tester::module::PortAccount)) -> PortCount {
     PortCount {
         port: index as u32,
         name: port.name.clone(),
@@ -157,7 +157,7 @@ fn flags(report: &StageReport) -> Vec<record::Flag> {
     let found = [
         (unsent * 1000 > sent, record::Flag::TesterLimited),
         (report.ended != Ended::Said || !report.limits.is_empty(), record::Flag::Irregular),
-        (report.stalls.ns_longest >= instrument::trial::STALL.0, record::Flag::Stall),
+        (report.stalls.ns_longest >= tester::trial::STALL.0, record::Flag::Stall),
     ];
     found.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).collect()
 }

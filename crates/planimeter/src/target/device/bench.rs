@@ -12,25 +12,25 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use instrument::controller::{ControlError, Controller, RealTime};
-use instrument::module::{Module, StageReport};
-use instrument::rig::live::LiveRig;
-use instrument::rig::{Rig, RigError};
-use instrument::stage::live::Dialer;
-use instrument::stream::Rate;
-use instrument::trial::{Trial, TrialReport};
-use lab::Namespace;
-use lab::account::Account;
-use lab::pin::Cores;
-use lab::taken::Taken;
+use tester::controller::{ControlError, Controller, RealTime};
+use tester::module::{Module, StageReport};
+use tester::rig::live::LiveRig;
+use tester::rig::{Rig, RigError};
+use tester::stage::live::Dialer;
+use tester::stream::Rate;
+use tester::trial::{Trial, TrialReport};
+use testbed::Namespace;
+use testbed::account::Account;
+use testbed::pin::Cores;
+use testbed::taken::Taken;
 use openflow::model::multipart::FlowStats;
 use openflow::version::Version;
 use packet::time::Nanos;
-use ports::afpacket::Options;
-use ports::channel::Url;
-use ports::channel::tap::Tap;
-use ports::clock;
-use ports::port::Port;
+use netio::afpacket::Options;
+use netio::channel::Url;
+use netio::channel::tap::Tap;
+use netio::clock;
+use netio::port::Port;
 
 use super::cables::Cables;
 use super::meeting::{interface_to, known_ports, not_reached, shown, take};
@@ -162,7 +162,7 @@ impl DeviceBench {
         };
         let names = names(said);
         let ports = self.ports(&names[..wanted])?;
-        lab::pin::pin(0, &self.cores.instrument).map_err(lab_error)?;
+        testbed::pin::pin(0, &self.cores.instrument).map_err(lab_error)?;
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         rig.agents = witness::of_device(&self.parameters.witness)?;
         if let Some(controller) = controller {
@@ -175,7 +175,7 @@ impl DeviceBench {
 
     fn ports(&self, names: &[&str]) -> Result<Vec<Box<dyn Port>>, TargetError> {
         let by = if self.link == Link::NicXdp { INSTRUMENT_XDP } else { "afpacket:NAME" };
-        let open = |name: &&str| ports::open::open(&by.replace("NAME", name), &Options::monitor());
+        let open = |name: &&str| netio::open::open(&by.replace("NAME", name), &Options::monitor());
         let opened: Result<_, _> = names.iter().map(open).collect();
         opened.map_err(|error| TargetError::failed("cannot open the tester's ports", error))
     }

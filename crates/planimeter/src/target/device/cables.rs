@@ -9,7 +9,7 @@
 //! Invariant: frames are retried for as long as the device may take; messages of the device are no
 //! proof.
 
-use instrument::controller::Controller;
+use tester::controller::Controller;
 use openflow::model::message::Message;
 use openflow::model::packet_io::PacketOut;
 use openflow::model::{Action, FlowMod, Match, reserved};
@@ -17,8 +17,8 @@ use openflow::model::{Field, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::frame::Batch;
 use packet::time::Nanos;
-use ports::clock;
-use ports::port::{Port, PortError};
+use netio::clock;
+use netio::port::{Port, PortError};
 
 use super::switch;
 use crate::target::TargetError;
@@ -104,7 +104,7 @@ impl Cables<'_> {
         let failed = |error| TargetError::failed("cannot install a flow entry by OpenFlow", error);
         let matching = Match::ANY.with(Field::InPort, called(0));
         let rule = FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(called(1))]);
-        let meanwhile = &mut instrument::controller::RealTime::default();
+        let meanwhile = &mut tester::controller::RealTime::default();
         let installed = controller.install([rule], meanwhile).map_err(failed)?;
         crate::target::program::checked(&installed)?;
         let checked = self.check_through(

@@ -5,15 +5,15 @@
 
 use std::time::Duration;
 
-use instrument::controller::ControlError;
-use lab::netlink::uses::Use;
-use lab::taken::Taken;
-use lab::{LabError, Namespace};
+use tester::controller::ControlError;
+use testbed::netlink::uses::Use;
+use testbed::taken::Taken;
+use testbed::{LabError, Namespace};
 use openflow::model::Field;
 use openflow::model::multipart::FlowStats;
 use openflow::session::DownReason;
-use ports::channel::{ChannelError, Url};
-use ports::datagram::Udp;
+use netio::channel::{ChannelError, Url};
+use netio::datagram::Udp;
 
 use super::Said;
 use super::reach::Reach;
@@ -42,7 +42,7 @@ pub fn take(names: &[&str], settings: &device::Device) -> Result<Taken, TargetEr
 
 /// Returns the error for a switch that is not reachable, with a hint.
 pub fn not_reached(error: &ControlError, said: &Said) -> TargetError {
-    let is_called = said.url.as_ref().is_some_and(ports::channel::Url::is_passive);
+    let is_called = said.url.as_ref().is_some_and(netio::channel::Url::is_passive);
     let remedy = match error {
         ControlError::Nobody(url) if url.is_local() => {
             "listen on an address that the switch can reach, such as openflow:ptcp:6653:0.0.0.0"

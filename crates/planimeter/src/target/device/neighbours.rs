@@ -16,9 +16,9 @@ use packet::frame::Batch;
 use packet::header::arp;
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
-use ports::afpacket::{AfPacketPort, Options};
-use ports::clock;
-use ports::port::{Port, PortError};
+use netio::afpacket::{AfPacketPort, Options};
+use netio::clock;
+use netio::port::{Port, PortError};
 
 use crate::target::TargetError;
 use crate::workload::parts::{ROUTER_IN_SECOND, SENDER_SECOND};

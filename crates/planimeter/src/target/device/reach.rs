@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use instrument::controller::{ControlError, Controller, RealTime, Settings};
+use tester::controller::{ControlError, Controller, RealTime, Settings};
 use openflow::session;
 use openflow::version::{End, Version};
 use packet::time::Nanos;
-use ports::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
-use ports::clock;
+use netio::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
+use netio::clock;
 
 use super::Said;
 use super::renumbered::Numbering;

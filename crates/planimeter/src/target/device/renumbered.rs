@@ -18,8 +18,8 @@ use std::sync::Arc;
 use openflow::header::{HEADER_BYTES, Header};
 use openflow::renumber::renumber;
 use packet::time::Stamp;
-use ports::channel::wire::{Direction, Remarks, Unseen};
-use ports::channel::{Channel, ChannelError, Progress, Source};
+use netio::channel::wire::{Direction, Remarks, Unseen};
+use netio::channel::{Channel, ChannelError, Progress, Source};
 
 /// Bytes translated in one piece; a message may be longer.
 const PIECE_BYTES: usize = 64 << 10;
@@ -269,7 +269,7 @@ mod tests {
     use openflow::model::message::Message;
     use openflow::model::{Action, Field, FlowMod, Match};
     use openflow::version::Version;
-    use ports::channel::memory;
+    use netio::channel::memory;
 
     use super::*;
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use instrument::controller::{ControlError, Controller, RealTime};
+use tester::controller::{ControlError, Controller, RealTime};
 use openflow::model::flow::FlowMod;
 use openflow::model::matching::Match;
 use openflow::model::message::Message;

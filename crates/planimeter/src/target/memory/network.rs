@@ -9,21 +9,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use instrument::controller::Controller;
-use instrument::module::{Module, StageReport};
-use instrument::rig::live::LiveRig;
-use instrument::rig::sim::{Device, SimRig};
-use instrument::rig::{Rig, RigError};
-use instrument::stage::{Scene, Wanted};
-use instrument::trial::{Trial, TrialReport};
-use lab::pin::{self, Cores};
+use tester::controller::Controller;
+use tester::module::{Module, StageReport};
+use tester::rig::live::LiveRig;
+use tester::rig::sim::{Device, SimRig};
+use tester::rig::{Rig, RigError};
+use tester::stage::{Scene, Wanted};
+use tester::trial::{Trial, TrialReport};
+use testbed::pin::{self, Cores};
 use packet::frame::PortNo;
 use packet::time::Nanos;
-use ports::channel::{Channel, ChannelError};
-use ports::clock;
-use ports::port::Port;
-use switch::control::request::{Request, What};
-use switch::node::Node;
+use netio::channel::{Channel, ChannelError};
+use netio::clock;
+use netio::port::Port;
+use elements::control::request::{Request, What};
+use elements::node::Node;
 
 use super::{
     CHANNEL_BYTES, MemoryBench, SERVE_INTERVAL, Simulated, adopted, ask, installed, key_of, served,
@@ -222,7 +222,7 @@ impl Target for NetworkInMemory {
                     let report = rig.stage(module, &scene, &mut |wanted, _| {
                         is_there(wanted, count)?;
                         let (ours, theirs) =
-                            ports::channel::memory::pair(CHANNEL_BYTES, "openflow");
+                            netio::channel::memory::pair(CHANNEL_BYTES, "openflow");
                         let end: (usize, Box<dyn Channel>) = (wanted.switch, Box::new(theirs));
                         made.send(end).expect("the thread of the switches waits for the end");
                         Ok(Some(Box::new(ours)))
@@ -256,7 +256,7 @@ impl Target for NetworkInMemory {
                 }
             };
             let answer = ask(node, Request::Get(What::Counters), now)?;
-            snapshot.add_of(&switch.name, lab::peer::ours::control::flatten(&answer));
+            snapshot.add_of(&switch.name, testbed::peer::ours::control::flatten(&answer));
         }
         if self.busy_ns > 0 {
             let core = self.cores.target.first().map(|&core| core as u32);

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use packet::frame::{Batch, Frame};
 use packet::time::Nanos;
-use ports::link::Link;
-use ports::port::{Port, PortCounters, PortError, PortFacts};
+use netio::link::Link;
+use netio::port::{Port, PortCounters, PortError, PortFacts};
 
 /// Frames that are passed to the link in one call.
 const BATCH_FRAMES: usize = 64;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use instrument::controller::{self, ControlError, Controller, Meanwhile};
+use tester::controller::{self, ControlError, Controller, Meanwhile};
 use packet::time::Nanos;
-use ports::clock;
-use switch::node::Node;
+use netio::clock;
+use elements::node::Node;
 
 use super::adopted;
 use crate::target::model::SETTLE_MAX;

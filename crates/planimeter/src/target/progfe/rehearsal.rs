@@ -5,9 +5,9 @@
 //! would reject ends the run with a one-line error, instead of a report of losses.
 
 use dataplane::forwarder::{Forwarder, Outputs};
-use instrument::generate::templates::Templates;
-use instrument::signature::{Sent, Sequence};
-use instrument::stream::{Rate, Stream};
+use tester::generate::templates::Templates;
+use tester::signature::{Sent, Sequence};
+use tester::stream::{Rate, Stream};
 use packet::frame::{Batch, PortNo};
 use packet::time::Nanos;
 use progfe::element::Element;

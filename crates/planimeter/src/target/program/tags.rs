@@ -9,7 +9,7 @@ use packet::header::ethernet::TYPE_VLAN;
 use super::{IPV4, PORT_IN, PORT_OUT, UDP};
 use crate::workload::Setup;
 use crate::workload::tags::rules;
-use lab::peer::TagRule;
+use testbed::peer::TagRule;
 
 /// Returns the entries of a tagging setup.
 pub(super) fn flows(setup: &Setup) -> Vec<FlowMod> {

@@ -6,17 +6,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use instrument::module::{Module, StageReport};
-use instrument::rig::RigError;
-use instrument::rig::live::LiveRig;
-use instrument::stage::live::Dialer;
-use instrument::trial::{Trial, TrialReport};
-use lab::account::Account;
-use lab::peer::{Access, Peer};
-use lab::topology::Across;
-use lab::veth::Interface;
-use lab::{Lab, Site};
-use ports::channel::Url;
+use tester::module::{Module, StageReport};
+use tester::rig::RigError;
+use tester::rig::live::LiveRig;
+use tester::stage::live::Dialer;
+use tester::trial::{Trial, TrialReport};
+use testbed::account::Account;
+use testbed::peer::{Access, Peer};
+use testbed::topology::Across;
+use testbed::veth::Interface;
+use testbed::{Lab, Site};
+use netio::channel::Url;
 
 use super::{PATIENCE, RIG_KEY, VethBench, install_flows, lab_error, station_mac};
 use crate::target::name::TargetKind;
@@ -84,7 +84,7 @@ impl VethBench {
         }
         let ends = network.instrument.iter().map(|end| end_at(&members, *end));
         let ports = ends.map(|end| self.opened(end)).collect::<Result<_, _>>()?;
-        lab::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
+        testbed::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         rig.agents = witness::of_network(&self.parameters.witness)?;
         let (lab, stop) = (Arc::clone(&self.lab), Arc::clone(&self.stop));
@@ -188,14 +188,14 @@ impl Target for NetworkOnVeth {
             snapshot.add_of(&switch.name, peer.counters().map_err(lab_error)?);
             let core = site.wiring.cores.target.first().map(|&core| core as u32);
             for (index, pid) in peer.processes().into_iter().enumerate() {
-                if let Some(time) = lab::proc::cpu_time(pid) {
+                if let Some(time) = testbed::proc::cpu_time(pid) {
                     let name = format!("{} process {}", switch.name, index + 1);
                     snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));
                 }
                 processes.push(pid);
             }
             for (index, pid) in site.target_threads().into_iter().enumerate() {
-                if let Some(time) = lab::proc::cpu_time(pid) {
+                if let Some(time) = testbed::proc::cpu_time(pid) {
                     let name = format!("{} receive thread {}", switch.name, index + 1);
                     snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));
                 }

@@ -1,11 +1,11 @@
 //! Tests of message rates of switches with known limits, and of the verdicts on faulty switches
 //! near these limits.
 
-use instrument::module::{Ended, StageReport};
+use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
 use planimeter::target::name::TargetKind;
 use results::record::{Metric, Name, Record};
-use switch::behaviour::model::Model;
+use elements::behaviour::model::Model;
 
 use super::super::common::Folder;
 use super::super::models::modelled;

@@ -9,8 +9,8 @@
 //! that of the packet before (RFC 3393's variation between consecutive packets, without its sign). costa2017 does
 //! not define its jitter.
 
-use instrument::module::hosts::Exchange;
-use instrument::module::{Desk, Measured};
+use tester::module::hosts::Exchange;
+use tester::module::{Desk, Measured};
 use packet::time::Nanos;
 use results::interval;
 use results::series::mean;

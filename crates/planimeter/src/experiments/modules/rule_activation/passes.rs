@@ -6,7 +6,7 @@
 //!
 //! Invariant: the choice of the update depends on the resolution of its times, never on the times themselves.
 
-use instrument::module::Said;
+use tester::module::Said;
 use packet::time::Nanos;
 
 use super::super::activation::Activation;

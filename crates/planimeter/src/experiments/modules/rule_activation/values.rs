@@ -3,7 +3,7 @@
 //!
 //! Invariant: within its uncertainty, each value covers everything that the windows of the entries allow.
 
-use instrument::module::{Desk, Measured, Series};
+use tester::module::{Desk, Measured, Series};
 use packet::time::Nanos;
 
 use super::super::activation::Activation;

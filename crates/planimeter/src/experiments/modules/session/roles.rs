@@ -6,7 +6,7 @@
 //! Invariant: the module sends the extension's request once; a switch that rejects it counts as a switch without
 //! roles.
 
-use instrument::module::Desk;
+use tester::module::Desk;
 use openflow::codec::nicira::put_message;
 use openflow::model::message::Message;
 use openflow::model::nicira::NiciraMessage;

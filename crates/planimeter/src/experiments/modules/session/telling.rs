@@ -5,7 +5,7 @@
 //!
 //! Invariant: the module reports no value that it did not observe.
 
-use instrument::module::Measured;
+use tester::module::Measured;
 use packet::time::Nanos;
 
 use super::{Change, SETTLE, Session, Without};

@@ -1,0 +1,283 @@
+//! Forwarding of frames that stay in place until they are copied once, from ring to ring.
+//!
+//! - The first bytes of each frame are copied. The decision is made on this copy, and the copy is
+//!   sent, followed by the rest of the frame. A writer that still modifies the frame therefore
+//!   cannot change an inspected header.
+//! - A forwarder that changes headers writes to that copy.
+//! - Frames that the forwarder needs as a whole are copied and take the regular path.
+//! - The next frames are read while the current ones are decided, so that the data for their
+//!   lookups is prefetched.
+//!
+//! Invariant: frames from one port to another keep their order, including those that were copied as
+//! a whole.
+
+use std::ops::Range;
+
+use dataplane::forwarder::{Decided, Decision, Forwarder, GROWS_MAX, SIGHTS_MAX, Sight};
+use packet::frame::{FCS_BYTES, Frame, PortNo};
+use packet::time::Nanos;
+use netio::memif::receive::Views;
+use netio::memif::view::View;
+use netio::port::Parts;
+
+use super::{BATCH_FRAMES, ForwardLoop, Turn};
+
+/// Bytes of a frame on which it is decided: the headers of most kinds of frames.
+const HEAD_BYTES: usize = 128;
+
+/// Working memory for the frames of a port.
+pub(super) struct Scratch {
+    /// The current frames and the next ones.
+    rows: [Box<Row>; 2],
+    decisions: [Decision; SIGHTS_MAX],
+    /// Frames that were copied as a whole.
+    frames: Vec<Frame>,
+}
+
+/// The first bytes of consecutive frames.
+struct Row {
+    heads: Heads,
+    /// Where they begin.
+    starts: [usize; SIGHTS_MAX],
+    /// Bytes of the frames from where they began when received.
+    lengths: [usize; SIGHTS_MAX],
+    count: usize,
+}
+
+/// Cache-line aligned, with headroom.
+#[repr(align(64))]
+struct Heads([[u8; GROWS_MAX + HEAD_BYTES]; SIGHTS_MAX]);
+
+impl Default for Scratch {
+    fn default() -> Scratch {
+        let row = || {
+            let heads = Heads([[0; GROWS_MAX + HEAD_BYTES]; SIGHTS_MAX]);
+            let (starts, lengths) = ([GROWS_MAX; SIGHTS_MAX], [0; SIGHTS_MAX]);
+            Box::new(Row { heads, starts, lengths, count: 0 })
+        };
+        let decisions = [Decision::Dropped; SIGHTS_MAX];
+        Scratch { rows: [row(), row()], decisions, frames: Vec::new() }
+    }
+}
+
+impl Row {
+    /// Copies the first bytes of visible frames from index `from`, as many as the deficit covers.
+    #[inline]
+    fn see(&mut self, views: Views<'_>, from: usize, deficit: &mut usize) {
+        self.count = 0;
+        for place in from..views.len().min(from + SIGHTS_MAX) {
+            let view = views.get(place);
+            let cost = view.len() + FCS_BYTES;
+            if cost > *deficit {
+                break;
+            }
+            *deficit -= cost;
+            view.copy_to(&mut self.heads.0[self.count][GROWS_MAX..]);
+            self.starts[self.count] = GROWS_MAX;
+            self.lengths[self.count] = view.len();
+            self.count += 1;
+        }
+    }
+
+    /// Returns the heads for the forwarder.
+    #[inline]
+    fn sights(&self) -> [Sight<'_>; SIGHTS_MAX] {
+        std::array::from_fn(|place| Sight { head: self.head(place), bytes: self.lengths[place] })
+    }
+
+    #[inline]
+    fn head(&self, place: usize) -> &[u8] {
+        &self.heads.0[place][self.starts[place]..GROWS_MAX + self.lengths[place].min(HEAD_BYTES)]
+    }
+
+    /// Returns the complete frame at a position of the row, which starts at index `from` of the
+    /// visible frames.
+    #[inline]
+    fn parts<'a>(&'a self, views: Views<'a>, from: usize, place: usize) -> Parts<'a> {
+        let rest = match self.lengths[place] > HEAD_BYTES {
+            true => views.get(from + place).after(HEAD_BYTES),
+            false => View::of(&[]),
+        };
+        (View::of(self.head(place)), rest)
+    }
+}
+
+impl Scratch {
+    /// Copies frames of the first row as a whole into `frames`, and returns them.
+    fn copy(&mut self, views: Views<'_>, from: usize, places: Range<usize>) -> &mut [Frame] {
+        let count = places.len();
+        if self.frames.len() < count {
+            self.frames.resize_with(SIGHTS_MAX, Frame::default);
+        }
+        for (frame, place) in self.frames.iter_mut().zip(places) {
+            let (head, rest) = self.rows[0].parts(views, from, place);
+            write(frame, head, rest);
+        }
+        &mut self.frames[..count]
+    }
+}
+
+/// Writes a frame that consists of two parts.
+fn write(frame: &mut Frame, head: View<'_>, rest: View<'_>) {
+    frame.resize(head.len() + rest.len());
+    let copied = head.copy_to(frame.bytes_mut());
+    rest.copy_to(&mut frame.bytes_mut()[copied..]);
+}
+
+impl<F: Forwarder> ForwardLoop<F> {
+    /// Serves a port until its deficit is used up or it has no more frames. Returns false, without
+    /// effect, if its frames are not visible in place.
+    pub(super) fn serve_in_place(&mut self, index: usize, now: Nanos, turn: &mut Turn) -> bool {
+        loop {
+            let lane = &mut self.lanes[index];
+            let Some(port) = lane.port.in_place() else { return false };
+            lane.shown = port.look(BATCH_FRAMES, now);
+            if lane.shown == 0 {
+                lane.deficit_bytes = 0;
+                return true;
+            }
+            self.scratch.rows[1].see(port.shown(), 0, &mut lane.deficit_bytes);
+            let mut decided = 0;
+            loop {
+                match self.decide_in_place(index, decided, now, turn) {
+                    0 => break,
+                    count => decided += count,
+                }
+            }
+            let lane = &mut self.lanes[index];
+            if let Some(port) = lane.port.in_place() {
+                port.release(decided);
+            }
+            lane.shown -= decided;
+            let is_over = lane.shown > 0;
+            self.flush();
+            // Transmits frames for ports without shared memory.
+            self.exhale(now, turn);
+            turn.frames += decided;
+            if is_over {
+                return true;
+            }
+        }
+    }
+
+    /// Decides and sends the frames of the second row, which starts at index `from` of the visible
+    /// frames. Reads the following frames into the second row. Returns how many were decided.
+    fn decide_in_place(&mut self, index: usize, from: usize, now: Nanos, turn: &mut Turn) -> usize {
+        let lane = &mut self.lanes[index];
+        let number = lane.number;
+        let Some(port) = lane.port.in_place() else { return 0 };
+        let Scratch { rows, decisions, .. } = &mut *self.scratch;
+        rows.swap(0, 1);
+        let [row, next] = rows;
+        let count = row.count;
+        if count == 0 {
+            return 0;
+        }
+        next.see(port.shown(), from + count, &mut lane.deficit_bytes);
+        let (sights, after) = (row.sights(), next.sights());
+        let sights = [&sights[..count], &after[..next.count]];
+        let decided = self.forwarder.decide(number, sights, now, decisions);
+        let done = match decided {
+            Decided::Done(done) => {
+                if self.forwarder.rewrites() {
+                    self.rewrite(done);
+                }
+                self.send_in_place(index, from, done, turn);
+                done
+            }
+            Decided::Needs(needed) => {
+                let frames = self.scratch.copy(port.shown(), from, 0..needed);
+                self.forwarder.resume(frames, now, &mut self.outputs);
+                needed
+            }
+        };
+        if done < count
+            && let Some(port) = self.lanes[index].port.in_place()
+        {
+            self.work.clear();
+            for frame in self.scratch.copy(port.shown(), from, done..count) {
+                self.work.push_swap(frame);
+            }
+            self.forwarder.forward(number, &mut self.work, now, &mut self.outputs);
+        }
+        // Frames on the regular path leave before later frames in place.
+        if done < count || matches!(decided, Decided::Needs(_)) {
+            self.flush();
+            self.exhale(now, turn);
+        }
+        count
+    }
+
+    /// Applies header changes to the first `count` frames of the first row.
+    fn rewrite(&mut self, count: usize) {
+        let Scratch { rows: [row, _], decisions, .. } = &mut *self.scratch;
+        for (place, decision) in decisions[..count].iter().enumerate() {
+            if let Decision::Output(_) = decision {
+                let bytes = row.lengths[place];
+                let grown = self.forwarder.grows(place);
+                let front = GROWS_MAX - grown.max(0) as usize;
+                let head = &mut row.heads.0[place][front..GROWS_MAX + bytes.min(HEAD_BYTES)];
+                let left = self.forwarder.rewrite(place, head, bytes);
+                row.starts[place] = GROWS_MAX.saturating_add_signed(-grown);
+                row.lengths[place] = left.saturating_add_signed(-grown);
+            }
+        }
+    }
+
+    /// Sends the first `count` frames of the first row as decided.
+    #[inline]
+    fn send_in_place(&mut self, index: usize, from: usize, count: usize, turn: &mut Turn) {
+        let mut left: u32 = ((1u64 << count) - 1) as u32;
+        while left != 0 {
+            let decision = self.scratch.decisions[left.trailing_zeros() as usize];
+            let mut these: u32 = 0;
+            for (place, other) in self.scratch.decisions[..count].iter().enumerate() {
+                these |= u32::from(*other == decision) << place;
+            }
+            left &= !these;
+            if let Decision::Output(port) = decision {
+                turn.frames_sent += self.put([index, from], port, these);
+            }
+        }
+    }
+
+    /// Puts the frames whose bits are set into another port. Returns how many it accepted.
+    #[inline]
+    fn put(&mut self, [index, from]: [usize; 2], number: PortNo, mut these: u32) -> usize {
+        let Some(to) = self.lanes.iter().position(|lane| lane.number == number) else { return 0 };
+        let Ok([lane, to]) = self.lanes.get_disjoint_mut([index, to]) else { return 0 };
+        let Some(source) = lane.port.in_place() else { return 0 };
+        let (views, count) = (source.shown(), these.count_ones() as usize);
+        let nothing = View::of(&[]);
+        let mut parts = [(nothing, nothing); SIGHTS_MAX];
+        for part in &mut parts[..count] {
+            *part = self.scratch.rows[0].parts(views, from, these.trailing_zeros() as usize);
+            these &= these - 1;
+        }
+        let parts = &parts[..count];
+        let Some(port) = to.port.in_place() else {
+            let queued = parts.iter().filter(|(head, rest)| {
+                let slot = self.outputs.slot(number);
+                slot.map(|frame| write(frame, *head, *rest)).is_some()
+            });
+            to.drops.transmit_full += (count - queued.count()) as u64;
+            return 0;
+        };
+        let taken = port.put(parts);
+        to.drops.transmit_full += (count - taken) as u64;
+        to.has_put = true;
+        taken
+    }
+
+    /// Makes the frames that were put visible to the peers of all ports.
+    #[inline]
+    fn flush(&mut self) {
+        for lane in &mut self.lanes {
+            if std::mem::take(&mut lane.has_put)
+                && let Some(port) = lane.port.in_place()
+            {
+                port.flush();
+            }
+        }
+    }
+}

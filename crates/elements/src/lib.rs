@@ -1,0 +1,24 @@
+//! A forwarding device as a running process: configuration, data plane and control.
+//!
+//! Modules are listed in the order in which a process uses them: configuration, frame path, control
+//! channels, and the node that combines them. Sockets and clocks are accessed only through `netio`.
+//! The same switch therefore runs in a process, in a thread over memory ports, and in a simulation
+//! with virtual time.
+
+pub mod config;
+pub mod behaviour;
+pub mod plane;
+pub mod forward;
+pub mod budget;
+pub mod agent;
+pub mod forces;
+pub mod lower;
+pub mod control;
+pub mod event;
+mod losses;
+pub mod node;
+pub mod services;
+mod workshop;
+pub mod process;
+mod talk;
+pub mod apart;

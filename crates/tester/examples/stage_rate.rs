@@ -1,0 +1,97 @@
+//! Benchmark of the event loop: how many probe frames per second it sends, identifies and delivers
+//! to a module one by one, on one thread over ports in memory.
+//!
+//! `cargo run --release -p instrument --example stage_rate [SECONDS [MPPS...]]`
+//!
+//! A rate is sustained if no frame is unsent because of lateness. Unknown delays show how many
+//! times other programs used the core.
+
+#![allow(clippy::unwrap_used)]
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use tester::module::*;
+use tester::rig::live::LiveRig;
+use tester::stage::Scene;
+use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
+use packet::time::Nanos;
+use netio::memory::pair;
+use netio::port::Port;
+
+/// Number of flows that the probes use in turn.
+const FLOWS: u64 = 1_000;
+
+/// Stores the time of each flow's first frame, like a rule measurement.
+struct Firsts {
+    pps: f64,
+    seconds: u64,
+    is_watched: bool,
+    first: Vec<Option<Nanos>>,
+    delay_ns: u64,
+}
+
+impl Module for Firsts {
+    fn needs(&self) -> Needs {
+        let connections = Vec::new();
+        Needs { connections, ..Needs::new(Nanos::from_secs(self.seconds + 5)) }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => {
+                let ip = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 1, 0, 0));
+                let headers = Headers::udp(([2; 6], [4; 6]), ip, (1, 2));
+                let values = Values::Range { first: ip.1.to_bits().into(), step: 1 };
+                let fields = vec![(Field::IpDestination, values)];
+                let vary = vec![Vary { count: FLOWS, order: Order::Sequential, fields }];
+                let plain = Stream::plain(1, 64, headers, Rate::FramesPerSecond(self.pps));
+                let until = desk.now() + Nanos::from_secs(self.seconds);
+                desk.start(Stream { vary, ..plain }, Span::until(until));
+                desk.watch(1, if self.is_watched { Watch::Probes } else { Watch::None });
+            }
+            What::Frame(arrival) => {
+                if let Some(probe) = arrival.probe {
+                    self.first[probe.place as usize].get_or_insert(event.at);
+                    self.delay_ns += event.at.since(probe.sent_at).0;
+                }
+            }
+            What::StreamOver(_) => desk.end(),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).map(|text| text.parse::<f64>().unwrap());
+    let seconds = arguments.next().unwrap_or(2.0) as u64;
+    let mut rates: Vec<f64> = arguments.collect();
+    if rates.is_empty() {
+        rates = vec![0.1, 1.0, 2.0, 4.0, 8.0];
+    }
+    println!(
+        "intended    watched  Mpps sent  events    late     lost  ns/event  longest us  unknown"
+    );
+    for (mpps, is_watched) in rates.into_iter().flat_map(|rate| [(rate, true), (rate, false)]) {
+        let (near, far) = pair(4096, "cable");
+        let ports: Vec<Box<dyn Port>> = vec![Box::new(near), Box::new(far)];
+        let mut rig = LiveRig::new(ports, 3, Arc::default());
+        let first = vec![None; FLOWS as usize];
+        let mut module = Firsts { pps: mpps * 1e6, seconds, is_watched, first, delay_ns: 0 };
+        let report = rig.stage(&mut module, &Scene::default(), &mut |_, _| Ok(None));
+        let (account, costs) = (report.streams[0], report.costs);
+        println!(
+            "{mpps:10.2}  {is_watched:>7}  {:9.3}  {:8}  {:7}  {:5}  {:8.1}  {:10.1}  {}",
+            account.sent as f64 / seconds as f64 / 1e6,
+            report.ports[1].watched,
+            account.unsent_late,
+            account.lost(),
+            costs.react_ns_total as f64 / costs.events as f64,
+            costs.react_ns_longest as f64 / 1e3,
+            report.stalls.delays_unknown,
+        );
+        assert_eq!(account.arrived, account.expected);
+    }
+}

@@ -1,0 +1,206 @@
+//! Random switches and modules: every run ends, and the accounts are consistent.
+
+use tester::module::*;
+use tester::rig::sim::{Device, SimRig};
+use tester::stage::Scene;
+use tester::stream::Rate;
+use openflow::model::flow::FlowMod;
+use openflow::model::message::Message;
+use openflow::version::Version;
+use packet::filter::{Entry, Verdict};
+use packet::time::{Clock, Nanos};
+use netio::channel::Channel;
+use netio::channel::memory::{MemoryChannel, pair};
+use netio::memory::pair_stamped;
+use netio::port::Port;
+
+use super::toy::Vice;
+use super::{probes, rig, stage};
+
+/// Pseudo-random numbers from a seed (SplitMix by Steele, Lea and Flood).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (bits ^ (bits >> 31)) % limit
+    }
+}
+
+/// Runs a random command at each event and counts events.
+struct Whim {
+    chance: Chance,
+    events: u64,
+    frames: u64,
+    /// Id of the last new stream.
+    fresh: u16,
+    version: Version,
+}
+
+impl Whim {
+    fn act(&mut self, desk: &mut Desk) {
+        let (stream, connection) = (self.chance.below(3) as u16, self.chance.below(3) as usize);
+        let soon = Nanos(self.chance.below(300_000));
+        match self.chance.below(18) {
+            0 if self.fresh < 30 => {
+                self.fresh += 1;
+                desk.start(probes(self.fresh, 3, 1e5), Span::OPEN);
+            }
+            1 => desk.begin(stream, Span::frames(soon.0 % 50)),
+            2 => desk.begin(stream, Span::until(desk.now() + soon)),
+            3 => desk.stop(stream),
+            4 => desk.change_rate(stream, Rate::FramesPerSecond(1.0 + soon.0 as f64)),
+            5 => desk.watch(connection % 2, Watch::All),
+            6 => desk.watch(connection % 2, Watch::Streams(vec![stream])),
+            7 => desk.watch(connection % 2, Watch::Filter(vec![Entry::any(Verdict::Capture)])),
+            8 => desk.connect(connection),
+            9 => desk.disconnect(connection),
+            10 => desk.counters(),
+            11 => desk.log("whim", &[("at", soon.into()), ("of", "chance".into())]),
+            12 => {
+                let garbage = desk.raw(vec![soon.0 as u8; (soon.0 % 40) as usize]);
+                desk.say(connection, &garbage);
+            }
+            13 => {
+                let rule = FlowMod { cookie: 0x0a00_0000 + soon.0 % 3, ..FlowMod::default() };
+                desk.send(connection, Message::FlowMod(rule));
+            }
+            14 => {
+                let messages = [Message::BarrierRequest, Message::FeaturesRequest];
+                let prepared = desk.encode(self.version, &messages).unwrap();
+                desk.say(connection, &prepared);
+            }
+            15 => {
+                let timer = desk.timer_in(soon);
+                if soon.0.is_multiple_of(3) {
+                    desk.cancel(timer);
+                }
+            }
+            _ => {
+                desk.send(connection, Message::BarrierRequest);
+            }
+        }
+    }
+}
+
+impl Module for Whim {
+    fn needs(&self) -> Needs {
+        let late = Connection { opens: false, ..Connection::new(0) };
+        Needs {
+            connections: vec![Connection::new(0), late],
+            ends_when_lost: false,
+            ..Needs::new(Nanos::from_millis(3))
+        }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        self.events += 1;
+        self.frames += u64::from(matches!(event.what, What::Frame(_)));
+        if let What::Start(_) = event.what {
+            (0..3).for_each(|id| desk.prepare(probes(id, 3, 1e4)));
+            for place in 0..40 {
+                desk.timer_in(Nanos(place * 70_000));
+            }
+        }
+        // On average, events cause no more events than there were.
+        if self.chance.below(2) == 0 || matches!(event.what, What::Timer(_)) {
+            self.act(desk);
+        }
+    }
+
+    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+}
+
+#[test]
+fn random_modules_and_switches_always_end_with_consistent_accounts() {
+    let vices = [
+        Vice::None,
+        Vice::SilentAfter(9),
+        Vice::ClosesAfter(7),
+        Vice::LosesItself(12),
+        Vice::WrongXids,
+        Vice::Repeats,
+        Vice::Reorders,
+        Vice::Garbles,
+        Vice::RefusesHalf,
+        Vice::Floods,
+    ];
+    let (mut frames, mut by_limit) = (0, 0);
+    for seed in 0..60u64 {
+        let mut rig = rig(vices[seed as usize % vices.len()]);
+        rig.device.tells_misses = seed % 3 == 0;
+        let chance = Chance(seed);
+        let mut module = Whim { chance, events: 0, frames: 0, fresh: 2, version: Version::V1_5 };
+        let report = stage(&mut rig, &mut module);
+        assert_eq!(report.costs.events, module.events, "seed {seed}: {report:?}");
+        assert_eq!(report.ports.iter().map(|port| port.watched).sum::<u64>(), module.frames);
+        for stream in &report.streams {
+            let copies = stream.expected + stream.elsewhere;
+            assert!(stream.arrived <= stream.sent && stream.arrived == copies, "seed {seed}");
+            assert_eq!((stream.altered, stream.duplicate, stream.late), (0, 0, 0), "seed {seed}");
+            assert!(stream.told + stream.arrived <= stream.sent || stream.told > 0, "seed {seed}");
+        }
+        let arrived: u64 = report.streams.iter().map(|stream| stream.arrived).sum();
+        assert_eq!(report.ports.iter().map(|port| port.probes).sum::<u64>(), arrived);
+        frames += module.frames;
+        by_limit += u32::from(report.ended == Ended::Limit(TIME_LIMIT));
+        assert!(!matches!(report.ended, Ended::Restless(_)), "seed {seed}");
+    }
+    assert!(frames > 500 && by_limit > 20, "{frames} frames, {by_limit} by their limit");
+}
+
+/// Sends random bytes after a hello.
+struct Babbler {
+    channel: Option<MemoryChannel>,
+    chance: Chance,
+    said: u32,
+}
+
+impl Device for Babbler {
+    fn step(&mut self, now: Nanos) -> Option<Nanos> {
+        let channel = self.channel.as_mut()?;
+        let mut bytes = [0; 4096];
+        channel.receive(&mut bytes).ok()?;
+        let hello = [4, 0, 0, 8, 0, 0, 0, 1];
+        let features = [[4, 6, 0, 32, 0, 0, 0, 2], [0; 8], [0; 8], [0; 8]].concat();
+        let babble: Vec<u8> = match self.said {
+            0 => hello.to_vec(),
+            1 => features,
+            2..60 => {
+                let kind = self.chance.below(36) as u8;
+                let body = self.chance.below(80) as usize;
+                let mut message = vec![4, kind, 0, 8 + body as u8, 0, 0, 0, 3];
+                message.extend((0..body).map(|_| self.chance.below(256) as u8));
+                message
+            }
+            _ => return None,
+        };
+        channel.transmit(&babble).ok()?;
+        self.said += 1;
+        Some(now + Nanos::from_micros(10))
+    }
+}
+
+#[test]
+fn a_measurement_with_random_bytes_from_the_switch_always_ends() {
+    let (mut refused, mut whole) = (0, 0);
+    for seed in 0..100 {
+        let (near, far) = pair_stamped(16, "link", Clock::Virtual);
+        let ports: Vec<Box<dyn Port>> = vec![Box::new(near), Box::new(far)];
+        let device = Babbler { channel: None, chance: Chance(seed), said: 0 };
+        let mut rig = SimRig::new(ports, device, 1);
+        let (chance, version) = (Chance(seed), Version::V1_3);
+        let mut module = Whim { chance, events: 0, frames: 0, fresh: 2, version };
+        let report = rig.stage(&mut module, &Scene::default(), &mut |device, _, _| {
+            let (ours, theirs) = pair(1 << 16, "babbler");
+            (device.channel, device.said) = (Some(theirs), 0);
+            Ok(Box::new(ours))
+        });
+        refused += report.connections[0].refused;
+        whole += u32::from(report.ended == Ended::Limit(TIME_LIMIT));
+    }
+    assert!(refused > 500 && whole > 10, "{refused} refused, {whole} by their limit");
+}

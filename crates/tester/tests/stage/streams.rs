@@ -1,0 +1,163 @@
+//! Streams that start, stop and change, several connections, and frames built by the module.
+
+use tester::module::*;
+use tester::stream::Rate;
+use openflow::model::flow::FlowMod;
+use openflow::model::message::Message;
+use packet::time::Nanos;
+
+use super::toy::Vice;
+use super::{probes, rig, stage};
+
+/// A module made of two closures.
+struct Does<R, F>(Needs, R, F);
+
+impl<R: FnMut(&Event<'_>, &mut Desk) + Send, F: FnMut() + Send> Module for Does<R, F> {
+    fn needs(&self) -> Needs {
+        self.0.clone()
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        (self.1)(event, desk);
+    }
+
+    fn finish(&mut self, _: &Ended, _: &mut Desk) {
+        (self.2)();
+    }
+}
+
+fn open_path(desk: &mut Desk) {
+    let rule = FlowMod { cookie: 0x0a00_0000, ..FlowMod::default() };
+    desk.send(0, Message::FlowMod(rule));
+}
+
+#[test]
+fn a_stream_changes_its_rate_stops_and_resumes_without_repeated_numbers() {
+    let mut numbers: Vec<(u64, Nanos)> = Vec::new();
+    let mut timers = Vec::new();
+    let mut over = 0;
+    let ms = Nanos::from_millis;
+    let react = |event: &Event<'_>, desk: &mut Desk| match event.what {
+        What::Start(_) => {
+            open_path(desk);
+            desk.watch(1, Watch::Streams(vec![5]));
+            desk.prepare(probes(5, 1, 1e4));
+            timers = [1, 2, 3, 4].map(|at| desk.timer_in(ms(at))).to_vec();
+            let gone = desk.timer_in(Nanos(1));
+            assert!(desk.cancel(gone));
+        }
+        What::Timer(timer) => {
+            assert_eq!(event.at, timer.due());
+            match timers.iter().position(|it| *it == timer).unwrap() {
+                0 => desk.begin(5, Span::OPEN),
+                1 => desk.change_rate(5, Rate::FramesPerSecond(1e5)),
+                2 => desk.stop(5),
+                _ => desk.begin(5, Span::frames(7)),
+            }
+        }
+        What::Frame(arrival) => {
+            let probe = arrival.probe.unwrap();
+            numbers.push((probe.number, probe.sent_at));
+        }
+        What::StreamOver(5) => {
+            over += 1;
+            desk.end();
+        }
+        _ => {}
+    };
+    let mut module = Does(Needs::new(ms(50)), react, || {});
+    let report = stage(&mut rig(Vice::None), &mut module);
+    assert_eq!(report.ended, Ended::Said);
+    drop(module);
+    // 1 ms at 10,000 frames per second, about 1 ms at ten times that, and seven more.
+    let account = report.streams[0];
+    assert_eq!((account.sent, account.arrived), (account.expected, account.sent));
+    assert!((105..=120).contains(&account.sent), "{account:?}");
+    // Frames after the end are counted without an event.
+    assert!(numbers.len() as u64 + 1 >= account.sent && over == 1);
+    assert!(numbers.iter().enumerate().all(|(place, (number, _))| place as u64 == *number));
+    let gaps: Vec<u64> = numbers.windows(2).map(|two| two[1].1.since(two[0].1).0).collect();
+    assert!(gaps.iter().all(|&gap| gap >= 10_000), "{gaps:?}");
+}
+
+#[test]
+fn unwatched_frames_are_counted_and_packet_ins_identify_their_frame() {
+    let mut reported = Vec::new();
+    let mut frames = 0;
+    let react = |event: &Event<'_>, desk: &mut Desk| match event.what {
+        What::Start(_) => {
+            open_path(desk);
+            desk.start(probes(1, 4, 1e5), Span::frames(400));
+        }
+        What::Frame(_) => frames += 1,
+        What::Message { message: Message::PacketIn(_), probe, .. } => {
+            let probe = probe.unwrap();
+            assert!(probe.is_intact && probe.stream == 1);
+            reported.push(probe.place);
+        }
+        _ => {}
+    };
+    let mut rig = rig(Vice::None);
+    rig.device.tells_misses = true;
+    let mut module = Does(Needs::new(Nanos::from_millis(10)), react, || {});
+    let report = stage(&mut rig, &mut module);
+    drop(module);
+    let account = report.streams[0];
+    assert_eq!((frames, account.sent, account.told), (0, 400, reported.len() as u64));
+    assert_eq!((account.arrived + account.told, account.only_told), (400, account.told));
+    // Only the first address matches a rule.
+    assert!([1, 2, 3].iter().all(|place| reported.iter().filter(|it| *it == place).count() == 100));
+}
+
+#[test]
+fn connections_are_opened_by_number_closed_and_reopened() {
+    let mut ups = Vec::new();
+    let mut needs = Needs::new(Nanos::from_millis(10));
+    needs.connections = vec![Connection::new(0), Connection { opens: false, ..Connection::new(0) }];
+    needs.connections[1].asks_features = false;
+    let mut unsent = 0;
+    let react = |event: &Event<'_>, desk: &mut Desk| match event.what {
+        What::Start(facts) => {
+            assert!(facts.version(0).is_some() && facts.version(1).is_none());
+            desk.send(1, Message::BarrierRequest);
+            desk.connect(1);
+        }
+        What::Unsent { connection: 1, why: Unsent::NotUp, .. } => unsent += 1,
+        What::Up { connection, facts } => {
+            ups.push(connection);
+            assert!(facts.version.is_some() && facts.features.is_none());
+            desk.send(connection, Message::BarrierRequest);
+        }
+        What::Message { connection, message: Message::BarrierReply, .. } => {
+            desk.disconnect(connection);
+            match ups.len() {
+                3 => desk.end(),
+                _ => desk.connect(connection),
+            }
+        }
+        What::Lost { .. } => panic!("a module ended it itself"),
+        _ => {}
+    };
+    let mut module = Does(needs, react, || {});
+    let report = stage(&mut rig(Vice::None), &mut module);
+    drop(module);
+    assert_eq!((report.ended, ups, unsent), (Ended::Said, vec![1, 1, 1], 1));
+    let counts: Vec<_> = report.connections.iter().map(|it| (it.ups, it.losses)).collect();
+    assert_eq!(counts, [(1, 0), (3, 0)]);
+}
+
+#[test]
+fn frames_built_by_a_module_are_identified() {
+    let mut made = Vec::new();
+    let react = |event: &Event<'_>, _: &mut Desk| {
+        if let What::Start(facts) = event.what {
+            let frames = facts.signer.frames(&probes(1, 4, 1.0));
+            made = (0..3).map(|number| frames.frame(number, event.at)).collect();
+        }
+    };
+    let mut module = Does(Needs::new(Nanos::from_micros(1)), react, || {});
+    stage(&mut rig(Vice::None), &mut module);
+    drop(module);
+    assert!(made.iter().all(|frame| frame.len() == 60));
+    assert_eq!([made[0][33], made[1][33], made[2][33]], [0, 1, 2]);
+}
