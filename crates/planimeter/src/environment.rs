@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use results::record::Environment;
+use record::Environment;
 
 use crate::cli::team::STORE_VARIABLE;
 

@@ -10,7 +10,7 @@
 //! - The text of the model can be parsed again.
 //! - The same runs give the same model.
 
-use results::record::Record;
+use record::Record;
 use elements::behaviour::model::Model;
 
 use crate::target::model::PREFIX;

@@ -14,11 +14,8 @@ use tester::trial::Histogram;
 use packet::time::Nanos;
 use netio::channel::Url;
 use netio::clock;
-use results::record::{
-    self, ClockSource, Ended, Experiment, FrameClasses, Measured, Metric, ModuleRun, Name, Outcome,
-    Point, Record, Role, SCHEMA, Series, Show, Technology, Tool, Trial,
-};
-use results::store::{Histograms, Store, StoreError};
+use record::{self, ClockSource, Ended, Experiment, FrameClasses, Measured, Metric, ModuleRun, Name, Outcome, Point, Record, Role, SCHEMA, Series, Show, Technology, Tool, Trial};
+use store::{Histograms, Store, StoreError};
 use serde_json::{Value, json};
 
 /// The experiment's name.
@@ -356,7 +353,7 @@ pub fn record(done: &Proxied) -> Record {
         claims: Vec::new(),
         warnings: Vec::new(),
     };
-    results::derive::finish(&mut record, &[]);
+    report::derive::finish(&mut record, &[]);
     record
 }
 
@@ -372,8 +369,8 @@ pub fn store(done: &Proxied, parent: &Path) -> Result<PathBuf, StoreError> {
         store.append_outcome(outcome)?;
     }
     store.write_record(&record)?;
-    let outputs = results::report::build(&[record.into()]);
-    results::store::write_outputs(store.folder(), &outputs)?;
+    let outputs = report::build(&[record.into()]);
+    store::write_outputs(store.folder(), &outputs)?;
     Ok(store.folder().to_path_buf())
 }
 

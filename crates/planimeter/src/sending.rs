@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use testbed::pin;
-use results::store::team::address::Address;
-use results::store::team::{Pushing, Team, TeamError};
+use store::team::address::Address;
+use store::team::{Pushing, Team, TeamError};
 
 /// Interval between two checks for new data.
 const PAUSE: Duration = Duration::from_secs(1);

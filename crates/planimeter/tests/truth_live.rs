@@ -42,7 +42,7 @@ use netio::open::open;
 use netio::port::Port;
 use netio::wrap::delay::DelayOptions;
 use netio::wrap::fault::{FaultCounters, FaultOptions};
-use results::record::Interval;
+use record::Interval;
 
 const TESTS: [Test<Need>; 4] = [
     (

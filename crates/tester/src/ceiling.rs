@@ -18,7 +18,7 @@ use openflow::model::{Action, Field, Match, PRIORITY_DEFAULT, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Connecting, Listener, Url, memory};
-use results::record::{ControllerCeiling, Deed};
+use record::{ControllerCeiling, Deed};
 
 use crate::controller::play::Until;
 use crate::controller::script::{Commit, Script};

@@ -13,7 +13,7 @@
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use packet::time::Nanos;
-use results::histogram::Histogram;
+use stats::histogram::Histogram;
 
 /// Maximum number of ports. With more, only the first ones are included.
 pub const PORTS_MAX: usize = 16;

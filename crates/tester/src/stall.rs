@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use packet::time::{Clock, Nanos, Stamp};
 
 use crate::signature::Sent;
-pub use results::record::Stalls;
+pub use record::Stalls;
 
 /// Minimum gap between polls that makes arrival times unknown.
 pub const AWAY: Nanos = Nanos::from_micros(200);

@@ -22,8 +22,8 @@ use crate::controller::script::Script;
 use crate::replay::{Replay, ReplayReport};
 use crate::stall::Stalls;
 use crate::stream::Stream;
-pub use results::histogram::Histogram;
-use results::record::Work;
+pub use stats::histogram::Histogram;
+use record::Work;
 
 mod window;
 

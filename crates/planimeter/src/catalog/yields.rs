@@ -7,7 +7,7 @@
 //! - A rejected metric is never yielded (the tests in virtual time check every record).
 //! - An accepted metric may still be missing, because a module may report more than its figures show.
 
-use results::record::Metric;
+use record::Metric;
 
 use super::Entry;
 

@@ -12,8 +12,8 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use results::contrast::{self, Contrast, ContrastError, Outcome};
-use results::gate::Gate;
+use stats::contrast::{self, Contrast, ContrastError, Outcome};
+use stats::gate::Gate;
 
 use super::failure::{self, Failure};
 use super::out::{remark, to_stdout};

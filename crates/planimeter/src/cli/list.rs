@@ -15,7 +15,7 @@ use crate::parameter::own::Declared;
 use crate::parameter::shared;
 use crate::python::script;
 use crate::target::name::{Link, TargetKind};
-use results::record::Metric;
+use record::Metric;
 use elements::behaviour::model::keys::Key;
 use elements::behaviour::model::{self, Model, known};
 

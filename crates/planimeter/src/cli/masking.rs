@@ -7,7 +7,7 @@
 
 mod words;
 
-use results::record::Record;
+use record::Record;
 use serde_json::Value;
 
 use super::place;

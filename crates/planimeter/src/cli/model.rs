@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use results::store;
+use store;
 use elements::behaviour::model::file;
 
 use super::failure::Failure;

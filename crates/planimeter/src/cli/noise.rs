@@ -23,7 +23,7 @@ const SPAN_MIN: Nanos = Nanos::from_millis(200);
 /// Maximum duration of the check, as a share of the trials' duration.
 const SPAN_SHARE: f64 = 0.1;
 
-/// Share of a core's time from which on stalls disturb trials, as in `results::derive`.
+/// Share of a core's time from which on stalls disturb trials, as in `report::derive`.
 const STALLED_SHARE: f64 = 0.001;
 
 /// Share of disturbed trials from which on a machine is noisy.

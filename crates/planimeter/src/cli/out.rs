@@ -40,7 +40,7 @@ pub fn to_stdout(what: Arguments<'_>) {
 /// Prints a summary on stdout: as Markdown to a file or a pipe, in columns to a terminal.
 pub fn summary(markdown: &str) {
     match io::stdout().is_terminal() {
-        true => to_stdout(format_args!("{}", results::summary::shown(markdown))),
+        true => to_stdout(format_args!("{}", report::summary::shown(markdown))),
         false => to_stdout(format_args!("{markdown}")),
     }
 }

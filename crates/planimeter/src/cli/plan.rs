@@ -20,8 +20,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use results::record;
-use results::store::campaign as stored;
+use record;
+use store::campaign as stored;
 
 use super::failure::Failure;
 use super::out::{remark, say, to_stdout};

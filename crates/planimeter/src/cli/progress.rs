@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use netio::clock;
-use results::store::team::address::Address;
+use store::team::address::Address;
 
 use super::out::remark;
 use super::place;

@@ -6,11 +6,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use results::record::Record;
-use results::report::Run;
-use results::store::lock::Locked;
-use results::store::team::address::Address;
-use results::store::{self, Output, RECORD_FILE, StoreError};
+use record::Record;
+use report::Run;
+use store::lock::Locked;
+use store::team::address::Address;
+use store::{self, Output, RECORD_FILE, StoreError};
 
 use super::failure::Failure;
 use super::masking::Masking;
@@ -86,7 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         beside = gathered.mask(&arguments.hide)?;
     }
     let runs: Vec<Run> = gathered.runs.into_iter().map(|(_, run)| run).collect();
-    let mut outputs = results::report::build_of(gathered.campaign.as_deref(), &runs);
+    let mut outputs = report::build_of(gathered.campaign.as_deref(), &runs);
     outputs.extend(beside);
     say!("{}", kept(&outputs, out)?.display());
     Ok(ExitCode::SUCCESS)
@@ -176,7 +176,7 @@ fn apart<'a>(out: &Path, mut own: impl Iterator<Item = &'a PathBuf>) -> Result<(
 /// Writes the report on these runs into a folder, which is created if necessary; returns the page's
 /// path.
 pub fn written(runs: &[Run], out: &Path) -> Result<PathBuf, Failure> {
-    kept(&results::report::build(runs), out)
+    kept(&report::build(runs), out)
 }
 
 fn kept(outputs: &[Output], out: &Path) -> Result<PathBuf, Failure> {
@@ -199,7 +199,7 @@ pub fn results_of(folder: &Path) -> Result<Record, Failure> {
     let mut record = stored.record;
     if stored.is_behind {
         let claims = papers::claims().map_err(Failure::usage)?;
-        results::derive::finish(&mut record, &claims);
+        report::derive::finish(&mut record, &claims);
     }
     Ok(record)
 }

@@ -9,8 +9,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use results::store::lock::Locked;
-use results::store::{self, StoreError};
+use store::lock::Locked;
+use store::{self, StoreError};
 
 use super::failure::Failure;
 use super::out::{remark, say};
@@ -56,7 +56,7 @@ fn plan_of(folder: &Path, line: &str) -> Result<Plan, Failure> {
 /// Handles a complete run, or a dry run of it; `None` if the run is not complete.
 pub(super) fn complete(folder: &Path, is_dry: bool) -> Option<Result<ExitCode, Failure>> {
     let record = store::read_results(folder).map_err(|error| report::unreadable(&error));
-    let is_complete = |record: &results::record::Record| !record.partial;
+    let is_complete = |record: &record::Record| !record.partial;
     if !record.as_ref().is_ok_and(is_complete) {
         return record.err().map(Err);
     }

@@ -7,8 +7,8 @@ use clap::Parser;
 use tester::stage::CONNECTIONS_MAX;
 use tester::stream::Stream;
 use netio::hiccup;
-use results::derive::failed;
-use results::store::team::address::Address;
+use report::derive::failed;
+use store::team::address::Address;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use snmp::Credentials;
 
@@ -202,10 +202,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         carried_out(&plan, destination, &surroundings, store.as_ref(), arguments.strict)?;
     let report = finished.folder.join("report.html");
     if arguments.json {
-        to_stdout(format_args!("{}", results::store::record_text(&finished.record)));
+        to_stdout(format_args!("{}", store::record_text(&finished.record)));
         remark!("{}", report.display());
     } else {
-        summary(&results::summary::markdown(std::slice::from_ref(&finished.record)));
+        summary(&report::summary::markdown(std::slice::from_ref(&finished.record)));
         say!("\n{}", report.display());
     }
     Ok(exit_code(arguments, &finished))

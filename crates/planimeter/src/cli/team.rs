@@ -8,10 +8,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use results::store::campaign;
-use results::store::index::Index;
-use results::store::team::address::{Address, Beside};
-use results::store::team::{Sent, Team, TeamError};
+use store::campaign;
+use store::index::Index;
+use store::team::address::{Address, Beside};
+use store::team::{Sent, Team, TeamError};
 
 use super::failure::Failure;
 use super::out::remark;

@@ -10,8 +10,8 @@ use tester::experiment::{Experiment, Outcome, Step};
 use tester::search::bracket::Bracket;
 use tester::stream::Rate;
 use tester::trial::Trial;
-use results::record::{self, Flag, Metric, Role};
-use results::series;
+use record::{self, Flag, Metric, Role};
+use stats::series;
 
 use super::search::{Searches, Task};
 use super::sweep::{Sweep, SweepPoint};

@@ -7,7 +7,7 @@
 
 use tester::trial::{Trial, TrialReport};
 use packet::time::Nanos;
-use results::record::Metric;
+use record::Metric;
 
 use super::course::{Course, Leg};
 use super::{Context, Method};

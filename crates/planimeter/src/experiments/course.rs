@@ -8,7 +8,7 @@
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::stream::Rate;
 use tester::trial::{Trial, TrialReport};
-use results::record::{Metric, Role};
+use record::{Metric, Role};
 
 use super::{Context, Finding, Method, Tag};
 use crate::workload::Setup;

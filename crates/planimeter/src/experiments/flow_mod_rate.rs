@@ -10,7 +10,7 @@
 
 use tester::controller::script::Commit;
 use tester::trial::{Trial, TrialReport};
-use results::record::{Deed, Metric};
+use record::{Deed, Metric};
 
 use super::course::{Course, Leg, share};
 use super::{Context, Method, orders};

@@ -7,7 +7,7 @@
 //! [`impact`] measures the reverse: the cost of continuous dumps for forwarded frames.
 
 use tester::trial::Trial;
-use results::record::Metric;
+use record::Metric;
 
 use super::course::{Course, Leg, share};
 use super::flow_mod_rate::{TRAFFIC_PERCENT, cycles_ratio};

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::search::bracket::Bracket;
 use tester::stream::Rate;
-use results::record::{self, Metric, Role};
+use record::{self, Metric, Role};
 
 use super::search::{Searches, Task};
 use super::{Context, FRAME_CURVE, Finding, Method, Tag, curve_of};

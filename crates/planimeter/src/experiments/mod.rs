@@ -37,7 +37,7 @@ use tester::search::bracket::Bracket;
 use tester::stream::{Rate, Stream, line_rate_pps};
 use tester::trial::Trial;
 use packet::time::Nanos;
-use results::record::{self, Bound, GoalResult, Metric, Role};
+use record::{self, Bound, GoalResult, Metric, Role};
 
 use crate::parameter::Parameters;
 use crate::parameter::own::{Declared, Values};

@@ -9,7 +9,7 @@ use openflow::model::instruction::Instruction;
 use openflow::model::multipart::FlowStatsRequest;
 use openflow::model::table::TABLE_ALL;
 use openflow::model::{Action, PRIORITY_DEFAULT};
-use results::record::Deed;
+use record::Deed;
 
 use super::Context;
 use crate::parameter::control::Priorities;

@@ -13,7 +13,7 @@
 //! time. The percentile therefore includes any longer delay.
 
 use tester::trial::{Trial, TrialReport};
-use results::record::Metric;
+use record::Metric;
 
 use super::course::{Course, Leg, share};
 use super::{Context, Method};

@@ -18,7 +18,7 @@ use tester::search::bracket::{Bracket, Sought};
 use tester::stream::Rate;
 use tester::trial::Trial;
 use packet::time::Nanos;
-use results::record::{Bound, BoundCause, BoundSide, Metric, Role};
+use record::{Bound, BoundCause, BoundSide, Metric, Role};
 
 use super::based::{Based, Throughputs};
 use super::row::Row;
@@ -180,7 +180,7 @@ impl Method for Bursts {
 mod tests {
     use tester::stream::line_rate_pps;
     use tester::trial::{Load, TrialReport};
-    use results::record::{self, Flag};
+    use record::{self, Flag};
 
     use super::*;
     use crate::catalog::{self, taking};

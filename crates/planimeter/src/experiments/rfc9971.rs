@@ -13,7 +13,7 @@ use tester::search::mlr::goal::Goal;
 use tester::search::mlr::{Ask, Found, Irregularity, Search, Wanted};
 use tester::stream::{Rate, line_rate_pps};
 use packet::time::Nanos;
-use results::record::{GoalResult, Remark, Role, metric_of_goal};
+use record::{GoalResult, Remark, Role, metric_of_goal};
 
 use super::row::Row;
 use super::search::LOWEST_SHARE;

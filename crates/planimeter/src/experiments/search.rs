@@ -9,7 +9,7 @@ use tester::search::bracket::{Bracket, Sought};
 use tester::stream::{Rate, line_rate_pps};
 use tester::trial::Trial;
 use packet::time::Nanos;
-use results::record::{Bound, BoundCause, BoundSide, Metric, Role};
+use record::{Bound, BoundCause, BoundSide, Metric, Role};
 
 use super::row::Row;
 use super::{Context, Finding, Method, Tag};

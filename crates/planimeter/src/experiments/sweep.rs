@@ -7,7 +7,7 @@
 
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::trial::{Trial, TrialReport};
-use results::record::{Metric, Role};
+use record::{Metric, Role};
 
 use super::{Finding, Method, Tag};
 use crate::workload::Setup;

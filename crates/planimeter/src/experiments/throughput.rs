@@ -4,7 +4,7 @@
 //! result. The whole search is repeated. Results are marked if the target forwards everything at the nominal rate,
 //! or if the tester cannot offer more.
 
-use results::record::Metric;
+use record::Metric;
 
 use super::search::{Searches, Task};
 use super::{Context, Method};

@@ -3,8 +3,8 @@
 //! Invariant: the half width of a value covers the differences between repeats and the uncertainty
 //! of the method.
 
-use results::conclude::Estimate;
-use results::record::{Bound, BoundCause, Cell, Ended, Flag, ModuleRun, Role, Trial};
+use stats::conclude::Estimate;
+use record::{Bound, BoundCause, Cell, Ended, Flag, ModuleRun, Role, Trial};
 
 use super::Run;
 use crate::parameter::own::Declared;
@@ -144,7 +144,7 @@ pub fn place(run: &Run, experiment: &str, metric: &str) -> String {
 }
 
 fn half(cell: &Cell) -> f64 {
-    let by_interval = |it: &results::record::Interval| {
+    let by_interval = |it: &record::Interval| {
         (it.high - cell.value).abs().max((cell.value - it.low).abs())
     };
     let least = cell.samples.iter().copied().fold(f64::INFINITY, f64::min);

@@ -7,7 +7,7 @@
 //! IV-A.
 
 use tester::stream::GAP_BYTES;
-use results::record::Record;
+use record::Record;
 use elements::behaviour::model::InHardware;
 
 use super::evidence::{Evidence, Seen, Value, Watched, place};

@@ -9,7 +9,7 @@ use super::updates::Update;
 use super::writing;
 use super::{Run, fit, name_of};
 use crate::activation_times::{ActivationTimes, Bounds, Window};
-use results::record::Record;
+use record::Record;
 
 fn run() -> Run {
     let record = r#"{ "schema": 1, "tool": { "name": "planimeter", "version": "0" }, "created": "",

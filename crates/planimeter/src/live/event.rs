@@ -4,7 +4,7 @@
 //! visible progress.
 
 use tester::search::bracket::Bracket;
-use results::record::Flag;
+use record::Flag;
 use serde::{Deserialize, Serialize};
 
 use super::picture::Picture;

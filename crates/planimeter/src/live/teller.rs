@@ -193,7 +193,7 @@ impl Pages {
     /// Creates a new file in place of the old one; readers that have the old one open can still
     /// read it to its end.
     fn begun_with(&self, first: &[u8]) -> Option<File> {
-        let beside = results::store::unfinished_name(&self.path);
+        let beside = store::unfinished_name(&self.path);
         let mut file = File::create(&beside).ok()?;
         file.write_all(first).ok()?;
         fs::rename(&beside, &self.path).ok()?;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: an empty cell has no value.
 
-use results::record::{Point, Published};
+use record::{Point, Published};
 
 /// The switches.
 const TABLE1: &str = include_str!("costa2017_table1_switches.csv");

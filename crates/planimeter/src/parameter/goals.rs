@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn every_goal_has_a_position_in_the_record() {
         for preset in Preset::ALL {
-            assert!(results::record::metric_of_goal(preset.name()).is_some(), "{preset:?}");
+            assert!(record::metric_of_goal(preset.name()).is_some(), "{preset:?}");
         }
     }
 }

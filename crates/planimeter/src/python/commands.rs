@@ -13,7 +13,7 @@ use tester::stream::Rate;
 use openflow::header::Xid;
 use packet::filter;
 use packet::time::Nanos;
-use results::record::Name;
+use record::Name;
 use serde_json::{Value, json};
 use snmp::{Oid, Question};
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use testbed::process::Launch;
 use testbed::talk::Talk;
 use testbed::{LabError, RunFolder, need};
-use results::record::Name;
+use record::Name;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

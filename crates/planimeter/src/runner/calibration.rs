@@ -14,10 +14,8 @@ use tester::trial::{Trial, TrialReport};
 use testbed::pin::Cores;
 use packet::time::Nanos;
 use netio::hiccup;
-use results::interval;
-use results::record::{
-    Bound, BoundCause, BoundSide, Calibration, ClockSource, ControllerCeiling, CoreGaps, Stalls,
-};
+use stats::interval;
+use record::{Bound, BoundCause, BoundSide, Calibration, ClockSource, ControllerCeiling, CoreGaps, Stalls};
 
 use super::recording;
 use super::{Plan, RunError};

@@ -9,7 +9,7 @@ use tester::clock::servo::Discipline;
 use packet::time::Nanos;
 use netio::clock::reference::{self, Reference};
 use netio::clock::tsc::{Counter, Reading, reading_ns};
-use results::record::{ClockFacts, ClockReference};
+use record::{ClockFacts, ClockReference};
 
 /// Observes the clocks of this machine.
 pub struct ClockWatch {

@@ -10,7 +10,7 @@ use tester::experiment::{Outcome, Step};
 use tester::stream::{Stream, line_rate_pps};
 use tester::trial::{Load, StreamReport, Trial, TrialReport};
 use packet::time::Nanos;
-use results::record;
+use record;
 
 use super::Plan;
 use crate::catalog::{self, Entry};

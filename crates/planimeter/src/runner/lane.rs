@@ -16,7 +16,7 @@ use tester::search::disturbed::{Patience, Verdict};
 use tester::trial::{Flag, Trial, TrialReport};
 use packet::time::Nanos;
 use netio::clock;
-use results::record;
+use record;
 
 use super::recording::{self, Around, Facts};
 use super::recovery;

@@ -27,10 +27,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tester::rig::RigError;
 use testbed::RunFolder;
-use results::derive::failed;
-use results::record::{self, Ended, Line, Outcome, Record};
-use results::store::lines::Lines;
-use results::store::{Histograms, Resumed, Store, StoreError, TRIALS_FILE};
+use report::derive::failed;
+use record::{self, Ended, Line, Outcome, Record};
+use store::lines::Lines;
+use store::{Histograms, Resumed, Store, StoreError, TRIALS_FILE};
 
 use crate::catalog::Entry;
 use crate::experiments::Context;
@@ -701,14 +701,14 @@ impl<'a> Run<'a> {
         self.clock.iter_mut().for_each(ClockWatch::look);
         self.record.environment.clock = self.clock.as_ref().map(ClockWatch::facts);
         let claims = papers::claims().map_err(RunError::Claims)?;
-        results::derive::finish(&mut self.record, &claims);
+        report::derive::finish(&mut self.record, &claims);
         let folder = self.store.folder().to_path_buf();
         if let Err(error) = self.store.write_record(&self.record) {
             return Err(RunError::Unwritten(error, folder));
         }
-        let run = results::report::Run::of(self.record, &folder);
-        let outputs = results::report::build(std::slice::from_ref(&run));
-        match results::store::write_outputs(&folder, &outputs) {
+        let run = report::Run::of(self.record, &folder);
+        let outputs = report::build(std::slice::from_ref(&run));
+        match store::write_outputs(&folder, &outputs) {
             Ok(()) => Ok(Finished { folder, record: run.record }),
             // A partial run can be resumed and then gets a report.
             Err(error) if run.record.partial => Err(RunError::Unwritten(error, folder)),

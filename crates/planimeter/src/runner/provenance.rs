@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use results::record::{
-    self, IMPLEMENTATION, Implementation, MODEL, MODEL_MODE, MODEL_STUDIES, PROCESSOR, Record,
-    SCHEMA, Tool,
-};
+use record::{self, IMPLEMENTATION, Implementation, MODEL, MODEL_MODE, MODEL_STUDIES, PROCESSOR, Record, SCHEMA, Tool};
 
 use super::plan::Plan;
 use crate::catalog::{Entry, Show};

@@ -10,10 +10,7 @@ use tester::controller::play::Played;
 use tester::experiment::Point;
 use tester::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
 use packet::time::{Clock, Nanos};
-use results::record::{
-    self, ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace,
-    FrameClasses, Jitter, Memory, Orders, PortCount, Stalls, StreamCount, Trial, Work,
-};
+use record::{self, ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace, FrameClasses, Jitter, Memory, Orders, PortCount, Stalls, StreamCount, Trial, Work};
 
 use crate::experiments::Tag;
 use crate::target::{LossPlace, Snapshot, Warmed, is_packet_in};

@@ -5,8 +5,8 @@ use std::path::Path;
 use tester::stream::Stream;
 use tester::trial::Trial;
 use packet::time::Nanos;
-use results::number;
-use results::record::{self, Ended, Measured, ModuleRun};
+use record::number;
+use record::{self, Ended, Measured, ModuleRun};
 
 use super::estimate::{Cost, Estimate};
 use super::recording::Facts;

@@ -6,7 +6,7 @@
 
 use tester::module::witness::{Look, Seen};
 use packet::time::Nanos;
-use results::record::{self, CounterChange, Measured, Metric, Name};
+use record::{self, CounterChange, Measured, Metric, Name};
 use snmp::mib::Interface;
 
 use crate::parameter::witness::Witness;

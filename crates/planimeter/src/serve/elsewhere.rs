@@ -11,11 +11,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use results::report::{self, Run};
-use results::store::index::{Filter, Index, RunRow, TrendRow};
-use results::store::team::address::Address;
-use results::store::team::{Team, TeamError};
-use results::store::{self, Stored};
+use report::{self, Run};
+use store::index::{Filter, Index, RunRow, TrendRow};
+use store::team::address::Address;
+use store::team::{Team, TeamError};
+use store::{self, Stored};
 
 use crate::cli::team;
 use crate::papers;
@@ -140,7 +140,7 @@ impl Kept {
         let Stored { mut record, is_behind, .. } =
             store::read_run(path).map_err(|error| error.to_string())?;
         if is_behind {
-            results::derive::finish(&mut record, &papers::claims()?);
+            report::derive::finish(&mut record, &papers::claims()?);
         }
         let run = Run::of(record, path);
         let outputs = report::build(std::slice::from_ref(&run));

@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use results::store::campaign;
+use store::campaign;
 
 /// Size limit of a delivered file, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 256 << 20;

@@ -4,7 +4,7 @@
 //! script, so that the content security policy can forbid both.
 
 use maud::{DOCTYPE, Markup, html};
-use results::page::STYLE;
+use report::page::STYLE;
 
 /// Style of these pages only.
 const OWN_STYLE: &str = include_str!("page/serve.css");

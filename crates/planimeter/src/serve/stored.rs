@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use maud::{Markup, html};
-use results::contrast::{self, Contrast, Side, Verdict, words};
-use results::gate::Gate;
-use results::number;
-use results::record::{Metric, Record};
-use results::store::index::{Filter, Index, RunRow};
-use results::store::{self, StoreError, Stored};
+use stats::contrast::{self, Contrast, Side, Verdict, words};
+use stats::gate::Gate;
+use record::number;
+use record::{Metric, Record};
+use store::index::{Filter, Index, RunRow};
+use store::{self, StoreError, Stored};
 
 use super::page::{Place, page};
 use super::{Shared, files, trend};
@@ -326,7 +326,7 @@ fn record_of(folder: &Path) -> Result<Record, String> {
     let Stored { mut record, is_behind, .. } =
         store::read_run(folder).map_err(|error| error.to_string())?;
     if is_behind {
-        results::derive::finish(&mut record, &papers::claims()?);
+        report::derive::finish(&mut record, &papers::claims()?);
     }
     Ok(record)
 }

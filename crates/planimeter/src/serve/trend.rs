@@ -5,11 +5,11 @@
 //! mentioned.
 
 use maud::{Markup, html};
-use results::change::{self, Change};
-use results::contrast::words;
-use results::number;
-use results::record::Metric;
-use results::store::index::TrendRow;
+use stats::change::{self, Change};
+use stats::contrast::words;
+use record::number;
+use record::Metric;
+use store::index::TrendRow;
 
 use super::stored::{Here, address, name};
 
@@ -220,7 +220,7 @@ mod tests {
     }
 
     fn row(created: &str, value: f64) -> TrendRow {
-        let conditions = results::store::index::Conditions {
+        let conditions = store::index::Conditions {
             link: "veth:afpacket".into(),
             version_family: Some("3.1".into()),
             effort: "quick".into(),

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use packet::time::Nanos;
 use netio::clock;
-use results::store::campaign;
+use store::campaign;
 use tokio::sync::watch;
 
 use crate::live::follow::{Follower, Looked};

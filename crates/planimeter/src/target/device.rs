@@ -24,7 +24,7 @@ use testbed::netlink::link::checked_name;
 use packet::header::ethernet::Mac;
 use netio::channel::Url;
 use netio::channel::tls::Files;
-use results::record::Implementation;
+use record::Implementation;
 
 use crate::workload::PORTS_MAX;
 

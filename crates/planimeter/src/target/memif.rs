@@ -32,8 +32,8 @@ use netio::afpacket::Options;
 use netio::clock;
 use netio::port::Port;
 use netio::wrap::tail_drop::TailDrop;
-use results::derive::RING_TO_TESTER_FULL;
-use results::record::Work;
+use report::derive::RING_TO_TESTER_FULL;
+use record::Work;
 
 use super::model;
 use super::name::{TargetKind, Technology};

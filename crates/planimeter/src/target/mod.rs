@@ -43,7 +43,7 @@ use testbed::peer::Access;
 use testbed::pin::Cores;
 use packet::time::Nanos;
 use netio::channel::ChannelError;
-use results::record::Work;
+use record::Work;
 
 use crate::parameter::Parameters;
 use crate::parameter::control::Capture;

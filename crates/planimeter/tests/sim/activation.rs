@@ -2,7 +2,7 @@
 //! known in advance.
 
 use planimeter::target::name::TargetKind;
-use results::record::{Ended, Metric, ModuleRun, Name, Record};
+use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::common::Folder;
 use super::models::modelled;

@@ -2,7 +2,7 @@
 //! ground truth.
 
 use planimeter::target::name::TargetKind;
-use results::record::{Cell, Metric, Record, Role, Trial, Verdict};
+use record::{Cell, Metric, Record, Role, Trial, Verdict};
 
 use super::{CAPACITY_PPS, SLOW, carry_out, claims_with_rates, measure, plan};
 use crate::common::{Folder, bytes};
@@ -28,11 +28,11 @@ fn assert_near(have: f64, want: f64, ratio: f64, what: &str) {
 }
 
 fn verdicts(record: &Record, item: &str, text: &str) -> Vec<(String, Verdict)> {
-    let is_it = |line: &&results::record::ClaimVerdict| {
+    let is_it = |line: &&record::ClaimVerdict| {
         line.claim.item == item && line.claim.claim.contains(text)
     };
     let answer =
-        |line: &results::record::ClaimVerdict| (line.targets.join(" "), line.verdict.clone());
+        |line: &record::ClaimVerdict| (line.targets.join(" "), line.verdict.clone());
     claims_with_rates(record).iter().filter(is_it).map(answer).collect()
 }
 
@@ -226,7 +226,7 @@ fn figures_9_and_10_exclude_a_target_without_loss() {
             assert!(matches!(verdict, Verdict::CannotTell(_)), "{item} {targets}: {verdict:?}");
         }
         let alike = record.claims.iter().filter(|line| line.claim.item == item);
-        let says = |line: &results::record::ClaimVerdict| format!("{:?}", line.verdict);
+        let says = |line: &record::ClaimVerdict| format!("{:?}", line.verdict);
         assert!(
             alike
                 .map(says)

@@ -10,7 +10,7 @@ use planimeter::catalog;
 use planimeter::runner::{self, Destination, Watcher};
 use planimeter::target::name::TargetKind;
 use planimeter::target::{Benches, Surroundings};
-use results::record::Metric;
+use record::Metric;
 use elements::behaviour::model::Model;
 
 use super::common::Folder;

@@ -3,7 +3,7 @@
 
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;
-use results::record::{Metric, Outcome, Record};
+use record::{Metric, Outcome, Record};
 
 use super::{carry_out, measure, plan};
 use crate::common::Folder;

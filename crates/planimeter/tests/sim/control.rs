@@ -2,7 +2,7 @@
 //! and frames are forwarded.
 
 use planimeter::target::name::TargetKind;
-use results::record::{Deed, Metric, Orders, Record, Role};
+use record::{Deed, Metric, Orders, Record, Role};
 
 use super::{SLOW, carry_out, check_resumed, measure, plan};
 use crate::common::Folder;

@@ -12,7 +12,7 @@ use packet::time::Nanos;
 use planimeter::experiments::modules::round_trip::{ASKED, BACK, Ends, RoundTrip, THERE, Trip};
 use planimeter::experiments::modules::verdict::Bound;
 use planimeter::target::name::TargetKind;
-use results::record::{Ended, Metric, ModuleRun, Name, Record, Trial};
+use record::{Ended, Metric, ModuleRun, Name, Record, Trial};
 
 use super::common::Folder;
 use super::models::modelled;
@@ -89,7 +89,7 @@ fn round_trips_use_an_open_loop_if_a_rate_is_given() {
         let metric = Metric::Named(Name::read(&format!("{name}_rtt_ns_mean")).unwrap());
         let cells: Vec<_> = record.cells_of(&item, "ours", metric).collect();
         let at = |pps: f64| {
-            let is = |cell: &&&results::record::Cell| {
+            let is = |cell: &&&record::Cell| {
                 cell.point.within.as_ref().is_some_and(|within| within.value == pps)
             };
             cells.iter().filter(is).count()
@@ -102,11 +102,11 @@ fn round_trips_use_an_open_loop_if_a_rate_is_given() {
             assert_eq!(sizes, [64.0, 110.0, 128.0, 174.0, 256.0, 302.0]);
             continue;
         }
-        let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+        let [sheet] = &report::table::sheets(&record, &record.experiments[0])[..] else {
             panic!("one sheet of {item}")
         };
         let is_told =
-            |row: &Vec<results::table::Entry>| row.iter().any(|it| it.text.contains("2000"));
+            |row: &Vec<report::table::Entry>| row.iter().any(|it| it.text.contains("2000"));
         assert!(sheet.tables[0].rows.iter().any(is_told), "{item}: {:?}", sheet.tables);
     }
 }
@@ -122,7 +122,7 @@ fn the_legacy_mode_of_a_model_is_measured_and_its_speed_up_computed() {
     let mean = |target: &str, name: &str| value(&record, "costa2017/fig6", target, name).unwrap();
     let speed_up = mean(&legacy, "legacy_rtt_ns_mean") / mean(kind.name(), "port_rtt_ns_mean");
     assert!((speed_up - 0.25).abs() < 0.01, "{speed_up}");
-    let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+    let [sheet] = &report::table::sheets(&record, &record.experiments[0])[..] else {
         panic!("one sheet")
     };
     // 202,688 of 802,688 ns: both directions, and four links.
@@ -279,7 +279,7 @@ fn the_capacity_is_found_in_both_modes() {
     assert_eq!(of("bridge", "addresses_cached"), Some(199.0));
     assert_eq!(of("bridge", "is_full_count"), Some(1.0));
     assert_eq!(of("router", "routes_count"), Some(500.0));
-    let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+    let [sheet] = &report::table::sheets(&record, &record.experiments[0])[..] else {
         panic!("one sheet")
     };
     let last: Vec<_> = sheet.tables[0].rows[9..].iter().map(|row| row[4].text.as_str()).collect();
@@ -348,7 +348,7 @@ fn missing_statistics_replies_are_counted_and_the_run_continues() {
     let cells: Vec<_> = record.cells_of("costa2017/table7", kind.name(), metric).collect();
     let [one, full] = &cells[..] else { panic!("{cells:?}") };
     assert_eq!((one.value, full.value), (1.0, 0.0));
-    let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+    let [sheet] = &report::table::sheets(&record, &record.experiments[0])[..] else {
         panic!("one sheet")
     };
     assert_eq!(sheet.tables[0].rows[9][4].text, "no reply");
@@ -358,7 +358,7 @@ fn missing_statistics_replies_are_counted_and_the_run_continues() {
     let cell = record.cells.iter_mut().find(|cell| cell.metric == metric && cell.point.value > 0.0);
     let cell = cell.unwrap();
     assert_eq!(std::mem::replace(&mut cell.value, 2.0), 0.0);
-    let sheets = results::table::sheets(&record, &record.experiments[0]);
+    let sheets = report::table::sheets(&record, &record.experiments[0]);
     assert_eq!(sheets[0].tables[0].rows[9][4].text, "endless reply");
 }
 
@@ -372,7 +372,7 @@ fn a_switch_reports_its_description_and_versions() {
     let note = run.notes.iter().find(|note| note.starts_with("versions_count")).unwrap();
     assert_eq!(note, "versions_count: 1.0, 1.1, 1.2, 1.3, 1.4, 1.5");
     assert!(run.notes.iter().any(|note| note.starts_with("software_bytes: ")), "{:?}", run.notes);
-    let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+    let [sheet] = &report::table::sheets(&record, &record.experiments[0])[..] else {
         panic!("one sheet")
     };
     // The study's nine switches, and a tenth one.
@@ -385,7 +385,7 @@ fn table_one_includes_targets_without_openflow_and_the_processor_of_a_model() {
     let mut kinds = vec![TargetKind::Bridge, TargetKind::Router];
     kinds.extend(["ours:model=hp-2920", "ours:model=hp-2920,mode=legacy"].map(known));
     let record = measure(&plan(&["costa2017/table1"], &kinds, &[], 1));
-    let [sheet] = &results::table::sheets(&record, &record.experiments[0])[..] else {
+    let [sheet] = &report::table::sheets(&record, &record.experiments[0])[..] else {
         panic!("one sheet")
     };
     let row = |name: &str| -> Vec<&str> {
@@ -462,7 +462,7 @@ fn a_switch_that_hangs_when_nearly_full_is_awaited_and_emptied() {
     let of = |name: &str| value(&record, "costa2017/table3", kind.name(), name);
     assert_eq!(of("port_returned_ratio"), Some(1.0));
     let table = record.experiments.iter().find(|it| it.id == "costa2017/table4").unwrap();
-    let [sheet] = &results::table::sheets(&record, table)[..] else { panic!("one sheet") };
+    let [sheet] = &report::table::sheets(&record, table)[..] else { panic!("one sheet") };
     assert_eq!(sheet.tables[0].rows[9][4].text, "128, then no reply");
 }
 

@@ -3,7 +3,7 @@
 
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;
-use results::record::{Flag, Outcome, Record, Role, Trial, Warning};
+use record::{Flag, Outcome, Record, Role, Trial, Warning};
 
 use super::{carry_out, plan};
 use crate::common::Folder;

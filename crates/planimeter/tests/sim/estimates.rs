@@ -9,7 +9,7 @@ use planimeter::parameter::{Effort, Parameters};
 use planimeter::runner::{Destination, Plan, estimate};
 use planimeter::target::links::Links;
 use planimeter::target::name::{Link, TargetKind};
-use results::record::Record;
+use record::Record;
 
 use super::{Folder, carry_out, plan, program};
 
@@ -51,7 +51,7 @@ fn plan_at(effort: Effort, entry: &'static Entry, kind: TargetKind, set: &[&str]
 /// Returns the seconds from the first frame of each trial to the end of its drain, and those of
 /// modules, without repeats by the tester.
 fn virtual_seconds(record: &Record) -> f64 {
-    let of = |trial: &results::record::Trial| match (&trial.module, &trial.orders) {
+    let of = |trial: &record::Trial| match (&trial.module, &trial.orders) {
         (Some(module), _) => module.duration_ns,
         (None, Some(orders)) if trial.frames_intended == 0 => orders.duration_ns,
         _ => trial.duration_ns_warmup + trial.duration_ns_intended + trial.duration_ns_drain,

@@ -5,7 +5,7 @@ use std::fs;
 
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;
-use results::record::{GoalResult, Metric, Outcome, Record, Remark, Role};
+use record::{GoalResult, Metric, Outcome, Record, Remark, Role};
 
 use super::{ALL, RING_FRAMES, carry_out, check_resumed, measure, plan};
 use crate::common::Folder;
@@ -137,7 +137,7 @@ fn loss_verification_repeats_failed_trials_and_finds_the_same() {
     assert_eq!(plain.outcomes[0].value, verified.outcomes[0].value);
     let misses = |record: &Record| {
         let missed =
-            |trial: &&results::record::Trial| trial.frames_forwarded < trial.frames_offered;
+            |trial: &&record::Trial| trial.frames_forwarded < trial.frames_offered;
         record.trials.iter().filter(missed).count()
     };
     assert!(misses(&plain) > 0);

@@ -54,7 +54,7 @@ use planimeter::runner::{self, Destination, Finished, Plan, Watcher};
 use planimeter::target::links::Links;
 use planimeter::target::name::{Link, TargetKind};
 use planimeter::target::{Benches, Surroundings};
-use results::record::{ClaimVerdict, Metric, Outcome, Record, Role, Trial};
+use record::{ClaimVerdict, Metric, Outcome, Record, Role, Trial};
 
 /// Every target that supports in-memory links.
 const ALL: [TargetKind; 5] = [
@@ -159,7 +159,7 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
 fn claims_with_rates(record: &Record) -> Vec<ClaimVerdict> {
     let mut record = record.clone();
     record.cells.iter_mut().for_each(|cell| cell.exclusion = None);
-    results::claims::judge(&record, &planimeter::papers::claims().unwrap())
+    report::claims::judge(&record, &planimeter::papers::claims().unwrap())
 }
 
 /// Runs a plan in a separate folder, and returns the record.
@@ -429,7 +429,7 @@ fn check_resumed(experiment: &str, set: &[&str], after: &[u64]) {
         assert_eq!(resumed, whole);
     }
     assert_eq!(broken.record.outcomes, whole.outcomes);
-    let text = |cells: &[results::record::Cell]| serde_json::to_string(cells).unwrap();
+    let text = |cells: &[record::Cell]| serde_json::to_string(cells).unwrap();
     assert_eq!(text(&broken.record.cells), text(&whole.cells));
     let lines = fs::read_to_string(broken.folder.join("trials.jsonl")).unwrap();
     let stored = whole.trials.len() + whole.outcomes.len();

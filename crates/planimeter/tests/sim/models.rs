@@ -1,7 +1,7 @@
 //! Tests of targets that emulate models in virtual time: measurements return the model's values.
 
 use planimeter::target::name::TargetKind;
-use results::record::{Metric, Name};
+use record::{Metric, Name};
 
 use super::common::Folder;
 use super::{measure, plan};

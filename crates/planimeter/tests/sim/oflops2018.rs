@@ -2,7 +2,7 @@
 //! about hardware do not apply, and its statements about software can be judged.
 
 use planimeter::target::name::TargetKind;
-use results::record::{Metric, Name, Record, Verdict};
+use record::{Metric, Name, Record, Verdict};
 
 use super::{SLOW, measure, plan};
 

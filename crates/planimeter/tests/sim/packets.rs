@@ -2,7 +2,7 @@
 //! time.
 
 use planimeter::target::name::TargetKind;
-use results::record::{Ended, Metric, ModuleRun, Name, Record};
+use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::{Destination, Folder, carry_out, plan};
 

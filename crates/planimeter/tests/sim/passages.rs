@@ -1,7 +1,7 @@
 //! Tests of the delay of frames in rules, on a switch of known speed.
 
 use planimeter::target::name::TargetKind;
-use results::record::{Ended, Metric, ModuleRun, Name, Record};
+use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::{measure, plan};
 

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use planimeter::runner::{self, Destination};
 use planimeter::target::name::{Link, TargetKind};
 use planimeter::target::{Benches, Surroundings};
-use results::record::{Record, Warning};
+use record::{Record, Warning};
 
 use super::{StopAfter, assert_accounted, carry_out, measure, plan, program};
 use crate::common::Folder;

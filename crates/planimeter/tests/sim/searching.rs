@@ -10,7 +10,7 @@ use tester::search::bracket::Bracket;
 use planimeter::live::event::Event;
 use planimeter::live::picture::Picture;
 use planimeter::target::name::TargetKind;
-use results::record::{Metric, Name, Record};
+use record::{Metric, Name, Record};
 
 use super::{Destination, Folder, SLOW, carry_out, plan};
 

@@ -4,7 +4,7 @@
 use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
 use planimeter::target::name::TargetKind;
-use results::record::{self, Record};
+use record::{self, Record};
 use elements::behaviour::model::Model;
 
 use super::one_switch::{OneSwitch, Vice, measured_metric};

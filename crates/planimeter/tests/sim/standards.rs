@@ -5,7 +5,7 @@ use std::fs;
 
 use planimeter::runner::Destination;
 use planimeter::target::name::TargetKind;
-use results::record::{Flag, Metric, Outcome, Record, Role};
+use record::{Flag, Metric, Outcome, Record, Role};
 
 use super::{carry_out, check_resumed, measure, plan};
 use crate::common::Folder;
@@ -53,7 +53,7 @@ fn the_tests_of_rfc_2544_share_their_throughput() {
         assert!(range.contains(&outcome.value), "{} is not in {range:?}", outcome.value);
     }
     for id in ["rfc2544/latency", "rfc2544/back-to-back", "rfc2544/recovery"] {
-        let of = |trial: &&results::record::Trial| trial.experiment == id;
+        let of = |trial: &&record::Trial| trial.experiment == id;
         let inherited = outcomes(&record, id, Metric::ThroughputPps);
         assert_eq!(inherited.len(), 2, "{id}");
         assert!(inherited.iter().all(|it| it.trials.is_empty()), "{id} ran its own search");

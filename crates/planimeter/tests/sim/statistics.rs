@@ -2,7 +2,7 @@
 //! versions, so that the results are known in advance.
 
 use planimeter::target::name::TargetKind;
-use results::record::{Ended, Metric, ModuleRun, Name, Record};
+use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::{measure, plan};
 

@@ -4,7 +4,7 @@
 use std::fs;
 
 use planimeter::target::name::TargetKind;
-use results::record::{Ended, Metric, ModuleRun, Name, Record};
+use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::common::Folder;
 use super::{SLOW, measure, plan};

@@ -1,7 +1,7 @@
 //! Tests of frames during rule changes, on a switch that activates rules immediately.
 
 use planimeter::target::name::TargetKind;
-use results::record::{Ended, Metric, ModuleRun, Name, Record};
+use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::common::Folder;
 use super::models::modelled;

@@ -1,7 +1,7 @@
 //! Tests of match field combinations and table capacity, on a switch whose values are known.
 
 use planimeter::target::name::TargetKind;
-use results::record::{Ended, Metric, Name, Record};
+use record::{Ended, Metric, Name, Record};
 
 use super::{measure, plan};
 

@@ -3,7 +3,7 @@
 
 use planimeter::parameter::witness;
 use planimeter::target::name::TargetKind;
-use results::record::{ClockSource, Metric, Record};
+use record::{ClockSource, Metric, Record};
 
 use super::{measure, plan};
 
@@ -56,7 +56,7 @@ fn the_agent_of_a_module_counts_its_frames() {
         assert_eq!(counts.agent, "agent.1 (v3 authPriv)");
         let module = trial.module.as_ref().unwrap();
         let named = |name: &str| {
-            let is_it = |it: &&results::record::Measured| match it.metric {
+            let is_it = |it: &&record::Measured| match it.metric {
                 Metric::Named(known) => known.text() == name,
                 _ => false,
             };
@@ -77,7 +77,7 @@ fn results_are_the_same_with_and_without_an_agent() {
     let outcomes = |set: &[&str]| {
         let set = [set, &["repeats=1", "payload=64"]].concat();
         let record = measure(&plan(&["echo-delay"], &[TargetKind::Ours], &set, 3));
-        let own = |trial: &results::record::Trial| {
+        let own = |trial: &record::Trial| {
             let module = trial.module.clone().unwrap();
             let is_own = |name: &str| !name.starts_with("witness_");
             let all = module.measured.into_iter().filter(|it| is_own(it.metric.name()));

@@ -8,8 +8,8 @@ use tester::search::mlr::{Ask, Found, Search, Wanted};
 use tester::stream::{Headers, Rate, Stream};
 use tester::trial::{Histogram, Trial, TrialReport};
 use packet::time::Nanos;
-use results::interval::{self, LEVEL_PERCENT_HIGH};
-use results::record::{Interval, Stalls};
+use stats::interval::{self, LEVEL_PERCENT_HIGH};
+use record::{Interval, Stalls};
 
 /// Results for a link.
 pub struct Results {

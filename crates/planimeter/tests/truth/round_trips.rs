@@ -8,7 +8,7 @@
 //! `TRUTH_CASES_TRIPS` sets the number of switches.
 
 use tester::module::Ended;
-use results::interval::{self, LEVEL_PERCENT_HIGH};
+use stats::interval::{self, LEVEL_PERCENT_HIGH};
 use elements::behaviour::model::{Model, Path, Paths, Tiers};
 
 use crate::case::Draw;

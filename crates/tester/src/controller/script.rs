@@ -18,7 +18,7 @@ use openflow::model::flow::FlowMod;
 use openflow::model::message::Message;
 use openflow::model::multipart::{FlowStatsRequest, MultipartRequestBody};
 use openflow::version::Version;
-use results::record::Deed;
+use record::Deed;
 
 /// Maximum number of outstanding batches.
 pub const AHEAD_MAX: usize = 64;

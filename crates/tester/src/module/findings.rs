@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use packet::time::Nanos;
-use results::record::{Bound, BoundCause, BoundSide};
+use record::{Bound, BoundCause, BoundSide};
 
 /// Maximum number of log entries.
 pub const LOG_ENTRIES_MAX: usize = 1 << 18;

@@ -6,7 +6,7 @@ use openflow::version::{MessageKind, Version};
 use packet::time::{Clock, Nanos};
 use netio::channel::wire::Remarks;
 use netio::port::PortCounters;
-use results::histogram::Histogram;
+use stats::histogram::Histogram;
 
 use super::findings::{LogEntry, Measured, Series};
 use crate::stall::Stalls;

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use results::store;
+use store;
 
 use super::{ENDING, FILES_FOLDER, refused, unpack};
 use crate::cli::failure::Failure;

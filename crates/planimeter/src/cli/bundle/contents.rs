@@ -15,7 +15,7 @@ use std::time::UNIX_EPOCH;
 
 use progfe::program::Program;
 use progfe::xml::Source;
-use results::store::{self, RECORD_FILE, campaign as stored};
+use store::{self, RECORD_FILE, campaign as stored};
 
 use super::inputs::{self, Role};
 use super::{FILES_FOLDER, plan, refused};

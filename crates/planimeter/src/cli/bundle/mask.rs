@@ -10,10 +10,10 @@
 
 use std::path::{Path, PathBuf};
 
-use results::record::{Bundle, Line};
-use results::report::{self, Run};
-use results::store::campaign::{self, CAMPAIGN_FILE, PLAN_FILE};
-use results::store::{self, LATENCY_FOLDER, RECORD_FILE, TRIALS_FILE};
+use record::{Bundle, Line};
+use report::{self, Run};
+use store::campaign::{self, CAMPAIGN_FILE, PLAN_FILE};
+use store::{self, LATENCY_FOLDER, RECORD_FILE, TRIALS_FILE};
 use serde_json::Value;
 
 use super::contents::{Contents, without_dots};

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use results::record::{Bundle, SCHEMA, Tool};
-use results::store::campaign::PLAN_FILE;
+use record::{Bundle, SCHEMA, Tool};
+use store::campaign::PLAN_FILE;
 use tar::{Builder, EntryType, Header};
 
 use super::contents::{Contents, without_dots};

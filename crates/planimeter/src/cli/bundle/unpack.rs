@@ -13,8 +13,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use results::record::{Bundle, SCHEMA};
-use results::store::campaign::PLAN_FILE;
+use record::{Bundle, SCHEMA};
+use store::campaign::PLAN_FILE;
 use tar::{Archive, EntryType};
 
 use super::{FACTS_FILE, FILES_FOLDER, RUN_FOLDER};

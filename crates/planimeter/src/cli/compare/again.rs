@@ -5,9 +5,9 @@
 //! - Only a measurement with many repeats can fail a gate.
 //! - A clear result of the first measurement causes no further trials.
 
-use results::contrast::{self, Contrast, REPEATED_BY, Side};
-use results::gate::Gate;
-use results::record::Record;
+use stats::contrast::{self, Contrast, REPEATED_BY, Side};
+use stats::gate::Gate;
+use record::Record;
 
 use super::{Arguments, refused};
 use crate::catalog;
@@ -163,7 +163,7 @@ fn asked(arguments: &Arguments) -> Result<run::Arguments, Failure> {
 /// Returns the arguments of a stored run, without its targets.
 fn like(folder: &std::path::Path, is_trusted: bool) -> Result<run::Arguments, Failure> {
     let record =
-        results::store::read_results(folder).map_err(|error| cli::report::unreadable(&error))?;
+        store::read_results(folder).map_err(|error| cli::report::unreadable(&error))?;
     cli::trust::allow_line(folder, &record.command_line, is_trusted)?;
     let mut arguments = run::parsed(&words::split(&record.command_line)).ok_or_else(|| {
         Failure::usage(format!(

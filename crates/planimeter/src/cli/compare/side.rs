@@ -5,10 +5,10 @@
 
 use std::path::{Path, PathBuf};
 
-use results::contrast::{self, Contrast, Side};
-use results::gate::Gate;
-use results::record::Record;
-use results::store;
+use stats::contrast::{self, Contrast, Side};
+use stats::gate::Gate;
+use record::Record;
+use store;
 
 use super::{Arguments, refused};
 use crate::cli::failure::Failure;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tester::stall::AWAY;
 use packet::time::Nanos;
-use results::number;
-use results::record::{Calibration, Distribution};
+use record::number;
+use record::{Calibration, Distribution};
 use serde_json::json;
 
 use super::super::failure::{Failure, FailureKind};

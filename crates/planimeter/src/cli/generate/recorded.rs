@@ -3,9 +3,7 @@
 use tester::replay::ReplayReport;
 use tester::trial::{Pacing, StreamReport, TrialReport};
 use packet::traffic::{Count, Protocol, Traffic};
-use results::record::{
-    Flag, Kept, ProtocolCount, SCHEMA, Sent, SentBack, SentPort, SentReplay, SentStream,
-};
+use record::{Flag, Kept, ProtocolCount, SCHEMA, Sent, SentBack, SentPort, SentReplay, SentStream};
 
 use crate::runner::recording;
 

@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use results::contrast::words;
-use results::number;
-use results::record::{Metric, Name};
-use results::store::StoreError;
-use results::store::index::{Filter, Index, RunRow, TrendRow};
-use results::store::team::TeamError;
-use results::store::team::address::Address;
+use stats::contrast::words;
+use record::number;
+use record::{Metric, Name};
+use store::StoreError;
+use store::index::{Filter, Index, RunRow, TrendRow};
+use store::team::TeamError;
+use store::team::address::Address;
 
 use super::Arguments;
 use crate::cli::failure::Failure;

@@ -8,13 +8,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use results::derive::failed;
-use results::record::{self, CampaignStep, Record, SCHEMA, Tool};
-use results::report::{self, Run};
-use results::store::lock::Locked;
-use results::store::team::address::Address;
-use results::store::{self, Output, campaign as stored};
-use results::summary;
+use report::derive::failed;
+use record::{self, CampaignStep, Record, SCHEMA, Tool};
+use report::{self, Run};
+use store::lock::Locked;
+use store::team::address::Address;
+use store::{self, Output, campaign as stored};
+use report::summary;
 
 use super::gates::{self, Judged};
 use super::steps::Beside;

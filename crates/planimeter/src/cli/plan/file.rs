@@ -24,7 +24,7 @@
 //! A plan with one step needs no `[[step]]`. Invariant: a step's keys are those of `planimeter run`
 //! with the same meaning, and override those of the plan.
 
-use results::gate::{Gate, GateError};
+use stats::gate::{Gate, GateError};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 

@@ -7,10 +7,10 @@
 
 use std::path::{Path, PathBuf};
 
-use results::contrast::{self, Contrast, Outcome, Side};
-use results::gate::Gate;
-use results::record::{Metric, Record};
-use results::store::campaign as stored;
+use stats::contrast::{self, Contrast, Outcome, Side};
+use stats::gate::Gate;
+use record::{Metric, Record};
+use store::campaign as stored;
 use serde::Serialize;
 
 use super::file::Wanted;

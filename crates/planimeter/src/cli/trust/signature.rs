@@ -13,8 +13,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use results::store::campaign::CAMPAIGN_FILE;
-use results::store::{TRIALS_FILE, unfinished_name};
+use store::campaign::CAMPAIGN_FILE;
+use store::{TRIALS_FILE, unfinished_name};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 

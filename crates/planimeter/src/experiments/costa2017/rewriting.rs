@@ -113,7 +113,7 @@ fn published() -> Vec<Deed> {
 
 /// Returns the prefix of the metric names of a rewrite.
 fn prefix(name: &'static str) -> &'static str {
-    results::record::Name::read(&format!("{name}_ns"))
+    record::Name::read(&format!("{name}_ns"))
         .map_or("", |kept| kept.text().strip_suffix("ns").unwrap_or_default())
 }
 

@@ -11,7 +11,7 @@ use tester::search::bracket::{Bracket, Sought};
 use tester::stream::Rate;
 use tester::trial::Trial;
 use packet::time::Nanos;
-use results::record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
+use record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
 
 use super::super::{Context, Finding, Method, Tag};
 use super::filling::bound;

@@ -14,7 +14,7 @@
 
 use tester::stream::Rate;
 use tester::trial::{Trial, TrialReport};
-use results::record::{Metric, Name};
+use record::{Metric, Name};
 
 use super::super::sweep::{Reading, Sweep, SweepPoint};
 use super::super::{Context, Method};

@@ -451,7 +451,7 @@ mod tests {
         let kinds = Kind::ALL.map(Kind::name);
         for name in names.into_iter().chain(kinds) {
             let metric = format!("{name}_extra_ns_p50");
-            assert!(results::record::Name::read(&metric).is_ok(), "{metric}");
+            assert!(record::Name::read(&metric).is_ok(), "{metric}");
         }
     }
 }

@@ -12,7 +12,7 @@
 use tester::module::{Measured, Series};
 use tester::search::bracket::{Bracket, Sought};
 use packet::time::Nanos;
-use results::record::BoundCause;
+use record::BoundCause;
 
 /// Maximum number of steps of a search.
 pub const STEPS_MAX: usize = 28;

@@ -23,7 +23,7 @@ use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
-use results::record::BoundCause;
+use record::BoundCause;
 
 use super::asking::{Answer, Asking, Delays};
 use super::round_trip::filling::{Fill, Filled};

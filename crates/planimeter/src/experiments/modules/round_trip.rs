@@ -27,7 +27,7 @@ use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match, reserved};
 use openflow::version::Version;
 use packet::time::Nanos;
-use results::record::BoundCause;
+use record::BoundCause;
 
 use super::asking::hear_news;
 use super::passage::{Seen, UNANSWERED, is_like};

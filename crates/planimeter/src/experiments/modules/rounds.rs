@@ -5,7 +5,7 @@
 
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::module::{Ended, Module, StageReport};
-use results::record::{Metric, Name, Role};
+use record::{Metric, Name, Role};
 
 use crate::experiments::{Context, Finding, Method, Tag};
 use crate::workload::Setup;

@@ -25,7 +25,7 @@ use openflow::model::{FlowMod, FlowModCommand, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use results::record::BoundCause;
+use record::BoundCause;
 
 use super::passage::UNANSWERED;
 use super::rounds::{Rounds, Spot};

@@ -6,7 +6,7 @@
 
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::search::bracket::{Bracket, Sought};
-use results::record::Role;
+use record::Role;
 
 use super::super::row::Row;
 use super::super::{Context, Method, Tag};

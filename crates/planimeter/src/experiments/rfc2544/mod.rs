@@ -9,7 +9,7 @@ pub mod loss;
 pub mod recovery;
 pub mod reset;
 
-use results::record::Metric;
+use record::Metric;
 
 use super::search::{Searches, Task};
 use super::{Context, Method};

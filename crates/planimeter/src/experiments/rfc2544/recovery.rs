@@ -9,7 +9,7 @@
 use tester::stream::{Rate, Stream};
 use tester::trial::{Trial, TrialReport, Window};
 use packet::time::Nanos;
-use results::record::Metric;
+use record::Metric;
 
 use super::super::based::{Based, Throughputs};
 use super::super::sweep::{Reading, Sweep, SweepPoint};

@@ -9,7 +9,7 @@
 use tester::stream::Rate;
 use tester::trial::{Trial, TrialReport};
 use packet::time::Nanos;
-use results::record::Metric;
+use record::Metric;
 
 use super::super::based::{Based, Throughputs};
 use super::super::sweep::{Reading, Sweep, SweepPoint};

@@ -17,7 +17,7 @@ use tester::search::bracket::{self, Bracket};
 use tester::stream::{Field, Order, Rate, Stream, Values, Vary};
 use tester::trial::{Trial, TrialReport, Window};
 use packet::time::Nanos;
-use results::record::{self, Bound, BoundCause, BoundSide, Metric, Name, Role};
+use record::{self, Bound, BoundCause, BoundSide, Metric, Name, Role};
 
 use super::super::search::LOWEST_SHARE;
 use super::super::{Context, Finding, Method, Tag};

@@ -7,7 +7,7 @@
 
 use tester::stream::{Rate, Stream};
 use tester::trial::{Load, Trial, TrialReport};
-use results::record::Metric;
+use record::Metric;
 
 use super::super::sweep::{Reading, Sweep, SweepPoint};
 use super::super::{Context, Method};

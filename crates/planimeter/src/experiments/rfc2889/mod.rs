@@ -11,7 +11,7 @@ pub mod addresses;
 pub mod broadcast;
 
 use tester::trial::Trial;
-use results::record::Metric;
+use record::Metric;
 
 use super::search::{Searches, Task};
 use super::sweep::{Sweep, SweepPoint};

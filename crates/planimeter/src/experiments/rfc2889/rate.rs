@@ -6,7 +6,7 @@
 
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::search::bracket::{Bracket, Sought};
-use results::record::{Metric, Role};
+use record::{Metric, Role};
 
 use super::super::based::{Based, Throughputs};
 use super::super::{Context, Finding, Method, Tag};

@@ -12,7 +12,7 @@ use tester::search::disturbed::Verdict;
 use tester::stream::Stream;
 use tester::trial::{Flag, Load, Missed, OFFERED_SHARE_MIN, StreamReport, Trial, TrialReport};
 use packet::time::Nanos;
-use results::record;
+use record;
 
 use super::{Lane, Next};
 use crate::runner::recording;

@@ -14,7 +14,7 @@ use tester::rig::engine::name_of;
 use tester::trial::{Classes, Histogram};
 use openflow::version::MessageKind;
 use packet::time::{Clock, Nanos};
-use results::record::{self, Metric, ModuleRun, Name, PortCount, SERIES_POINTS_MAX, StreamCount};
+use record::{self, Metric, ModuleRun, Name, PortCount, SERIES_POINTS_MAX, StreamCount};
 use serde_json::{Map, json};
 
 use super::{Around, Facts};

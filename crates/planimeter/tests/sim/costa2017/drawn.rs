@@ -9,13 +9,13 @@
 
 use std::fmt::Write;
 
-use results::table::Way;
+use report::table::Way;
 
 use super::super::common::Folder;
 use super::super::models::modelled;
 use planimeter::target::name::TargetKind;
 
-/// The first draw of tests. The path decision (`results/src/table/costa2017/paths.rs`) was tuned
+/// The first draw of tests. The path decision (`report/src/table/costa2017/paths.rs`) was tuned
 /// with draws from 0 to 999 only (`PATH_FIRST=0 PATH_CASES=1000`), and must never be tuned with
 /// these.
 pub const FRESH: u64 = 1_000_000;

@@ -4,7 +4,7 @@
 use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
 use planimeter::target::name::TargetKind;
-use results::record::{Metric, Name, Record};
+use record::{Metric, Name, Record};
 use elements::behaviour::model::Model;
 
 use super::super::common::Folder;
@@ -23,7 +23,7 @@ const STATISTICS_PER_S: f64 = 1_000.0;
 
 fn bears(record: &Record, kind: TargetKind) -> Vec<Vec<String>> {
     let experiment = record.experiments.last().unwrap();
-    let sheets = results::table::sheets(record, experiment);
+    let sheets = report::table::sheets(record, experiment);
     let sheet = sheets.iter().find(|it| it.title == "Control plane capacity").unwrap();
     let rows = sheet.tables[0].rows.iter().filter(|row| row[0].text == kind.name());
     rows.map(|row| row.iter().map(|it| it.text.clone()).collect()).collect()

@@ -1,8 +1,8 @@
 //! Tests of the decision between hardware and software path, on targets whose path is known.
 
 use planimeter::target::name::TargetKind;
-use results::record::{Record, Verdict};
-use results::table::{Judged, Way, sheets, ways};
+use record::{Record, Verdict};
+use report::table::{Judged, Way, sheets, ways};
 
 use super::super::common::Folder;
 use super::super::{claims_with_rates, measure, plan};
@@ -157,7 +157,7 @@ fn claims_are_evaluated_for_the_models_of_their_switches() {
     );
     let reported = |item: &str, target: &str| {
         let name = format!("ours:model={target}");
-        let of = |line: &&results::record::ClaimVerdict| {
+        let of = |line: &&record::ClaimVerdict| {
             line.claim.item == item && line.targets.contains(&name)
         };
         let found: Vec<_> = claims.iter().filter(of).map(|line| &line.verdict).collect();

@@ -6,7 +6,7 @@ use openflow::model::flow::FlowMod;
 use openflow::model::multipart::FlowStatsRequest;
 use openflow::version::Version;
 use netio::channel::memory::{MemoryChannel, pair};
-use results::record::Deed;
+use record::Deed;
 
 use super::super::Settings;
 use super::super::script::Commit;

@@ -12,8 +12,8 @@
 use tester::module::hosts::Exchange;
 use tester::module::{Desk, Measured};
 use packet::time::Nanos;
-use results::interval;
-use results::series::mean;
+use stats::interval;
+use stats::series::mean;
 
 use super::super::spread::Spread;
 
@@ -125,7 +125,7 @@ impl Times {
             }
             desk.measured(measured);
         }
-        if let Some(deviation) = results::series::deviation(&rtts) {
+        if let Some(deviation) = stats::series::deviation(&rtts) {
             desk.measured(Measured::new("rtt_deviation_ns", "ns", deviation, 0.0).of(count));
         }
         desk.series(spread.distribution(format!("{name}_share"), "round_trip_ns"));

@@ -1,0 +1,155 @@
+//! Failed trials and their reasons, which a report states first.
+//!
+//! A trial fails when its module fails, or when a lost connection or a limit ends its module before
+//! it has measured anything. Counts are of trials. Invariant: a run in which every trial failed has
+//! no result.
+
+use record::{Ended, ModuleRun, Record, Trial};
+
+use super::counts;
+
+/// Maximum number of reasons in a sentence.
+const REASONS_MAX: usize = 3;
+
+/// The cost of a script for the tester is measured even in a failed trial.
+const COSTS_OF_SCRIPTS: &str = "python_";
+
+/// The reason for a trial's failure, in one line; none if it has a result.
+pub fn reason(trial: &Trial) -> Option<String> {
+    let module = trial.module.as_ref()?;
+    let (has_failed, why) = match &module.ended {
+        Ended::Said => return None,
+        Ended::Failed(why) => (true, why.clone()),
+        Ended::Lost(why) => (!has_values(module), why.clone()),
+        Ended::Limit(name) => (!has_values(module), format!("limit reached: {name}")),
+    };
+    has_failed.then(|| why.lines().next().unwrap_or("unknown reason").trim().to_string())
+}
+
+fn has_values(module: &ModuleRun) -> bool {
+    module.measured.iter().any(|it| !it.metric.name().starts_with(COSTS_OF_SCRIPTS))
+}
+
+/// Whether a run has no result because it failed: every trial failed, or an error ended it before one succeeded.
+pub fn has_failed(record: &Record) -> bool {
+    let [failed, all] = tally(record);
+    failed == all && (all > 0 || record.failure.is_some())
+}
+
+/// Whether a module of a run failed in some trial, regardless of other trials.
+pub fn has_failed_module(record: &Record) -> bool {
+    let failed = |trial: &Trial| {
+        trial.module.as_ref().is_some_and(|module| matches!(module.ended, Ended::Failed(_)))
+    };
+    record.trials.iter().filter(|trial| counts(trial)).any(failed)
+}
+
+/// Numbers of failed trials and of all counting trials.
+fn tally(record: &Record) -> [usize; 2] {
+    let all = record.trials.iter().filter(|trial| counts(trial));
+    all.fold([0; 2], |[failed, all], it| [failed + usize::from(reason(it).is_some()), all + 1])
+}
+
+/// Describes the failures in sentences; none if there are none.
+pub fn sentence(record: &Record) -> Option<String> {
+    let error = record.failure.as_ref().map(|why| format!("The run failed: {why}."));
+    let mut reasons: Vec<(String, usize)> = Vec::new();
+    for trial in record.trials.iter().filter(|trial| counts(trial)) {
+        let Some(why) = reason(trial) else { continue };
+        let text = format!("{} on {}: {why}", trial.experiment, trial.target);
+        match reasons.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((text, 1)),
+        }
+    }
+    let [failed, all] = tally(record);
+    let trials = (failed > 0).then(|| {
+        let which = match (failed == all, failed) {
+            (true, 1) => "The only trial failed".to_string(),
+            (true, _) => format!("Every trial failed ({failed} of {all})"),
+            (false, _) => format!("{failed} of {all} trials failed"),
+        };
+        let named = reasons.iter().take(REASONS_MAX).map(|(text, count)| match count {
+            1 => text.clone(),
+            many => format!("{text} ({many} trials)"),
+        });
+        let more = match reasons.len().saturating_sub(REASONS_MAX) {
+            0 => String::new(),
+            more => format!("; and {more} other reasons"),
+        };
+        format!("{which}. {}{more}.", named.collect::<Vec<_>>().join("; "))
+    });
+    let both: Vec<String> = error.into_iter().chain(trials).collect();
+    (!both.is_empty()).then(|| both.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sample::{self};
+    use crate::summary;
+
+    fn ended_so(ended: &Ended) -> ModuleRun {
+        let module = serde_json::json!({
+            "module": "mine", "ended": ended, "duration_ns": 1, "messages_sent": 0, "messages_received": 0,
+            "errors_received": 0, "events": 1, "react_ns": 1, "react_ns_longest": 1,
+        });
+        serde_json::from_value(module).unwrap()
+    }
+
+    /// Returns a record whose trials are of a module that ended this way without a measurement.
+    fn failing(ended: &[Ended]) -> Record {
+        let mut record = sample::record();
+        record.trials.retain(counts);
+        record.trials.truncate(ended.len());
+        for (trial, ended) in record.trials.iter_mut().zip(ended) {
+            (trial.experiment, trial.target) = ("mine.py".into(), "ours".into());
+            trial.module = Some(ended_so(ended));
+        }
+        record
+    }
+
+    #[test]
+    fn a_run_with_only_failed_trials_reports_that_first() {
+        let why = Ended::Failed("mine.py:6: ValueError: no such thing\nTraceback".into());
+        let record = failing(&[why.clone(), why.clone()]);
+        assert!(has_failed(&record));
+        let reported = sentence(&record).unwrap();
+        assert!(reported.starts_with("Every trial failed (2 of 2). "), "{reported}");
+        assert!(
+            reported.ends_with("mine.py:6: ValueError: no such thing (2 trials)."),
+            "{reported}"
+        );
+        let text = summary::markdown([&record]);
+        let (failed, measured) = (text.find("Every trial failed"), text.find(" measured on "));
+        assert!(failed.is_some() && failed < measured, "{text}");
+        let one = failing(&[why, Ended::Said]);
+        assert!(!has_failed(&one) && has_failed_module(&one), "one trial has a result");
+        assert!(sentence(&one).unwrap().starts_with("1 of 2 trials failed. "));
+    }
+
+    #[test]
+    fn a_limit_fails_a_trial_only_without_a_measurement() {
+        let mut record = failing(&[Ended::Limit("patience".into()), Ended::Lost("gone".into())]);
+        assert!(has_failed(&record) && !has_failed_module(&record));
+        assert!(sentence(&record).unwrap().contains("limit reached: patience"));
+        let value = record::Measured {
+            metric: record::Metric::LossRatio,
+            value: 0.0,
+            resolution: None,
+            bound: None,
+            count: 1,
+        };
+        record.trials[1].module.as_mut().unwrap().measured.push(value);
+        assert!(!has_failed(&record));
+    }
+
+    #[test]
+    fn an_error_before_the_first_trial_is_the_failure_of_the_run() {
+        let mut record = failing(&[]);
+        assert!(!has_failed(&record) && sentence(&record).is_none());
+        record.failure = Some("--before on ours ended with exit status: 7".into());
+        assert!(has_failed(&record));
+        assert!(summary::markdown([&record]).contains("The run failed: --before on ours"));
+    }
+}

@@ -1,0 +1,129 @@
+//! A figure as a value, and its SVG image.
+//!
+//! Every series has its own marker, line and colour. A measured value has its interval, and a bound
+//! has an arrow towards its open side. Offered loads and values from other sources are dashed, to
+//! distinguish them from measurements. Source of the colours: the palette of Okabe and Ito, which
+//! is safe for colour-blind readers. Invariant: a figure shows only its input, and equal figures
+//! give equal bytes.
+
+mod scale;
+mod palette;
+mod draw;
+mod view;
+mod series;
+mod standard;
+mod spectrum;
+mod data;
+#[cfg(test)]
+mod tests;
+
+pub use data::json;
+pub use draw::svg;
+pub use palette::{Marker, Style, styles};
+pub use series::of_series;
+pub use spectrum::{of_spectra, shows_latency};
+pub use view::{View, curves, figure, views};
+
+use record::BoundSide;
+
+/// Curves over two axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figure {
+    /// Name for files and anchors: letters, digits, dashes.
+    pub id: String,
+    /// Title.
+    pub title: String,
+    /// The run, if a page has figures of several runs: `step first`.
+    pub of: Option<String>,
+    /// Text alternative for screen readers.
+    pub description: String,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// The curves, later ones on top.
+    pub series: Vec<Series>,
+    /// The [`Series::choice`] to draw, if there are too many curves for one image.
+    pub choice: Option<String>,
+}
+
+impl Figure {
+    /// The title, with the run if given.
+    pub(crate) fn whole_title(&self) -> String {
+        match &self.of {
+            Some(of) => format!("{} ({of})", self.title),
+            None => self.title.clone(),
+        }
+    }
+
+    /// The curves in the static image.
+    pub(crate) fn drawn(&self) -> impl Iterator<Item = &Series> {
+        self.series.iter().filter(|one| one.choice.is_none() || one.choice == self.choice)
+    }
+}
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Name and unit.
+    pub label: String,
+    /// Scale of the axis.
+    pub kind: AxisKind,
+}
+
+/// Scale of an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AxisKind {
+    /// Linear, from zero.
+    Linear,
+    /// Logarithmic, with ticks at decades.
+    Log,
+    /// Logarithmic, with a tick at each measured value.
+    LogAtPoints,
+    /// Logarithmic in the remaining share: 2 is the median, 100 the 99th percentile, and so on.
+    Percentile,
+}
+
+/// A curve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its style.
+    pub style: Style,
+    /// Its points, in rising order of x.
+    pub points: Vec<FigurePoint>,
+    /// The choice that makes it visible; absent if it is always visible.
+    pub choice: Option<String>,
+}
+
+/// A point of a curve.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FigurePoint {
+    /// Horizontal value.
+    pub x: f64,
+    /// Vertical value.
+    pub y: f64,
+    /// Interval of `y`: lower and upper end.
+    pub interval: Option<(f64, f64)>,
+    /// Side of the true value that `y` bounds, if it is only a bound.
+    pub bound: Option<BoundSide>,
+    /// Tooltip text.
+    pub note: String,
+    /// Ids of its trials.
+    pub trials: Vec<u64>,
+    /// Warnings as sentences.
+    pub warnings: Vec<String>,
+}
+
+impl Series {
+    /// Whether all its points have a warning, which then appears once.
+    pub(crate) fn is_warned(&self) -> bool {
+        self.points.len() > 1 && self.points.iter().all(|point| !point.warnings.is_empty())
+    }
+
+    /// A reference curve that was not measured with a target.
+    pub(crate) fn reference(name: &str, points: Vec<FigurePoint>) -> Series {
+        Series { name: name.into(), style: Style::REFERENCE, points, choice: None }
+    }
+}

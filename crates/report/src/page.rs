@@ -1,0 +1,410 @@
+//! `report.html`: one self-contained file for screen, dark mode, print and phone.
+//!
+//! Contents: the verdict in plain words, then each figure with its numbers and the claims of the
+//! study. Frame accounting, tester, machine, all trials and the reproduction follow. The page
+//! contains a library that draws each figure when it becomes visible
+//! (`docs/decisions/0028-reports-contain-plotly-js.md`). Invariants:
+//!
+//! - The page loads no external resources.
+//! - The page has the same contents without scripts.
+//! - All text from the record is escaped.
+
+pub mod library;
+mod claims;
+mod facts;
+mod over;
+mod trials;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::derive::failed;
+use crate::figure::{Figure, View, figure, json, of_series, of_spectra, shows_latency, svg, views};
+use record::{Experiment, Record, gathered};
+use crate::sentence::{Piece, Sentence};
+use crate::{Run, figure_id, words};
+use crate::table::{self, Entry, Table};
+
+/// The page's style sheet, which other pages of the project share.
+pub const STYLE: &str = include_str!("page/page.css");
+
+/// The page's own script.
+pub(crate) const SCRIPT: &str = include_str!("page/page.js");
+
+/// Content security policy: the page uses only its own contents and loads nothing.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:; \
+                      base-uri 'none'; form-action 'none'";
+
+/// The run that a part of the page is about.
+#[derive(Debug, Clone, Copy)]
+struct Place<'a> {
+    index: usize,
+    runs: usize,
+    /// Name of the run, if there are several.
+    name: Option<&'a str>,
+}
+
+impl Place<'_> {
+    /// Prefix of anchors, if there are several runs.
+    fn prefix(self) -> String {
+        if self.runs > 1 { format!("run{}-", self.index + 1) } else { String::new() }
+    }
+
+    /// Anchor name in this run.
+    fn id(self, name: &str) -> String {
+        format!("{}{name}", self.prefix())
+    }
+
+    /// Link target for an anchor.
+    fn link(self, name: &str) -> String {
+        format!("#{}", self.id(name))
+    }
+
+    /// Anchor name of a trial.
+    fn trial(self, id: u64) -> String {
+        self.id(&format!("t{id}"))
+    }
+
+    fn figure(self, mut drawn: Figure) -> Figure {
+        drawn.id = figure_id(&drawn.id, self.index, self.runs);
+        drawn.of = self.name.map(Into::into);
+        drawn
+    }
+
+    /// Text that names the run, if there are several.
+    fn of(self) -> String {
+        self.name.map(|name| format!(" ({name})")).unwrap_or_default()
+    }
+}
+
+/// The page of these runs or of a campaign, with the plotting library ([`library::PLOTLY`]).
+pub fn html(campaign: Option<&str>, runs: &[Run], library: &str) -> String {
+    let names: Vec<Option<String>> =
+        runs.iter().enumerate().map(|(index, run)| run.called(index, runs.len())).collect();
+    let title = match (campaign, runs) {
+        (Some(name), _) => name.to_string(),
+        (None, [one]) => words::listed(
+            &one.record
+                .experiments
+                .iter()
+                .map(|experiment| experiment.id.as_str())
+                .collect::<Vec<_>>(),
+        ),
+        (None, many) => format!("{} runs", many.len()),
+    };
+    let places: Vec<Place<'_>> = names
+        .iter()
+        .enumerate()
+        .map(|(index, name)| Place { index, runs: runs.len(), name: name.as_deref() })
+        .collect();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                title { "planimeter: " (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    @if runs.len() > 1 { (over::all(campaign, runs, &places)) }
+                    @for (one, place) in runs.iter().zip(&places) { (run(one, *place, campaign)) }
+                    footer { (facts::reading()) }
+                }
+                script type="text/plain" id="library" { (PreEscaped(library)) }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
+    let record = &run.record;
+    html! {
+        header id=[(place.runs > 1).then(|| place.id("top"))] {
+            p.kicker {
+                @match place.name {
+                    Some(name) => { (words::capitalised(name)) ", " (place.index + 1) " of " (place.runs) },
+                    None => {
+                        "planimeter report" @if let Some(name) = campaign { " of the campaign " (name) }
+                    }
+                }
+            }
+            h1 { (heading(record)) }
+            p.sub {
+                (record.created) " · " (record.tool.name) " " (record.tool.version)
+                @if record.partial { " " span.chip.no { "partial" } }
+            }
+        }
+        (verdict(record, place))
+        (contents(record, place))
+        @for experiment in &record.experiments {
+            (section(run, experiment, place))
+        }
+        section id=(place.id("frames")) {
+            h2 { "Frame accounting" (place.of()) }
+            p {
+                "Offered = received + lost for a known reason + unexplained. Each frame counts once, \
+                 warm-up included. Losses that are zero everywhere have no column."
+            }
+            @let accounted = table::of_frames(record);
+            @if accounted.rows.is_empty() { p { "No frames were offered." } } @else { (rows(&accounted, place)) }
+            @let classes = table::of_classes(record);
+            @if !classes.rows.is_empty() {
+                details {
+                    summary { "Received frames by class" }
+                    p { "Counted part of each trial, without warm-up. The tester did not send foreign frames." }
+                    (rows(&classes, place))
+                }
+            }
+            @let drops = table::of_drops(record);
+            @if !drops.rows.is_empty() {
+                details { summary { "Losses by place and reason" } (rows(&drops, place)) }
+            }
+        }
+        (facts::tester(record))
+        (facts::targets(record))
+        (facts::machine(record))
+        (trials::all(record, place))
+        (facts::again(record, &place.id("again")))
+    }
+}
+
+/// Table of contents for a long page.
+fn contents(record: &Record, place: Place<'_>) -> Markup {
+    let parts =
+        [("frames", "Frame accounting"), ("trials", "All trials"), ("again", "Reproduce this run")];
+    html! {
+        @if record.experiments.len() > 1 {
+            nav aria-label={ "Contents" @if place.runs > 1 { " of run " (place.index + 1) } } {
+                ul {
+                    @for experiment in &record.experiments {
+                        li { a href=(place.link(&anchor(experiment))) { (experiment.id) } }
+                    }
+                    @for (name, title) in parts { li { a href=(place.link(name)) { (title) } } }
+                }
+            }
+        }
+    }
+}
+
+/// An experiment's anchor.
+fn anchor(experiment: &Experiment) -> String {
+    anchor_of(&experiment.id)
+}
+
+fn anchor_of(id: &str) -> String {
+    id.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
+}
+
+fn heading(record: &Record) -> String {
+    let mut titles: Vec<&str> = record.experiments.iter().map(|one| one.title.as_str()).collect();
+    titles.dedup();
+    match titles.as_slice() {
+        [] => "Nothing was measured".into(),
+        [one] => (*one).to_string(),
+        many => {
+            let count = format!("{} experiments on {} targets", many.len(), record.targets.len());
+            let mut studies: Vec<&Option<String>> =
+                record.experiments.iter().map(|one| &one.study).collect();
+            studies.dedup();
+            match studies[..] {
+                [Some(study)] => format!("{study}: {count}"),
+                _ => count,
+            }
+        }
+    }
+}
+
+fn verdict(record: &Record, place: Place<'_>) -> Markup {
+    let [hold, do_not, cannot] = words::tally(words::answers(record));
+    let circular = words::by_construction(record);
+    html! {
+        section.verdict {
+            @if let Some(failed) = failed::sentence(record) { p.short { span.chip.no { "failed" } " " (failed) } }
+            @if let Some(unusable) = words::unusable(record) { p.short { span.chip.no { "not usable" } " " (unusable) } }
+            @if let Some(short) = words::short(record) { p.short { (short) } }
+            h2 { "Measurement" }
+            p { (words::measured(record)) @if !record.trials.is_empty() { " " a href=(place.link("trials")) { "All trials" } "." } }
+            h2 { "Results" }
+            ul {
+                @for (id, sentence) in words::found_in(record) {
+                    li {
+                        (said(&sentence, place))
+                        @if let Some(id) = id { " " a href=(place.link(&anchor_of(id))) { "Numbers" } "." }
+                    }
+                }
+            }
+            @if !record.claims.is_empty() {
+                p {
+                    "Claims of the study: "
+                    span.chip.yes { (hold) } " "
+                    span.chip.no { (do_not) } " "
+                    span.chip.open { (cannot) }
+                    @if let Some(circular) = circular { " " span.chip.open { (circular) } }
+                }
+            }
+            h2 { "Confidence" }
+            ul { @for sentence in words::sure(record) { li { (sentence) } } }
+            @if !record.warnings.is_empty() {
+                h2 { "Warnings" }
+                ul.warnings {
+                    @for notice in &gathered(&record.warnings) {
+                        li { b { (notice.about) } ": " (notice.warning.sentence()) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn section(run: &Run, experiment: &Experiment, place: Place<'_>) -> Markup {
+    let record = &run.record;
+    html! {
+        section id=(place.id(&anchor(experiment))) {
+            h2 { (experiment.title) " " small { (experiment.id) (place.of()) } }
+            @if let Some(method) = &experiment.method { p { (method) } }
+            @if let Some(source) = &experiment.trials_of {
+                p.soft { "Uses the trials of " (source) "." }
+            }
+            @for view in views(record, experiment) {
+                (view_of(record, experiment, &view, place))
+            }
+            @for drawn in of_series(record, experiment) { (chart(drawn, place)) }
+            @if let Some(drawn) = of_spectra(record, experiment, &run.spectra) { (chart(drawn, place)) }
+            @for problem in problems(run, experiment) {
+                p.soft { span.warn { "⚠" } " Omitted from latency by percentile: " (problem) }
+            }
+            @for sheet in table::sheets(record, experiment) {
+                h3 { (sheet.title) (place.of()) }
+                p { (sheet.reading) }
+                @for table in &sheet.tables { (rows(table, place)) }
+            }
+            (claims::of(record, experiment, place))
+        }
+    }
+}
+
+/// Reasons for missing histograms, reported once with the first affected experiment.
+fn problems(run: &Run, experiment: &Experiment) -> Vec<String> {
+    let is_about = |it: &&Experiment| shows_latency(&run.record, it);
+    match run.record.experiments.iter().find(is_about) {
+        Some(first) if first.id == experiment.id => run.spectra.left_out(),
+        _ => Vec::new(),
+    }
+}
+
+fn view_of(record: &Record, experiment: &Experiment, view: &View, place: Place<'_>) -> Markup {
+    let drawn = figure(record, experiment, view);
+    let numbers = table::of_view(record, experiment, view);
+    let ratios = table::of_ratios(record, experiment, view, ratio_metric(view));
+    html! {
+        @let is_alone = drawn.is_none();
+        @if let Some(drawn) = drawn { (chart(drawn, place)) }
+        details.numbers open[is_alone] {
+            summary { (view.caption()) (place.of()) }
+            (rows(&numbers, place))
+        }
+        @if !ratios.rows.is_empty() {
+            details {
+                summary { "Each target relative to " (record.targets[0].name) ", interleaved pairs" (place.of()) }
+                (rows(&ratios, place))
+            }
+        }
+    }
+}
+
+/// A static figure with its data for the script.
+fn chart(drawn: Figure, place: Place<'_>) -> Markup {
+    let drawn = place.figure(drawn);
+    html! {
+        figure.chart id=(drawn.id) data-run=(place.prefix()) {
+            div.wide.still tabindex="0" role="group" aria-label=(drawn.whole_title()) { (PreEscaped(svg(&drawn))) }
+            script type="application/json" { (PreEscaped(json(&drawn))) }
+        }
+    }
+}
+
+/// Ratios of a rate are the same in bits. They are stored for frames.
+fn ratio_metric(view: &View) -> record::Metric {
+    match view.metric {
+        record::Metric::RateBpsForwarded => record::Metric::RatePpsForwarded,
+        metric => metric,
+    }
+}
+
+/// A table as HTML in a scrollable box.
+fn rows(table: &Table, place: Place<'_>) -> Markup {
+    html! {
+        div.wide tabindex="0" role="group" aria-label="Table" {
+            table.sorts {
+                thead { tr {
+                    @for (index, column) in table.columns.iter().enumerate() {
+                        th class=[table.is_number(index).then_some("n")] scope="col" { (column) }
+                    }
+                } }
+                tbody {
+                    @for row in &table.rows { tr { @for entry in row { (cell(entry, place)) } } }
+                }
+            }
+        }
+        @for warning in table.warnings() {
+            @let sentence = warning.sentence.as_str();
+            @let sentence = sentence.strip_prefix(&format!("{}: ", warning.brief)).unwrap_or(sentence);
+            p.soft { span.warn { "⚠ " (warning.brief) } ": " (sentence) }
+        }
+    }
+}
+
+fn cell(entry: &Entry, place: Place<'_>) -> Markup {
+    html! {
+        td class=[entry.is_number.then_some("n")] {
+            @match entry.trials.first() {
+                Some(first) => a href={ "#" (place.trial(*first)) } data-t=(runs_of(&entry.trials)) { (entry.text) },
+                None => (entry.text),
+            }
+            @if !entry.range.is_empty() { span.range { (entry.range) } }
+            @for warning in &entry.warnings { abbr.why title=(warning.sentence) { "⚠ " (warning.brief) } }
+        }
+    }
+}
+
+/// A sentence whose numbers link to their trials.
+fn said(sentence: &Sentence, place: Place<'_>) -> Markup {
+    html! {
+        @for Piece { text, trials } in sentence.pieces() {
+            @match trials.first() {
+                Some(first) => a href={ "#" (place.trial(*first)) } data-t=(runs_of(trials)) { (text) },
+                None => (text),
+            }
+        }
+    }
+}
+
+/// Trial numbers with ranges: `3-5 9`.
+fn runs_of(trials: &[u64]) -> String {
+    let mut sorted = trials.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let row = |chunk: &[u64]| match chunk {
+        [first, .., last] => format!("{first}-{last}"),
+        one => one.iter().map(u64::to_string).collect(),
+    };
+    let chunks: Vec<String> = sorted.chunk_by(|a, b| a + 1 == *b).map(row).collect();
+    chunks.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consecutive_trials_are_printed_as_a_range() {
+        assert_eq!(runs_of(&[9, 3, 5, 4, 4]), "3-5 9");
+        assert_eq!(runs_of(&[1]), "1");
+        assert_eq!(runs_of(&[]), "");
+    }
+}

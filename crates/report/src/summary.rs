@@ -1,0 +1,243 @@
+//! `summary.md`: the report as a page of Markdown, for terminals, tickets and pull requests.
+//!
+//! Tables are collapsed, as GitHub and GitLab support it. Invariants: the contents agree with
+//! `report.html`, with fewer numbers; the size fits a pull request comment ([`BYTES_MAX`]), and
+//! omitted parts are listed.
+
+mod shown;
+
+pub use shown::shown;
+
+use std::fmt::Write;
+
+use crate::derive::failed;
+use crate::figure::views;
+use record::{ClaimVerdict, Record, Verdict, gathered};
+use crate::words;
+use crate::table::{self, Entry, Table};
+
+/// Maximum size of a summary: a comment on GitHub has at most 65,536 characters.
+pub const BYTES_MAX: usize = 60_000;
+
+/// The summary of these runs.
+pub fn markdown<'a>(records: impl IntoIterator<Item = &'a Record>) -> String {
+    let named: Vec<(Option<String>, &Record)> = records.into_iter().map(|it| (None, it)).collect();
+    markdown_of(None, &named)
+}
+
+/// The summary of a campaign's runs, or of other named runs.
+pub fn markdown_of(campaign: Option<&str>, runs: &[(Option<String>, &Record)]) -> String {
+    let mut out = String::from("# planimeter report");
+    if let Some(name) = campaign {
+        let _ = write!(out, " of the campaign {}", plain(name));
+    }
+    out.push('\n');
+    if runs.len() > 1 {
+        let records: Vec<&Record> = runs.iter().map(|(_, record)| *record).collect();
+        let _ = write!(out, "\n{}\n", plain(&words::measured_in_all(&records)));
+    }
+    for (name, record) in runs {
+        let heading = match name {
+            Some(name) => format!("{}, {}", words::capitalised(&plain(name)), record.created),
+            None => format!("Run of {}", record.created),
+        };
+        let _ = write!(out, "\n## {heading}\n\n");
+        run(&mut out, record);
+    }
+    out
+}
+
+fn run(out: &mut String, record: &Record) {
+    if let Some(failed) = failed::sentence(record) {
+        let _ = write!(out, "**{}**\n\n", plain(&failed));
+    }
+    if let Some(unusable) = words::unusable(record) {
+        let _ = write!(out, "**{}**\n\n", plain(&unusable));
+    }
+    if let Some(short) = words::short(record) {
+        let _ = write!(out, "**{}**\n\n", plain(&short));
+    }
+    let _ = write!(out, "{}\n\n", words::measured(record));
+    for sentence in words::found(record).iter().chain(&words::sure(record)) {
+        let _ = writeln!(out, "- {sentence}");
+    }
+    if !record.warnings.is_empty() {
+        out.push_str("\n### Warnings\n\n");
+        for notice in &gathered(&record.warnings) {
+            let _ = writeln!(out, "- {}: {}", notice.about, notice.warning.sentence());
+        }
+    }
+    let better = words::effort_hint(record).map(|hint| format!("\n{hint}\n"));
+    let again = format!(
+        "\n### Reproduce this run\n\n```\n{}\n```\n\nSeed {}, {} {}.\n{}",
+        record.command_line,
+        record.seed,
+        record.tool.name,
+        record.tool.version,
+        better.unwrap_or_default()
+    );
+    let mut left_out: Vec<String> = Vec::new();
+    for (title, text) in parts(record) {
+        match out.len() + text.len() + again.len() + BYTES_OF_TITLES < BYTES_MAX {
+            true => out.push_str(&text),
+            false => left_out.push(title),
+        }
+    }
+    if !left_out.is_empty() {
+        let names: Vec<&str> = left_out.iter().map(String::as_str).take(TITLES_MAX).collect();
+        let more = match left_out.len() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let _ = write!(
+            out,
+            "\nToo long for a comment, and in `report.html` and `*.csv`: {}{more}.\n",
+            plain(&names.join("; "))
+        );
+    }
+    out.push_str(&again);
+}
+
+/// Maximum number of omitted titles to list. It determines the space reserved for them.
+const TITLES_MAX: usize = 20;
+const BYTES_OF_TITLES: usize = 4000;
+
+/// Optional parts: titles and texts, most important first.
+fn parts(record: &Record) -> Vec<(String, String)> {
+    let mut parts = Vec::new();
+    let mut text = String::new();
+    claims(&mut text, record);
+    parts.push(("what the study states".to_string(), text));
+    let accounted = table::of_frames(record);
+    if !accounted.rows.is_empty() {
+        let mut text = String::from("\n### Account of frames\n\n");
+        rows(&mut text, &accounted);
+        parts.push(("account of frames".to_string(), text));
+    }
+    for experiment in &record.experiments {
+        for view in views(record, experiment) {
+            let title = format!("{} ({})", view.title(experiment), experiment.id);
+            let mut text = format!("\n### {title}\n\n");
+            folded(&mut text, view.caption(), &table::of_view(record, experiment, &view));
+            parts.push((title, text));
+        }
+        for sheet in table::sheets(record, experiment) {
+            let title = format!("{} ({})", sheet.title, experiment.id);
+            let mut text = format!("\n### {title}\n\n{}\n\n", sheet.reading);
+            for table in &sheet.tables {
+                folded(&mut text, "Values", table);
+            }
+            parts.push((title, text));
+        }
+    }
+    parts
+}
+
+/// A collapsed table.
+fn folded(out: &mut String, title: &str, table: &Table) {
+    let _ = write!(out, "<details><summary>{title}</summary>\n\n");
+    rows(out, table);
+    out.push_str("\n</details>\n");
+}
+
+fn claims(out: &mut String, record: &Record) {
+    if record.claims.is_empty() {
+        return;
+    }
+    let answers = words::tally(words::answers(record)).join(", ");
+    let circular = words::by_construction(record).map_or(String::new(), |it| format!(" {it}."));
+    let _ = write!(
+        out,
+        "\n### Claims of the study\n\n{answers}.{circular}\n\n<details><summary>Each claim</summary>\n"
+    );
+    let same = |a: &ClaimVerdict, b: &ClaimVerdict| a.claim == b.claim && a.reading == b.reading;
+    for group in record.claims.chunk_by(same) {
+        let ClaimVerdict { claim, reading, .. } = &group[0];
+        let place = match claim.place.as_str() {
+            "" => String::new(),
+            place => format!(", {place}"),
+        };
+        let test = match reading.as_str() {
+            "" => String::new(),
+            reading => format!(" Test here: {reading}."),
+        };
+        let _ = write!(
+            out,
+            "\n#### {} {}, {}\n\n{}\n\n| targets | verdict | numbers |\n|---|---|---|\n",
+            plain(&claim.study),
+            plain(&claim.item),
+            plain(&words::statement(claim)),
+            plain(&format!("Study{place}: {}.{test}", claim.condition)),
+        );
+        for line in group {
+            let answer = match &line.verdict {
+                Verdict::Holds => "holds",
+                Verdict::DoesNot => "does not hold",
+                Verdict::CannotTell(_) => "undecided",
+            };
+            let mark = if line.is_by_construction { " (by construction)" } else { "" };
+            let targets = plain(&line.targets.join(", "));
+            let numbers = plain(&words::numbers(line));
+            let _ = writeln!(out, "| {targets} | {answer}{mark} | {numbers} |");
+        }
+    }
+    out.push_str("\n</details>\n");
+}
+
+fn rows(out: &mut String, table: &Table) {
+    let _ = writeln!(out, "| {} |", table.columns.join(" | "));
+    let _ = writeln!(out, "|{}", "---|".repeat(table.columns.len()));
+    let text = |entry: &Entry| {
+        let range =
+            if entry.range.is_empty() { String::new() } else { format!(" ({})", entry.range) };
+        let marks = entry.warnings.iter().map(|mark| format!(" \u{26a0} {}", mark.brief));
+        format!("{}{range}{}", plain(&entry.text), plain(&marks.collect::<String>()))
+    };
+    for row in &table.rows {
+        let _ = writeln!(out, "| {} |", row.iter().map(text).collect::<Vec<_>>().join(" | "));
+    }
+}
+
+/// Escapes text for a table row.
+fn plain(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ").replace('<', "&lt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use record::{Cell, Experiment};
+    use sample;
+
+    #[test]
+    fn a_long_run_fits_a_comment_and_states_the_omissions() {
+        let mut record = sample::record();
+        let (first, cells) = (record.experiments[0].clone(), record.cells.clone());
+        for copy in 0..40 {
+            let id = format!("copy{copy}");
+            record.experiments.push(Experiment { id: id.clone(), ..first.clone() });
+            let own = cells.iter().filter(|cell| cell.experiment == first.id);
+            record.cells.extend(own.map(|cell| Cell { experiment: id.clone(), ..cell.clone() }));
+        }
+        let text = markdown([&record]);
+        assert!(text.len() < BYTES_MAX, "{}", text.len());
+        assert!(text.contains("Too long for a comment") && text.contains(" more."), "{text}");
+        assert!(text.contains(&record.command_line));
+    }
+
+    #[test]
+    fn each_claim_states_how_it_is_tested() {
+        let record = sample::record();
+        let text = markdown([&record]);
+        for line in &record.claims {
+            assert!(!line.reading.is_empty(), "{line:?}");
+            let tested = format!("{}. Test here: {}.", line.claim.condition, line.reading);
+            assert!(text.contains(&plain(&tested)), "{tested}");
+        }
+    }
+
+    #[test]
+    fn names_do_not_break_tables() {
+        assert_eq!(plain("a|b\n<c>"), "a\\|b &lt;c>");
+    }
+}
