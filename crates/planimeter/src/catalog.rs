@@ -2,10 +2,10 @@
 //!
 //! The command line, the runner and the report use only the entries of the files below.
 
-mod study;
-mod oflops2018;
-mod costa2017;
-mod gelberger2013;
+pub mod bianco2010;
+pub mod oflops2018;
+pub mod costa2017;
+pub mod gelberger2013;
 mod standards;
 mod workloads;
 mod modules;
@@ -15,13 +15,15 @@ mod packets;
 mod yields;
 pub mod taking;
 
+use std::path::Path;
+
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method, latency};
 use crate::parameter::Parameters;
 use crate::parameter::own::Declared;
 use crate::parameter::shared;
-use crate::python::{Script, script};
-use crate::target::name::{Link, NameError, TargetKind, Technology};
-use record::{self, Metric, Name};
+use crate::target::name::{Link, NameError, TargetKind};
+use crate::workload::Technology;
 
 /// An experiment.
 pub struct Entry {
@@ -67,57 +69,8 @@ pub struct Entry {
     pub shared: &'static [&'static [Declared]],
     /// Figures and tables of its report; empty if they follow from the measured values.
     pub shows: &'static [Show],
-    /// Python script of the experiment, which then creates the method.
-    pub script: Option<&'static Script>,
-}
-
-/// A figure with its table, for an experiment with a module.
-#[derive(Debug, Clone, Copy)]
-pub struct Show {
-    /// Heading.
-    pub title: &'static str,
-    /// Metrics of one unit that are drawn over the axis, by name.
-    pub drawn: &'static [&'static str],
-    /// Further metrics in the table.
-    pub beside: &'static [&'static str],
-    /// Series that are drawn instead.
-    pub series: &'static [&'static str],
-    /// Whether the axis of the drawn values is logarithmic.
-    pub is_logarithmic: bool,
-}
-
-impl Show {
-    /// Shows values over the axis, and others in the table.
-    pub const fn values(
-        title: &'static str,
-        drawn: &'static [&'static str],
-        beside: &'static [&'static str],
-    ) -> Show {
-        Show { title, drawn, beside, series: &[], is_logarithmic: false }
-    }
-
-    /// Shows series of a trial.
-    pub const fn series(title: &'static str, series: &'static [&'static str]) -> Show {
-        Show { title, drawn: &[], beside: &[], series, is_logarithmic: false }
-    }
-
-    /// Converts to the form of the record.
-    pub fn stored(&self) -> record::Show {
-        let metrics = |names: &[&'static str]| names.iter().map(|name| metric(name)).collect();
-        record::Show {
-            title: self.title.into(),
-            drawn: metrics(self.drawn),
-            beside: metrics(self.beside),
-            series: self.series.iter().map(|&name| name.into()).collect(),
-            is_logarithmic: self.is_logarithmic,
-        }
-    }
-}
-
-/// Returns the metric with this name: a listed one, or one named by a module.
-pub fn metric(name: &'static str) -> Metric {
-    let listed = Metric::ALL.into_iter().find(|metric| metric.name() == name);
-    listed.unwrap_or(Metric::Named(Name::of(name)))
+    /// Program outside this one that creates the method, such as a Python script.
+    pub external: Option<&'static dyn External>,
 }
 
 /// Technologies with a table of exact entries and one of other entries.
@@ -144,24 +97,33 @@ pub fn set_of(id: &str) -> &str {
     id.split('/').next().unwrap_or(id)
 }
 
+/// An experiment whose method is a program outside this one.
+pub trait External: Sync {
+    /// Returns the program's file, as the user named it.
+    fn path(&self) -> &Path;
+
+    /// Creates the method for one target.
+    fn method(&'static self, context: &Context) -> Box<dyn Method>;
+}
+
 impl Entry {
     /// Creates the method for one target.
     pub fn method_on(&self, context: &Context) -> Box<dyn Method> {
         let context = &Context { parameters: self.its(&context.parameters), ..context.clone() };
-        match self.script {
-            Some(script) => script.method(context),
+        match self.external {
+            Some(external) => external.method(context),
             None => (self.build)(context),
         }
     }
 
     /// Returns the name for a command line.
     pub fn asked(&self) -> String {
-        self.script.map_or(self.id.into(), |script| script.path.display().to_string())
+        self.external.map_or(self.id.into(), |external| external.path().display().to_string())
     }
 
     /// Returns whether a module runs the experiment.
     pub fn is_module(&self) -> bool {
-        self.script.is_some() || !self.shows.is_empty()
+        self.external.is_some() || !self.shows.is_empty()
     }
 
     /// Returns the number of input ports with these parameters.
@@ -207,7 +169,7 @@ impl Entry {
             if self.inputs > 1 || self.is_meshed {
                 return Some("a path through a topology has one input port");
             }
-            let is_about_one = self.is_module() && self.script.is_none() && !self.spans_path;
+            let is_about_one = self.is_module() && self.external.is_none() && !self.spans_path;
             if is_about_one || self.flows.is_some() {
                 return Some("the experiment measures one switch (hint: name it with --on)");
             }
@@ -249,11 +211,11 @@ pub fn inapplicable(entries: &[&Entry], kind: TargetKind) -> Option<String> {
 /// Iterates over all experiments in listing order: studies, standards, plain methods.
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
     let methods = standards::ENTRIES.iter().chain(workloads::ENTRIES);
-    study::ENTRIES
+    bianco2010::entries::ENTRIES
         .iter()
-        .chain(oflops2018::ENTRIES)
-        .chain(costa2017::ENTRIES)
-        .chain(gelberger2013::ENTRIES)
+        .chain(oflops2018::entries::ENTRIES)
+        .chain(costa2017::entries::ENTRIES)
+        .chain(gelberger2013::entries::ENTRIES)
         .chain(methods)
         .chain(modules::ENTRIES)
         .chain(passages::ENTRIES)
@@ -290,14 +252,11 @@ pub(crate) const WORKLOAD: Entry = Entry {
     parameters: &[],
     shared: &[],
     shows: &[],
-    script: None,
+    external: None,
 };
 
-/// Finds the experiments for a name: a single one, all items of a study, or a Python script.
+/// Finds the experiments for a name: a single one, or all items of a study.
 pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
-    if script::is_script(name) {
-        return script::entry(name).map(|entry| vec![entry]).map_err(NameError::Script);
-    }
     let found: Vec<&Entry> =
         entries().filter(|entry| entry.id == name || entry.set() == name).collect();
     if !found.is_empty() {

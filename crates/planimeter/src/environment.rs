@@ -11,7 +11,9 @@ use std::sync::OnceLock;
 
 use record::Environment;
 
-use crate::cli::team::STORE_VARIABLE;
+
+/// Environment variable with the store's address, if the command line has none.
+pub const STORE_VARIABLE: &str = "PLANIMETER_STORE";
 
 /// Reads the description of this machine.
 pub fn read() -> Environment {

@@ -7,16 +7,18 @@
 
 pub mod acl;
 pub mod prefixes;
+mod technology;
 pub mod parts;
 pub mod mesh;
 pub mod tags;
+
+pub use technology::Technology;
 
 use std::net::Ipv4Addr;
 
 use tester::stream::{Arrival, Field, Headers, Order, Rate, Stream, Values, Vary};
 
 use crate::parameter::{Rules, Style, Table, Traffic};
-use crate::target::name::Technology;
 
 /// Set-up of a target, and the order in which traffic hits its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -418,6 +420,9 @@ pub fn mac_of(entry: u32) -> [u8; 6] {
 fn mac(value: u64) -> [u8; 6] {
     value.to_be_bytes()[2..].try_into().expect("the slice has six bytes")
 }
+
+/// Addresses for links that have none of their own.
+pub const ADDRESSES: Addresses = Addresses::numbered([2, 0x49, 0, 0, 0], [2, 0x54, 0, 0, 0]);
 
 #[cfg(test)]
 mod tests {

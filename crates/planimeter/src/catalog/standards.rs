@@ -4,7 +4,8 @@ use super::{Entry, FORWARDERS, SEARCHED, TRIALS_OVER, WORKLOAD};
 use crate::experiments::{fairness, rfc2544, rfc2889, rfc8219, rfc9004, rfc9971};
 use crate::parameter::own::Declared;
 use crate::parameter::{goals, methods, shared};
-use crate::target::name::{TargetKind, Technology};
+use crate::target::name::TargetKind;
+use crate::workload::Technology;
 
 /// Technologies that learn addresses and can be started without any.
 const BRIDGES: &[Technology] = &[Technology::Bridging];

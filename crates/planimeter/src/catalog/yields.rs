@@ -76,7 +76,7 @@ impl Entry {
             let names = self.shows.iter().flat_map(|show| show.drawn.iter().chain(show.beside));
             names.copied().any(|shown| shown == name)
         };
-        if self.script.is_some() || is_shown() {
+        if self.external.is_some() || is_shown() {
             return true;
         }
         if matches!(metric, Metric::Named(_)) {
@@ -117,7 +117,7 @@ mod tests {
         assert!(one("latency").can_yield(Metric::LatencyNsP50));
         assert!(!one("latency").can_yield(Metric::ThroughputPps));
         assert!(!one("packet-in").can_yield(Metric::LatencyNsP50));
-        assert!(one("packet-in").can_yield(catalog::metric("packet_in_ns_p50")));
-        assert!(!one("throughput").can_yield(catalog::metric("packet_in_ns_p50")));
+        assert!(one("packet-in").can_yield(crate::experiments::show::metric("packet_in_ns_p50")));
+        assert!(!one("throughput").can_yield(crate::experiments::show::metric("packet_in_ns_p50")));
     }
 }

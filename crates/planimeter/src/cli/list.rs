@@ -130,7 +130,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             sections().into_iter().filter(|section| section.what == *what).collect()
         }
         Some(Wanted::Experiment(name)) => {
-            let entries = catalog::find(name);
+            let entries = script::find(name);
             let entries = entries.map_err(|error| Failure::usage(error.to_string()))?;
             vec![experiments(entries.into_iter())]
         }

@@ -24,6 +24,7 @@ use super::progress::Progress;
 use super::resume;
 use super::team;
 use super::words::quoted;
+use crate::python::script;
 use crate::catalog::{self, taking};
 use crate::experiments::{forwarding_rate, rfc9971};
 use crate::parameter::shared::{EXACT_ENTRIES_MAX, STREAM, WILDCARD_ENTRIES_MAX};
@@ -32,7 +33,8 @@ use crate::parameter::{Capacity, Effort, Parameters, Table};
 use crate::runner::hooks::Hooks;
 use crate::runner::{self, Destination, Finished, Plan, RunError};
 use crate::target::links::Links;
-use crate::target::name::{Link, NameError, TargetKind, Technology};
+use crate::target::name::{Link, NameError, TargetKind};
+use crate::workload::Technology;
 use crate::target::network;
 use crate::target::{Benches, Surroundings};
 use crate::workload::tags::RULES_MAX;
@@ -319,7 +321,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let usage = |error: NameError| Failure::usage(error.to_string());
     let mut entries = Vec::new();
     for name in &arguments.experiments {
-        for entry in catalog::find(name).map_err(usage)? {
+        for entry in script::find(name).map_err(usage)? {
             if !entries.iter().any(|known: &&catalog::Entry| known.id == entry.id) {
                 entries.push(entry);
             }
@@ -560,10 +562,9 @@ fn checked(plan: &Plan) -> Result<(), Failure> {
             entry.id
         )));
     }
-    if let Some(leader) = plan.parameters.control.load_of
-        && !plan.kinds.contains(&leader)
+    if let Some(name) = &plan.parameters.control.load_of
+        && !plan.kinds.iter().any(|kind| name.parse() == Ok(*kind))
     {
-        let name = leader.name();
         return Err(Failure::usage(format!(
             "--set load_of={name}: not a target of the run (hint: add --on {name})"
         )));

@@ -16,9 +16,8 @@ use store::team::{Sent, Team, TeamError};
 use super::failure::Failure;
 use super::out::remark;
 use super::place::variable;
+use crate::environment::STORE_VARIABLE;
 
-/// Environment variable with the store's address, if the command line has none.
-pub const STORE_VARIABLE: &str = "PLANIMETER_STORE";
 
 /// The option with the store's address.
 const FLAG: &str = "--store";

@@ -9,7 +9,7 @@ use super::sweep::{Sweep, SweepPoint};
 use super::{Context, FRAME_CURVE, LOAD_CURVE, Method, curve_of};
 use crate::parameter::own::Declared;
 use crate::parameter::{Parameters, Table, Traffic, shared};
-use crate::target::name::Technology;
+use crate::workload::Technology;
 use crate::workload::Setup;
 use crate::workload::tags::RULES_MAX;
 

@@ -36,6 +36,12 @@ pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOADS];
 /// Minimum loss ratio of the preceding search.
 const LOSS_MIN: f64 = 0.005;
 
+/// Returns the target whose maximum is the base of the loads, unless it is this one.
+fn led_by(context: &Context) -> Option<TargetKind> {
+    let name = context.parameters.control.load_of.as_ref()?;
+    name.parse().ok().filter(|kind| *kind != context.kind)
+}
+
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let (frames, loads) = (context.frames(&shared::FRAMES), context.loads(&LOADS));
@@ -52,7 +58,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         search: Searches::new(context, "frame_bytes", tasks, 1),
         bases_pps: BTreeMap::new(),
         is_searched: false,
-        led_by: context.parameters.control.load_of.filter(|kind| *kind != context.kind),
+        led_by: led_by(context),
         is_installed: false,
         cases: frames.iter().flat_map(cases).collect(),
         repeats: context.parameters.repeats,

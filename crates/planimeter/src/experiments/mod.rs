@@ -27,10 +27,7 @@ pub mod memory_per_flow;
 pub mod cold_start;
 pub mod program_swap;
 pub mod modules;
-pub mod bianco2010;
-pub mod oflops2018;
-pub mod costa2017;
-pub mod gelberger2013;
+pub mod show;
 
 use tester::experiment::Experiment;
 use tester::search::bracket::Bracket;
@@ -41,7 +38,8 @@ use record::{self, Bound, GoalResult, Metric, Role};
 
 use crate::parameter::Parameters;
 use crate::parameter::own::{Declared, Values};
-use crate::target::name::{TargetKind, Technology};
+use crate::target::name::TargetKind;
+use crate::workload::Technology;
 use crate::workload::{Addresses, Setup};
 
 /// Everything that a method depends on besides its own definition.

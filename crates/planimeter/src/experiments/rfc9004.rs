@@ -185,8 +185,9 @@ mod tests {
     use super::*;
     use crate::catalog::{self, taking};
     use crate::parameter::{Effort, Parameters};
-    use crate::target::ADDRESSES;
-    use crate::target::name::{TargetKind, Technology};
+    use crate::workload::ADDRESSES;
+    use crate::target::name::TargetKind;
+use crate::workload::Technology;
 
     const THROUGHPUT_PPS: f64 = 500_000.0;
 

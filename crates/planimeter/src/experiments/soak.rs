@@ -19,7 +19,7 @@ use super::sweep::{Sweep, SweepPoint};
 use super::{Context, FRAME_CURVE, Method, curve_of, drain, orders};
 use crate::parameter::own::Declared;
 use crate::parameter::shared;
-use crate::target::name::Technology;
+use crate::workload::Technology;
 use crate::workload::FIRST_MAC;
 
 /// Name of the axis.

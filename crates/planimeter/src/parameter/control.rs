@@ -7,7 +7,6 @@ use openflow::version::Version;
 
 use super::own::{Declared, Takes};
 use super::{list, number};
-use crate::target::name::TargetKind;
 
 /// Default number of flow-mods in a bundle.
 const BUNDLE_FLOW_MODS: u32 = 10_000;
@@ -40,7 +39,7 @@ pub struct Control {
     /// Flow-mods per second during traffic.
     pub flow_mods_per_s: f64,
     /// Target whose maximum is the base of the loads; `None` for each target's own.
-    pub load_of: Option<TargetKind>,
+    pub load_of: Option<String>,
     /// Capture mode of a module's control channels.
     pub capture: Capture,
 }
@@ -104,7 +103,7 @@ impl Control {
                     _ => return None,
                 }
             }
-            "load_of" => self.load_of = Some(value.parse().ok()?),
+            "load_of" => self.load_of = Some(value.into()),
             _ => return None,
         }
         Some(())

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::conversation::{Conversation, POLL_NS, Wants};
 use super::script::{Fault, Script};
 use crate::experiments::Context;
-use crate::target::name::Technology;
+use crate::workload::Technology;
 
 /// Size limit of a traceback in the record, in bytes; the log has all of it.
 const DETAILS_BYTES_MAX: usize = 4096;

@@ -16,11 +16,13 @@ use serde_json::{Value, json};
 
 use super::module::PythonModule;
 use super::package;
-use crate::catalog::{Entry, Show};
+use crate::catalog::{self, Entry, External};
+use crate::experiments::show::Show;
 use crate::experiments::modules::rounds::{Rounds, Spot};
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
-use crate::target::name::Technology;
+use crate::target::name::NameError;
+use crate::workload::Technology;
 
 /// Time limit for a script to return its description, and its needs.
 pub const PYTHON_START: Duration = Duration::from_secs(20);
@@ -133,8 +135,20 @@ pub fn is_script(name: &str) -> bool {
     name.ends_with(".py")
 }
 
+/// Finds the experiments for a name: a single one, all items of a study, or a Python script.
+pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
+    if !is_script(name) {
+        return catalog::find(name);
+    }
+    entry(name).map(|entry| vec![entry]).map_err(|fault| {
+        let details = fault.details().trim_end();
+        let gap = if details.is_empty() { "" } else { "\n" };
+        NameError::Script(format!("{fault}{gap}{details}"))
+    })
+}
+
 /// Returns the experiment of a script.
-pub fn entry(name: &str) -> Result<&'static Entry, Fault> {
+fn entry(name: &str) -> Result<&'static Entry, Fault> {
     let path = PathBuf::from(name);
     let file = |why: String| Fault::File { path: path.clone(), why };
     if !path.is_file() {
@@ -175,14 +189,18 @@ pub fn entry(name: &str) -> Result<&'static Entry, Fault> {
         technologies: &[Technology::OpenFlow],
         parameters,
         shows: Box::leak(shows.into()),
-        script: Some(Box::leak(Box::new(script))),
-        ..crate::catalog::WORKLOAD
+        external: Some(Box::leak(Box::new(script))),
+        ..catalog::WORKLOAD
     })))
 }
 
-impl Script {
+impl External for Script {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Returns the method on one target: the module at each value of its axis, repeatedly.
-    pub fn method(&'static self, context: &Context) -> Box<dyn Method> {
+    fn method(&'static self, context: &Context) -> Box<dyn Method> {
         let own = &context.parameters.own;
         let values: Vec<(&'static str, String)> =
             self.parameters.iter().map(|it| (it.key, own.text(it).to_string())).collect();

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use record::{self, IMPLEMENTATION, Implementation, MODEL, MODEL_MODE, MODEL_STUDIES, PROCESSOR, Record, SCHEMA, Tool};
 
 use super::plan::Plan;
-use crate::catalog::{Entry, Show};
+use crate::catalog::Entry;
+use crate::experiments::show::Show;
 use crate::papers;
 use crate::parameter::Effort;
 use crate::target::model::Mode;
-use crate::target::name::{TargetKind, Technology};
+use crate::target::name::TargetKind;
+use crate::workload::Technology;
 use crate::target::{Benches, Description, Target};
 
 /// Creates a record without trials.

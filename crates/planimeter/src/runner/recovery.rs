@@ -6,7 +6,8 @@ use tester::module::Ended;
 use packet::time::Nanos;
 
 use crate::experiments::modules::recovery::{Recovery, is_wanted};
-use crate::target::name::{TargetKind, Technology};
+use crate::target::name::TargetKind;
+use crate::workload::Technology;
 use crate::target::{Target, TargetError};
 
 /// Result of a recovery.

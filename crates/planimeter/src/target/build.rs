@@ -168,7 +168,8 @@ impl std::error::Error for BuildError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::name::{Link, Technology};
+    use crate::target::name::Link;
+use crate::workload::Technology;
 
     #[test]
     fn a_build_has_the_kind_of_its_base_target() {

@@ -62,7 +62,7 @@ pub fn failed(error: RigError) -> Result<(), TargetError> {
 mod tests {
     use super::*;
     use crate::parameter::Table;
-    use crate::target::ADDRESSES;
+    use crate::workload::ADDRESSES;
 
     const KIND: TargetKind = TargetKind::Bridge;
 

@@ -47,6 +47,7 @@ use record::Work;
 
 use crate::parameter::Parameters;
 use crate::parameter::control::Capture;
+pub(crate) use crate::workload::ADDRESSES;
 use crate::workload::{Addresses, PORTS_MAX, Setup};
 use name::{Link, TargetKind};
 
@@ -292,9 +293,6 @@ fn stage(
     let mut dialer = Dialer::new(&[channel.parse().map_err(failed)?]).map_err(failed)?;
     Ok(rig.stage(module, &scene, &mut |wanted, now| dialer.connect(wanted, now)))
 }
-
-/// Addresses for links that have none of their own.
-pub(crate) const ADDRESSES: Addresses = Addresses::numbered([2, 0x49, 0, 0, 0], [2, 0x54, 0, 0, 0]);
 
 /// Result of filling a target's caches before a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

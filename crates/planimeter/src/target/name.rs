@@ -13,7 +13,7 @@ use super::model::{self, Mode, ModelError, ModelTarget};
 use super::network::{self, Hop, NetworkError, NetworkTarget};
 use super::progfe::{self, ProGfeError, ProGfeTarget};
 use crate::nearest;
-use crate::python::Fault;
+use crate::workload::Technology;
 
 /// Kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,46 +63,6 @@ pub enum TargetKind {
     Device(Device),
     /// A target from another build of this program, or an Open vSwitch below its own prefix.
     Build(BuildTarget),
-}
-
-/// Forwarding technology; it determines the entries that a target needs and the traffic that suits
-/// it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Technology {
-    /// Forwards by flow entries that a controller installs.
-    OpenFlow,
-    /// Forwards by destination MAC address.
-    Bridging,
-    /// Forwards by destination IP address.
-    Routing,
-    /// Adds VLAN tags by conditions.
-    Tagging,
-    /// A cable.
-    Wire,
-}
-
-impl Technology {
-    /// Returns the singular noun for such a target.
-    pub fn singular(self) -> &'static str {
-        match self {
-            Technology::OpenFlow => "OpenFlow switch",
-            Technology::Bridging => "bridge",
-            Technology::Routing => "router",
-            Technology::Tagging => "VLAN tagger",
-            Technology::Wire => "cable",
-        }
-    }
-
-    /// Returns the plural noun for such targets.
-    pub fn plural(self) -> &'static str {
-        match self {
-            Technology::OpenFlow => "OpenFlow switches",
-            Technology::Bridging => "bridges",
-            Technology::Routing => "routers",
-            Technology::Tagging => "VLAN taggers",
-            Technology::Wire => "cables",
-        }
-    }
 }
 
 /// Link between tester and target.
@@ -373,7 +333,7 @@ pub enum NameError {
     /// A build's error.
     Build(BuildError),
     /// A Python script's error.
-    Script(Fault),
+    Script(String),
     /// Specified, but not part of this version.
     NotYet {
         /// The text.
@@ -402,11 +362,7 @@ impl fmt::Display for NameError {
             NameError::Network(error) => write!(f, "{}: {}", error.file, error.fault),
             NameError::Device(error) => write!(f, "{error}"),
             NameError::Build(error) => write!(f, "{error}"),
-            NameError::Script(fault) => {
-                let details = fault.details().trim_end();
-                let gap = if details.is_empty() { "" } else { "\n" };
-                write!(f, "{fault}{gap}{details}")
-            }
+            NameError::Script(text) => f.write_str(text),
             NameError::NotYet { text } => {
                 write!(f, "{text:?} is not in this version (hint: run 'planimeter list')")
             }

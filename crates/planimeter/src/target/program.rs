@@ -11,7 +11,7 @@ use openflow::version::Version;
 
 use super::TargetError;
 use crate::parameter::{Rules, Table, Traffic};
-use crate::target::name::Technology;
+use crate::workload::Technology;
 use crate::workload::acl::{Rule, masks};
 use crate::workload::mesh::BROADCAST;
 use crate::workload::parts::{PLACE_SECOND, SENDER_SECOND};

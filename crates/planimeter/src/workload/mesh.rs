@@ -105,7 +105,7 @@ pub fn broadcast(addresses: &Addresses, frame_bytes: u16, rate: Rate) -> Stream 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::ADDRESSES;
+    use crate::workload::ADDRESSES;
 
     #[test]
     fn a_pattern_has_its_pairs_and_each_port_its_load() {

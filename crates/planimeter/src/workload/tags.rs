@@ -9,7 +9,7 @@ use testbed::peer::TagRule;
 
 use super::{Addresses, Setup};
 use crate::parameter::{Table, Traffic};
-use crate::target::name::Technology;
+use crate::workload::Technology;
 
 /// Limit of a target's rules.
 pub const RULES_MAX: u32 = 16;
@@ -139,7 +139,7 @@ impl Setup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::ADDRESSES;
+    use crate::workload::ADDRESSES;
 
     fn holds(rule: &TagRule, headers: &Headers) -> bool {
         let dscp = headers.tos >> 2;

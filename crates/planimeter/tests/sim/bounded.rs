@@ -48,7 +48,7 @@ fn rejected_rules_are_not_awaited() {
         // The time limit of 10 s is never reached.
         assert!(trial.duration_ns_effective < 1_000_000_000, "{}", trial.duration_ns_effective);
         let module = trial.module.as_ref().unwrap();
-        let ratio = catalog::metric("rules_active_ratio");
+        let ratio = planimeter::experiments::show::metric("rules_active_ratio");
         let active = |metric: Metric| module.measured.iter().find(|it| it.metric == metric);
         if deed == "deed=add" {
             assert_eq!(active(ratio).map(|it| it.value), Some(0.0));

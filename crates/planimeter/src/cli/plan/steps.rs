@@ -7,6 +7,7 @@
 
 use super::file::{Settings, Written};
 use super::text::{Faults, Word};
+use crate::python::script;
 use crate::catalog::{self, taking};
 use crate::cli::joining::Asked;
 use crate::cli::run;
@@ -69,7 +70,7 @@ fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static catalog::En
     }
     let mut found = Vec::new();
     for word in &settings.run {
-        match catalog::find(&word.text) {
+        match script::find(&word.text) {
             Ok(entries) => found.extend(entries),
             Err(error) => faults.add(word.at, error.to_string()),
         }

@@ -30,7 +30,7 @@ use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, Rules};
 use super::spread::Spread;
 use super::updates::{VERSION, versions};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 use crate::target::program::{PORT_IN, PORT_OUT};

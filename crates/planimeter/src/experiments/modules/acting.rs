@@ -22,10 +22,10 @@ use super::passage::{Absent, Case, Passage, Passing, Seen, extra, median};
 use super::rounds::{Rounds, Spot};
 use super::updates::{VERSION, versions};
 use super::verdict::{self, Bound};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
-use crate::target::name::Technology;
+use crate::workload::Technology;
 use crate::target::network::Hop;
 use crate::target::program::PORT_OUT;
 

@@ -22,7 +22,7 @@ use super::rules::{FAR, Priorities, Rules};
 use super::spread::Spread;
 use super::update_transient::emptied;
 use super::updates::{FRAME, PATIENCE, PRIORITIES, PROBES_PPS, RULES, VERSION, versions};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

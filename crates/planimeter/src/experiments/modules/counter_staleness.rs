@@ -28,7 +28,7 @@ use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, Rules};
 use super::statistics::Statistic;
 use super::updates;
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

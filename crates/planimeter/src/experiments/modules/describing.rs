@@ -18,10 +18,10 @@ use packet::time::Nanos;
 
 use super::rounds::{Rounds, Spot};
 use super::updates::{PATIENCE, VERSION, versions};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::Declared;
-use crate::target::name::Technology;
+use crate::workload::Technology;
 
 /// Name of the axis, which has a single position.
 pub const AXIS: &str = "switch";

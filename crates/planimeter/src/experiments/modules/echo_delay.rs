@@ -29,7 +29,7 @@ use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, Rules};
 use super::spread::Spread;
 use super::updates::{VERSION, versions};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 use crate::target::program::PORT_OUT;

@@ -25,7 +25,7 @@ use super::paced::{Paced, TICK};
 use super::rounds::{Rounds, Spot};
 use super::rules::Rules;
 use super::updates::{PATIENCE, VERSION, versions};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

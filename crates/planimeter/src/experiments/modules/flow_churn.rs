@@ -22,7 +22,7 @@ use super::rules::{FAR, NEAR, RULES_MAX, Rules};
 use super::spread::Spread;
 use super::statistics::Statistic;
 use super::updates;
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

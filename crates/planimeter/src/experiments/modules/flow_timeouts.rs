@@ -29,7 +29,7 @@ use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, RULES_MAX, Rules};
 use super::spread::Spread;
 use super::updates;
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

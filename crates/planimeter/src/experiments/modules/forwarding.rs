@@ -20,7 +20,7 @@ use super::rounds::{Rounds, Spot};
 use super::rules::{Priorities, Rules};
 use super::updates::{VERSION, versions};
 use super::verdict::Bound;
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 use crate::target::program::{PORT_IN, PORT_OUT};

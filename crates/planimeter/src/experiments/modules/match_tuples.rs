@@ -28,10 +28,10 @@ use super::rules::{FAR, NEAR, Rules};
 use super::spread::Spread;
 use super::updates::{VERSION, versions};
 use super::verdict::Bound;
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
-use crate::target::name::Technology;
+use crate::workload::Technology;
 use crate::target::program::{PORT_IN, PORT_OUT};
 
 /// Fields: those of OpenFlow 1.0, and ECN.

@@ -8,7 +8,7 @@ use super::misses::{self, Answer, Asking, Misses};
 use super::rounds::{Rounds, Spot};
 use super::rules::{RULES_MAX, Rules};
 use super::updates::{VERSION, versions};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 use crate::parameter::shared;

@@ -30,7 +30,7 @@ use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, NEAR, Priorities, RULES_MAX, Rules, sent};
 use super::spread::Spread;
 use super::updates::{FRAME, PATIENCE, PRIORITIES, VERSION, versions};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 use crate::target::network::Hop;

@@ -17,7 +17,7 @@ use super::asking::{Asking, Delays, PATIENCE_LIMIT};
 use super::rounds::{Rounds, Spot};
 use super::statistics::Statistic;
 use super::updates;
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

@@ -17,7 +17,7 @@ use openflow::version::Version;
 use netio::port::PortCounters;
 
 use crate::experiments::Context;
-use crate::target::name::Technology;
+use crate::workload::Technology;
 use crate::target::program::{PORT_IN, PORT_OUT, exact};
 use crate::workload::mixed;
 

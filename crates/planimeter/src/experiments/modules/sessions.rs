@@ -6,7 +6,7 @@ use super::rounds::{Rounds, Spot};
 use super::rules::Rules;
 use super::session::{Session, Trying};
 use super::updates;
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

@@ -7,7 +7,7 @@ use super::control_stall::{ControlStall, Stall};
 use super::rounds::{Rounds, Spot};
 use super::rules::Rules;
 use super::updates::{self, FRAME};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

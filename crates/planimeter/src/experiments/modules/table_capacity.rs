@@ -33,7 +33,7 @@ use super::rules::{FAR, NEAR, Priorities, RULES_MAX, Rules};
 use super::spread::Spread;
 use super::updates::{VERSION, versions};
 use super::verdict::Bound;
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

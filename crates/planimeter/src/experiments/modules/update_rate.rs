@@ -21,7 +21,7 @@ use super::rounds::{Rounds, Spot};
 use super::rule_activation::Deed;
 use super::rules::{Priorities, RULES_MAX, Rules};
 use super::updates::{self, VERSION, versions};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

@@ -20,7 +20,7 @@ use super::rounds::{Rounds, Spot};
 use super::rules::{FAR, Priorities, Rules};
 use super::spread::Spread;
 use super::updates::{FRAME, PATIENCE, PRIORITIES, PROBES_PPS, RULES, VERSION, versions};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

@@ -6,7 +6,7 @@ use packet::time::Nanos;
 use super::rounds::{Rounds, Spot};
 use super::rule_activation::{DENSER, Deed, Probing, RuleActivation, Update};
 use super::rules::{Priorities, RULES_MAX, Rules};
-use crate::catalog::Show;
+use crate::experiments::show::Show;
 use crate::experiments::{Context, Method};
 use crate::parameter::own::{Declared, Takes};
 

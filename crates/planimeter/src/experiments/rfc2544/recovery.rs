@@ -77,7 +77,7 @@ mod tests {
     use tester::trial::{Load, Missed, StreamReport};
 
     use super::*;
-    use crate::target::ADDRESSES;
+    use crate::workload::ADDRESSES;
     use crate::workload::mesh::between;
 
     const SECOND: Nanos = Nanos::from_secs(1);

@@ -70,7 +70,7 @@ mod tests {
     use tester::trial::{Load, Missed, StreamReport};
 
     use super::*;
-    use crate::target::ADDRESSES;
+    use crate::workload::ADDRESSES;
     use crate::workload::mesh::between;
 
     /// Derives the result of six seconds at 1000 frames/s with this loss.

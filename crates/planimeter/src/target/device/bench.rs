@@ -40,7 +40,8 @@ use super::switch::{self, Told};
 use super::{Device, Said};
 use crate::parameter::control::Capture;
 use crate::parameter::{Parameters, Table, Traffic};
-use crate::target::name::{Link, TargetKind, Technology};
+use crate::target::name::{Link, TargetKind};
+use crate::workload::Technology;
 use crate::target::overdue::{self, Overdue, WorksOn};
 use crate::target::veth::{INSTRUMENT_XDP, RIG_KEY, lab_error, station_mac};
 use crate::target::{
@@ -440,7 +441,7 @@ impl Target for DeviceTarget {
     }
 
     fn addresses(&self) -> Addresses {
-        let mut addresses = crate::target::ADDRESSES;
+        let mut addresses = crate::workload::ADDRESSES;
         for (place, end) in self.met.taken.interfaces.iter().take(PORTS_MAX).enumerate() {
             addresses.instrument[place] = station_mac(end.mac);
         }

@@ -29,7 +29,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{End, Network, Switch};
-use crate::target::name::{Link, NameError, TargetKind, Technology};
+use crate::target::name::{Link, NameError, TargetKind};
+use crate::workload::Technology;
 
 /// Size limit of a topology file, in bytes.
 pub const FILE_BYTES_MAX: u64 = 1 << 16;

@@ -16,7 +16,8 @@ use progfe::role::{Role, Routing};
 
 use super::ProGfeTarget;
 use crate::parameter::Traffic;
-use crate::target::name::{TargetKind, Technology};
+use crate::target::name::TargetKind;
+use crate::workload::Technology;
 use crate::target::{TargetError, veth};
 use crate::workload::{Addresses, Setup};
 
@@ -163,7 +164,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::parameter::Table;
-    use crate::target::ADDRESSES;
+    use crate::workload::ADDRESSES;
 
     fn rehearsed(program: &str, table: Table, entries: u32) -> Result<(), String> {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/progfe");
