@@ -108,7 +108,7 @@ impl Switch {
     fn send(&self, message: &str) -> PyResult<u32> {
         let value: Value =
             serde_json::from_str(message).map_err(|error| usage(error.to_string()))?;
-        let message = planimeter::python::message(&value).map_err(usage)?;
+        let message = runner::python::message(&value).map_err(usage)?;
         let mut bench = self.bench();
         let now = bench.now;
         let xid = bench.session.send(&message, now).map_err(|error| usage(error.to_string()))?;
@@ -217,7 +217,7 @@ impl Bench {
 fn told(xid: u32, message: &Message) -> Value {
     let mut value = json!({ "type": message.kind().to_string(), "xid": xid });
     if let (Value::Object(all), Value::Object(body)) =
-        (&mut value, planimeter::python::told(message))
+        (&mut value, runner::python::told(message))
     {
         all.extend(body);
     }

@@ -25,26 +25,48 @@ const EDGES: &[(&str, &[&str])] = &[
     ("progfe", &["dataplane", "forces", "packet"]),
     ("elements", &["dataplane", "forces", "openflow", "netio", "progfe", "packet"]),
     ("tester", &["forces", "openflow", "snmp", "netio", "record", "stats", "packet"]),
+    ("workload", &["packet", "openflow", "snmp", "tester", "testbed", "record"]),
+    (
+        "targets",
+        &[
+            "packet", "openflow", "snmp", "dataplane", "progfe", "netio", "elements", "tester",
+            "testbed", "record", "workload",
+        ],
+    ),
+    (
+        "experiments",
+        &[
+            "packet", "openflow", "netio", "tester", "record", "stats", "workload", "targets",
+            // In tests only.
+            "studies",
+        ],
+    ),
+    (
+        "studies",
+        &["packet", "openflow", "tester", "record", "report", "workload", "targets", "experiments"],
+    ),
+    (
+        "runner",
+        &[
+            "packet", "openflow", "snmp", "netio", "elements", "tester", "testbed", "record", "stats",
+            "store", "report", "workload", "targets", "experiments", "studies",
+        ],
+    ),
     (
         "planimeter",
         &[
-            "elements",
-            "tester",
-            "testbed",
-            "record",
-            "stats",
-            "store",
-            "report",
-            "dataplane",
-            "forces",
-            "progfe",
-            "openflow",
-            "snmp",
-            "netio",
-            "packet",
+            "packet", "openflow", "snmp", "forces", "dataplane", "progfe", "netio", "elements",
+            "tester", "testbed", "record", "stats", "store", "report", "workload", "targets",
+            "experiments", "studies", "runner",
         ],
     ),
-    ("python", &["planimeter", "elements", "tester", "record", "stats", "store", "report", "openflow", "netio", "packet"]),
+    (
+        "python",
+        &[
+            "planimeter", "runner", "elements", "tester", "record", "stats", "store", "report",
+            "openflow", "netio", "packet",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

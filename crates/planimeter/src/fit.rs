@@ -13,7 +13,7 @@
 use record::Record;
 use elements::behaviour::model::Model;
 
-use crate::target::model::PREFIX;
+use targets::model::PREFIX;
 
 pub mod evidence;
 pub mod line;

@@ -14,7 +14,7 @@ use tester::trial::Histogram;
 use packet::time::Nanos;
 use netio::channel::Url;
 use netio::clock;
-use record::{self, ClockSource, Ended, Experiment, FrameClasses, Measured, Metric, ModuleRun, Name, Outcome, Point, Record, Role, SCHEMA, Series, Show, Technology, Tool, Trial};
+use record::{ClockSource, Ended, Experiment, FrameClasses, Measured, Metric, ModuleRun, Name, Outcome, Point, Record, Role, SCHEMA, Series, Show, Technology, Tool, Trial};
 use store::{Histograms, Store, StoreError};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ pub struct Begun {
 impl Begun {
     /// Returns the current time.
     pub fn now() -> Begun {
-        Begun { at: clock::now(), created: crate::environment::wall_clock() }
+        Begun { at: clock::now(), created: runner::environment::wall_clock() }
     }
 
     /// Returns the elapsed time.
@@ -324,7 +324,7 @@ pub fn record(done: &Proxied) -> Record {
         failure: None,
         trials_planned: None,
         link: format!("control channel: {switch} and {controller}"),
-        environment: crate::environment::read(),
+        environment: runner::environment::read(),
         parameters: serde_json::Map::new(),
         calibrations: Vec::new(),
         targets: done.tallies.keys().map(target).collect(),

@@ -23,7 +23,7 @@ use crate::figure::{figure, of_series, of_spectra, shows_latency, svg, views};
 use crate::page;
 use record::{Experiment, Record, Trial};
 use stats::spectrum::Spectra;
-use store::{self, Output};
+use store::Output;
 use crate::summary;
 
 /// A run as far as a report shows it.

@@ -207,7 +207,6 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
     use record::{Cell, Experiment};
-    use sample;
 
     #[test]
     fn a_long_run_fits_a_comment_and_states_the_omissions() {

@@ -397,7 +397,6 @@ pub fn of_drops(record: &Record) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sample;
 
     #[test]
     fn trials_without_frames_have_no_row_in_the_account() {

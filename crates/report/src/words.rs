@@ -705,7 +705,6 @@ pub(crate) fn statement(claim: &record::Claim) -> String {
 mod tests {
     use super::*;
     use record::{Flag, Stalls, Witness};
-    use sample;
 
     #[test]
     fn frames_counted_by_agents_are_reported_next_to_sent_frames() {

@@ -222,7 +222,6 @@ mod tests {
 
     use super::*;
     use record::{Bound, Disturbance, DisturbanceCause, Exclusion};
-    use sample;
 
     /// Returns the complete file as one table, read from a file like other readers do.
     fn read(bytes: &[u8], name: &str) -> RecordBatch {

@@ -61,7 +61,6 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sample;
 
     #[test]
     fn every_line_has_the_fields_of_its_header() {

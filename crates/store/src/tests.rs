@@ -1,7 +1,6 @@
 //! Tests of a run's folder: crashes, repeats and errors.
 
 use super::*;
-use sample;
 
 /// A temporary folder for one test, removed at the end.
 struct Folder(PathBuf);

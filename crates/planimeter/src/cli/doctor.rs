@@ -11,10 +11,10 @@ use super::failure::Failure;
 use super::noise::{Check, SPAN_MAX};
 use super::out::say;
 use super::place;
-use crate::environment;
-use crate::parameter::{Effort, Parameters};
-use crate::runner::clock::ClockWatch;
-use crate::target::veth::lab_error;
+use runner::environment;
+use workload::parameter::{Effort, Parameters};
+use runner::clock::ClockWatch;
+use targets::veth::lab_error;
 
 /// Arguments of `planimeter doctor`.
 #[derive(clap::Args)]
@@ -211,7 +211,7 @@ fn advice(findings: &[Finding]) -> String {
 }
 
 fn clean(as_json: bool) -> Result<ExitCode, Failure> {
-    let root = crate::environment::run_root();
+    let root = runner::environment::run_root();
     let swept = testbed::runfolder::sweep(&root).map_err(lab_error).map_err(place::failure)?;
     if as_json {
         say!(

@@ -20,7 +20,6 @@ use elements::node::OpenError;
 
 use super::failure::Failure;
 use super::out::remark;
-use crate::target;
 
 /// Flags that every element has.
 #[derive(clap::Args)]
@@ -271,7 +270,7 @@ pub fn bridge(arguments: &BridgeArguments) -> Result<ExitCode, Failure> {
 
 fn model(source: Option<&str>) -> Result<Option<Arc<Model>>, Failure> {
     let load =
-        |source| target::model::load(source).map_err(|error| Failure::usage(error.to_string()));
+        |source| targets::model::load(source).map_err(|error| Failure::usage(error.to_string()));
     source.map(load).transpose()
 }
 

@@ -6,8 +6,8 @@
 
 use super::failure::Failure;
 use super::place;
-use crate::target::links::Links;
-use crate::target::name::{Link, NameError, TargetKind};
+use targets::links::Links;
+use targets::name::{Link, NameError, TargetKind};
 
 /// Requested links.
 #[derive(Debug, Default, PartialEq, Eq)]

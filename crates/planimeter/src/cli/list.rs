@@ -10,11 +10,10 @@ use clap::ValueEnum;
 
 use super::failure::Failure;
 use super::out::say;
-use crate::catalog;
-use crate::parameter::own::Declared;
-use crate::parameter::shared;
-use crate::python::script;
-use crate::target::name::{Link, TargetKind};
+use workload::parameter::own::Declared;
+use workload::parameter::shared;
+use runner::python::script;
+use targets::name::{Link, TargetKind};
 use record::Metric;
 use elements::behaviour::model::keys::Key;
 use elements::behaviour::model::{self, Model, known};
@@ -60,8 +59,8 @@ pub enum Wanted {
 }
 
 fn wanted(text: &str) -> Result<Wanted, String> {
-    let is_known = |entry: &catalog::Entry| entry.id == text || entry.set() == text;
-    if script::is_script(text) || catalog::entries().any(is_known) {
+    let is_known = |entry: &studies::Entry| entry.id == text || entry.set() == text;
+    if script::is_script(text) || studies::entries().any(is_known) {
         return Ok(Wanted::Experiment(text.into()));
     }
     let kinds: Vec<_> = What::value_variants().iter().filter_map(What::to_possible_value).collect();
@@ -213,7 +212,7 @@ fn declared(it: &Declared) -> (String, String) {
 }
 
 /// Returns experiments with their parameters.
-fn experiments(entries: impl Iterator<Item = &'static catalog::Entry>) -> Section {
+fn experiments(entries: impl Iterator<Item = &'static studies::Entry>) -> Section {
     let rows = entries.flat_map(|entry| {
         let name = (entry.id.to_string(), entry.title.to_string());
         std::iter::once(name).chain(entry.declared().into_iter().map(declared))
@@ -271,7 +270,7 @@ fn sections() -> Vec<Section> {
         (name.trim_start_matches("  --set ").to_string(), about)
     });
     vec![
-        experiments(catalog::entries()),
+        experiments(studies::entries()),
         Section { what: What::Targets, heading: "targets", rows: targets },
         Section { what: What::Links, heading: "links", rows: links },
         Section { what: What::Models, heading: "models", rows: models.collect() },

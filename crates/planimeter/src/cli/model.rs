@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use store;
 use elements::behaviour::model::file;
 
 use super::failure::Failure;

@@ -11,9 +11,9 @@ use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::peer::testpmd::Testpmd;
 
 use super::failure::Failure;
-use crate::environment::run_root;
-use crate::target::name::{Link, TargetKind};
-use crate::target::{Surroundings, TargetError};
+use runner::environment::run_root;
+use targets::name::{Link, TargetKind};
+use targets::{Surroundings, TargetError};
 
 /// The program that starts our targets, if it is not the one of this process.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();

@@ -19,15 +19,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-use record;
 use store::campaign as stored;
 
 use super::failure::Failure;
 use super::out::{remark, say, to_stdout};
 use super::run::{self, Arguments};
-use crate::parameter::Effort;
-use crate::runner;
+use workload::parameter::Effort;
 use campaign::Campaign;
 use gates::Task;
 use steps::Beside;

@@ -16,9 +16,9 @@ use super::place;
 use super::screen::{self, Look, Screen};
 use super::team;
 use super::trust;
-use crate::live::event::{Event, Told};
-use crate::live::picture::Picture;
-use crate::runner::Watcher;
+use runner::live::event::{Event, Told};
+use runner::live::picture::Picture;
+use runner::Watcher;
 use crate::sending::Sending;
 
 /// Duration from which on a run gets a screen, in seconds.

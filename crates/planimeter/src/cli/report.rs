@@ -10,13 +10,13 @@ use record::Record;
 use report::Run;
 use store::lock::Locked;
 use store::team::address::Address;
-use store::{self, Output, RECORD_FILE, StoreError};
+use store::{Output, RECORD_FILE, StoreError};
 
 use super::failure::Failure;
 use super::masking::Masking;
 use super::out::{remark, say};
 use super::team::{self, Fetched};
-use crate::papers;
+use studies::papers;
 
 /// Arguments of `planimeter report`.
 #[derive(clap::Args)]

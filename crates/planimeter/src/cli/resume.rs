@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use store::lock::Locked;
-use store::{self, StoreError};
+use store::StoreError;
 
 use super::failure::Failure;
 use super::out::{remark, say};
@@ -18,7 +18,7 @@ use super::report;
 use super::run;
 use super::trust;
 use super::words::{self, quoted};
-use crate::runner::{Destination, Plan};
+use runner::{Destination, Plan};
 
 /// The page, which is the last file to be written.
 const REPORT_FILE: &str = "report.html";

@@ -24,20 +24,20 @@ use super::progress::Progress;
 use super::resume;
 use super::team;
 use super::words::quoted;
-use crate::python::script;
-use crate::catalog::{self, taking};
-use crate::experiments::{forwarding_rate, rfc9971};
-use crate::parameter::shared::{EXACT_ENTRIES_MAX, STREAM, WILDCARD_ENTRIES_MAX};
-use crate::parameter::witness::{self, CREDENTIALS, CREDENTIALS_VARIABLE};
-use crate::parameter::{Capacity, Effort, Parameters, Table};
-use crate::runner::hooks::Hooks;
-use crate::runner::{self, Destination, Finished, Plan, RunError};
-use crate::target::links::Links;
-use crate::target::name::{Link, NameError, TargetKind};
-use crate::workload::Technology;
-use crate::target::network;
-use crate::target::{Benches, Surroundings};
-use crate::workload::tags::RULES_MAX;
+use runner::python::script;
+use studies::taking;
+use experiments::{forwarding_rate, rfc9971};
+use workload::parameter::shared::{EXACT_ENTRIES_MAX, STREAM, WILDCARD_ENTRIES_MAX};
+use workload::parameter::witness::{self, CREDENTIALS, CREDENTIALS_VARIABLE};
+use workload::parameter::{Capacity, Effort, Parameters, Table};
+use runner::hooks::Hooks;
+use runner::{Destination, Finished, Plan, RunError};
+use targets::links::Links;
+use targets::name::{Link, NameError, TargetKind};
+use workload::Technology;
+use targets::network;
+use targets::{Benches, Surroundings};
+use workload::tags::RULES_MAX;
 
 /// Duration of a quick trial over memory, in seconds.
 const SECONDS_MEMORY: f64 = 0.1;
@@ -322,7 +322,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let mut entries = Vec::new();
     for name in &arguments.experiments {
         for entry in script::find(name).map_err(usage)? {
-            if !entries.iter().any(|known: &&catalog::Entry| known.id == entry.id) {
+            if !entries.iter().any(|known: &&studies::Entry| known.id == entry.id) {
                 entries.push(entry);
             }
         }
@@ -437,7 +437,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         assignments,
         seed,
         command_line: String::new(),
-        created: crate::environment::wall_clock(),
+        created: runner::environment::wall_clock(),
     };
     checked(&plan)?;
     plan.command_line = command_line(&plan);
@@ -448,10 +448,10 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
 /// experiment cannot measure over their link, are skipped with a message. It is an error if nothing
 /// can be measured.
 fn measurable(
-    entries: Vec<&'static catalog::Entry>,
+    entries: Vec<&'static studies::Entry>,
     kinds: &[TargetKind],
     links: &Links,
-) -> Result<Vec<&'static catalog::Entry>, Failure> {
+) -> Result<Vec<&'static studies::Entry>, Failure> {
     let mut kept = Vec::new();
     let mut why = Vec::new();
     let mut can_any = false;
@@ -473,7 +473,7 @@ fn measurable(
         kept.push(entry);
     }
     why.extend(kinds.iter().filter_map(|kind| {
-        Some(format!("{}: {}", kind.name(), catalog::inapplicable(&kept, *kind)?))
+        Some(format!("{}: {}", kind.name(), studies::inapplicable(&kept, *kind)?))
     }));
     if !can_any {
         return Err(Failure::usage(why.join("; ")));

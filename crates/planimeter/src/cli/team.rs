@@ -16,7 +16,7 @@ use store::team::{Sent, Team, TeamError};
 use super::failure::Failure;
 use super::out::remark;
 use super::place::variable;
-use crate::environment::STORE_VARIABLE;
+use runner::environment::STORE_VARIABLE;
 
 
 /// The option with the store's address.

@@ -19,7 +19,7 @@ use super::failure::Failure;
 use super::plan;
 use super::run::{self, Arguments};
 use super::words;
-use crate::target::network;
+use targets::network;
 
 /// External code and resources that a request uses.
 #[derive(Debug, Default, PartialEq)]

@@ -12,7 +12,7 @@ use super::line::{Dot, Line, line, mean};
 use super::sheet::Sheet;
 use super::updates::{EXPERIMENT as RULES, Update};
 use super::writing::DEEDS;
-use crate::experiments::modules::packets::{SAMPLES, SLOW_PPS, STEP};
+use experiments::modules::packets::{SAMPLES, SLOW_PPS, STEP};
 
 const RATES: &str = "control-rate";
 

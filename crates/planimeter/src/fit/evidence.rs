@@ -7,7 +7,7 @@ use stats::conclude::Estimate;
 use record::{Bound, BoundCause, Cell, Ended, Flag, ModuleRun, Role, Trial};
 
 use super::Run;
-use crate::parameter::own::Declared;
+use workload::parameter::own::Declared;
 
 /// A number with its uncertainty and its source.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use super::sheet::Sheet;
 use super::updates::Update;
 use super::writing;
 use super::{Run, fit, name_of};
-use crate::activation_times::{ActivationTimes, Bounds, Window};
+use experiments::activation_times::{ActivationTimes, Bounds, Window};
 use record::Record;
 
 fn run() -> Run {

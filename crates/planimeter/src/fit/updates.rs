@@ -1,7 +1,7 @@
 //! Observed updates of flow entries: activation times, batches, and the cost of each further entry.
 //!
 //! Each activation time is between two probes. Batches, order and costs follow from these windows
-//! in the same way as during the measurement ([`crate::activation_times`]). If entries activate one
+//! in the same way as during the measurement ([`experiments::activation_times`]). If entries activate one
 //! after another, the time between two of them gives the cost per entry. Source: OFLOPS-SUME,
 //! figures 8a and 8b.
 //!
@@ -12,10 +12,10 @@ use std::ops::Range;
 use super::Run;
 use super::evidence::{Evidence, Watched, number, setting};
 use super::line::Dot;
-use crate::activation_times::batches::Batches;
-use crate::activation_times::order::Order;
-use crate::activation_times::{ActivationTimes, Bounds, Window};
-use crate::experiments::modules::updates::{DEED, PRIORITIES, PROBES_PPS};
+use experiments::activation_times::batches::Batches;
+use experiments::activation_times::order::Order;
+use experiments::activation_times::{ActivationTimes, Bounds, Window};
+use experiments::modules::updates::{DEED, PRIORITIES, PROBES_PPS};
 
 /// Name of the experiment.
 pub const EXPERIMENT: &str = "rule-activation";

@@ -20,8 +20,8 @@ use super::evidence::Value;
 use super::line::{Dot, Line, line, mean, median};
 use super::sheet::Sheet;
 use super::updates::{EXPERIMENT, Update};
-use crate::activation_times::Bounds;
-use crate::activation_times::batches::Batches;
+use experiments::activation_times::Bounds;
+use experiments::activation_times::batches::Batches;
 
 /// Minimum relative difference of two values, in addition to their uncertainty.
 const SHARE: f64 = 0.02;

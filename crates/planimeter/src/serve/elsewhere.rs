@@ -11,14 +11,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use report::{self, Run};
+use report::Run;
 use store::index::{Filter, Index, RunRow, TrendRow};
 use store::team::address::Address;
 use store::team::{Team, TeamError};
-use store::{self, Stored};
+use store::Stored;
 
 use crate::cli::team;
-use crate::papers;
+use studies::papers;
 
 /// Minimum length of a run id that names a downloaded run, in characters.
 const NAME_LETTERS_MIN: usize = 10;

@@ -10,11 +10,10 @@ use std::path::Path;
 use maud::{Markup, html};
 
 use super::page::{Place, page};
-use crate::catalog;
 use crate::cli::plan;
 use crate::cli::trust::Foreign;
 use crate::cli::words::quoted;
-use crate::python::script;
+use runner::python::script;
 
 /// Targets in the selection; others are typed in.
 const TARGETS: [&str; 11] = [
@@ -129,8 +128,8 @@ impl Filled {
             if script::is_script(name) {
                 return Err(forbidden("this", &format!("a script ({name})")));
             }
-            let is_known = |entry: &catalog::Entry| entry.id == name || entry.set() == name;
-            if !catalog::entries().any(is_known) {
+            let is_known = |entry: &studies::Entry| entry.id == name || entry.set() == name;
+            if !studies::entries().any(is_known) {
                 return Err(format!("{name}: no such experiment").into());
             }
             words.push(name.clone());
@@ -296,7 +295,7 @@ fn is_effort(filled: &Filled, value: &str) -> bool {
 
 fn experiments(filled: &Filled) -> Markup {
     let mut sets: Vec<&str> = Vec::new();
-    for entry in catalog::entries() {
+    for entry in studies::entries() {
         if !sets.contains(&entry.set()) {
             sets.push(entry.set());
         }
@@ -309,7 +308,7 @@ fn experiments(filled: &Filled) -> Markup {
         select name="experiment" {
             @for set in sets {
                 optgroup label=(set) {
-                    @let own: Vec<&catalog::Entry> = catalog::entries().filter(|entry| entry.set() == set).collect();
+                    @let own: Vec<&studies::Entry> = studies::entries().filter(|entry| entry.set() == set).collect();
                     @if own.len() > 1 { option value=(set) selected[chosen(set)] { (set) ": all experiments" } }
                     @for entry in own { option value=(entry.id) selected[chosen(entry.id)] { (entry.id) ": " (entry.title) } }
                 }
@@ -321,7 +320,7 @@ fn experiments(filled: &Filled) -> Markup {
 /// Renders the parameters that the selected experiment declares.
 fn parameters(filled: &Filled) -> Markup {
     let chosen = filled.experiments.first().map_or(CHOSEN, String::as_str);
-    let entries = catalog::entries().filter(|entry| entry.id == chosen || entry.set() == chosen);
+    let entries = studies::entries().filter(|entry| entry.id == chosen || entry.set() == chosen);
     html! {
         details.wideone {
             summary { "Parameters of " (chosen) }

@@ -19,7 +19,7 @@ use netio::clock;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
-use crate::environment::STORE_VARIABLE;
+use runner::environment::STORE_VARIABLE;
 
 /// Limit of stored output lines of a run.
 const LINES_MAX: usize = 20;

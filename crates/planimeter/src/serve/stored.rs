@@ -12,11 +12,11 @@ use stats::gate::Gate;
 use record::number;
 use record::{Metric, Record};
 use store::index::{Filter, Index, RunRow};
-use store::{self, StoreError, Stored};
+use store::{StoreError, Stored};
 
 use super::page::{Place, page};
 use super::{Shared, files, trend};
-use crate::papers;
+use studies::papers;
 
 /// Row limit of the list.
 const ROWS_MAX: usize = 500;

@@ -5,8 +5,8 @@
 
 use maud::{Markup, html};
 
-use crate::live::event::{Joined, Standing};
-use crate::live::picture::Picture;
+use runner::live::event::{Joined, Standing};
+use runner::live::picture::Picture;
 
 /// Width of the diagram, and positions of tester and targets.
 const WIDTH: usize = 760;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_name_with_markup_is_escaped() {
-        let mut picture = crate::live::picture::tests::picture();
+        let mut picture = runner::live::picture::tests::picture();
         picture.begun.targets[0].name = "<script>x</script>".into();
         let network = Joined {
             switches: vec!["first (ours)".into(), "second (ovs)".into()],

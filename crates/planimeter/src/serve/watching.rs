@@ -16,9 +16,9 @@ use netio::clock;
 use store::campaign;
 use tokio::sync::watch;
 
-use crate::live::follow::{Follower, Looked};
-use crate::live::picture::Picture;
-use crate::live::teller::LIVE_FILE;
+use runner::live::follow::{Follower, Looked};
+use runner::live::picture::Picture;
+use runner::live::teller::LIVE_FILE;
 
 /// Limit of followed runs, the newest first.
 pub(super) const FOLLOWED_MAX: usize = 8;

@@ -19,12 +19,12 @@ use openflow::model::{Action, FlowModCommand, Instruction, Match};
 use openflow::version::Version;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
-use planimeter::catalog::{self, Entry, taking};
-use planimeter::experiments::Context;
-use planimeter::parameter::{Effort, ParameterError, Parameters};
-use planimeter::target::name::TargetKind;
-use planimeter::workload::Technology;
-use planimeter::workload::Addresses;
+use studies::{Entry, taking};
+use experiments::Context;
+use workload::parameter::{Effort, ParameterError, Parameters};
+use targets::name::TargetKind;
+use workload::Technology;
+use workload::Addresses;
 use netio::channel::memory::{MemoryChannel, pair};
 use netio::channel::{Channel, ChannelError};
 use netio::memory::pair_stamped;
@@ -377,7 +377,7 @@ impl OneSwitch {
 
 /// Returns the experiment of this name.
 pub fn entry(id: &str) -> &'static Entry {
-    catalog::find(id).unwrap()[0]
+    studies::find(id).unwrap()[0]
 }
 
 /// Returns whether an experiment consists of modules.

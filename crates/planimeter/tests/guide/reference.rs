@@ -8,9 +8,9 @@ use std::fs;
 use std::path::Path;
 
 use openflow::version::{ActionKind, InstructionKind, MessageKind, MultipartKind, Version};
-use planimeter::catalog::{self, Entry};
-use planimeter::parameter::shared;
-use planimeter::python::forms;
+use studies::Entry;
+use workload::parameter::shared;
+use runner::python::forms;
 use stats::direction::{self, Direction};
 use record::number;
 use record::Metric;
@@ -76,7 +76,7 @@ fn experiments_are_those_of_the_catalog() {
                     [experiments](../experiments.md).\n\n"
         .to_string();
     let mut set = "";
-    for it in catalog::entries() {
+    for it in studies::entries() {
         if it.set() != set {
             set = it.set();
             let _ = writeln!(text, "## {set}\n");

@@ -1,7 +1,7 @@
 //! Tests of rule activation on a switch that activates rules immediately, so that the results are
 //! known in advance.
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::common::Folder;

@@ -1,7 +1,7 @@
 //! Tests of figures 5 to 10 and table I of bianco2010 in virtual time, where the model is the
 //! ground truth.
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Cell, Metric, Record, Role, Trial, Verdict};
 
 use super::{CAPACITY_PPS, SLOW, carry_out, claims_with_rates, measure, plan};
@@ -142,7 +142,7 @@ fn table_1_finds_no_waiting_time_in_the_model() {
     }
     let folder = Folder::new();
     let (finished, _) =
-        carry_out(&plan, planimeter::runner::Destination::New(folder.0.clone()), None);
+        carry_out(&plan, runner::Destination::New(folder.0.clone()), None);
     let files = bytes(&finished.folder);
     let summary = files.iter().find(|(name, _)| name == "summary.md").unwrap();
     let text = String::from_utf8(summary.1.clone()).unwrap();

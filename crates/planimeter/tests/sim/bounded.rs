@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tester::module::Ended;
-use planimeter::catalog;
-use planimeter::runner::{self, Destination, Watcher};
-use planimeter::target::name::TargetKind;
-use planimeter::target::{Benches, Surroundings};
+use runner::{Destination, Watcher};
+use targets::name::TargetKind;
+use targets::{Benches, Surroundings};
 use record::Metric;
 use elements::behaviour::model::Model;
 
@@ -48,7 +47,7 @@ fn rejected_rules_are_not_awaited() {
         // The time limit of 10 s is never reached.
         assert!(trial.duration_ns_effective < 1_000_000_000, "{}", trial.duration_ns_effective);
         let module = trial.module.as_ref().unwrap();
-        let ratio = planimeter::experiments::show::metric("rules_active_ratio");
+        let ratio = experiments::show::metric("rules_active_ratio");
         let active = |metric: Metric| module.measured.iter().find(|it| it.metric == metric);
         if deed == "deed=add" {
             assert_eq!(active(ratio).map(|it| it.value), Some(0.0));
@@ -66,8 +65,8 @@ impl Watcher for StopsInTrial {
 
     fn step(&mut self, _: &str) {}
 
-    fn tell(&mut self, event: &planimeter::live::event::Event) {
-        if matches!(event, planimeter::live::event::Event::Trial(_)) {
+    fn tell(&mut self, event: &runner::live::event::Event) {
+        if matches!(event, runner::live::event::Event::Trial(_)) {
             self.0.store(true, Ordering::Relaxed);
         }
     }

@@ -1,8 +1,8 @@
 //! Tests of RFC 2889 in virtual time, on serializing links: meshes, congestion, broadcast and
 //! address tables with known values; also flows that share a target, and long runs.
 
-use planimeter::runner::Destination;
-use planimeter::target::name::TargetKind;
+use runner::Destination;
+use targets::name::TargetKind;
 use record::{Metric, Outcome, Record};
 
 use super::{carry_out, measure, plan};

@@ -1,12 +1,12 @@
 //! Tests of controllers during traffic in virtual time: every command is performed and answered,
 //! and frames are forwarded.
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Deed, Metric, Orders, Record, Role};
 
 use super::{SLOW, carry_out, check_resumed, measure, plan};
 use crate::common::Folder;
-use planimeter::runner::Destination;
+use runner::Destination;
 
 const OURS: [TargetKind; 1] = [TargetKind::Ours];
 

@@ -9,9 +9,9 @@ use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
-use planimeter::experiments::modules::round_trip::{ASKED, BACK, Ends, RoundTrip, THERE, Trip};
-use planimeter::experiments::modules::verdict::Bound;
-use planimeter::target::name::TargetKind;
+use experiments::modules::round_trip::{ASKED, BACK, Ends, RoundTrip, THERE, Trip};
+use experiments::modules::verdict::Bound;
+use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record, Trial};
 
 use super::common::Folder;

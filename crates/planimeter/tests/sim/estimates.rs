@@ -4,11 +4,11 @@
 //! ESTIMATES=all they cover every effort and every module, which takes hours. ESTIMATE_ONLY names
 //! one experiment.
 
-use planimeter::catalog::{self, Entry, taking};
-use planimeter::parameter::{Effort, Parameters};
-use planimeter::runner::{Destination, Plan, estimate};
-use planimeter::target::links::Links;
-use planimeter::target::name::{Link, TargetKind};
+use studies::{Entry, taking};
+use workload::parameter::{Effort, Parameters};
+use runner::{Destination, Plan, estimate};
+use targets::links::Links;
+use targets::name::{Link, TargetKind};
 use record::Record;
 
 use super::{Folder, carry_out, plan, program};
@@ -93,7 +93,7 @@ fn entries(are_modules: bool) -> impl Iterator<Item = &'static Entry> {
         let is_fit = if are_modules { is_costed } else { !is_unknown };
         is_fit && is_staged(entry) == are_modules
     };
-    catalog::entries().filter(is_own).filter(wanted).filter(is_of)
+    studies::entries().filter(is_own).filter(wanted).filter(is_of)
 }
 
 /// Returns whether every effort and every module is requested.

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use planimeter::fit::{self, Fit, Run};
-use planimeter::runner::Destination;
-use planimeter::target::name::TargetKind;
+use runner::Destination;
+use targets::name::TargetKind;
 use elements::behaviour::model::keys::KEYS;
 use elements::behaviour::model::{Model, known};
 

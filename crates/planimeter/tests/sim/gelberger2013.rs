@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Cell, Metric, Name, Record, Verdict};
 
 use super::{CAPACITY_PPS, SLOW, claims_with_rates, measure, plan, program};

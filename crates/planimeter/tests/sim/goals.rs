@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use planimeter::runner::Destination;
-use planimeter::target::name::TargetKind;
+use runner::Destination;
+use targets::name::TargetKind;
 use record::{GoalResult, Metric, Outcome, Record, Remark, Role};
 
 use super::{ALL, RING_FRAMES, carry_out, check_resumed, measure, plan};

@@ -47,13 +47,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Folder, bytes};
-use planimeter::catalog::{self, taking};
-use planimeter::live::event::Event;
-use planimeter::parameter::{Effort, ParameterError, Parameters};
-use planimeter::runner::{self, Destination, Finished, Plan, Watcher};
-use planimeter::target::links::Links;
-use planimeter::target::name::{Link, TargetKind};
-use planimeter::target::{Benches, Surroundings};
+use studies::taking;
+use runner::live::event::Event;
+use workload::parameter::{Effort, ParameterError, Parameters};
+use runner::{Destination, Finished, Plan, Watcher};
+use targets::links::Links;
+use targets::name::{Link, TargetKind};
+use targets::{Benches, Surroundings};
 use record::{ClaimVerdict, Metric, Outcome, Record, Role, Trial};
 
 /// Every target that supports in-memory links.
@@ -106,12 +106,12 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     let mut parameters = Parameters::at(Effort::Quick);
     let short = ["rig=sim", "seconds=0.01", "warmup=0.002", "repeats=2"];
     let texts = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect::<Vec<_>>();
-    let entries: Vec<&'static catalog::Entry> =
-        experiments.iter().flat_map(|name| catalog::find(name).unwrap()).collect();
+    let entries: Vec<&'static studies::Entry> =
+        experiments.iter().flat_map(|name| studies::find(name).unwrap()).collect();
     let mut assignments = texts(&[&short[..], set].concat());
     // Tests pass one list to several experiments, which may not support all of it, or every value.
     assignments.retain(|it| {
-        let of = |entry: &&'static catalog::Entry| taking::assign(&mut parameters, &[*entry], it);
+        let of = |entry: &&'static studies::Entry| taking::assign(&mut parameters, &[*entry], it);
         let reported: Vec<_> = entries.iter().map(of).collect();
         let is_wrong =
             |it: &Result<_, _>| !matches!(it, Ok(_) | Err(ParameterError::NotTaken { .. }));
@@ -143,7 +143,7 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
         StopAfter { trials, stop: Arc::clone(&stop), steps: 0, expected: 0, told: vec![] };
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut watcher).unwrap();
     for cell in &finished.record.cells {
-        let of = |entry: &&&catalog::Entry| entry.id == cell.experiment;
+        let of = |entry: &&&studies::Entry| entry.id == cell.experiment;
         let entry = plan.entries.iter().find(of);
         let (metric, id) = (cell.metric.name(), &cell.experiment);
         assert!(
@@ -159,7 +159,7 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
 fn claims_with_rates(record: &Record) -> Vec<ClaimVerdict> {
     let mut record = record.clone();
     record.cells.iter_mut().for_each(|cell| cell.exclusion = None);
-    report::claims::judge(&record, &planimeter::papers::claims().unwrap())
+    report::claims::judge(&record, &studies::papers::claims().unwrap())
 }
 
 /// Runs a plan in a separate folder, and returns the record.

@@ -1,6 +1,6 @@
 //! Tests of targets that emulate models in virtual time: measurements return the model's values.
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Metric, Name};
 
 use super::common::Folder;

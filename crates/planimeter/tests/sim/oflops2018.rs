@@ -1,7 +1,7 @@
 //! Tests of the OFLOPS-SUME study on a switch that activates rules immediately: its statements
 //! about hardware do not apply, and its statements about software can be judged.
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Metric, Name, Record, Verdict};
 
 use super::{SLOW, measure, plan};

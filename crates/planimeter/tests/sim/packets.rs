@@ -1,7 +1,7 @@
 //! Tests of frames and messages between switch and controller, on a switch with a known service
 //! time.
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::{Destination, Folder, carry_out, plan};

@@ -7,7 +7,6 @@
 
 use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
-use planimeter::catalog;
 use elements::behaviour::model::Model;
 
 use super::one_switch::{self, OneSwitch, Vice};
@@ -138,7 +137,7 @@ fn a_silent_or_disconnected_switch_ends_every_module_with_a_named_reason() {
 
 #[test]
 fn every_module_of_the_catalog_is_covered() {
-    for entry in catalog::entries().filter(|entry| entry.paper.is_none()) {
+    for entry in studies::entries().filter(|entry| entry.paper.is_none()) {
         let is_known = MODULES.iter().any(|(id, _)| *id == entry.id);
         let is_module = one_switch::is_module(entry);
         assert_eq!(is_module, is_known, "{}", entry.id);

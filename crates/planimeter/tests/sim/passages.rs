@@ -1,6 +1,6 @@
 //! Tests of the delay of frames in rules, on a switch of known speed.
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::{measure, plan};

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use planimeter::runner::{self, Destination};
-use planimeter::target::name::{Link, TargetKind};
-use planimeter::target::{Benches, Surroundings};
+use runner::Destination;
+use targets::name::{Link, TargetKind};
+use targets::{Benches, Surroundings};
 use record::{Record, Warning};
 
 use super::{StopAfter, assert_accounted, carry_out, measure, plan, program};

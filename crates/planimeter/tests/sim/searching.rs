@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use tester::search::bracket::Bracket;
-use planimeter::live::event::Event;
-use planimeter::live::picture::Picture;
-use planimeter::target::name::TargetKind;
+use runner::live::event::Event;
+use runner::live::picture::Picture;
+use targets::name::TargetKind;
 use record::{Metric, Name, Record};
 
 use super::{Destination, Folder, SLOW, carry_out, plan};
@@ -37,7 +37,7 @@ fn searched(
             Event::Searching(bracket) => add(bracket),
             _ => {}
         }
-        picture.tell(planimeter::live::event::Told { at_ms: 0, lost: 0, event: event.clone() });
+        picture.tell(runner::live::event::Told { at_ms: 0, lost: 0, event: event.clone() });
     }
     // All events appear in the state.
     let drawn: Vec<&str> = picture.searches.iter().map(|it| it.sought.what.as_ref()).collect();

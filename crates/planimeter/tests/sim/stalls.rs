@@ -3,8 +3,8 @@
 
 use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
-use planimeter::target::name::TargetKind;
-use record::{self, Record};
+use targets::name::TargetKind;
+use record::Record;
 use elements::behaviour::model::Model;
 
 use super::one_switch::{OneSwitch, Vice, measured_metric};
@@ -53,7 +53,7 @@ fn a_stall_of_the_switch_under_load_is_the_longest_silence() {
 }
 
 fn found(record: &Record, name: &str) -> f64 {
-    let metric = planimeter::experiments::show::metric(Box::leak(name.to_string().into_boxed_str()));
+    let metric = experiments::show::metric(Box::leak(name.to_string().into_boxed_str()));
     let outcome = record.outcomes.iter().find(|it| it.metric == metric);
     outcome.unwrap_or_else(|| panic!("{name} is missing")).value
 }

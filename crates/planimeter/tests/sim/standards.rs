@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use planimeter::runner::Destination;
-use planimeter::target::name::TargetKind;
+use runner::Destination;
+use targets::name::TargetKind;
 use record::{Flag, Metric, Outcome, Record, Role};
 
 use super::{carry_out, check_resumed, measure, plan};

@@ -1,7 +1,7 @@
 //! Tests of statistics and counters of a switch that replies immediately, in several OpenFlow
 //! versions, so that the results are known in advance.
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::{measure, plan};

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::common::Folder;

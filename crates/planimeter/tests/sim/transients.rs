@@ -1,6 +1,6 @@
 //! Tests of frames during rule changes, on a switch that activates rules immediately.
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record};
 
 use super::common::Folder;

@@ -1,6 +1,6 @@
 //! Tests of match field combinations and table capacity, on a switch whose values are known.
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Ended, Metric, Name, Record};
 
 use super::{measure, plan};

@@ -1,8 +1,8 @@
 //! Tests of an SNMP agent of a simulated switch in all experiments: it counts all sent frames, with
 //! any credentials, and a silent agent ends no run.
 
-use planimeter::parameter::witness;
-use planimeter::target::name::TargetKind;
+use workload::parameter::witness;
+use targets::name::TargetKind;
 use record::{ClockSource, Metric, Record};
 
 use super::{measure, plan};

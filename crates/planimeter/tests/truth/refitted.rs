@@ -7,15 +7,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-use planimeter::catalog;
 use planimeter::fit::{self, Fit, Run};
-use planimeter::live::event::Event;
-use planimeter::parameter::{Effort, Parameters};
-use planimeter::runner::{self, Destination, Plan, Watcher};
-use planimeter::target::links::Links;
-use planimeter::target::name::{Link, TargetKind};
-use planimeter::target::{Benches, Surroundings};
+use runner::live::event::Event;
+use workload::parameter::{Effort, Parameters};
+use runner::{Destination, Plan, Watcher};
+use targets::links::Links;
+use targets::name::{Link, TargetKind};
+use targets::{Benches, Surroundings};
 use elements::behaviour::model::{Barrier, Model};
 
 use crate::case::Draw;
@@ -50,7 +48,7 @@ impl Watcher for Silent {
 fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
     let run = |(number, operation): (usize, &&str)| {
         let mut parameters = Parameters::at(Effort::Quick);
-        let entries = catalog::find("rule-activation").unwrap();
+        let entries = studies::find("rule-activation").unwrap();
         let assignments = [
             "rig=sim".to_string(),
             "repeats=1".into(),
@@ -63,7 +61,7 @@ fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
             format!("deed={operation}"),
         ];
         for assignment in &assignments {
-            catalog::taking::assign(&mut parameters, &entries, assignment).unwrap();
+            studies::taking::assign(&mut parameters, &entries, assignment).unwrap();
         }
         let plan = Plan {
             entries,

@@ -10,7 +10,6 @@ use super::*;
 use stats::conclude::Estimate;
 use record::{Cell, Drop, DropPlace, Flag, Metric, Point, Role, Trial, Verdict};
 use crate::derive;
-use sample::{self};
 
 #[test]
 fn rows_are_parsed_or_rejected_with_their_line() {

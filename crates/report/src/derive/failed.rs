@@ -86,7 +86,6 @@ pub fn sentence(record: &Record) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sample::{self};
     use crate::summary;
 
     fn ended_so(ended: &Ended) -> ModuleRun {

@@ -291,7 +291,6 @@ mod tests {
     use super::*;
     use record::{Disturbance, DisturbanceCause, Point, Verdict};
     use crate::claims;
-    use sample::{self};
 
     /// A run of an element and a switch that perform switching, with these rates at two sizes in
     /// each repeat.

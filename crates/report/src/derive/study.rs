@@ -171,7 +171,6 @@ mod tests {
         assert_eq!(overload_loss(&sample::record(), &trial), Some(0.0));
     }
     use record::{Calibration, FrameClasses};
-    use sample;
 
     fn with_flows(flows: &[(u64, u64)]) -> Trial {
         let mut trial = sample::record().trials[0].clone();

@@ -2,7 +2,6 @@
 
 use super::*;
 use record::{Answer, Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Drop, Experiment, IntervalMethod, Limit, Work, gathered};
-use sample;
 
 fn changed(change: impl FnMut(&mut Trial)) -> Record {
     let mut record = sample::record();

@@ -11,7 +11,7 @@ use super::{Axis, AxisKind, Figure, FigurePoint, Series, styles};
 use crate::derive::counts;
 use record::links::Naming;
 use record::number;
-use record::{self, Experiment, Record, Show, Trial};
+use record::{Experiment, Record, Show, Trial};
 
 /// The figures of an experiment's series, in the order of its module.
 pub fn of_series(record: &Record, experiment: &Experiment) -> Vec<Figure> {

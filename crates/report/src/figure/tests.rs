@@ -2,8 +2,7 @@
 
 use super::*;
 use stats::histogram::Histogram;
-use record::{self, Ended, Metric, ModuleRun, Name, Outcome, Record, Show};
-use sample;
+use record::{Ended, Metric, ModuleRun, Name, Outcome, Record, Show};
 use stats::spectrum::Spectra;
 
 fn pictures() -> Vec<(String, String)> {

@@ -63,7 +63,6 @@ fn columns(out: &mut String, rows: &[Vec<String>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sample;
     use crate::summary::markdown;
 
     #[test]

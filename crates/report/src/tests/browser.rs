@@ -13,7 +13,6 @@ mod packages;
 use super::super::*;
 use stats::histogram::Histogram;
 use record::{Cell, Ratio, Trial};
-use sample;
 
 /// Figures of a full study.
 const FIGURES: usize = 10;

@@ -148,7 +148,6 @@ pub(super) fn headline(record: &Record) -> Option<String> {
 mod tests {
     use super::*;
     use record::{Metric, Point};
-    use sample;
 
     /// A run of `rule-activation` on a switch whose premature share and gap are these.
     fn run(switches: &[(&str, f64, f64)]) -> Record {

@@ -13,7 +13,6 @@ use rand_pcg::Pcg64Mcg;
 use super::*;
 use crate::effect::BETWEEN_RUNS;
 use record::Record;
-use sample;
 
 /// Repeats of the efforts `quick` and `standard`.
 const REPEATS: usize = 5;

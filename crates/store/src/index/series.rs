@@ -111,7 +111,6 @@ impl Conditions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sample;
 
     #[test]
     fn a_version_family_has_two_numbers() {

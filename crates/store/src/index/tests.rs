@@ -7,7 +7,6 @@ use rusqlite::Connection;
 
 use super::*;
 use record::{Point, Record};
-use sample;
 use crate::{Histograms, Store};
 
 /// A folder of runs, removed at the end.

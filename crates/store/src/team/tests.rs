@@ -12,7 +12,6 @@ use super::server::word;
 use super::*;
 use stats::histogram::Histogram;
 use record::Record;
-use sample;
 use crate::index::TrendRow;
 use crate::index::schema::{CELL, EXPERIMENT, PARTS, TARGET, TRIAL};
 use crate::{Histograms, RECORD_FILE, Store, campaign};

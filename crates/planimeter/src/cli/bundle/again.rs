@@ -10,8 +10,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use store;
-
 use super::{ENDING, FILES_FOLDER, refused, unpack};
 use crate::cli::failure::Failure;
 use crate::cli::out::remark;
@@ -39,7 +37,7 @@ fn run(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
     // Resolved before the working directory changes.
     let out = arguments.out_folder();
     let out = std::path::absolute(&out).map_err(|error| refused(&out, error))?;
-    let day = crate::environment::wall_clock();
+    let day = runner::environment::wall_clock();
     let day = day.split('T').next().unwrap_or_default();
     let path = Path::new(file);
     let name = path.file_name().map_or_else(|| file.into(), |it| it.to_string_lossy());

@@ -15,15 +15,15 @@ use std::time::UNIX_EPOCH;
 
 use progfe::program::Program;
 use progfe::xml::Source;
-use store::{self, RECORD_FILE, campaign as stored};
+use store::{RECORD_FILE, campaign as stored};
 
 use super::inputs::{self, Role};
 use super::{FILES_FOLDER, plan, refused};
 use crate::cli::failure::Failure;
 use crate::cli::plan::{self as plans, Step, Wanted};
 use crate::cli::{report, run, words};
-use crate::environment;
-use crate::parameter::witness::{CREDENTIALS, CREDENTIALS_VARIABLE};
+use runner::environment;
+use workload::parameter::witness::{CREDENTIALS, CREDENTIALS_VARIABLE};
 
 /// Size limit of a file that a plan names, in bytes.
 pub const FILE_BYTES_MAX: u64 = 64 << 20;

@@ -3,10 +3,10 @@
 //! Invariant: a word counts as a file exactly where the code that reads the word opens it.
 
 use crate::cli::run::Arguments;
-use crate::parameter::shared::STREAM;
-use crate::parameter::witness::CREDENTIALS;
-use crate::python::script;
-use crate::target::{build, model, network, progfe};
+use workload::parameter::shared::STREAM;
+use workload::parameter::witness::CREDENTIALS;
+use runner::python::script;
+use targets::{build, model, network, progfe};
 
 /// Role of a file in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

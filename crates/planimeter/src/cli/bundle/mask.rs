@@ -11,9 +11,9 @@
 use std::path::{Path, PathBuf};
 
 use record::{Bundle, Line};
-use report::{self, Run};
+use report::Run;
 use store::campaign::{self, CAMPAIGN_FILE, PLAN_FILE};
-use store::{self, LATENCY_FOLDER, RECORD_FILE, TRIALS_FILE};
+use store::{LATENCY_FOLDER, RECORD_FILE, TRIALS_FILE};
 use serde_json::Value;
 
 use super::contents::{Contents, without_dots};

@@ -90,7 +90,7 @@ pub fn facts(contents: &Contents) -> Bundle {
     Bundle {
         schema: SCHEMA,
         tool: Tool { name: "planimeter".into(), version: crate::VERSION.into() },
-        created: crate::environment::wall_clock(),
+        created: runner::environment::wall_clock(),
         run: contents.name.clone(),
         masked: false,
         files: names(false),

@@ -10,12 +10,11 @@ use stats::gate::Gate;
 use record::Record;
 
 use super::{Arguments, refused};
-use crate::catalog;
 use crate::cli::failure::{Failure, FailureKind};
 use crate::cli::out::remark;
 use crate::cli::{self, run, words};
-use crate::parameter::Effort;
-use crate::python::script::is_script;
+use workload::parameter::Effort;
+use runner::python::script::is_script;
 
 /// Limit of repeats in one measurement.
 const REPEATS_MAX: u32 = 1000;
@@ -89,9 +88,9 @@ const LOAD_OF: &str = "load_of";
 
 /// Returns the catalog entries of these experiments, except for scripts, which would have to be
 /// started.
-fn entries(experiments: &[String]) -> Vec<&'static catalog::Entry> {
+fn entries(experiments: &[String]) -> Vec<&'static studies::Entry> {
     let names = experiments.iter().filter(|name| !is_script(name));
-    names.flat_map(|name| catalog::find(name).unwrap_or_default()).collect()
+    names.flat_map(|name| studies::find(name).unwrap_or_default()).collect()
 }
 
 /// Returns the assignments that some of these experiments accept; all if one is a script.
@@ -109,7 +108,7 @@ fn taken(set: &[String], experiments: &[String]) -> Vec<String> {
 /// not comparable.
 pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
     let is_set = asked.set.iter().any(|it| it.split('=').next() == Some(LOAD_OF));
-    let takes = |entry: &&catalog::Entry| entry.takes(LOAD_OF).is_some();
+    let takes = |entry: &&studies::Entry| entry.takes(LOAD_OF).is_some();
     if !is_set && entries(&asked.experiments).iter().any(takes) {
         asked.set.push(format!("{LOAD_OF}={base}"));
     }

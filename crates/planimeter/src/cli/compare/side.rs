@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 use stats::contrast::{self, Contrast, Side};
 use stats::gate::Gate;
 use record::Record;
-use store;
 
 use super::{Arguments, refused};
 use crate::cli::failure::Failure;
 use crate::cli::report;
 use crate::cli::team::{self, Fetched};
-use crate::target::name::TargetKind;
+use targets::name::TargetKind;
 
 /// Both sides.
 pub(super) enum Sides {

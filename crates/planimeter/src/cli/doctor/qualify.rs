@@ -15,10 +15,10 @@ use serde_json::json;
 
 use super::super::failure::{Failure, FailureKind};
 use super::super::{place, stop};
-use crate::parameter::{Effort, Parameters};
-use crate::runner::calibration;
-use crate::target::name::Link;
-use crate::target::{Bench, Surroundings};
+use workload::parameter::{Effort, Parameters};
+use runner::calibration;
+use targets::name::Link;
+use targets::{Bench, Surroundings};
 
 /// All links that can loop the tester to itself.
 const LINKS: [Link; 4] = [Link::Memory, Link::Memif, Link::Veth, Link::VethXdp];

@@ -5,7 +5,7 @@ use tester::trial::{Pacing, StreamReport, TrialReport};
 use packet::traffic::{Count, Protocol, Traffic};
 use record::{Flag, Kept, ProtocolCount, SCHEMA, Sent, SentBack, SentPort, SentReplay, SentStream};
 
-use crate::runner::recording;
+use runner::recording;
 
 /// Formats the summary as JSON, in one line.
 pub fn json(report: &TrialReport, interrupted: bool) -> String {

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use report::derive::failed;
-use record::{self, CampaignStep, Record, SCHEMA, Tool};
-use report::{self, Run};
+use record::{CampaignStep, Record, SCHEMA, Tool};
+use report::Run;
 use store::lock::Locked;
 use store::team::address::Address;
-use store::{self, Output, campaign as stored};
+use store::{Output, campaign as stored};
 use report::summary;
 
 use super::gates::{self, Judged};
@@ -26,8 +26,8 @@ use crate::cli::resume;
 use crate::cli::run::{self, Arguments};
 use crate::cli::team;
 use crate::cli::trust;
-use crate::parameter::Effort;
-use crate::runner::{self, Destination};
+use workload::parameter::Effort;
+use runner::Destination;
 
 /// A plan and the folder of its runs.
 pub struct Campaign {
@@ -42,7 +42,7 @@ pub struct Campaign {
 impl Campaign {
     /// Creates a new folder for a plan.
     pub fn begin(plan: Plan, beside: Beside) -> Result<Campaign, Failure> {
-        let created = crate::environment::wall_clock();
+        let created = runner::environment::wall_clock();
         let day = created.split('T').next().unwrap_or_default();
         let refused = |error: store::StoreError| {
             Failure::usage(format!("{error} (hint: choose another folder with --out DIR)"))
@@ -61,7 +61,7 @@ impl Campaign {
         let facts = record::Campaign {
             schema: SCHEMA,
             tool: Tool { name: "planimeter".into(), version: crate::VERSION.into() },
-            created: crate::environment::wall_clock(),
+            created: runner::environment::wall_clock(),
             name: plan.name.clone(),
             effort: beside.effort.map(|effort| stored_effort(Effort::from(effort))),
             seed: beside.seed,
@@ -243,7 +243,7 @@ fn measured(
         resume::opened(folder, is_trusted)?
     } else {
         let plan = plan.cloned().map_or_else(|| run::new_plan(arguments), Ok)?;
-        let created = crate::environment::wall_clock();
+        let created = runner::environment::wall_clock();
         (runner::Plan { created, ..plan }, Destination::At(folder.to_path_buf()))
     };
     let finished = run::carried_out(&plan, destination, &place::surroundings()?, store, is_strict)?;

@@ -30,7 +30,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::text::{self, Faults, Word};
 use crate::cli::run::EffortArgument;
-use crate::nearest;
+use workload::nearest;
 
 /// Size limit of a plan, in bytes.
 pub const BYTES_MAX: u64 = 1 << 20;

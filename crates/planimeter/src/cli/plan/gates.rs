@@ -17,13 +17,12 @@ use super::file::Wanted;
 use super::steps::Step;
 use super::text::{self, Faults, Word};
 use super::{Plan, campaign};
-use crate::catalog::Entry;
+use studies::Entry;
 use crate::cli::compare::{self, again, refused, side};
 use crate::cli::failure::Failure;
 use crate::cli::run::Arguments;
-use crate::nearest;
-use crate::runner;
-use crate::target::name::TargetKind;
+use workload::nearest;
+use targets::name::TargetKind;
 
 /// Baseline of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]

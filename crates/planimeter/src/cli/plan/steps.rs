@@ -7,12 +7,12 @@
 
 use super::file::{Settings, Written};
 use super::text::{Faults, Word};
-use crate::python::script;
-use crate::catalog::{self, taking};
+use runner::python::script;
+use studies::taking;
 use crate::cli::joining::Asked;
 use crate::cli::run;
-use crate::parameter::{self, Parameters};
-use crate::target::name::TargetKind;
+use workload::parameter::{self, Parameters};
+use targets::name::TargetKind;
 
 /// Length limit of a step's name, in characters.
 const NAME_LETTERS_MAX: usize = 64;
@@ -47,9 +47,9 @@ pub fn of(written: &Written, beside: Beside, faults: &mut Faults) -> Vec<Step> {
         faults.add(word.at, why);
     }
     let each: Vec<&Settings> = if single { whole.to_vec() } else { written.steps.iter().collect() };
-    let entries: Vec<Vec<&'static catalog::Entry>> =
+    let entries: Vec<Vec<&'static studies::Entry>> =
         each.iter().map(|settings| entries(settings, faults)).collect();
-    let known: Vec<&'static catalog::Entry> = entries.iter().flatten().copied().collect();
+    let known: Vec<&'static studies::Entry> = entries.iter().flatten().copied().collect();
     check(all, &known, faults);
     let mut steps: Vec<Step> = Vec::new();
     for (settings, entries) in each.into_iter().zip(&entries) {
@@ -63,7 +63,7 @@ pub fn of(written: &Written, beside: Beside, faults: &mut Faults) -> Vec<Step> {
     steps
 }
 
-fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static catalog::Entry> {
+fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static studies::Entry> {
     if settings.run.is_empty() {
         let why = "the step measures nothing (hint: add run, such as run = \"throughput\")";
         faults.add(settings.at, why);
@@ -79,10 +79,10 @@ fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static catalog::En
 }
 
 /// Checks targets, links and parameters, word by word.
-fn check(settings: &Settings, entries: &[&'static catalog::Entry], faults: &mut Faults) {
+fn check(settings: &Settings, entries: &[&'static studies::Entry], faults: &mut Faults) {
     let topologies = settings.topology.iter().map(|word| Word {
         at: word.at,
-        text: format!("{}{}", crate::target::network::PREFIX, word.text),
+        text: format!("{}{}", targets::network::PREFIX, word.text),
     });
     for word in settings.on.iter().cloned().chain(topologies) {
         if let Err(error) = word.text.parse::<TargetKind>() {
@@ -95,7 +95,7 @@ fn check(settings: &Settings, entries: &[&'static catalog::Entry], faults: &mut 
         }
     }
     // If the experiment is unknown, a parameter of any experiment is accepted.
-    let all: Vec<&'static catalog::Entry> = catalog::entries().collect();
+    let all: Vec<&'static studies::Entry> = studies::entries().collect();
     let entries = if entries.is_empty() { &all[..] } else { entries };
     for word in &settings.set {
         let mut tried = Parameters::at(parameter::Effort::Quick);
@@ -107,7 +107,7 @@ fn check(settings: &Settings, entries: &[&'static catalog::Entry], faults: &mut 
 
 fn name(
     settings: &Settings,
-    entries: &[&catalog::Entry],
+    entries: &[&studies::Entry],
     before: &[Step],
     faults: &mut Faults,
 ) -> Option<String> {
@@ -143,7 +143,7 @@ fn name(
 fn arguments(
     all: &Settings,
     own: &Settings,
-    entries: &[&'static catalog::Entry],
+    entries: &[&'static studies::Entry],
     beside: Beside,
 ) -> run::Arguments {
     let texts = |words: &[Word]| words.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
@@ -186,7 +186,7 @@ pub fn as_written(settings: &Settings) -> run::Arguments {
 }
 
 /// Returns the parameters of a step: its own, and those of all steps that its experiments support.
-fn set(all: &Settings, own: &Settings, entries: &[&'static catalog::Entry]) -> Vec<String> {
+fn set(all: &Settings, own: &Settings, entries: &[&'static studies::Entry]) -> Vec<String> {
     let key = |word: &Word| word.text.split('=').next().unwrap_or_default().to_string();
     let is_own = |word: &Word| own.set.iter().any(|it| key(it) == key(word));
     let is_known = |word: &Word| entries.iter().any(|entry| entry.takes(&key(word)).is_some());

@@ -6,7 +6,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::nearest;
+use workload::nearest;
 
 /// Limit of reported errors.
 const FAULTS_MAX: usize = 50;

@@ -13,7 +13,7 @@ use report::table::Way;
 
 use super::super::common::Folder;
 use super::super::models::modelled;
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 
 /// The first draw of tests. The path decision (`report/src/table/costa2017/paths.rs`) was tuned
 /// with draws from 0 to 999 only (`PATH_FIRST=0 PATH_CASES=1000`), and must never be tuned with

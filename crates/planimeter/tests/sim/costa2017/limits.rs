@@ -3,7 +3,7 @@
 
 use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Metric, Name, Record};
 use elements::behaviour::model::Model;
 

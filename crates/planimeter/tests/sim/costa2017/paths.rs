@@ -1,6 +1,6 @@
 //! Tests of the decision between hardware and software path, on targets whose path is known.
 
-use planimeter::target::name::TargetKind;
+use targets::name::TargetKind;
 use record::{Record, Verdict};
 use report::table::{Judged, Way, sheets, ways};
 

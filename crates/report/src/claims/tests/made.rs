@@ -4,7 +4,6 @@ use crate::claims::judge;
 use crate::derive::richer::named;
 use stats::interval::{self, LEVEL_PERCENT};
 use record::{Cell, ClaimVerdict, Metric, Point, Record, Target, Technology, Verdict};
-use sample;
 
 /// Relative deviations of the five repeats.
 const SPREAD: [f64; 5] = [0.998, 0.999, 1.0, 1.001, 1.002];

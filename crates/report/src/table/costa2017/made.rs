@@ -2,7 +2,6 @@
 
 use stats::interval::{self, LEVEL_PERCENT};
 use record::{Cell, Metric, Name, Point, Record};
-use sample;
 use stats::series;
 
 /// A run of this item without values.

@@ -291,7 +291,6 @@ fn costs(cost: &Estimate) -> bool {
 mod tests {
     use super::*;
     use record::{Disturbance, DisturbanceCause};
-    use sample;
     use crate::table::costa2017::made;
 
     /// A run of table III with these means and 99th percentiles by port, in microseconds.

@@ -102,7 +102,6 @@ pub(super) fn sheet(record: &Record, experiment: &Experiment) -> Sheet {
 mod tests {
     use super::*;
     use record::{Metric, Name, Point};
-    use sample;
 
     /// Returns a run that was measured in both ways, in ns.
     fn run(ports: &[f64], sockets: &[(u32, f64)]) -> Record {

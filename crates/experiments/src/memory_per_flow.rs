@@ -1,0 +1,42 @@
+//! Memory per flow, all overhead included.
+//!
+//! Method: the resident memory of the target's processes, including huge pages, is read after their start without
+//! entries, and again with exact-match entries. The growth is divided by the number of entries. Frames then use all
+//! flows, so that caches contain each decision, and the growth since the start is read again. Each repeat starts
+//! new processes.
+
+use tester::trial::Trial;
+use packet::time::Nanos;
+
+use super::course::{Course, Leg};
+use super::{Context, Method};
+use workload::parameter::own::Declared;
+use workload::parameter::{Table, Traffic, control};
+use workload::Setup;
+
+/// Name of the axis: whether frames of each flow have been forwarded.
+pub const AXIS: &str = "flows_met";
+
+/// Number of flows.
+pub const FLOWS: Declared = control::FLOWS.with_default("quick 100000; 1000000");
+
+/// Creates the method for one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let entries = context.count(&FLOWS);
+    let (table, traffic) = (Table::Exact, Traffic::Sequential);
+    let base = Setup { table, entries, traffic, is_fresh: true, ..context.setup() };
+    let leg = |is_met: bool| {
+        let context = context.clone();
+        Leg {
+            x: f64::from(u8::from(is_met)),
+            curve: None,
+            setup: Box::new(move |repeat| Setup { shift: repeat, ..base }),
+            trial: Box::new(move |setup, _| match is_met {
+                true => context.trial(setup, 64, context.link_percent(100.0)),
+                false => Trial::new(Vec::new(), Nanos::ZERO, Nanos::ZERO, Nanos::ZERO),
+            }),
+            flows: entries.into(),
+        }
+    };
+    Box::new(Course::new(context, AXIS, vec![leg(false), leg(true)]))
+}

@@ -1,0 +1,167 @@
+//! Table VI: cost of rewriting header fields, and verification of the effect.
+//!
+//! Claim: no hardware switch rewrites every field; a rewrite in hardware costs nothing.
+//!
+//! Method: the entries of both directions rewrite the same field. Client and server compare every byte of the first
+//! packets, which detects a switch that accepts an entry without executing it. The study's rewrites set both
+//! addresses or both ports. Beyond the study, each field that OpenFlow 1.3 can set is measured alone, on frames
+//! that have it. A size is the study's, or the minimum for the headers.
+
+use tester::stream::{Headers, Rate, Stream};
+use openflow::model::message::Message;
+use openflow::model::{Action, Field, FlowMod, PRIORITY_DEFAULT};
+
+use experiments::modules::deeds::{self, Deed, Kind};
+use experiments::modules::round_trip::{BACK, THERE};
+use experiments::modules::rounds::{Rounds, Spot};
+use experiments::modules::rules::{FAR, NEAR};
+use experiments::modules::updates::{PATIENCE, VERSION};
+use experiments::{Context, Method};
+use super::matching::AXIS;
+use super::setting::{ANSWERS_PPS, OPEN_BESIDE, PACKETS, WAIT, compared, early, loops, trip, ways};
+use experiments::show::Show;
+use workload::parameter::own::{Declared, Takes};
+use targets::program::{PORT_IN, PORT_OUT};
+
+/// Name of the rewrite of both UDP ports.
+const UDP_PORTS: &str = "udp_ports";
+
+/// Packet size of the study.
+const SIZE: usize = 64;
+
+const FIELDS: Declared = Declared {
+    key: "rewrites",
+    takes: Takes::Word(&["published", "all"]),
+    default: "all",
+    unit: "",
+    help: "rewrites of the study, or also every other field that can be set",
+};
+
+/// Parameters of the experiment.
+pub const PARAMETERS: &[Declared] = &[FIELDS, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
+
+/// Values that the report shows.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Mean round-trip time by rewritten field",
+        &[
+            "none_rtt_ns_mean",
+            "mac_rtt_ns_mean",
+            "ip_rtt_ns_mean",
+            "vlan_priority_rtt_ns_mean",
+            "ip_tos_rtt_ns_mean",
+            "udp_ports_rtt_ns_mean",
+        ],
+        &["tagged_none_rtt_ns_mean"],
+    ),
+    Show::values(
+        "Share of correct packets among the compared ones",
+        &[
+            "mac_right_ratio",
+            "ip_right_ratio",
+            "vlan_priority_right_ratio",
+            "ip_tos_right_ratio",
+            "udp_ports_right_ratio",
+        ],
+        &[
+            "mac_done_ratio",
+            "ip_done_ratio",
+            "vlan_priority_done_ratio",
+            "ip_tos_done_ratio",
+            "udp_ports_done_ratio",
+            "mac_refused_count",
+            "ip_refused_count",
+            "vlan_priority_refused_count",
+            "ip_tos_refused_count",
+            "udp_ports_refused_count",
+        ],
+    ),
+];
+
+/// Returns the rewrites of the study.
+fn published() -> Vec<Deed> {
+    let all = deeds::all();
+    let of = |name: &'static str, fields: [&str; 2]| {
+        let found: Vec<&Deed> = all.iter().filter(|deed| fields.contains(&deed.name)).collect();
+        let [first, second] = found[..] else { unreachable!("two rewrites have these names") };
+        let actions = [first.actions.clone(), second.actions.clone()].concat();
+        Deed { name, actions, ..first.clone() }
+    };
+    let one = |name: &'static str, field: &str| {
+        let found = all.iter().find(|deed| deed.name == field);
+        Deed { name, ..found.expect("a rewrite has this name").clone() }
+    };
+    fn both_macs(it: &mut Headers) {
+        (it.mac_source, it.mac_destination) = (deeds::MAC, deeds::MAC);
+    }
+    fn both_addresses(it: &mut Headers) {
+        (it.ip_source, it.ip_destination) = (deeds::IPV4.into(), deeds::IPV4.into());
+    }
+    fn both_ports(it: &mut Headers) {
+        (it.port_source, it.port_destination) = (deeds::PORT, deeds::PORT);
+    }
+    vec![
+        deeds::plain(Kind::Plain, Vec::new()),
+        deeds::plain(Kind::Tagged, Vec::new()),
+        Deed { changes: both_macs, ..of("mac", ["eth_src", "eth_dst"]) },
+        Deed { changes: both_addresses, ..of("ip", ["ipv4_src", "ipv4_dst"]) },
+        one("vlan_priority", "vlan_pcp"),
+        one("ip_tos", "ip_dscp"),
+        Deed { changes: both_ports, ..of(UDP_PORTS, ["udp_src", "udp_dst"]) },
+    ]
+}
+
+/// Returns the prefix of the metric names of a rewrite.
+fn prefix(name: &'static str) -> &'static str {
+    record::Name::read(&format!("{name}_ns"))
+        .map_or("", |kept| kept.text().strip_suffix("ns").unwrap_or_default())
+}
+
+/// Returns the packets of a type in both directions, and the entries that rewrite them.
+fn rewritten(context: &Context, deed: &Deed) -> ([Stream; 2], [Stream; 2], Vec<Message>) {
+    let plain = ways(context, SIZE);
+    let [mut there, mut back] = plain.each_ref().map(|way| {
+        let mut stream = deed.kind.stream(&way.headers, SIZE, 1, 1.0);
+        stream.frame_bytes = SIZE.max(stream.frame_bytes_min());
+        stream
+    });
+    (there.id, there.from, there.to) = (THERE, NEAR, FAR);
+    (back.id, back.from, back.to) = (BACK, FAR, NEAR);
+    back.rate = Rate::FramesPerSecond(ANSWERS_PPS);
+    let rule = |port_in: u16, port_out: u16| {
+        let mut actions = deed.actions.clone();
+        actions.push(Action::output(port_out.into()));
+        let matching = deed.kind.matching(0).with(Field::InPort, port_in);
+        Message::FlowMod(FlowMod::add(matching, PRIORITY_DEFAULT, actions))
+    };
+    let changed = |way: &Stream| {
+        let mut stream = way.clone();
+        // The variable field has one value, which the rewrite may change too.
+        stream.headers = way.flow(0);
+        stream.vary.clear();
+        (deed.changes)(&mut stream.headers);
+        stream
+    };
+    let comes_out = [changed(&there), changed(&back)];
+    ([there, back], comes_out, vec![rule(PORT_IN, PORT_OUT), rule(PORT_OUT, PORT_IN)])
+}
+
+/// Creates the method of this table for one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let mut all = published();
+    if context.parameters.own.text(&FIELDS) == "all" {
+        all.extend(deeds::all().into_iter().filter(|deed| deed.is_rewrite));
+    }
+    // The transport ports of OpenFlow 1.0 are those of UDP here.
+    let ports = vec![Action::SetTransportSrc(deeds::PORT), Action::SetTransportDst(deeds::PORT)];
+    let at = |deed: Deed| -> Vec<Spot> {
+        let (ways, comes_out, rules) = rewritten(context, &deed);
+        let mut trip = compared(trip(context, deed.name, ways, Some(rules)), comes_out);
+        if deed.name == UDP_PORTS {
+            let (_, _, rules) = rewritten(context, &Deed { actions: ports.clone(), ..deed });
+            trip = early(trip, rules);
+        }
+        loops(context, SIZE as f64, prefix(trip.name), trip, &OPEN_BESIDE)
+    };
+    Box::new(Rounds::new(context, AXIS, all.into_iter().flat_map(at).collect()))
+}

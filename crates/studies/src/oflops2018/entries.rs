@@ -1,0 +1,112 @@
+//! Figures and table of oflops2018.
+
+use crate::{Entry, OPENFLOW, TRIALS_OVER, WORKLOAD};
+use experiments::modules::{acting, updates};
+use crate::oflops2018::{forwarding, rewriting, rules};
+use workload::parameter::shared;
+
+/// Common fields of all items.
+const ITEM: Entry = Entry { technologies: OPENFLOW, ..WORKLOAD };
+
+/// Common fields of items about latency by packet size.
+const FORWARDING: Entry = Entry {
+    axis: forwarding::AXIS,
+    method: "One flow over one entry at 100 Mbit/s and at the full rate of the nominal link. Every \
+             frame is time-stamped when it leaves and when it returns.",
+    build: forwarding::method,
+    parameters: forwarding::PARAMETERS,
+    shared: TRIALS_OVER,
+    shows: forwarding::LATENCIES,
+    ..ITEM
+};
+
+/// Common fields of items about changing flow entries.
+const RULES: Entry = Entry {
+    axis: updates::AXIS,
+    method: "The controller adds or modifies entries of rising priority in one update, followed by \
+             a barrier request. Probes visit each entry in turn; the port at which a probe returns \
+             shows whether its entry is active.",
+    build: rules::inserted,
+    parameters: &rules::INSERTED,
+    shows: rules::PLANES,
+    ..ITEM
+};
+
+/// Entries in the order of the study.
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        id: "oflops2018/fig6a",
+        title: "Forwarding latency by packet size, hardware",
+        paper: Some(("oflops2018", "fig6a")),
+        ..FORWARDING
+    },
+    Entry {
+        id: "oflops2018/fig6b",
+        title: "Forwarding latency by packet size, software",
+        paper: Some(("oflops2018", "fig6b")),
+        shares_trials_of: Some("oflops2018/fig6a"),
+        ..FORWARDING
+    },
+    Entry {
+        id: "oflops2018/fig6c",
+        title: "Extra latency of a layer-4 port rewrite",
+        paper: Some(("oflops2018", "fig6c")),
+        axis: acting::BYTES_AXIS,
+        method: "One entry rewrites the UDP port, another only outputs frames of the same kind. \
+                 Frames of one stream visit both alternately. Every output frame is compared with \
+                 the expected frame to its last byte.",
+        build: rewriting::method,
+        parameters: rewriting::PARAMETERS,
+        shows: rewriting::SHOWS,
+        shared: &[&[shared::SECONDS]],
+        ..ITEM
+    },
+    Entry {
+        id: "oflops2018/table1",
+        title: "Processor load and packet loss by packet size",
+        paper: Some(("oflops2018", "table1")),
+        shares_trials_of: Some("oflops2018/fig6a"),
+        shows: forwarding::COSTS,
+        ..FORWARDING
+    },
+    Entry {
+        id: "oflops2018/fig7a",
+        title: "Rule modification delay: control plane and data plane",
+        paper: Some(("oflops2018", "fig7a")),
+        build: rules::modified,
+        parameters: &rules::MODIFIED,
+        ..RULES
+    },
+    Entry {
+        id: "oflops2018/fig7b",
+        title: "Rule insertion delay: control plane and data plane",
+        paper: Some(("oflops2018", "fig7b")),
+        ..RULES
+    },
+    Entry {
+        id: "oflops2018/fig7c",
+        title: "Rule insertion delay of software switches",
+        paper: Some(("oflops2018", "fig7c")),
+        shares_trials_of: Some("oflops2018/fig7b"),
+        ..RULES
+    },
+    Entry {
+        id: "oflops2018/fig8a",
+        title: "Active rules over time",
+        paper: Some(("oflops2018", "fig8a")),
+        build: rules::thousand,
+        parameters: &rules::THOUSAND,
+        shows: rules::OVER_TIME,
+        ..RULES
+    },
+    Entry {
+        id: "oflops2018/fig8b",
+        title: "Rule activation order",
+        paper: Some(("oflops2018", "fig8b")),
+        build: rules::thousand,
+        parameters: &rules::THOUSAND,
+        shows: rules::ORDER,
+        shares_trials_of: Some("oflops2018/fig8a"),
+        ..RULES
+    },
+];

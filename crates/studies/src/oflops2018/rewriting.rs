@@ -1,0 +1,40 @@
+//! Figure 6c: extra latency of a layer-4 port rewrite, by packet size.
+//!
+//! Claim: with Open vSwitch in the kernel, the median grows by up to 12 µs; with its DPDK datapath and with
+//! hardware it does not.
+//!
+//! Method: one entry rewrites the UDP port, another only outputs frames of the same kind. One stream visits both in
+//! turn. The result is the difference of their medians. Every frame is compared to its last byte. Parameters: those
+//! of `header-rewrite`.
+
+use experiments::modules::acting::{self, PROBES_PPS};
+use experiments::modules::updates::VERSION;
+use experiments::{Context, Method};
+use experiments::show::Show;
+use workload::parameter::own::{Declared, Takes};
+
+const SIZES: Declared = Declared {
+    key: "sizes",
+    takes: Takes::Integers(96, 1500),
+    default: "96,128,256,512,1024,1472",
+    unit: "bytes",
+    help: "frame sizes, including the frame check sequence",
+};
+
+/// OpenFlow versions with a set-field action for a UDP port: 1.2 and later.
+const VERSIONS: Declared = Declared { default: "1.3,1.4,1.5", ..VERSION };
+
+/// Parameters of the experiment.
+pub const PARAMETERS: &[Declared] = &[SIZES, PROBES_PPS, VERSIONS];
+
+/// Values that the report shows.
+pub const SHOWS: &[Show] = &[Show::values(
+    "Extra latency of a layer-4 port rewrite by packet size",
+    &["port_rewrite_extra_ns_p50"],
+    &["port_rewrite_ns_p50", "none_ns_p50", "port_rewrite_right_ratio"],
+)];
+
+/// Creates the method of this figure for one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    acting::port_rewrite(context, &SIZES)
+}

@@ -1,0 +1,641 @@
+//! Targets in network namespaces, connected to the tester by veth pairs.
+//!
+//! The lab starts the target and creates the cables. The tester opens its ends through AF_PACKET,
+//! or through AF_XDP if the target does so too. The tester's controller programs an OpenFlow
+//! target; the lab, or the target's control socket, programs any other. A target without OpenFlow
+//! is restarted for a new set-up, which clears the last one.
+
+mod network;
+
+use std::ffi::OsString;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use tester::controller::{Controller, RealTime, Settings};
+use tester::module::{Module, StageReport};
+use tester::rig::RigError;
+use tester::rig::live::LiveRig;
+use tester::trial::{Trial, TrialReport};
+use testbed::account::Account;
+use testbed::need::{self, Feature};
+use testbed::peer::direct::Direct;
+use testbed::peer::linux_bridge::LinuxBridge;
+use testbed::peer::linux_router::LinuxRouter;
+use testbed::peer::openvswitch::OpenVswitch;
+use testbed::peer::ours::{Mode, Ours, Role, router_mac};
+use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
+use testbed::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
+use testbed::pin::Cores;
+use testbed::veth::Interface;
+use testbed::{Lab, LabError, Site, Wiring};
+use packet::time::Nanos;
+use netio::afpacket::Options;
+use netio::channel::Url;
+use netio::port::Port;
+
+use super::hosts::SiteHosts;
+use super::linux_tagger::LinuxTagger;
+use super::memif::{EASE, fill_caches, has_caches, told, tour};
+use super::model;
+use super::name::{Link, TargetKind, Technology};
+use super::network::Hop;
+use super::overdue::{self, Overdue, WorksOn};
+use super::progfe::ProGfeTarget;
+use super::{
+    Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson, orders,
+    program, reset, swaps, witness,
+};
+use workload::parameter::control::Capture;
+use workload::parameter::{Parameters, Table};
+use workload::parts::{PLACE_SECOND, ROUTER_IN_SECOND, SENDER_SECOND};
+use workload::tags;
+use workload::{Addresses, NEXT_HOP, PORT_PREFIX, ROUTER_IN, ROUTER_OUT, SENDER, Setup, mac_of, routes};
+
+/// Time limit for a target to start.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Time limit for progress with flows: a database of a million takes long.
+const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
+
+/// Key that signs the frames of these rigs.
+pub const RIG_KEY: u64 = 0x706c_616e_696d_6574;
+
+/// Port specification of the tester's ends of cables to targets that use AF_XDP.
+pub(super) const INSTRUMENT_XDP: &str = "xdp:NAME,stamps=kernel,small-pages";
+
+/// Ageing time of a bridge's addresses: one hour, as in bianco2010.
+pub(super) const AGEING: Duration = Duration::from_secs(3600);
+
+/// Creates veth targets and their cables.
+pub struct VethBench {
+    lab: Arc<Lab>,
+    wiring: Wiring,
+    /// This program; it is started for this project's targets.
+    program: PathBuf,
+    parameters: Parameters,
+    stop: Arc<AtomicBool>,
+    /// Number of sites created so far; it makes their names unique.
+    sites: AtomicU32,
+}
+
+/// A target with the tester on both sides.
+pub struct VethTarget {
+    kind: TargetKind,
+    /// The SNMP agent that the lab started for it.
+    agent: Option<testbed::agent::Agent>,
+    /// Capture settings of control channels.
+    capture: Capture,
+    site: Site,
+    peer: Box<dyn Peer>,
+    access: Access,
+    rig: LiveRig,
+    overdue: Overdue,
+    holds: Option<Setup>,
+    remake: Maker,
+    /// Time limit to fill its caches.
+    patience: Nanos,
+    stop: Arc<AtomicBool>,
+}
+
+impl VethBench {
+    /// Creates the network, and removes leftovers of crashed runs below `root`.
+    pub fn open(
+        surroundings: &Surroundings,
+        parameters: &Parameters,
+        xdp: bool,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Self, TargetError> {
+        let control_tcp = parameters.control.capture != Capture::No;
+        // If AF_XDP takes the frames, hosts would receive none.
+        let (machine, apart) = (Wiring::of_machine().map_err(lab_error)?, !xdp);
+        let wiring = Wiring { xdp, apart, control_tcp, ..machine };
+        if xdp {
+            need::require(Feature::XdpSocket).map_err(|need| lab_error(need.into()))?;
+        }
+        let lab = Lab::open(&surroundings.root).map_err(lab_error)?;
+        let (lab, stop) = (Arc::new(lab), Arc::clone(stop));
+        let (program, parameters) = (surroundings.program.clone(), parameters.clone());
+        Ok(VethBench { lab, wiring, program, parameters, stop, sites: AtomicU32::new(0) })
+    }
+
+    /// Returns the link.
+    pub fn link(&self) -> Link {
+        if self.wiring.xdp { Link::VethXdp } else { Link::Veth }
+    }
+
+    /// Returns the core assignment.
+    pub fn cores(&self) -> &Cores {
+        &self.wiring.cores
+    }
+
+    /// Returns the settings of the network, for the record.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        vec![
+            ("cores_instrument".into(), format!("{:?}", self.wiring.cores.instrument)),
+            ("cores_target".into(), format!("{:?}", self.wiring.cores.target)),
+        ]
+    }
+
+    /// Starts a target and opens the tester's ports to it, one or two of them inputs.
+    pub fn target(&self, kind: TargetKind, inputs: u8) -> Result<VethTarget, TargetError> {
+        let name = format!("{}{}", site_name(kind), self.sites.fetch_add(1, Ordering::Relaxed));
+        let site = match kind {
+            TargetKind::Direct => self.lab.direct(&name, &self.wiring),
+            _ => {
+                let wiring = Wiring { ports: u32::from(inputs) + 1, ..self.wiring.clone() };
+                self.lab.site(&name, &wiring)
+            }
+        }
+        .map_err(lab_error)?;
+        let remake = self.maker(kind, inputs);
+        let mut peer = remake();
+        peer.start(&site).map_err(lab_error)?;
+        let access = peer.ready(PATIENCE).map_err(lab_error)?;
+        let ports = self.ports(&site)?;
+        testbed::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
+        let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
+        let (agents, agent) = witness::beside(&site, &self.parameters.witness)?;
+        rig.agents = agents;
+        if site.wiring.apart && kind != TargetKind::Direct {
+            rig.hosts = Some(Box::new(SiteHosts::new(&site)));
+        }
+        let capture = self.parameters.control.capture;
+        let stop = Arc::clone(&self.stop);
+        let patience = Nanos::from_secs_f64(self.parameters.warm_s);
+        let holds = None;
+        Ok(VethTarget {
+            kind,
+            agent,
+            capture,
+            site,
+            peer,
+            access,
+            rig,
+            overdue: Overdue::default(),
+            holds,
+            remake,
+            patience,
+            stop,
+        })
+    }
+
+    fn ports(&self, site: &Site) -> Result<Vec<Box<dyn Port>>, TargetError> {
+        site.instrument.iter().map(|end| self.opened(end)).collect()
+    }
+
+    /// Opens the tester's port at one of its interfaces.
+    fn opened(&self, end: &Interface) -> Result<Box<dyn Port>, TargetError> {
+        let by = if self.wiring.xdp { INSTRUMENT_XDP } else { "afpacket:NAME" };
+        let open = || netio::open::open(&by.replace("NAME", &end.name), &Options::monitor());
+        end.namespace
+            .run(open)
+            .map_err(lab_error)?
+            .map_err(|error| TargetError::failed("cannot open the tester's ports", error))
+    }
+
+    /// Returns the factory of a target.
+    fn maker(&self, kind: TargetKind, inputs: u8) -> Maker {
+        let is_build = matches!(kind, TargetKind::Build(_));
+        let (kind, program) = match kind {
+            TargetKind::Build(build) => (build.kind(), build.program()),
+            kind => (kind, self.program.as_path()),
+        };
+        let ours = |mode: Mode, extra: Vec<OsString>| -> Maker {
+            let program = program.to_path_buf();
+            let connections = self.parameters.connections_max;
+            Box::new(move || {
+                let ours = Ours::new(&program, mode.clone(), extra.clone());
+                Box::new(ours.with_connections(connections))
+            })
+        };
+        let mut addresses = router_addresses();
+        addresses.truncate(usize::from(inputs) + 1);
+        let router = |cache: usize| Mode::Router { addresses: addresses.clone(), cache };
+        match kind {
+            TargetKind::Ours => ours(Mode::Switch, self.table_sizes()),
+            TargetKind::OursFrameThread => {
+                let (program, words) = (program.to_path_buf(), self.table_sizes());
+                let connections = self.parameters.connections_max;
+                Box::new(move || {
+                    let ours = Ours::new(&program, Mode::Switch, words.clone());
+                    Box::new(ours.with_connections(connections).with_frame_thread())
+                })
+            }
+            TargetKind::OursFirstCome => {
+                let mut words = self.table_sizes();
+                words.push("--first-come".into());
+                ours(Mode::Switch, words)
+            }
+            TargetKind::Model(target) => {
+                let words = |mut words: Vec<OsString>| {
+                    words.extend(["--model".into(), target.source().into()]);
+                    words
+                };
+                match target.mode() {
+                    model::Mode::OpenFlow => ours(Mode::Switch, words(self.table_sizes())),
+                    model::Mode::Legacy => ours(Mode::Bridge { ageing: AGEING }, words(Vec::new())),
+                }
+            }
+            TargetKind::Bridge => {
+                let macs = ["--macs".into(), self.parameters.macs_max.to_string().into()];
+                ours(Mode::Bridge { ageing: AGEING }, macs.to_vec())
+            }
+            TargetKind::ProGfe(target) => {
+                ours(Mode::ProGfe { program: target.file().into(), role: role(target) }, Vec::new())
+            }
+            TargetKind::Tagger => ours(Mode::Tagger, Vec::new()),
+            TargetKind::LinuxTagger => Box::new(|| Box::new(LinuxTagger::default())),
+            TargetKind::Router => ours(router(0), Vec::new()),
+            TargetKind::RouterCache => ours(router(ROUTER_CACHE_ENTRIES), Vec::new()),
+            TargetKind::Ovs if is_build => {
+                let prefix = program.to_path_buf();
+                Box::new(move || Box::new(OpenVswitch::below(prefix.clone())))
+            }
+            TargetKind::Ovs => Box::new(|| Box::new(OpenVswitch::default())),
+            TargetKind::LinuxBridge => Box::new(|| Box::new(LinuxBridge::new(AGEING))),
+            TargetKind::LinuxRouter => {
+                Box::new(move || Box::new(LinuxRouter::new(addresses.clone())))
+            }
+            kind if kind.is_dpdk() => {
+                let tuning = super::memif::tuning(kind);
+                Box::new(move || Box::new(OvsDpdk::new(Ports::Xdp, tuning)))
+            }
+            // Targets without veth support were rejected before; a cable takes their place here.
+            _ => Box::new(|| Box::new(Direct::default())),
+        }
+    }
+
+    fn table_sizes(&self) -> Vec<OsString> {
+        let parameters = &self.parameters;
+        let (exact, wildcard) = (parameters.exact_entries_max, parameters.wildcard_entries_max);
+        let (exact, wildcard) = (exact.to_string(), wildcard.to_string());
+        let words = ["--exact-entries", &exact, "--wildcard-entries", &wildcard];
+        // As in the study's switch, entries that are not exact are searched linearly. With AF_XDP
+        // the kernel's threads need the core that a thread would poll on.
+        let rest = if self.wiring.xdp { &["--spin", "0"][..] } else { &[] };
+        words.iter().chain(rest).map(OsString::from).collect()
+    }
+}
+
+/// Returns the role of an element, from its program.
+pub(super) fn role(target: ProGfeTarget) -> Role {
+    match target.role() {
+        ::progfe::role::Role::Bridge => Role::Bridge { ageing: AGEING },
+        ::progfe::role::Role::Router => Role::Router,
+        ::progfe::role::Role::Tagger => Role::Tagger,
+    }
+}
+
+/// Returns a router's own addresses, by port.
+pub(super) fn router_addresses() -> Vec<PortAddress> {
+    let own = |port, address| PortAddress { port, address, length: PORT_PREFIX };
+    vec![own(1, ROUTER_IN), own(2, ROUTER_OUT), own(3, ROUTER_IN_SECOND)]
+}
+
+/// Factory of a peer.
+type Maker = Box<dyn Fn() -> Box<dyn Peer> + Send>;
+
+/// Entries of our router's destination cache, if enabled.
+pub const ROUTER_CACHE_ENTRIES: usize = 131_072;
+
+impl VethTarget {
+    /// Runs a trial in which the target is stopped, restarted and configured again.
+    fn trial_with_reset(&mut self, trial: &Trial, at: Nanos) -> Result<TrialReport, RigError> {
+        let (setup, addresses) = (self.holds, self.addresses());
+        let Self { kind, site, peer, access, rig, remake, stop, .. } = self;
+        let cores = site.wiring.cores.clone();
+        reset::trial(rig, trial, at, &cores, || {
+            *access = restarted(peer, remake, site)?;
+            let holds = |setup| give(*kind, access, peer.as_mut(), site, (&addresses, setup, stop));
+            setup.as_ref().map_or(Ok(()), holds)
+        })
+    }
+}
+
+/// Stops a peer and starts another of its kind in its place.
+fn restarted(
+    peer: &mut Box<dyn Peer>,
+    remake: &mut Maker,
+    site: &Site,
+) -> Result<Access, TargetError> {
+    peer.stop().map_err(lab_error)?;
+    *peer = remake();
+    peer.start(site).map_err(lab_error)?;
+    peer.ready(PATIENCE).map_err(lab_error)
+}
+
+/// Installs the setup in a peer.
+pub(super) fn give(
+    kind: TargetKind,
+    access: &Access,
+    peer: &mut dyn Peer,
+    site: &Site,
+    (addresses, setup, stop): (&Addresses, &Setup, &Arc<AtomicBool>),
+) -> Result<(), TargetError> {
+    match access {
+        Access::OpenFlow { channel } => {
+            install_flows(channel, addresses, setup, Hop::ALONE, stop)?;
+            if matches!(kind, TargetKind::Model(_)) { model::settle(peer, stop) } else { Ok(()) }
+        }
+        Access::Control { .. } | Access::Install => {
+            if let TargetKind::ProGfe(target) = kind {
+                target.rehearse(setup, addresses)?;
+            }
+            let plan = plan_of(kind, addresses, setup);
+            peer.install(site, &plan).map_err(lab_error)
+        }
+        Access::Nothing => Ok(()),
+    }
+}
+
+/// Installs the setup's entries in an OpenFlow switch, for its hop on the path, and removes all
+/// others.
+fn install_flows(
+    channel: &str,
+    addresses: &Addresses,
+    setup: &Setup,
+    hop: Hop,
+    stop: &Arc<AtomicBool>,
+) -> Result<(), TargetError> {
+    let failed = |error| TargetError::failed("cannot install flows by OpenFlow", error);
+    let url: Url = channel
+        .parse()
+        .map_err(|error| TargetError::failed(format!("cannot connect to {channel}"), error))?;
+    let (reply_timeout, stop) = (REPLY_TIMEOUT, Arc::clone(stop));
+    let settings = Settings { reply_timeout, stop, ..program::settings(setup) };
+    let mut controller = Controller::connect(&url, settings).map_err(failed)?;
+    controller.delete_all(&mut RealTime::default()).map_err(failed)?;
+    let flows = program::flows(setup, addresses).map(|flow| hop.led(flow));
+    let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
+    program::checked(&installed)
+}
+
+/// Returns the plan of a target of this kind. A program that tags has its own rules.
+pub(super) fn plan_of(kind: TargetKind, addresses: &Addresses, setup: &Setup) -> Plan {
+    match (kind, kind.technology()) {
+        (TargetKind::ProGfe(_), Technology::Tagging) => Plan::default(),
+        (_, technology) => plan(technology, addresses, setup),
+    }
+}
+
+/// Returns what a bridge, router or tagger needs, in addition to its settings, for the setup's
+/// entries.
+pub fn plan(technology: Technology, addresses: &Addresses, setup: &Setup) -> Plan {
+    let entries = 0..setup.entries;
+    match technology {
+        Technology::OpenFlow | Technology::Wire => Plan::default(),
+        Technology::Tagging => Plan { tags: tags::rules(setup.entries), ..Plan::default() },
+        Technology::Bridging if matches!(setup.table, Table::Learned | Table::Empty) => {
+            Plan::default()
+        }
+        Technology::Bridging if setup.table == Table::Mesh => {
+            let behind = (1..).zip(addresses.instrument).take(usize::from(setup.ports()));
+            let stations = behind.map(|(port, mac)| Station { mac, port }).collect();
+            Plan { stations, ..Plan::default() }
+        }
+        Technology::Bridging => Plan {
+            stations: senders(addresses, setup)
+                .map(|(port, _, mac)| Station { mac, port })
+                .chain(entries.map(|entry| Station { mac: mac_of(entry), port: 2 }))
+                .collect(),
+            ..Plan::default()
+        },
+        Technology::Routing => Plan {
+            neighbors: senders(addresses, setup)
+                .chain([(2, NEXT_HOP, addresses.instrument[1])])
+                .map(|(port, address, mac)| PortNeighbor { port, address, mac })
+                .collect(),
+            routes: routes(setup)
+                .map(|(prefix, length)| PortRoute { prefix, length, via: NEXT_HOP, port: 2 })
+                .collect(),
+            ..Plan::default()
+        },
+    }
+}
+
+/// Returns the senders: their port and their addresses.
+fn senders(
+    addresses: &Addresses,
+    setup: &Setup,
+) -> impl Iterator<Item = (u32, Ipv4Addr, [u8; 6])> + use<> {
+    let all = [
+        (1, SENDER, addresses.instrument[0]),
+        (3, SENDER_SECOND, addresses.instrument[PLACE_SECOND]),
+    ];
+    all.into_iter().take(usize::from(setup.inputs))
+}
+
+impl Target for VethTarget {
+    fn kind(&self) -> TargetKind {
+        self.kind
+    }
+
+    fn describe(&self) -> Description {
+        self.peer.describe().into()
+    }
+
+    fn addresses(&self) -> Addresses {
+        let near: Vec<[u8; 6]> =
+            self.site.instrument.iter().map(|end| station_mac(end.mac)).collect();
+        let is_our_router = self.kind.is_ours() && self.kind.technology() == Technology::Routing;
+        let own = |mac: [u8; 6]| if is_our_router { router_mac(mac) } else { mac };
+        let far: Vec<[u8; 6]> = self.site.target.iter().map(|end| own(end.mac)).collect();
+        let each =
+            |ends: &[[u8; 6]]| std::array::from_fn(|place| *ends.get(place).unwrap_or(&[0; 6]));
+        Addresses { instrument: each(&near), target: each(&far) }
+    }
+
+    fn install(&mut self, setup: &Setup) -> Result<(), TargetError> {
+        if self.holds.as_ref() == Some(setup) {
+            return Ok(());
+        }
+        if self.holds.is_some() && !matches!(self.access, Access::OpenFlow { .. }) {
+            self.access = restarted(&mut self.peer, &mut self.remake, &self.site)?;
+        }
+        let addresses = self.addresses();
+        let what = (&addresses, setup, &self.stop);
+        give(self.kind, &self.access, self.peer.as_mut(), &self.site, what)?;
+        let Self { rig, peer, .. } = self;
+        lesson::teach(self.kind, setup, &addresses, |trial| {
+            rig.trial_at_ease(trial, EASE).map(drop).or_else(lesson::failed)?;
+            peer.addresses_learned().map_err(lab_error)
+        })?;
+        self.holds = Some(*setup);
+        Ok(())
+    }
+
+    fn warm(&mut self, trial: &Trial) -> Result<Option<Warmed>, TargetError> {
+        let Some(setup) = self.holds.filter(|_| has_caches(self.kind)) else { return Ok(None) };
+        let tour = tour(&setup, &self.addresses(), trial);
+        let Self { rig, peer, stop, .. } = self;
+        fill_caches(rig, peer.as_mut(), &tour, self.patience, stop)
+    }
+
+    fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
+        if let Some(at) = trial.reset_at {
+            return self.trial_with_reset(trial, at);
+        }
+        if let (Access::Control { socket }, 1..) = (&self.access, trial.swaps) {
+            return swaps::trial(&mut self.rig, trial, socket, &self.stop);
+        }
+        if overdue::covers(trial) {
+            return overdue::trial(self, trial);
+        }
+        let channel = match &self.access {
+            Access::OpenFlow { channel } => channel.as_str(),
+            _ => "",
+        };
+        orders::trial(&mut self.rig, trial, &self.stop, |script| orders::connected(channel, script))
+    }
+
+    fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
+        if matches!(self.access, Access::OpenFlow { .. }) {
+            self.holds = None;
+        }
+        let captured = (self.capture != Capture::No).then_some((&self.site, self.capture));
+        super::stage(&mut self.rig, &self.access, module, captured)
+    }
+
+    fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
+        Ok(super::alone(&mut self.rig, module))
+    }
+
+    fn wake(&mut self) {
+        if self.polls() {
+            self.peer.release();
+        }
+    }
+
+    fn rest(&mut self) {
+        if self.polls() {
+            self.peer.hold();
+        }
+    }
+
+    fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
+        self.peer.check().map_err(lab_error)?;
+        let mut snapshot = Snapshot::default();
+        // The tester's ports report frames that they fail to send; with AF_XDP also losses on
+        // receive.
+        let silent = if self.site.wiring.xdp { &[][..] } else { &self.site.instrument[..] };
+        for end in silent {
+            let here = Account::of(&end.namespace).map_err(lab_error)?;
+            if let Some(link) = here.links.get(&end.name) {
+                let key = (LossPlace::Kernel, end.name.clone(), "receive_dropped".to_string());
+                snapshot.drops.insert(key, link.receive_dropped);
+            }
+        }
+        if self.kind != TargetKind::Direct {
+            let there = self.site.account().map_err(lab_error)?;
+            for (place, frames) in there.losses() {
+                let (at, reason) = place.split_once(' ').unwrap_or((&place, "lost"));
+                let key = (LossPlace::Kernel, at.to_string(), reason.to_string());
+                snapshot.drops.insert(key, frames);
+            }
+        }
+        self.own_counters(&mut snapshot)?;
+        self.cpu(&mut snapshot);
+        self.overdue.note(&snapshot);
+        Ok(snapshot)
+    }
+
+    fn stop(mut self: Box<Self>) -> Result<(), TargetError> {
+        self.agent.as_mut().map_or(Ok(()), testbed::agent::Agent::stop).map_err(lab_error)?;
+        self.peer.release();
+        self.peer.stop().map_err(lab_error)
+    }
+}
+
+impl WorksOn for VethTarget {
+    fn overdue(&mut self) -> (&mut LiveRig, &mut Overdue) {
+        (&mut self.rig, &mut self.overdue)
+    }
+}
+
+impl VethTarget {
+    /// Returns whether it would compete for the core while another target has its turn.
+    fn polls(&self) -> bool {
+        self.site.wiring.xdp && self.kind != TargetKind::Direct
+    }
+
+    /// Reads the target's own counters.
+    ///
+    /// The kernel also counts what the target's rings lost: for packet sockets at our own target,
+    /// and for AF_XDP at the interface, which also counts what the cable rejected. Each loss is
+    /// counted once.
+    fn own_counters(&mut self, snapshot: &mut Snapshot) -> Result<(), TargetError> {
+        let counters = self.peer.counters().map_err(lab_error)?;
+        if self.site.wiring.xdp && self.kind.technology() == Technology::OpenFlow {
+            let told = told(self.kind, counters);
+            snapshot.drops.extend(told.drops);
+            (snapshot.counters, snapshot.work) = (told.counters, told.work);
+        } else if snapshot.add(counters) {
+            snapshot.drops.retain(|(_, _, reason), _| reason != "socket_dropped");
+        }
+        if self.site.wiring.xdp {
+            let again = ["receive_ring_full", "receive_dropped", "transmit_refused"];
+            snapshot.drops.retain(|(place, _, reason), _| {
+                *place != LossPlace::Target || !again.contains(&reason.as_str())
+            });
+        }
+        Ok(())
+    }
+
+    fn cpu(&self, snapshot: &mut Snapshot) {
+        let processes = self.peer.processes();
+        let core = self.site.wiring.cores.target.first().map(|&core| core as u32);
+        let mut add = |name: String, pid: u32| {
+            if let Some(time) = testbed::proc::cpu_time(pid) {
+                snapshot.cpu_ns.insert(name, (time.as_nanos() as u64, core));
+            }
+        };
+        for (index, &pid) in processes.iter().enumerate() {
+            add(format!("process {}", index + 1), pid);
+        }
+        for (index, pid) in self.site.target_threads().into_iter().enumerate() {
+            add(format!("receive thread {}", index + 1), pid);
+        }
+        snapshot.add_memory(&processes);
+    }
+}
+
+/// Returns the MAC address of the simulated station behind an interface.
+///
+/// It differs from the interface's own address. Otherwise the kernel would look up a route for
+/// every returning frame, in the target's CPU time.
+pub(super) fn station_mac(interface: [u8; 6]) -> [u8; 6] {
+    let mut mac = interface;
+    mac[1] = b'S';
+    mac
+}
+
+fn site_name(kind: TargetKind) -> &'static str {
+    match kind {
+        TargetKind::Ours => "ours",
+        TargetKind::OursFirstCome => "oursfc",
+        TargetKind::OursFrameThread => "oursft",
+        TargetKind::Bridge => "bridge",
+        TargetKind::Build(build) => build.site(),
+        TargetKind::Model(target) => target.site(),
+        TargetKind::ProGfe(target) => target.site(),
+        TargetKind::Router => "router",
+        TargetKind::RouterCache => "routerc",
+        TargetKind::Tagger => "tagger",
+        TargetKind::LinuxTagger => "ltagger",
+        TargetKind::Ovs => "ovs",
+        TargetKind::LinuxBridge => "lbridge",
+        TargetKind::LinuxRouter => "lrouter",
+        _ => "direct",
+    }
+}
+
+/// Converts a lab error: a missing requirement stays one, all others are failures.
+pub fn lab_error(error: LabError) -> TargetError {
+    match error {
+        LabError::Need(need) => TargetError::Need(need.to_string()),
+        other => TargetError::failed("the lab failed", other),
+    }
+}
