@@ -49,8 +49,8 @@ pub use sent::{Kept, ProtocolCount, Sent, SentBack, SentPort, SentReplay, SentSt
 pub use stalls::Stalls;
 pub use trial::{
     ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace, Flag,
-    FrameClasses, Jitter, Line, Memory, Orders, Outcome, PercentileRange, Point, PortCount, Role,
-    StreamCount, Trial, Within, Work,
+    FrameClasses, Jitter, Line, Memory, Orders, Outcome, PercentileRange, Point, PortCount, RING_TO_TESTER_FULL,
+    Role,    StreamCount, Trial, Within, Work,
 };
 pub use warning::{Notice, Warning, gathered};
 pub use wire::Wire;

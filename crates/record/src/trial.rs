@@ -11,6 +11,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{GoalResult, ModuleRun, Stalls, Witness};
 
+/// Drop reason of a target whose shared-memory ring to the tester is full, because the tester has
+/// not taken the last frames.
+pub const RING_TO_TESTER_FULL: &str = "ring_to_tester_full";
+
 /// A line of `trials.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "snake_case")]

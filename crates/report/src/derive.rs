@@ -21,7 +21,7 @@ use crate::claims;
 use stats::conclude::{Conclusion, Estimate};
 use stats::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
 use record::links;
-use record::{Answer, Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, Notice, Orders, Outcome, Point, Ratio, Record, Role, Target, Trial, Warning};
+use record::{RING_TO_TESTER_FULL, Answer, Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, Notice, Orders, Outcome, Point, Ratio, Record, Role, Target, Trial, Warning};
 use stats::series;
 
 /// Number of repeats below which a cell has a warning.
@@ -33,10 +33,6 @@ const LOSS_RATIO_OF_OVERLOAD: f64 = 0.01;
 
 /// Minimum busy share, while frames arrive, of a target at its limit.
 const BUSY_SHARE_OF_LIMIT: f64 = 0.8;
-
-/// Drop reason of a target whose shared-memory ring to the tester is full, because the tester has
-/// not taken the last frames.
-pub const RING_TO_TESTER_FULL: &str = "ring_to_tester_full";
 
 /// Computes all derived values: cells, ratios, warnings, and the verdict on each claim about the
 /// record's experiments.

@@ -27,7 +27,7 @@ const CEILING_PPS: f64 = 1_450_000.0;
 
 /// The studies' claims from the project's files.
 pub fn claims() -> Vec<Claim> {
-    let text = include_str!("../../planimeter/src/papers/claims.csv");
+    let text = include_str!("../../studies/src/papers/claims.csv");
     claims::parse(text).expect("the project's claims can be read")
 }
 

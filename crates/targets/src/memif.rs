@@ -32,7 +32,7 @@ use netio::afpacket::Options;
 use netio::clock;
 use netio::port::Port;
 use netio::wrap::tail_drop::TailDrop;
-use report::derive::RING_TO_TESTER_FULL;
+use record::RING_TO_TESTER_FULL;
 use record::Work;
 
 use super::model;
