@@ -6,7 +6,7 @@
 #![no_main]
 
 use dataplane::action::Action;
-use dataplane::locate::Headers;
+use dataplane::parse::Headers;
 use dataplane::rewrite::{Context, apply};
 use libfuzzer_sys::fuzz_target;
 use packet::field::{FIELDS, Field};

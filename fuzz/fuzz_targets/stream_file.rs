@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use tester::generate::schedule::Schedule;
-use tester::generate::templates::Templates;
+use tester::generator::schedule::Schedule;
+use tester::generator::templates::Templates;
 use tester::signature::{Sent, Sequence};
 use tester::stream::Stream;
 use tester::stream::file::{read, read_all};

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
-use tester::generate::schedule::Schedule;
-use tester::generate::templates::Templates;
+use tester::generator::schedule::Schedule;
+use tester::generator::templates::Templates;
 use tester::signature::{NUMBER_MAX, Sent, Sequence};
 use tester::stream;
 use packet::capture::write::Notes;

@@ -27,9 +27,9 @@ use crate::counter::{DropCounters, DropReason};
 use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
 use crate::mac_table::{ADDRESSES_MAX_DEFAULT, AGEING_DEFAULT, Hint, Learned, MacKey, MacTable};
 
-mod row;
+mod batch;
 
-use row::{Pair, Row};
+use batch::{Pair, Row};
 
 /// Maximum number of addresses that one tick examines: few, so that no frame waits for long.
 pub const AGE_STEPS: usize = 256;

@@ -91,7 +91,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::dice::Dice;
+    use crate::rng::Dice;
     use crate::hash::mix;
 
     #[test]

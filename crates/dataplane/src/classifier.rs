@@ -6,9 +6,9 @@
 
 pub mod exact;
 pub mod linear;
-pub mod many;
+pub mod wildcard_large;
 pub mod routes;
-pub mod rest;
+pub mod wildcard;
 pub mod store;
 pub mod tuple_space;
 

@@ -24,10 +24,10 @@ use crate::rewrite;
 mod deliver;
 mod metering;
 mod port;
-mod spread;
+mod group;
 
 pub use port::PortSettings;
-pub use spread::GROUP_COPIES_MAX;
+pub use group::GROUP_COPIES_MAX;
 
 use port::Gate;
 

@@ -4,15 +4,15 @@
 //! atomic, an entry is written before it can be found, and a slot is reused only after every reader
 //! has released it. This is the only part of the crate that permits `unsafe`.
 
-pub mod aside;
+pub mod versioned;
 pub mod bits;
 pub mod buckets;
 pub mod epoch;
-pub mod sieve;
+pub mod prefilter;
 pub mod memory;
 pub mod prefetch;
-pub mod published;
+pub mod rcu_cell;
 pub mod trie;
 mod sync;
-pub mod tally;
+pub mod thread_counters;
 pub mod slab;

@@ -29,7 +29,7 @@
 use packet::frame::PortNo;
 use packet::header::{arp, ethernet, ipv4, u16_at, vlan};
 
-use crate::locate::{Fragment, Headers, Network, Transport};
+use crate::parse::{Fragment, Headers, Network, Transport};
 
 pub mod wide;
 

@@ -7,7 +7,7 @@ pub mod forwarder;
 pub mod counter;
 pub mod pipeline;
 pub mod key;
-pub mod locate;
+pub mod parse;
 pub mod matching;
 pub mod flow;
 pub mod table;
@@ -33,4 +33,4 @@ pub mod neighbor;
 pub mod hash;
 mod chains;
 #[cfg(test)]
-mod dice;
+mod rng;

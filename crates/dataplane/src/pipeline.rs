@@ -35,17 +35,17 @@ use crate::table::{
 };
 
 mod engine;
-mod gates;
+mod port_flags;
 mod inject;
-mod spread;
+mod versioned_groups;
 mod resources;
 mod walk;
 mod worker;
 
 use engine::Engine;
-use gates::Gates;
+use port_flags::Gates;
 pub use resources::Deletion;
-use spread::Spread;
+use versioned_groups::Spread;
 pub use worker::Worker;
 
 /// Settings of a pipeline.

@@ -3,7 +3,7 @@
 //! Source: OpenFlow switch specification 1.0.0, section 3.3 ("modify-field"), and 1.3.5, sections
 //! 5.12 and 7.2.5. Checksums are updated incrementally from the old and the new field ([`sum`]). So
 //! no payload is read, and a wrong checksum stays equally wrong. Fields that a frame does not have
-//! are not changed; the same rules as for its key decide this ([`crate::locate`]).
+//! are not changed; the same rules as for its key decide this ([`crate::parse`]).
 
 use packet::frame::Frame;
 

@@ -37,10 +37,10 @@ use crate::route_table::{HopId, NextHop, RouteTable};
 mod arp;
 pub mod fragment;
 mod icmp;
-mod row;
+mod batch;
 mod setup;
 
-use row::{Onward, Row};
+use batch::{Onward, Row};
 
 pub use icmp::IcmpLimit;
 pub use setup::{Interface, MTU_DEFAULT, MTU_MIN, RouterError, Settings};

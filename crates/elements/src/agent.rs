@@ -24,28 +24,28 @@ use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Listener, Tls, Url};
 use netio::link::Link;
 
-use crate::behaviour::Behaviour;
+use crate::hardware_model::Behaviour;
 use crate::budget::Budget;
 use crate::config::{Limits, OpenFlowConfig};
 use crate::event::Event;
 use crate::forward::{Lane, mac_of};
-use crate::lower::express;
+use crate::translate::downgrade;
 
 mod auxiliary;
 pub mod buffers;
 pub mod connection;
 pub mod dialer;
-pub mod door;
+pub mod admission;
 pub mod failover;
 pub mod roles;
 mod status;
-pub mod interests;
-pub mod pace;
-pub mod parts;
+pub mod async_config;
+pub mod rate_limit;
+pub mod multipart_reassembly;
 mod turn;
 mod ongoing;
 mod handle;
-mod meet;
+mod connections;
 mod modelled;
 mod change;
 mod packet_out;
@@ -57,23 +57,23 @@ pub mod bundle;
 mod commit;
 pub mod schedule;
 mod multipart;
-pub mod dump;
+pub mod multipart_reply;
 pub mod monitor;
 mod nicira;
-mod news;
-pub mod port_book;
+mod async_messages;
+pub mod ports;
 mod link_features;
 
 use buffers::Buffers;
 use commit::Transaction;
 use connection::Connection;
 use dialer::Dialer;
-use door::{Door, Guest};
+use admission::{Door, Guest};
 use failover::{Connected, Failover};
 use features::Features;
 use ongoing::Ongoing;
-use pace::Pace;
-use port_book::PortBook;
+use rate_limit::Pace;
+use ports::PortBook;
 use roles::Roles;
 use schedule::Schedule;
 
@@ -354,7 +354,7 @@ impl Agent {
         let reason = PortStatusReason::Modify;
         for connection in &mut self.connections {
             if connection.wants(AsyncKind::PortStatus, reason as u32) {
-                let port = express::port(connection.version(), port.clone());
+                let port = downgrade::port(connection.version(), port.clone());
                 let told = connection.tell(&Message::PortStatus(PortStatus { reason, port }));
                 self.counters.news_lost += u64::from(!told);
             }

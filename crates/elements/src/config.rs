@@ -12,7 +12,7 @@ use packet::frame::PortNo;
 use packet::time::Nanos;
 use serde::Deserialize;
 
-use crate::behaviour::model::Model;
+use crate::hardware_model::model::Model;
 
 pub mod switch;
 pub mod element;

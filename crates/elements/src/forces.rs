@@ -17,13 +17,13 @@ use ::forces::wire::Id;
 use dataplane::forwarder::Outputs;
 use packet::time::Nanos;
 use netio::channel::{ChannelError, Tls, Url};
-use progfe::control::{Control, Speaker, news};
+use progfe::control::{Control, Speaker, notifications};
 use progfe::lfb::ToldTo;
 use progfe::program::Program;
 
 use crate::config::ForcesConfig;
 use crate::event::Event;
-use crate::plane::Element;
+use crate::datapath::Element;
 
 mod peer;
 
@@ -249,7 +249,7 @@ impl Forces {
     /// Sends packet redirects and event notifications that wait.
     fn tell(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) {
         while let Some(told) = element.next_told_to(|to| *to == ToldTo::Control) {
-            let redirect = news::redirect(element.program(), &told);
+            let redirect = notifications::redirect(element.program(), &told);
             if !self.fe.redirect(redirect, moment(now)) {
                 self.redirects_lost += 1;
             }

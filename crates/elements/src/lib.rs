@@ -6,19 +6,19 @@
 //! with virtual time.
 
 pub mod config;
-pub mod behaviour;
-pub mod plane;
+pub mod hardware_model;
+pub mod datapath;
 pub mod forward;
 pub mod budget;
 pub mod agent;
 pub mod forces;
-pub mod lower;
+pub mod translate;
 pub mod control;
 pub mod event;
 mod losses;
 pub mod node;
 pub mod services;
-mod workshop;
+mod program_compiler;
 pub mod process;
-mod talk;
-pub mod apart;
+mod busy_poll;
+pub mod pmd;

@@ -14,8 +14,8 @@ use netio::port::PortError;
 use serde_json::Value;
 
 use crate::agent::{Agent, Datapath};
-use crate::apart::Apart;
-use crate::behaviour;
+use crate::pmd::Apart;
+use crate::hardware_model;
 use crate::budget::{Budget, MESSAGE_STEPS};
 use crate::config::{Config, Kind, Problem};
 use crate::control::{Answered, Carried, Control, Request, Task};
@@ -23,11 +23,11 @@ use crate::event::Event;
 use crate::forces::Forces;
 use crate::forward::{ForwardLoop, NumberedPort, Turn, mac_of};
 use crate::losses::LossReport;
-use crate::plane::{Plane, PlaneError};
+use crate::datapath::{Plane, PlaneError};
 use crate::services::Services;
-use crate::services::ethernet::door::Door;
+use crate::services::ethernet::agent_port::Door;
 use crate::services::http::Http;
-use crate::workshop::Workshop;
+use crate::program_compiler::Workshop;
 
 mod requests;
 
@@ -121,7 +121,7 @@ impl Node {
         let forward = ForwardLoop::new(ports, plane, config.service);
         let mut agent = match &config.kind {
             Kind::OpenFlow(switch) => {
-                let told = config.model.as_ref().map(|model| behaviour::told(model, switch));
+                let told = config.model.as_ref().map(|model| hardware_model::told(model, switch));
                 Some(Agent::open(told.as_ref().unwrap_or(switch), &forward.lanes, now)?)
             }
             Kind::Bridge(_) | Kind::Router(_) | Kind::Tagger(_) | Kind::ProGfe(_) => None,

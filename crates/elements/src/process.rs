@@ -10,15 +10,15 @@ use packet::time::Nanos;
 use netio::afpacket::{Options, Stamps};
 use netio::clock::{self, Wait};
 
-use crate::apart::Departure;
+use crate::pmd::Departure;
 use crate::budget::Budget;
 use crate::config::{Config, FrameThreads, Kind, PortConfig, Service};
 use crate::event::Event;
 use crate::forward::NumberedPort;
 use crate::node::{Node, OpenError};
-use crate::plane::Plane;
-use crate::talk::Talk;
-use crate::workshop;
+use crate::datapath::Plane;
+use crate::busy_poll::Talk;
+use crate::program_compiler;
 
 /// Interval at which controllers and clients are served while frames arrive.
 const SERVE_INTERVAL: Nanos = Nanos::from_micros(100);
@@ -174,8 +174,8 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
         }
         // The compile thread may have only this core.
         if !idle && node.is_preparing(now) && (turn.frames == 0 || now >= lend_at) {
-            clock::sleep_until(clock::now().saturating_add(workshop::LEND));
-            lend_at = clock::now().saturating_add(workshop::LEND_INTERVAL);
+            clock::sleep_until(clock::now().saturating_add(program_compiler::LEND));
+            lend_at = clock::now().saturating_add(program_compiler::LEND_INTERVAL);
         }
         let spent = clock::cycles();
         node.forward.turns.spent(turn, spent.wrapping_sub(cycles));

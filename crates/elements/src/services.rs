@@ -12,14 +12,14 @@ use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 use progfe::agent::dispatcher::Dispatcher;
 use progfe::agent::{Ask, Fact};
-use progfe::control::news;
+use progfe::control::notifications;
 use progfe::element::Report;
 use progfe::lfb::ToldTo;
 use progfe::program::Program;
 use serde_json::{Map, Value, json};
 
 use crate::config::ProGfeConfig;
-use crate::plane::Element;
+use crate::datapath::Element;
 
 pub mod ethernet;
 pub mod http;
@@ -95,7 +95,7 @@ impl Services {
         }
         let report = self.dispatcher.next_report()?;
         let facts = value_of(&report.occurred.facts);
-        let happening = news::agent(&report, &facts.to_string());
+        let happening = notifications::agent(&report, &facts.to_string());
         let told = json!({ "event": {
             "agent": report.agent,
             "event": report.occurred.event,

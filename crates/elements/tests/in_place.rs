@@ -27,7 +27,7 @@ use netio::memif::view::View;
 use netio::port::Port;
 use elements::config::{Config, Kind, OpenFlowConfig, PortConfig, Service};
 use elements::forward::{ForwardLoop, LaneDrops, NumberedPort};
-use elements::plane::Plane;
+use elements::datapath::Plane;
 use elements::process::open_apart;
 
 const PORTS: [PortNo; 4] = [1, 2, 3, 4];

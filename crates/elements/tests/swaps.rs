@@ -23,7 +23,7 @@ use progfe::xml::Source;
 use serde_json::json;
 use elements::config::{Config, Kind, PortConfig, ProGfeConfig};
 use elements::node::Node;
-use elements::plane::Plane;
+use elements::datapath::Plane;
 
 /// The system allocator with a count of the memory in use.
 struct Counting;
@@ -94,7 +94,7 @@ impl Bench {
         String::from_utf8(reply).unwrap()
     }
 
-    fn element(&mut self) -> &mut elements::plane::Element {
+    fn element(&mut self) -> &mut elements::datapath::Element {
         let Plane::ProGfe(element) = &mut self.node.forward.forwarder else { panic!("it is one") };
         element
     }

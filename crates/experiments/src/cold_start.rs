@@ -9,9 +9,9 @@ use tester::trial::{Trial, TrialReport};
 use packet::time::Nanos;
 use record::Metric;
 
-use super::course::{Course, Leg};
+use super::controller_trials::{Course, Leg};
 use super::{Context, Method};
-use workload::parameter::own::{Declared, Takes};
+use workload::parameter::declaration::{Declared, Takes};
 use workload::parameter::{Table, Traffic, control, shared};
 use workload::Setup;
 

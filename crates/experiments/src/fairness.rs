@@ -18,10 +18,10 @@
 
 use tester::stream::{Rate, Stream};
 
-use super::course::{Course, Leg, share};
+use super::controller_trials::{Course, Leg, share};
 use super::{Context, FRAME_CURVE, Method, curve_of};
 use workload::parameter::Traffic;
-use workload::parameter::own::{Declared, Values};
+use workload::parameter::declaration::{Declared, Values};
 use workload::parameter::shared;
 use workload::Setup;
 

@@ -12,9 +12,9 @@ use tester::controller::script::Commit;
 use tester::trial::{Trial, TrialReport};
 use record::{Deed, Metric};
 
-use super::course::{Course, Leg, share};
-use super::{Context, Method, orders};
-use workload::parameter::own::Declared;
+use super::controller_trials::{Course, Leg, share};
+use super::{Context, Method, flow_mod_scripts};
+use workload::parameter::declaration::Declared;
 use workload::parameter::{control, shared};
 
 /// Name of the axis.
@@ -48,7 +48,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 curve: None,
                 setup: Box::new(move |_| setup),
                 trial: Box::new(move |setup, most| {
-                    let script = orders::each(&context, deed, capped(commit, count), count);
+                    let script = flow_mod_scripts::each(&context, deed, capped(commit, count), count);
                     match traffic {
                         Some(percent) => {
                             context.trial(setup, 64, share(most, percent)).beside(script)
@@ -88,7 +88,7 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
             setup: Box::new(move |_| setup),
             trial: Box::new(move |setup, most| {
                 let trial = context.trial(setup, frame_bytes, share(most, percent));
-                let script = (per_second > 0.0).then(|| orders::steadily(&context));
+                let script = (per_second > 0.0).then(|| flow_mod_scripts::steadily(&context));
                 script.map_or(trial.clone(), |script| trial.beside(script))
             }),
             flows: 0,

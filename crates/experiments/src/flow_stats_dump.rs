@@ -9,10 +9,10 @@
 use tester::trial::Trial;
 use record::Metric;
 
-use super::course::{Course, Leg, share};
+use super::controller_trials::{Course, Leg, share};
 use super::flow_mod_rate::{TRAFFIC_PERCENT, cycles_ratio};
-use super::{Context, Method, orders};
-use workload::parameter::own::Declared;
+use super::{Context, Method, flow_mod_scripts};
+use workload::parameter::declaration::Declared;
 use workload::parameter::{Table, Traffic, control};
 use workload::Setup;
 
@@ -40,7 +40,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         curve: None,
         setup: Box::new(move |_| setup),
         trial: Box::new(move |setup, most| {
-            let script = orders::tell_all(&inside);
+            let script = flow_mod_scripts::tell_all(&inside);
             match traffic {
                 Some(percent) => inside.trial(setup, 64, share(most, percent)).beside(script),
                 None => Trial::of_orders(script),
@@ -66,7 +66,7 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
                 let trial = context.trial(setup, 64, share(most, percent));
                 match dumps {
                     0 => trial,
-                    _ => trial.beside(orders::tell_all(&context).endless()),
+                    _ => trial.beside(flow_mod_scripts::tell_all(&context).endless()),
                 }
             }),
             flows: 0,

@@ -7,7 +7,7 @@
 
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, FRAME_CURVE, LOAD_CURVE, Method, curve_of};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::{Parameters, Table, Traffic, shared};
 use workload::Technology;
 use workload::Setup;

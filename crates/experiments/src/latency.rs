@@ -15,7 +15,7 @@ use record::{Metric, Role};
 
 use super::search::{Searches, Task};
 use super::{Context, FRAME_CURVE, Finding, Method, Tag, curve_of};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use targets::name::TargetKind;
 use workload::Setup;

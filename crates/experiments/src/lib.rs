@@ -5,28 +5,28 @@
 //! in virtual time.
 
 pub mod sweep;
-pub mod row;
+pub mod sequence;
 pub mod search;
 pub mod forwarding_rate;
 pub mod match_types;
 pub mod throughput;
 pub mod rfc9971;
 pub mod latency;
-pub mod based;
+pub mod throughput_based;
 pub mod rfc2544;
 pub mod rfc9004;
 pub mod rfc8219;
 pub mod rfc2889;
 pub mod fairness;
 pub mod soak;
-pub mod course;
-pub mod orders;
+pub mod controller_trials;
+pub mod flow_mod_scripts;
 pub mod flow_mod_rate;
 pub mod flow_stats_dump;
 pub mod memory_per_flow;
 pub mod cold_start;
 pub mod program_swap;
-pub mod modules;
+pub mod control_plane;
 pub mod show;
 pub mod activation_times;
 
@@ -38,7 +38,7 @@ use packet::time::Nanos;
 use record::{Bound, GoalResult, Metric, Role};
 
 use workload::parameter::Parameters;
-use workload::parameter::own::{Declared, Values};
+use workload::parameter::declaration::{Declared, Values};
 use targets::name::TargetKind;
 use workload::Technology;
 use workload::{Addresses, Setup};

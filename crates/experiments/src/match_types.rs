@@ -10,7 +10,7 @@
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, FRAME_CURVE, Method, curve_of};
 use workload::parameter::Table;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use workload::Setup;
 

@@ -8,9 +8,9 @@
 use tester::trial::Trial;
 use packet::time::Nanos;
 
-use super::course::{Course, Leg};
+use super::controller_trials::{Course, Leg};
 use super::{Context, Method};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::{Table, Traffic, control};
 use workload::Setup;
 

@@ -15,9 +15,9 @@
 use tester::trial::{Trial, TrialReport};
 use record::Metric;
 
-use super::course::{Course, Leg, share};
+use super::controller_trials::{Course, Leg, share};
 use super::{Context, Method};
-use workload::parameter::own::{Declared, Takes};
+use workload::parameter::declaration::{Declared, Takes};
 use workload::parameter::shared;
 
 /// Name of the axis.

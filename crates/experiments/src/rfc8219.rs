@@ -11,9 +11,9 @@
 //! trials last 120 seconds and tag 500 frames of the second half. Trials here have the configured duration, and all
 //! frames are tagged.
 
-use super::based::{Based, Throughputs, at_throughput};
+use super::throughput_based::{Based, Throughputs, at_throughput};
 use super::{Context, Method};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 
 /// Name of the axis.

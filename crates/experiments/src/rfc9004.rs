@@ -12,7 +12,7 @@
 //! Parameters: `--set burst_seconds=` is the longest burst; `--set burst_step=` is the resolution in frames.
 
 use tester::experiment::{Experiment, Outcome, Point, Step};
-use tester::generate::schedule::Period;
+use tester::generator::schedule::Period;
 use tester::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
 use tester::search::bracket::{Bracket, Sought};
 use tester::stream::Rate;
@@ -20,8 +20,8 @@ use tester::trial::Trial;
 use packet::time::Nanos;
 use record::{Bound, BoundCause, BoundSide, Metric, Role};
 
-use super::based::{Based, Throughputs};
-use super::row::Row;
+use super::throughput_based::{Based, Throughputs};
+use super::sequence::Row;
 use super::{Context, Finding, Method, Tag, rfc2544};
 use workload::Setup;
 

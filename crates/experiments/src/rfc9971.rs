@@ -15,12 +15,12 @@ use tester::stream::{Rate, line_rate_pps};
 use packet::time::Nanos;
 use record::{GoalResult, Remark, Role, metric_of_goal};
 
-use super::row::Row;
+use super::sequence::Row;
 use super::search::LOWEST_SHARE;
 use super::{Context, Finding, Method, Tag, drain};
 use workload::parameter::Parameters;
 use workload::parameter::goals::Preset;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use workload::Setup;
 

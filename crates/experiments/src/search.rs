@@ -11,7 +11,7 @@ use tester::trial::Trial;
 use packet::time::Nanos;
 use record::{Bound, BoundCause, BoundSide, Metric, Role};
 
-use super::row::Row;
+use super::sequence::Row;
 use super::{Context, Finding, Method, Tag};
 use workload::Setup;
 

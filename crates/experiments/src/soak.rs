@@ -14,10 +14,10 @@ use tester::stream::{Field, Order, Rate, Values, Vary};
 use tester::trial::Trial;
 use packet::time::Nanos;
 
-use super::based::{Based, Throughputs};
+use super::throughput_based::{Based, Throughputs};
 use super::sweep::{Sweep, SweepPoint};
-use super::{Context, FRAME_CURVE, Method, curve_of, drain, orders};
-use workload::parameter::own::Declared;
+use super::{Context, FRAME_CURVE, Method, curve_of, drain, flow_mod_scripts};
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use workload::Technology;
 use workload::FIRST_MAC;
@@ -55,7 +55,7 @@ fn series(context: &Context, found: &Throughputs) -> Box<dyn Method> {
             ..context.trial(&setup, frame_bytes, rate)
         };
         match context.technology {
-            Technology::OpenFlow => trial = trial.beside(orders::steadily(context)),
+            Technology::OpenFlow => trial = trial.beside(flow_mod_scripts::steadily(context)),
             Technology::Bridging => trial.streams[0].vary.push(senders(context)),
             Technology::Routing | Technology::Tagging | Technology::Wire => {}
         }

@@ -8,7 +8,7 @@ use record::Metric;
 
 use super::search::{Searches, Task};
 use super::{Context, Method};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 
 /// Name of the axis.

@@ -9,12 +9,12 @@
 //! - Neither blocks or has sockets or clocks. The owner passes the time as a [`Moment`].
 //! - Named limits bound memory.
 
-mod apply;
+mod operations;
 mod ce;
 mod channel;
 mod element;
 mod fe;
-mod parts;
+mod fragmentation;
 pub mod properties;
 
 pub use ce::{Answer, Ce, CeEvent, CeSettings, Refused};

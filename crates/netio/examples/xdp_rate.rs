@@ -11,7 +11,7 @@
 
 use std::process::Command;
 
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::frame::Batch;
 use packet::time::Nanos;
 use netio::afpacket::Options;

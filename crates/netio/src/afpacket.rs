@@ -16,7 +16,7 @@ use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
 
 use crate::clock::RealtimeLine;
-use crate::home::Home;
+use crate::netns::Home;
 use crate::interface::{self, Interface};
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};

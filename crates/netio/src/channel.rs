@@ -9,11 +9,11 @@ use std::os::fd::RawFd;
 
 use packet::time::Stamp;
 
-use wire::{Direction, Remarks, Unseen};
+use tcp_reassembly::{Direction, Remarks, Unseen};
 
 pub mod admission;
 pub mod framed;
-pub mod group;
+pub mod multi;
 pub mod memory;
 pub mod sctp;
 pub mod tcp;
@@ -21,7 +21,7 @@ pub mod tap;
 pub mod tls;
 pub mod unix;
 pub mod url;
-pub mod wire;
+pub mod tcp_reassembly;
 
 mod dial;
 mod exposure;

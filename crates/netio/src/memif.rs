@@ -13,15 +13,15 @@
 //! DPDK.
 
 mod attach;
-mod caller;
+mod reconnect;
 pub mod control;
 pub(crate) mod copy;
-mod door;
+mod pending_peers;
 pub mod doorbell;
 pub mod fault;
 pub mod handshake;
 pub mod layout;
-mod line;
+mod control_socket;
 pub mod port;
 pub mod protocol;
 pub mod queue;

@@ -12,7 +12,7 @@ use std::cell::UnsafeCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX, Frame};
 use packet::time::{Clock, Nanos, Stamp};
 

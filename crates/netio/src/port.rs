@@ -5,7 +5,7 @@
 
 use std::os::fd::RawFd;
 
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::filter::Entry;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};

@@ -9,7 +9,7 @@
 //!   written by the peer is copied once and checked before use. A [`Fault`] is counted and ends the
 //!   connection. All accesses stay inside the peer's regions.
 //! - The regions need not be sealed; the port survives a peer that truncates them
-//!   ([`crate::guard`]).
+//!   ([`crate::sigbus_guard`]).
 //!
 //! Sources: "Vhost-user Protocol" (QEMU documentation); "Virtual I/O Device (VIRTIO)" 1.2, 2.7
 //! (split virtqueues) and 5.1 (network device). The device does not offer offloads, packed rings,
@@ -19,7 +19,7 @@
 
 mod control;
 mod device;
-mod line;
+mod connection;
 mod memory;
 pub mod port;
 mod receive;

@@ -18,5 +18,5 @@ pub mod rate;
 pub mod tail_drop;
 pub mod trace;
 
-mod chance;
-mod held;
+mod rng;
+mod queue;

@@ -7,7 +7,7 @@ use common::{PATIENCE, in_namespace};
 use packet::time::{Clock, Nanos};
 use netio::capture::CaptureReader;
 use netio::channel::tap::Tap;
-use netio::channel::wire::{Direction, Unseen};
+use netio::channel::tcp_reassembly::{Direction, Unseen};
 use netio::channel::{Channel, Connecting, Listener};
 use netio::clock;
 

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use packet::capture::cut::Cut;
+use packet::capture::truncation::Cut;
 use packet::capture::resolution::Resolution;
 use packet::capture::write::{Frame, Notes, PcapNg};
 use packet::capture::{Direction, Event, Interface, Order, Statistics};

@@ -13,7 +13,7 @@ use common::{
     recovery, send, veth,
 };
 use packet::build::Builder;
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::filter::{Entry, Filter, text};
 use packet::frame::Batch;
 use packet::header::{ipv4, ipv6};

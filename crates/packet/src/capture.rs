@@ -9,7 +9,7 @@
 
 use crate::time::Nanos;
 
-pub mod cut;
+pub mod truncation;
 mod classic;
 pub mod fault;
 mod link_type;

@@ -8,9 +8,9 @@
 
 use std::fmt;
 
-mod ground;
+mod prerequisites;
 
-pub use ground::Ground;
+pub use prerequisites::Ground;
 
 /// Bit of `vlan_vid` that is set if there is a tag. The lower twelve bits are the identifier.
 pub const VLAN_PRESENT: u128 = 0x1000;

@@ -5,7 +5,7 @@
 //! panic.
 
 pub mod frame;
-pub mod copies;
+pub mod batch_copy;
 pub mod time;
 pub mod error;
 pub mod header;

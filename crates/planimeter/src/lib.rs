@@ -2,9 +2,9 @@
 
 pub use targets::VERSION;
 
-pub mod fit;
-pub mod proxied;
-pub mod sending;
+pub mod model_fit;
+pub mod proxy_run;
+pub mod upload;
 pub mod serve;
 #[deny(clippy::print_stdout, clippy::print_stderr)]
 pub mod cli;

@@ -7,14 +7,14 @@
 //! - Nothing outside the folder of runs is delivered.
 //! - It starts only the same program, with a command line that it shows.
 
-mod door;
+mod auth;
 mod listen;
-mod watching;
-mod starting;
+mod live_runs;
+mod launch;
 mod files;
-mod stored;
+mod run_list;
 mod trend;
-mod elsewhere;
+mod remote_runs;
 mod metrics;
 mod topology;
 mod page;
@@ -30,14 +30,14 @@ use netio::channel::ConnectionLimits;
 use elements::services::http::site::ServerNames;
 use tokio::sync::Semaphore;
 
-pub use door::{Token, TokenError};
-pub use elsewhere::Elsewhere;
+pub use auth::{Token, TokenError};
+pub use remote_runs::Elsewhere;
 pub use listen::{CONNECTIONS, Server};
 
-use elsewhere::Kept;
+use remote_runs::Kept;
 use metrics::Counts;
-use starting::Starter;
-use watching::Watching;
+use launch::Starter;
+use live_runs::Watching;
 
 /// Limit of concurrent clients that follow a run.
 pub const LISTENERS_MAX: usize = 16;

@@ -20,7 +20,7 @@ use tester::rig::Rig;
 use tester::rig::live::LiveRig;
 use tester::trial::Trial;
 use testbed::Namespace;
-use testbed::need::{self, Feature, Need};
+use testbed::requirement::{self, Feature, Need};
 use testbed::veth::{Cable, EndSettings};
 use one_by_one::Test;
 use packet::capture::Event;
@@ -60,12 +60,12 @@ fn main() -> ExitCode {
 }
 
 fn needs() -> Result<(), Need> {
-    if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
+    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege) }
 }
 
 fn xdp_needs() -> Result<(), Need> {
     needs()?;
-    need::require(Feature::XdpSocket).map(drop)
+    requirement::require(Feature::XdpSocket).map(drop)
 }
 
 /// A cable in its own namespace, and a file with frames to send over it.

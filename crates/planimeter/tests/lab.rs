@@ -45,7 +45,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{CommandResult, Folder, command, contents, interrupt, only_run, record};
-use testbed::need::{self, Feature, Need};
+use testbed::requirement::{self, Feature, Need};
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::veth::{Cable, EndSettings};
 use testbed::{LabError, Namespace};
@@ -247,13 +247,13 @@ fn main() -> ExitCode {
 }
 
 fn lab_needs() -> Result<(), Need> {
-    if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
+    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege) }
 }
 
 fn ovs_needs() -> Result<(), Need> {
     lab_needs()?;
     for program in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
-        need::tool(program, "openvswitch-switch")?;
+        requirement::tool(program, "openvswitch-switch")?;
     }
     Ok(())
 }
@@ -266,25 +266,25 @@ fn tagging_needs() -> Result<(), Need> {
 
 fn mount_needs() -> Result<(), Need> {
     ovs_needs()?;
-    need::tool("unshare", "util-linux").map(drop)
+    requirement::tool("unshare", "util-linux").map(drop)
 }
 
 fn enter_needs() -> Result<(), Need> {
     lab_needs()?;
-    need::tool("nsenter", "util-linux")?;
-    need::tool("ip", "iproute2").map(drop)
+    requirement::tool("nsenter", "util-linux")?;
+    requirement::tool("ip", "iproute2").map(drop)
 }
 
 fn user_needs() -> Result<(), Need> {
     if !is_real_root() {
         return Err(Need::Privilege);
     }
-    need::tool("setpriv", "util-linux").map(drop)
+    requirement::tool("setpriv", "util-linux").map(drop)
 }
 
 fn tap_needs() -> Result<(), Need> {
     lab_needs()?;
-    match need::try_feature(Feature::Tun) {
+    match requirement::try_feature(Feature::Tun) {
         Err(LabError::Need(need)) => Err(need),
         Err(other) => panic!("{other}"),
         Ok(_) => Ok(()),
@@ -293,7 +293,7 @@ fn tap_needs() -> Result<(), Need> {
 
 fn dpdk_needs() -> Result<(), Need> {
     ovs_needs()?;
-    need::tool("ovs-ofctl", "openvswitch-common")?;
+    requirement::tool("ovs-ofctl", "openvswitch-common")?;
     shared_memory::ovs_needs()
 }
 
@@ -310,7 +310,7 @@ fn memif_needs() -> Result<(), Need> {
 fn xdp_needs() -> Result<(), Need> {
     ovs_needs()?;
     OvsDpdk::needs(Ports::Xdp)?;
-    need::require(Feature::XdpSocket).map(drop)
+    requirement::require(Feature::XdpSocket).map(drop)
 }
 
 fn both_needs() -> Result<(), Need> {
@@ -852,7 +852,7 @@ fn the_next_run_cleans_up_after_a_killed_run() {
 fn without_open_vswitch_its_package_is_named() {
     let place = Place::new();
     let before = System::now();
-    let switch = need::tool("ovs-vswitchd", "openvswitch-switch").unwrap();
+    let switch = requirement::tool("ovs-vswitchd", "openvswitch-switch").unwrap();
     let hidden = format!(
         "mount --bind /dev/null {} && exec {} run latency --link veth --on ovs",
         switch.display(),

@@ -27,10 +27,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use case::{Case, Kind, Link};
 use common::Folder;
 use tester::rig::live::LiveRig;
-use tester::stall::AWAY;
+use tester::pauses::AWAY;
 use testbed::Namespace;
-use testbed::need::{self, Feature, Need};
-use testbed::pin::{self, Cores};
+use testbed::requirement::{self, Feature, Need};
+use testbed::affinity::{self, Cores};
 use testbed::veth::{Cable, EndSettings};
 use method::{Mean, Results, mean_of, measure};
 use one_by_one::Test;
@@ -79,14 +79,14 @@ fn main() -> ExitCode {
 }
 
 fn veth_needs() -> Result<(), Need> {
-    if !need::privileged() {
+    if !requirement::privileged() {
         return Err(Need::Privilege);
     }
-    need::require(Feature::PacketSocket).map(drop)
+    requirement::require(Feature::PacketSocket).map(drop)
 }
 
 fn lab_needs() -> Result<(), Need> {
-    if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
+    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege) }
 }
 
 fn models_over_shared_memory_are_measured() {
@@ -183,11 +183,11 @@ fn run_once(case: &Case, ends: Ends<'_>, cores: &Cores, drain: Nanos) -> (Result
     let mut rig = LiveRig::new(vec![first, second], case.delay.seed, stop);
     std::thread::scope(|scope| {
         let passing = scope.spawn(|| {
-            pin::pin(0, &cores.target).unwrap();
+            affinity::pin(0, &cores.target).unwrap();
             pass_on(from, link, &done)
         });
         let measuring = scope.spawn(|| {
-            pin::pin(0, &cores.instrument).unwrap();
+            affinity::pin(0, &cores.instrument).unwrap();
             let _done = SetWhenDropped(&done);
             measure(&mut rig, RATE_PPS, [DURATION, drain], REPEATS).unwrap()
         });

@@ -27,7 +27,7 @@ use packet::header::ipv4;
 use packet::time::Nanos;
 use progfe::compile::Compiled;
 use progfe::element::Element;
-use progfe::enforce::Enforcer;
+use progfe::executor::Enforcer;
 use progfe::interpret::Interpreter;
 use progfe::program::Program;
 use progfe::program::document::no_files;

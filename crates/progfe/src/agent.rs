@@ -11,12 +11,12 @@ use packet::frame::{Frame, PortNo};
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
-use crate::lfb::told::ToldFrame;
-use crate::problem::Problems;
+use crate::lfb::exceptions::ToldFrame;
+use crate::diagnostic::Problems;
 use crate::program::{self, Program};
 
 pub mod dispatcher;
-pub mod fact;
+pub mod status;
 pub mod setup;
 pub mod wire;
 pub mod process;
@@ -25,7 +25,7 @@ pub mod neighbours;
 pub mod icmp;
 pub mod oam;
 
-pub use fact::Fact;
+pub use status::Fact;
 pub use setup::Setup;
 
 /// A service agent.

@@ -11,7 +11,7 @@
 //!
 //! A check reports all problems. An element accepts only programs without errors.
 
-use crate::problem::{Code, Place, Problems};
+use crate::diagnostic::{Code, Place, Problems};
 use crate::program::document::Load;
 use crate::program::{End, Program};
 use crate::xml::Source;

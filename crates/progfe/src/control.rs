@@ -20,16 +20,16 @@ use packet::frame::Frame;
 use packet::time::Nanos;
 
 use crate::element::{self, Draft, ElementError};
-use crate::enforce::Enforcer;
+use crate::executor::Enforcer;
 use crate::lfb::learn_search::LEARNT_FROM;
 use crate::program::base_id;
 
 pub mod graph;
-pub mod news;
-pub mod whole;
+pub mod notifications;
+pub mod program_lfb;
 
 use graph::{FE_OBJECT, Numbers};
-use whole::Whole;
+use program_lfb::Whole;
 
 /// Number of changed rows after which blocks are updated in advance: about a millisecond of work.
 const ROWS_AHEAD: usize = 1024;
@@ -66,7 +66,7 @@ struct Staged {
     draft: Draft,
     numbers: Numbers,
     /// A new program and a frame to trace.
-    whole: whole::Staged,
+    whole: program_lfb::Staged,
     /// Whether the program changes.
     has_changes: bool,
     /// Generation of the program that the draft is based on.
@@ -110,7 +110,7 @@ impl<E: Enforcer> Speaker<'_, E> {
             Staged {
                 draft: Draft::of(self.element.program()),
                 numbers: numbers.clone(),
-                whole: whole::Staged::default(),
+                whole: program_lfb::Staged::default(),
                 has_changes: false,
                 generation: self.element.generation(),
                 rows: 0,
@@ -120,7 +120,7 @@ impl<E: Enforcer> Speaker<'_, E> {
 
     fn try_stage(&mut self, change: Change) -> Result<(), ResultCode> {
         let place = change.place().clone();
-        if place.class == whole::CLASS {
+        if place.class == program_lfb::CLASS {
             return self.staged().whole.stage(change);
         }
         let staged = self.staged();
@@ -192,7 +192,7 @@ impl<E: Enforcer> Speaker<'_, E> {
         }
         if let Some((port, mut frame)) = traced {
             let trace = self.element.trace(port, &mut frame, self.now, self.out);
-            self.control.whole.traced = whole::steps(self.element.program(), &trace);
+            self.control.whole.traced = program_lfb::steps(self.element.program(), &trace);
         }
         Ok(())
     }
@@ -207,7 +207,7 @@ impl<E: Enforcer> Element for Speaker<'_, E> {
         let there = |program: &crate::program::Program| {
             program.place_of_instance(class, instance).is_some()
         };
-        class == whole::CLASS && instance == 1
+        class == program_lfb::CLASS && instance == 1
             || there(self.element.program())
             || self.control.staged.as_ref().is_some_and(|staged| there(&staged.draft.program))
     }
@@ -217,7 +217,7 @@ impl<E: Enforcer> Element for Speaker<'_, E> {
         if place.class == FE_OBJECT {
             return self.control.numbers.get(program, &place.path);
         }
-        if place.class == whole::CLASS {
+        if place.class == program_lfb::CLASS {
             return self.control.whole.get(self.element, &place.path);
         }
         let at = program.place_of_instance(place.class, place.instance);

@@ -24,25 +24,25 @@ use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::check::{check, resources};
-use crate::control::news;
-use crate::enforce::Enforcer;
+use crate::control::notifications;
+use crate::executor::Enforcer;
 use crate::interpret::{Account, Interpreter};
-use crate::lfb::told::{HAPPENINGS_MAX, ToldFrame};
+use crate::lfb::exceptions::{HAPPENINGS_MAX, ToldFrame};
 use crate::lfb::{Lfb, ToldTo};
-use crate::loaded::{Ahead, Drops, Loaded};
+use crate::compiled_program::{Ahead, Drops, Loaded};
 use crate::observe::{Observing, Watch};
-use crate::problem::{Code, Problems};
+use crate::diagnostic::{Code, Problems};
 use crate::program::Program;
 use crate::trace::Trace;
 
-mod draft;
-mod foreseen;
-mod observed;
-pub mod watching;
+mod staged_config;
+mod reload_diff;
+mod observation;
+pub mod subscriptions;
 
-pub use draft::Draft;
-pub use foreseen::{Fate, Held, Holding};
-pub use watching::Report;
+pub use staged_config::Draft;
+pub use reload_diff::{Fate, Held, Holding};
+pub use subscriptions::Report;
 
 /// A running element.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct Element<E: Enforcer = Interpreter> {
     previous: Option<E::Prepared>,
     /// Retired programs that wait for the caller; `None` if the element frees them.
     gone: Option<Vec<E::Prepared>>,
-    watching: watching::Watching,
+    watching: subscriptions::Watching,
     /// Blocks whose events have a subscriber in addition to the program's watches.
     watched_also: BTreeSet<(u32, u32)>,
     /// Events of these blocks, oldest first.
@@ -80,7 +80,7 @@ pub struct Prepared<E: Enforcer = Interpreter> {
     resets: Vec<(usize, u32)>,
     /// Learned rows to delete when the program is activated.
     forgets: Vec<(usize, u32, u32)>,
-    watching: watching::Watching,
+    watching: subscriptions::Watching,
 }
 
 /// Data to prepare a program without the element, for instance on another thread.
@@ -100,7 +100,7 @@ impl<E: Enforcer> Basis<E> {
         if problems.refuses() {
             return Err(problems);
         }
-        let watching = watching::Watching::of(&program);
+        let watching = subscriptions::Watching::of(&program);
         let inner = E::prepare_apart(&self.shell, Arc::new(program), self.generation, self.seed)?;
         Ok(Prepared { inner, resets: Vec::new(), forgets: Vec::new(), watching })
     }
@@ -210,7 +210,7 @@ impl<E: Enforcer> Element<E> {
         if problems.refuses() {
             return Err(problems);
         }
-        let watching = watching::Watching::of(&program);
+        let watching = subscriptions::Watching::of(&program);
         let enforcer = E::start(Arc::new(program), seed)?;
         Ok(Element {
             enforcer,
@@ -257,7 +257,7 @@ impl<E: Enforcer> Element<E> {
 
     fn prepare_with(&mut self, program: Program, ahead: Ahead) -> Result<Prepared<E>, Problems> {
         self.generations += 1;
-        let watching = watching::Watching::of(&program);
+        let watching = subscriptions::Watching::of(&program);
         let program = Arc::new(program);
         let inner = self.enforcer.prepare(program, self.generations, self.seed, ahead)?;
         Ok(Prepared { inner, resets: Vec::new(), forgets: Vec::new(), watching })
@@ -297,7 +297,7 @@ impl<E: Enforcer> Element<E> {
         let (resets, forgets) = draft.places();
         let Draft { program, ahead, .. } = draft;
         let ahead = ahead.into_iter().filter_map(|(name, block)| {
-            Some((program.find(&name)?, block.and_then(draft::Following::block)?))
+            Some((program.find(&name)?, block.and_then(staged_config::Following::block)?))
         });
         let ahead = ahead.collect();
         let mut prepared = self.prepare_with(program, ahead).map_err(ElementError::Refused)?;
@@ -337,7 +337,7 @@ impl<E: Enforcer> Element<E> {
         let Some(mut previous) = self.previous.take() else { return false };
         self.sort_happenings();
         let done = self.enforcer.exchange(&mut previous, now, out);
-        self.watching.become_like(watching::Watching::of(self.enforcer.program()));
+        self.watching.become_like(subscriptions::Watching::of(self.enforcer.program()));
         self.program_changed();
         self.let_go(Some(previous));
         done
@@ -514,7 +514,7 @@ impl<E: Enforcer> Element<E> {
     /// Sorts pending events by receiver.
     fn sort_happenings(&mut self) {
         while let Some(happening) = self.enforcer.told().happenings.pop_front() {
-            let told = news::happening(self.enforcer.program(), &happening);
+            let told = notifications::happening(self.enforcer.program(), &happening);
             let wanted = |it: &Told| self.watched_also.contains(&(it.class, it.instance));
             if let Some(told) = told.filter(wanted) {
                 keep(&mut self.for_control, told, &mut self.happenings_lost);

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::problem::Place;
+use crate::diagnostic::Place;
 
 pub mod expression;
 pub mod bits;
@@ -19,7 +19,7 @@ pub mod document;
 pub mod check;
 pub mod reference;
 pub mod locate;
-pub mod ways;
+pub mod paths;
 pub mod checksum;
 pub mod edit;
 
@@ -370,7 +370,7 @@ impl Format {
                 let case = next.cases.iter().find(|case| case.format == format);
                 let value = case.map(|case| case.low).or_else(|| {
                     let field = self.items.get(usize::from(item))?.field()?;
-                    let free = ways::others(next, field.number_bits()?);
+                    let free = paths::others(next, field.number_bits()?);
                     free.first().filter(|_| next.default == Some(format)).map(|(low, _)| *low)
                 });
                 value.map(|value| (next, Some((item, value))))

@@ -12,7 +12,7 @@ use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::lfb::{At, Env, Lfb, Packet, Reason, Slots, Told, Verdict};
-use crate::loaded::Loaded;
+use crate::compiled_program::Loaded;
 use crate::observe::Watch;
 use crate::trace::Step;
 

@@ -20,17 +20,17 @@ use forces::Value;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::NodeId;
-use crate::compile::way::Way;
+use crate::compile::path_state::Way;
 use crate::frames::FrameSet;
 
-pub mod passing;
-pub mod setting;
-pub mod row;
+pub mod packet;
+pub mod config;
+pub mod batch;
 pub mod fixed;
-pub mod keyed;
-pub mod told;
+pub mod aged_table;
+pub mod exceptions;
 
 pub mod phy;
 pub mod mac_in;
@@ -60,10 +60,10 @@ pub mod meter;
 pub mod mirror;
 pub mod hash;
 
-pub use passing::{Meta, Packet, Slots};
-pub use row::Row;
-pub use setting::Setup;
-pub use told::{Happening, Told, ToldTo};
+pub use packet::{Meta, Packet, Slots};
+pub use batch::Row;
+pub use config::Setup;
+pub use exceptions::{Happening, Told, ToldTo};
 
 /// Ids of the metadata that RFC 6956 classes set or read.
 pub mod meta_id {

@@ -3,7 +3,7 @@
 //! Modules are listed in the order in which a program passes through them: parse, check, then run.
 //! No module opens a file or reads a clock, and forwarding never fails.
 
-pub mod problem;
+pub mod diagnostic;
 pub mod xml;
 pub mod frames;
 pub mod condition;
@@ -11,11 +11,11 @@ pub mod program;
 pub mod check;
 pub mod graph;
 pub mod lfb;
-pub mod loaded;
+pub mod compiled_program;
 pub mod trace;
 pub mod interpret;
 pub mod compile;
-pub mod enforce;
+pub mod executor;
 pub mod agent;
 pub mod observe;
 pub mod element;

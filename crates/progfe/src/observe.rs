@@ -12,7 +12,7 @@ use dataplane::forwarder::Outputs;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
-use crate::enforce::Enforcer;
+use crate::executor::Enforcer;
 use crate::program::{End, Program};
 use crate::trace::Trace;
 

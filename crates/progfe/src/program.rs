@@ -11,7 +11,7 @@ use std::sync::Arc;
 use forces::{Catalog, Class, Value};
 
 use crate::frames::FrameSet;
-use crate::problem::Place;
+use crate::diagnostic::Place;
 
 pub mod document;
 mod write;

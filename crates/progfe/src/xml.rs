@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use roxmltree::{Document, Node, ParsingOptions};
 
-use crate::problem::{Code, Place, Problem, Problems};
+use crate::diagnostic::{Code, Place, Problem, Problems};
 
 /// Maximum size of a document in bytes.
 pub const TEXT_BYTES_MAX: usize = 16 << 20;

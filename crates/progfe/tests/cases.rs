@@ -30,7 +30,7 @@ use packet::frame::{Batch, Frame};
 use packet::time::Nanos;
 use progfe::compile::Compiled;
 use progfe::element::{Change, Element};
-use progfe::enforce::Enforcer;
+use progfe::executor::Enforcer;
 use progfe::interpret::Interpreter;
 use progfe::lfb::{Reason, ToldTo};
 use progfe::program::Program;

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use progfe::problem::Code;
+use progfe::diagnostic::Code;
 use progfe::program::Program;
 use progfe::program::document::no_files;
 use progfe::xml::Source;
@@ -65,7 +65,7 @@ fn every_problem_code_has_a_case() {
 fn unknown_devices_are_reported_if_the_devices_are_known() {
     let text = "<fe xmlns=\"urn:progfe:fe:1\" name=\"x\"><ports><port id=\"1\" dev=\"eth9\"/></ports></fe>";
     let (program, _) = Program::load(&Source::new("x", text), &no_files);
-    let mut problems = progfe::problem::Problems::default();
+    let mut problems = progfe::diagnostic::Problems::default();
     let program = program.expect("the program has no problem");
     progfe::check::ports::devices(&program, &|device| device == "eth1", &mut problems);
     assert!(problems.to_string().contains("error[unknown-device] port 1"), "{problems}");

@@ -15,7 +15,7 @@ use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 use progfe::compile::Compiled;
 use progfe::element::{Change, Element};
-use progfe::enforce::Enforcer;
+use progfe::executor::Enforcer;
 use progfe::interpret::Interpreter;
 use progfe::observe::Wanted;
 use proptest::prelude::*;

@@ -8,7 +8,7 @@ use forces::Value;
 use packet::frame::{Batch, Frame};
 use packet::time::Nanos;
 use progfe::element::{Change, Element, ElementError};
-use progfe::enforce::Enforcer;
+use progfe::executor::Enforcer;
 use progfe::lfb::Verdict;
 use progfe::program::Program;
 use proptest::prelude::*;

@@ -17,14 +17,14 @@ mod clock;
 mod goal;
 mod metric;
 mod module;
-mod named;
+mod name;
 mod quality;
 mod results;
 mod sent;
 mod stalls;
 mod warning;
 mod wire;
-mod witness;
+mod snmp;
 pub mod links;
 pub mod number;
 
@@ -42,7 +42,7 @@ pub use environment::{
 pub use goal::{GOALS, GoalResult, Remark, metric_of_goal};
 pub use metric::Metric;
 pub use module::{Ended, Measured, ModuleRun, SERIES_POINTS_MAX, Series};
-pub use named::{NAME_BYTES_MAX, NAMES_MAX, Name, NameProblem};
+pub use name::{NAME_BYTES_MAX, NAMES_MAX, Name, NameProblem};
 pub use quality::{Bound, BoundCause, BoundSide, Disturbance, DisturbanceCause, Exclusion, Reason};
 pub use results::Results;
 pub use sent::{Kept, ProtocolCount, Sent, SentBack, SentPort, SentReplay, SentStream};
@@ -54,7 +54,7 @@ pub use trial::{
 };
 pub use warning::{Notice, Warning, gathered};
 pub use wire::Wire;
-pub use witness::{Seen, Witness};
+pub use snmp::{Seen, Witness};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -3,14 +3,14 @@
 //! Invariant: the files are a function of the records alone, so that deleting a report and making
 //! it again gives the same bytes.
 
-pub mod derive;
+pub mod analysis;
 pub mod claims;
 pub mod figure;
 pub mod table;
 pub mod summary;
 pub mod page;
 mod sentence;
-mod words;
+mod text;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +18,7 @@ use std::path::Path;
 
 use store::columns;
 use store::csv;
-use crate::derive::counts;
+use crate::analysis::counts;
 use crate::figure::{figure, of_series, of_spectra, shows_latency, svg, views};
 use crate::page;
 use record::{Experiment, Record, Trial};

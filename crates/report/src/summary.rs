@@ -10,10 +10,10 @@ pub use shown::shown;
 
 use std::fmt::Write;
 
-use crate::derive::failed;
+use crate::analysis::failed;
 use crate::figure::views;
 use record::{ClaimVerdict, Record, Verdict, gathered};
-use crate::words;
+use crate::text;
 use crate::table::{self, Entry, Table};
 
 /// Maximum size of a summary: a comment on GitHub has at most 65,536 characters.
@@ -34,11 +34,11 @@ pub fn markdown_of(campaign: Option<&str>, runs: &[(Option<String>, &Record)]) -
     out.push('\n');
     if runs.len() > 1 {
         let records: Vec<&Record> = runs.iter().map(|(_, record)| *record).collect();
-        let _ = write!(out, "\n{}\n", plain(&words::measured_in_all(&records)));
+        let _ = write!(out, "\n{}\n", plain(&shell_words::measured_in_all(&records)));
     }
     for (name, record) in runs {
         let heading = match name {
-            Some(name) => format!("{}, {}", words::capitalised(&plain(name)), record.created),
+            Some(name) => format!("{}, {}", shell_words::capitalised(&plain(name)), record.created),
             None => format!("Run of {}", record.created),
         };
         let _ = write!(out, "\n## {heading}\n\n");
@@ -51,14 +51,14 @@ fn run(out: &mut String, record: &Record) {
     if let Some(failed) = failed::sentence(record) {
         let _ = write!(out, "**{}**\n\n", plain(&failed));
     }
-    if let Some(unusable) = words::unusable(record) {
+    if let Some(unusable) = shell_words::unusable(record) {
         let _ = write!(out, "**{}**\n\n", plain(&unusable));
     }
-    if let Some(short) = words::short(record) {
+    if let Some(short) = shell_words::short(record) {
         let _ = write!(out, "**{}**\n\n", plain(&short));
     }
-    let _ = write!(out, "{}\n\n", words::measured(record));
-    for sentence in words::found(record).iter().chain(&words::sure(record)) {
+    let _ = write!(out, "{}\n\n", shell_words::measured(record));
+    for sentence in shell_words::found(record).iter().chain(&shell_words::sure(record)) {
         let _ = writeln!(out, "- {sentence}");
     }
     if !record.warnings.is_empty() {
@@ -67,7 +67,7 @@ fn run(out: &mut String, record: &Record) {
             let _ = writeln!(out, "- {}: {}", notice.about, notice.warning.sentence());
         }
     }
-    let better = words::effort_hint(record).map(|hint| format!("\n{hint}\n"));
+    let better = shell_words::effort_hint(record).map(|hint| format!("\n{hint}\n"));
     let again = format!(
         "\n### Reproduce this run\n\n```\n{}\n```\n\nSeed {}, {} {}.\n{}",
         record.command_line,
@@ -144,8 +144,8 @@ fn claims(out: &mut String, record: &Record) {
     if record.claims.is_empty() {
         return;
     }
-    let answers = words::tally(words::answers(record)).join(", ");
-    let circular = words::by_construction(record).map_or(String::new(), |it| format!(" {it}."));
+    let answers = shell_words::tally(shell_words::answers(record)).join(", ");
+    let circular = shell_words::by_construction(record).map_or(String::new(), |it| format!(" {it}."));
     let _ = write!(
         out,
         "\n### Claims of the study\n\n{answers}.{circular}\n\n<details><summary>Each claim</summary>\n"
@@ -166,7 +166,7 @@ fn claims(out: &mut String, record: &Record) {
             "\n#### {} {}, {}\n\n{}\n\n| targets | verdict | numbers |\n|---|---|---|\n",
             plain(&claim.study),
             plain(&claim.item),
-            plain(&words::statement(claim)),
+            plain(&shell_words::statement(claim)),
             plain(&format!("Study{place}: {}.{test}", claim.condition)),
         );
         for line in group {
@@ -177,7 +177,7 @@ fn claims(out: &mut String, record: &Record) {
             };
             let mark = if line.is_by_construction { " (by construction)" } else { "" };
             let targets = plain(&line.targets.join(", "));
-            let numbers = plain(&words::numbers(line));
+            let numbers = plain(&shell_words::numbers(line));
             let _ = writeln!(out, "| {targets} | {answer}{mark} | {numbers} |");
         }
     }

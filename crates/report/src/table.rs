@@ -4,12 +4,12 @@
 //! never zero, and a value with repeats always has its interval.
 
 mod goals;
-mod sheets;
+mod rfc;
 pub(crate) mod costa2017;
 mod gelberger2013;
 
 pub use costa2017::paths::{Judged, Way, ways};
-pub use sheets::{Sheet, sheets};
+pub use rfc::{Sheet, sheets};
 
 use crate::figure::{View, curves};
 use record::links::Naming;

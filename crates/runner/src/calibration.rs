@@ -7,13 +7,13 @@
 //! its frames from their schedule. A target's result cannot be more accurate than these.
 
 use tester::calibrate::{Calibrator, Settings};
-use tester::ceiling::{self, Way};
+use tester::controller_self_test::{self, Way};
 use tester::experiment::{Experiment, Outcome, Step};
 use tester::stream::{GAP_BYTES, Rate};
 use tester::trial::{Trial, TrialReport};
-use testbed::pin::Cores;
+use testbed::affinity::Cores;
 use packet::time::Nanos;
-use netio::hiccup;
+use netio::os_jitter;
 use stats::interval;
 use record::{Bound, BoundCause, BoundSide, Calibration, ClockSource, ControllerCeiling, CoreGaps, Stalls};
 
@@ -89,7 +89,7 @@ pub fn controller(link: Link) -> Option<ControllerCeiling> {
         Link::Nic | Link::NicXdp => Way::Tcp,
     };
     // Without a socket, no switch can be measured this way either.
-    ceiling::measure(way, &std::env::temp_dir()).ok()
+    controller_self_test::measure(way, &std::env::temp_dir()).ok()
 }
 
 /// Returns whether an experiment's results may be limited by the controller.
@@ -156,8 +156,8 @@ fn gaps(cores: &Cores) -> Vec<CoreGaps> {
     let mut both = [&cores.instrument[..], &cores.target].concat();
     both.sort_unstable();
     both.dedup();
-    let found = hiccup::watch(&both, WATCH);
-    let row = |one: hiccup::Hiccups| CoreGaps {
+    let found = os_jitter::watch(&both, WATCH);
+    let row = |one: os_jitter::Hiccups| CoreGaps {
         core: one.core as u32,
         ns_watched: one.span.0,
         count: one.count,

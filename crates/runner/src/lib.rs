@@ -15,12 +15,12 @@ mod provenance;
 pub mod recording;
 pub mod calibration;
 pub mod clock;
-mod lane;
+mod task;
 pub mod hooks;
 mod recovery;
-mod telling;
-mod watched;
-mod witness;
+mod events;
+mod search_progress;
+mod snmp;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tester::rig::RigError;
 use testbed::RunFolder;
-use report::derive::failed;
+use report::analysis::failed;
 use record::{Ended, Line, Outcome, Record};
 use store::lines::Lines;
 use store::{Histograms, Resumed, Store, StoreError, TRIALS_FILE};
@@ -46,8 +46,8 @@ use targets::{Benches, Target, TargetError};
 use clock::ClockWatch;
 use estimate::Estimate;
 use hooks::{HookError, Occasion, When};
-use lane::{Lane, Seat, Seen, Stepped};
-use telling::Telling;
+use task::{Lane, Seat, Seen, Stepped};
+use events::Telling;
 
 pub use plan::Plan;
 
@@ -406,7 +406,7 @@ impl<'a> Run<'a> {
             found.for_each(|outcome| lane.learn(outcome));
             self.replay(lane);
         }
-        watcher.tell(&telling::planned(self.plan, expected, self.record.trials.len() as u64));
+        watcher.tell(&events::planned(self.plan, expected, self.record.trials.len() as u64));
         self.record.trials.sort_by_key(|trial| trial.id);
         self.record.outcomes.sort_by_key(|outcome| outcome.trials.last().copied());
         for mut lanes in lanes {
@@ -584,9 +584,9 @@ impl<'a> Run<'a> {
                     }
                 }
                 self.store.append_trial(&mut trial, histograms)?;
-                let line = telling::one_line(&trial);
+                let line = events::one_line(&trial);
                 watcher.step(&line);
-                watcher.tell(&telling::trial_ended(&trial, line));
+                watcher.tell(&events::trial_ended(&trial, line));
                 for line in watcher.heard() {
                     watcher.say(&line);
                 }
@@ -615,7 +615,7 @@ impl<'a> Run<'a> {
             *planned = planned.saturating_sub(lane.trials_expected().saturating_sub(done));
             watcher.expect(*planned);
             let all = self.record.trials.len() as u64;
-            watcher.tell(&telling::planned(self.plan, *planned, all));
+            watcher.tell(&events::planned(self.plan, *planned, all));
         }
         let told = if done > 0 { format!("remaining trials: {why}") } else { why.clone() };
         let experiment = self.record.experiments.iter_mut().find(|it| it.id == id);
@@ -704,7 +704,7 @@ impl<'a> Run<'a> {
         self.clock.iter_mut().for_each(ClockWatch::look);
         self.record.environment.clock = self.clock.as_ref().map(ClockWatch::facts);
         let claims = papers::claims().map_err(RunError::Claims)?;
-        report::derive::finish(&mut self.record, &claims);
+        report::analysis::finish(&mut self.record, &claims);
         let folder = self.store.folder().to_path_buf();
         if let Err(error) = self.store.write_record(&self.record) {
             return Err(RunError::Unwritten(error, folder));

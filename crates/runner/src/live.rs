@@ -5,7 +5,7 @@
 //! bounded queues and never waits; events beyond the limit are counted and lost.
 
 pub mod event;
-pub mod picture;
+pub mod state;
 pub mod sampler;
-pub mod teller;
+pub mod writer;
 pub mod follow;

@@ -76,7 +76,7 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
 }
 
 /// Returns the studies that a model's description and sources name.
-fn studies(model: &elements::behaviour::model::Model) -> Vec<&'static str> {
+fn studies(model: &elements::hardware_model::model::Model) -> Vec<&'static str> {
     const NAMES: [(&str, &[&str]); 4] = [
         ("bianco2010", &["bianco2010"]),
         ("costa2017", &["costa2017"]),

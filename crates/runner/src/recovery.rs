@@ -5,7 +5,7 @@
 use tester::module::Ended;
 use packet::time::Nanos;
 
-use experiments::modules::recovery::{Recovery, is_wanted};
+use experiments::control_plane::recovery::{Recovery, is_wanted};
 use targets::name::TargetKind;
 use workload::Technology;
 use targets::{Target, TargetError};

@@ -4,7 +4,7 @@
 //! Invariant: every call returns the same record.
 
 use report::claims;
-use report::derive;
+use report::analysis;
 use record::{Calibration, Claim, ClockSource, CounterChange, CpuUse, Distribution, Drop, DropPlace, Effort, Environment, Experiment, Flag, FrameClasses, Jitter, Point, Record, Role, SCHEMA, Target, Technology, Tool, Trial};
 
 /// Name, kind, owner, frames per second at 64 bytes, cost per byte in ns, latency in us.
@@ -77,7 +77,7 @@ pub fn record() -> Record {
             }
         }
     }
-    derive::finish(&mut record, &claims());
+    analysis::finish(&mut record, &claims());
     record
 }
 

@@ -10,7 +10,7 @@
 use crate::credentials::Credentials;
 use crate::message::{self, Kind, Pdu, Status};
 use crate::mib::Refusal;
-use crate::sealed::{self, Cover, Distrust, Envelope};
+use crate::usm_message::{self, Cover, Distrust, Envelope};
 use crate::usm::Keys;
 use crate::{Binding, DATAGRAM_BYTES_MAX, Oid, Value};
 
@@ -41,7 +41,7 @@ impl Agent {
             Credentials::Community(_) => None,
             Credentials::User(user) => Some(Keys::new(user, engine_id)),
         };
-        let engine_id = engine_id[..engine_id.len().min(sealed::ENGINE_ID_BYTES_MAX)].to_vec();
+        let engine_id = engine_id[..engine_id.len().min(usm_message::ENGINE_ID_BYTES_MAX)].to_vec();
         Agent { credentials, engine_id, boots: 1, keys, reports: 0, salt: 0 }
     }
 
@@ -101,7 +101,7 @@ impl Agent {
         self.salt += 1;
         match outcome {
             Ok(pdu) => {
-                let seal = |answer: &Pdu| sealed::seal(&cover, answer, Some(keys), self.salt);
+                let seal = |answer: &Pdu| usm_message::seal(&cover, answer, Some(keys), self.salt);
                 fitting(respond(&pdu, table)?, seal)
             }
             Err(refusal) if asked.is_reportable => {
@@ -111,7 +111,7 @@ impl Agent {
                 let report = Pdu { kind: Kind::Report, id: asked.message_id, bindings };
                 // The manager accepts a clock only from an authenticated message.
                 let signs = refusal == Refusal::TimeWindow;
-                Some(sealed::seal(&cover, &report, Some(keys).filter(|_| signs), self.salt))
+                Some(usm_message::seal(&cover, &report, Some(keys).filter(|_| signs), self.salt))
             }
             Err(_) => None,
         }

@@ -16,7 +16,7 @@ use packet::time::Nanos;
 use crate::credentials::{Credentials, User};
 use crate::message::{self, Kind, Pdu, Status};
 use crate::mib::{self, Refusal};
-use crate::sealed::{self, Cover, Distrust, Envelope};
+use crate::usm_message::{self, Cover, Distrust, Envelope};
 use crate::usm::Keys;
 use crate::{Binding, Oid, Value};
 
@@ -300,7 +300,7 @@ impl Client {
                 user: Vec::new(),
             };
             let pdu = Pdu { kind: Kind::Get, id: number, bindings: Vec::new() };
-            return sealed::seal(&cover, &pdu, None, 0);
+            return usm_message::seal(&cover, &pdu, None, 0);
         };
         self.salt = self.salt.wrapping_add(1);
         let cover = Cover {
@@ -311,7 +311,7 @@ impl Client {
             time: engine.time_at(now),
             user: user.name.clone().into_bytes(),
         };
-        sealed::seal(&cover, &pdu, Some(&engine.keys), self.salt)
+        usm_message::seal(&cover, &pdu, Some(&engine.keys), self.salt)
     }
 
     /// Processes a message of version 3.

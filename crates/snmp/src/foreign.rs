@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::message::{self, Kind, Status};
 use crate::mib::{self, Refusal};
-use crate::sealed::{Distrust, Envelope};
+use crate::usm_message::{Distrust, Envelope};
 use crate::usm::Keys;
 use crate::{AuthProtocol, Pdu, Secret, User};
 
@@ -122,7 +122,7 @@ fn an_engine_says_its_name_and_its_clock() {
     // The discovery request has the same bytes as that of Net-SNMP.
     let ours = Pdu { kind: Kind::Get, id: 0x2f39_7512, bindings: Vec::new() };
     let asked = Envelope::read(&bytes(DISCOVERY_REQUEST)).expect("a request");
-    let sealed = crate::sealed::seal(&asked.cover, &ours, None, 0);
+    let sealed = crate::usm_message::seal(&asked.cover, &ours, None, 0);
     assert_eq!(sealed, bytes(DISCOVERY_REQUEST));
 }
 

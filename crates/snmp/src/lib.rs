@@ -19,7 +19,7 @@ pub mod credentials;
 pub mod message;
 pub mod mib;
 pub mod oid;
-mod sealed;
+mod usm_message;
 mod usm;
 pub mod value;
 

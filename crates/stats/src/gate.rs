@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::conclude::{Conclusion, Estimate, conclude};
-use crate::contrast::Outcome;
+use crate::comparison::Outcome;
 use crate::direction::{self, Direction};
 use record::{Metric, Name};
 

@@ -18,4 +18,4 @@ pub mod conclude;
 pub mod change;
 pub mod direction;
 pub mod gate;
-pub mod contrast;
+pub mod comparison;

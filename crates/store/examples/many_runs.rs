@@ -17,7 +17,7 @@
 
 use std::path::{Path, PathBuf};
 
-use report::derive;
+use report::analysis;
 use record::{Point, Record, Trial};
 use store::Store;
 
@@ -68,7 +68,7 @@ fn repeated(record: &Record, count: usize, salt: u64) -> Record {
         }
     });
     let mut made = Record { trials: trials.collect(), ..record.clone() };
-    derive::finish(&mut made, &[]);
+    analysis::finish(&mut made, &[]);
     made
 }
 

@@ -24,7 +24,7 @@ mod error;
 pub mod index;
 pub mod lines;
 pub mod lock;
-pub mod team;
+pub mod postgres;
 #[cfg(test)]
 mod tests;
 mod whole;

@@ -208,7 +208,7 @@ fn records_of_every_schema_can_be_opened() {
         schemas.push(read.schema);
         // Derived values are recomputed: the cells are equal.
         let mut again = read.clone();
-        report::derive::finish(&mut again, &sample::claims());
+        report::analysis::finish(&mut again, &sample::claims());
         let of = |record: &Record| -> Vec<(String, f64)> {
             let cell = |it: &record::Cell| (it.metric.name().to_string(), it.value);
             record.cells.iter().map(cell).collect()

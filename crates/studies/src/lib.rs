@@ -9,10 +9,10 @@ pub mod gelberger2013;
 mod standards;
 mod workloads;
 mod modules;
-mod passages;
+mod rules;
 mod statistics;
-mod packets;
-mod yields;
+mod control_messages;
+mod metrics;
 pub mod taking;
 pub mod papers;
 
@@ -21,7 +21,7 @@ use std::path::Path;
 use experiments::show::Show;
 use experiments::{Context, Method, latency};
 use workload::parameter::Parameters;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use targets::name::{Link, NameError, TargetKind};
 use workload::Technology;
@@ -219,9 +219,9 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
         .chain(gelberger2013::entries::ENTRIES)
         .chain(methods)
         .chain(modules::ENTRIES)
-        .chain(passages::ENTRIES)
+        .chain(rules::ENTRIES)
         .chain(statistics::ENTRIES)
-        .chain(packets::ENTRIES)
+        .chain(control_messages::ENTRIES)
 }
 
 /// Parameters of trials with a table that the user selects.

@@ -1,7 +1,7 @@
 //! Measurement modules.
 
 use super::{Entry, OPENFLOW, WORKLOAD};
-use experiments::modules::{update_rate, updates};
+use experiments::control_plane::{update_rate, updates};
 
 /// Entries; those about flow entries come first.
 pub(super) const ENTRIES: &[Entry] = &[

@@ -2,7 +2,7 @@
 
 use super::{Entry, FORWARDERS, SEARCHED, TRIALS_OVER, WORKLOAD};
 use experiments::{fairness, rfc2544, rfc2889, rfc8219, rfc9004, rfc9971};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::{goals, methods, shared};
 use targets::name::TargetKind;
 use workload::Technology;

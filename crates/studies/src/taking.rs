@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::Entry;
 use workload::nearest;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::{Effort, ParameterError, Parameters, control, parted, shared};
 
 /// Groups of parameters that users confuse with each other.
@@ -165,7 +165,7 @@ fn not_taken(entries: &[&'static Entry], key: &str, assignment: &str) -> Paramet
 mod tests {
     use super::*;
 
-    use workload::parameter::own::Takes;
+    use workload::parameter::declaration::Takes;
 
     fn entry(id: &str) -> Vec<&'static Entry> {
         crate::find(id).unwrap()

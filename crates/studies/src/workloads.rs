@@ -2,7 +2,7 @@
 
 use super::{Entry, OPENFLOW, WORKLOAD};
 use experiments::{cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate, latency, match_types, memory_per_flow, program_swap, soak, throughput};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::{control, methods, shared};
 
 /// Parameters of flow statistics dumps.

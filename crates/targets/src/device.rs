@@ -8,10 +8,10 @@
 //! Invariant: equal texts give equal [`Device`]s, so that a target's kind stays a small value that
 //! is copied.
 
-mod reach;
-mod renumbered;
+mod connect;
+mod port_mapping;
 mod cables;
-mod meeting;
+mod attach;
 mod neighbours;
 mod switch;
 pub mod bench;

@@ -9,10 +9,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tester::module::hosts::{
-    Done, Errand, Exchange, Load, Loaded, Program, Talk, Talked, Transfer, Transferred,
-};
-use tester::stage::hosts::Hosts;
+use tester::module::host_tasks::{Done, Errand, Exchange, Load, Loaded, Program, Talk, Talked, Transfer, Transferred};
+use tester::executor::hosts::Hosts;
 use testbed::host::iperf::{self, Iperf, Place, transfer};
 use testbed::host::talk::{self, Terms};
 use testbed::host::{Host, HostSettings};
@@ -95,7 +93,7 @@ impl Drop for SiteHosts {
 /// Resolves both hosts of a task.
 fn settled(
     ends: &[Interface],
-    hosts: &[tester::module::hosts::Host; 2],
+    hosts: &[tester::module::host_tasks::Host; 2],
 ) -> Result<[Host; 2], LabError> {
     let settle = |place: usize| {
         let (host, other) = (hosts[place], hosts[1 - place]);

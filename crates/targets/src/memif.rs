@@ -5,7 +5,7 @@
 //! as on a cable. Polling data planes never leave their core, so inactive targets are stopped and
 //! only the measured one runs. Flow caches are filled before each trial (`warming`).
 
-pub mod warming;
+pub mod cache_fill;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,11 +20,11 @@ use tester::rig::live::LiveRig;
 use tester::stream::Rate;
 use tester::trial::{Trial, TrialReport};
 use testbed::peer::direct::Direct;
-use testbed::peer::ours::{Mode, Ours, router_mac};
+use testbed::peer::planimeter::{Mode, Ours, router_mac};
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
 use testbed::peer::testpmd::Testpmd;
 use testbed::peer::{Access, Peer};
-use testbed::pin::Cores;
+use testbed::affinity::Cores;
 use testbed::{Lab, Site, Wiring};
 use packet::frame::Batch;
 use packet::time::Nanos;
@@ -37,16 +37,13 @@ use record::Work;
 
 use super::model;
 use super::name::{TargetKind, Technology};
-use super::overdue::{self, Overdue, WorksOn};
+use super::drain::{self, Overdue, WorksOn};
 use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, give, lab_error, role, router_addresses};
-use super::{
-    ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson,
-    orders, reset, swaps, work_of_ours,
-};
+use super::{ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, mac_learning, orders, reset, program_reload, work_of_ours};
 use workload::parameter::control::Capture;
 use workload::parameter::{Parameters, Table};
 use workload::{Addresses, Setup};
-use warming::{Pass, Warming};
+use cache_fill::{Pass, Warming};
 
 /// Time limit for a target to start, and for a wire to carry frames.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -137,7 +134,7 @@ impl MemifBench {
         let (access, mut rig) = start(kind, peer.as_mut(), &site, &stop)?;
         let patience = Nanos::from_secs_f64(self.parameters.warm_s);
         let (holds, failed_upcalls) = (None, 0);
-        let (agents, agent) = super::witness::beside(&site, &self.parameters.witness)?;
+        let (agents, agent) = super::snmp::beside(&site, &self.parameters.witness)?;
         rig.agents = agents;
         let capture = self.parameters.control.capture;
         Ok(MemifTarget {
@@ -240,7 +237,7 @@ fn start(
 ) -> Result<(Access, LiveRig), TargetError> {
     peer.start(site).map_err(lab_error)?;
     let access = peer.ready(PATIENCE).map_err(lab_error)?;
-    testbed::pin::pin(0, &site.wiring.cores.instrument).map_err(lab_error)?;
+    testbed::affinity::pin(0, &site.wiring.cores.instrument).map_err(lab_error)?;
     let mut ports = ports_of(kind, site)?;
     connect(&mut ports, peer)?;
     Ok((access, LiveRig::new(ports, RIG_KEY, Arc::clone(stop))))
@@ -313,8 +310,8 @@ impl Target for MemifTarget {
         let what = (&addresses, setup, &self.stop);
         give(self.kind, &self.access, self.peer.as_mut(), &self.site, what)?;
         let Self { kind, rig, peer, .. } = self;
-        lesson::teach(*kind, setup, &addresses, |trial| {
-            rig.trial_at_ease(trial, EASE).map(drop).or_else(lesson::failed)?;
+        mac_learning::teach(*kind, setup, &addresses, |trial| {
+            rig.trial_at_ease(trial, EASE).map(drop).or_else(mac_learning::failed)?;
             peer.addresses_learned().map_err(lab_error)
         })?;
         self.holds = Some(*setup);
@@ -333,16 +330,16 @@ impl Target for MemifTarget {
             return self.trial_with_reset(trial, at);
         }
         if let (Access::Control { socket }, 1..) = (&self.access, trial.swaps) {
-            return swaps::trial(&mut self.rig, trial, socket, &self.stop);
+            return program_reload::trial(&mut self.rig, trial, socket, &self.stop);
         }
-        if overdue::covers(trial) {
-            return overdue::trial(self, trial);
+        if drain::covers(trial) {
+            return drain::trial(self, trial);
         }
         let channel = match &self.access {
             Access::OpenFlow { channel } => channel.as_str(),
             _ => "",
         };
-        orders::trial(&mut self.rig, trial, &self.stop, |script| orders::connected(channel, script))
+        flow_mod_scripts::trial(&mut self.rig, trial, &self.stop, |script| flow_mod_scripts::connected(channel, script))
     }
 
     fn snapshot(&mut self) -> Result<Snapshot, TargetError> {
@@ -445,14 +442,14 @@ pub(super) fn has_caches(kind: TargetKind) -> bool {
 /// Returns a low-rate pass over all flows of a setup, with frames like the trial's.
 pub(super) fn tour(setup: &Setup, addresses: &Addresses, trial: &Trial) -> Trial {
     let frame_bytes = trial.streams.first().map_or(64, |stream| stream.frame_bytes as u16);
-    let rate = Rate::FramesPerSecond(warming::RATE_PPS);
+    let rate = Rate::FramesPerSecond(cache_fill::RATE_PPS);
     Trial {
         catch_up_frames: u32::MAX,
         ..Trial::new(
             vec![setup.tour().stream(Technology::OpenFlow, addresses, frame_bytes, rate)],
             Nanos::ZERO,
-            warming::pass_duration(setup.flows()),
-            warming::DRAIN,
+            cache_fill::pass_duration(setup.flows()),
+            cache_fill::DRAIN,
         )
     }
 }

@@ -20,10 +20,10 @@ use tester::module::{Module, StageReport};
 use tester::rig::live::LiveRig;
 use tester::rig::sim::SimRig;
 use tester::rig::{Rig, RigError};
-use tester::stage::Scene;
+use tester::executor::Scene;
 use tester::trial::{Trial, TrialReport};
 use testbed::peer::{Plan, PortAddress, PortNeighbor, PortRoute, Station};
-use testbed::pin::{self, Cores};
+use testbed::affinity::{self, Cores};
 use packet::frame::PortNo;
 use packet::time::{Clock, Nanos};
 use netio::channel::Channel;
@@ -43,13 +43,10 @@ use elements::node::Node;
 use super::name::{Link, TargetKind, Technology};
 use super::network::Hop;
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
-use super::standstill::Standstill;
+use super::sim_pause::Standstill;
 use super::veth::ROUTER_CACHE_ENTRIES;
-use super::witness;
-use super::{
-    ADDRESSES, Description, Snapshot, Target, TargetError, lesson, no_controller, orders, scene,
-    swaps, work_of_ours,
-};
+use super::snmp;
+use super::{ADDRESSES, Description, Snapshot, Target, TargetError, mac_learning, no_controller, orders, scene, program_reload, work_of_ours};
 use workload::parameter::control::Capture;
 use workload::parameter::{Capacity, Parameters};
 use workload::{Addresses, Setup};
@@ -172,15 +169,15 @@ impl MemoryBench {
         let (node, config) = made.unzip();
         let key = key_of(kind);
         let rig = if simulated {
-            let (agent, agents) = witness::simulated(&self.parameters.witness)?;
+            let (agent, agents) = snmp::simulated(&self.parameters.witness)?;
             let device = Simulated { agent, ..Simulated::new(node, service, service_time) };
             let mut rig = SimRig::new(near, device, key);
             (rig.agents, rig.stop) = (agents, Arc::clone(&self.stop));
             AnyRig::Simulated(Box::new(rig))
         } else {
-            pin::pin(0, &self.cores.instrument).map_err(super::veth::lab_error)?;
+            affinity::pin(0, &self.cores.instrument).map_err(super::veth::lab_error)?;
             let mut rig = LiveRig::new(near, key, Arc::clone(&self.stop));
-            rig.agents = witness::of_device(&self.parameters.witness)?;
+            rig.agents = snmp::of_device(&self.parameters.witness)?;
             AnyRig::Live(Box::new(rig), node)
         };
         Ok(self.joined(kind, rig, config))
@@ -384,8 +381,8 @@ impl Target for MemoryTarget {
             }
         }
         let addresses = self.addresses();
-        lesson::teach(self.kind, setup, &addresses, |trial| {
-            self.trial(trial).map(drop).or_else(lesson::failed)?;
+        mac_learning::teach(self.kind, setup, &addresses, |trial| {
+            self.trial(trial).map(drop).or_else(mac_learning::failed)?;
             let known = self.snapshot()?.counters.get("bridge.macs").copied();
             Ok(known)
         })?;
@@ -426,7 +423,7 @@ impl Target for MemoryTarget {
                 std::thread::scope(|scope| {
                     let worker = scope.spawn(|| {
                         // If pinning is not permitted, the scheduler chooses the core.
-                        let _ = pin::pin(0, cores);
+                        let _ = affinity::pin(0, cores);
                         drive(node, |_, _| done.load(Ordering::Acquire))
                     });
                     let report = orders::trial(rig, trial, &self.stop, connect);
@@ -492,7 +489,7 @@ impl Target for MemoryTarget {
         let is_live = !matches!(self.rig, AnyRig::Simulated(_));
         if let Some(node) = self.node() {
             let answer = ask(node, Request::Get(What::Counters), now)?;
-            let counters = testbed::peer::ours::control::flatten(&answer);
+            let counters = testbed::peer::planimeter::control::flatten(&answer);
             snapshot.work = if is_live { work_of_ours(&counters) } else { None };
             snapshot.add(counters);
         }
@@ -529,7 +526,7 @@ impl MemoryTarget {
     fn trial_with_swaps(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
         let begins = self.now().saturating_add(trial.warmup);
         let mut moments: Vec<Nanos> =
-            swaps::moments(trial).rev().map(|at| begins.saturating_add(at)).collect();
+            program_reload::moments(trial).rev().map(|at| begins.saturating_add(at)).collect();
         let cores = &self.cores.target;
         match &mut self.rig {
             AnyRig::Simulated(rig) => {
@@ -541,7 +538,7 @@ impl MemoryTarget {
                 std::thread::scope(|scope| {
                     let worker = scope.spawn(|| {
                         // If pinning is not permitted, the scheduler chooses the core.
-                        let _ = pin::pin(0, cores);
+                        let _ = affinity::pin(0, cores);
                         drive(node, |node, now| {
                             if moments.pop_if(|at| *at <= now).is_some() {
                                 simulated::swap(node, now);
@@ -637,7 +634,7 @@ fn staged(
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
             // If pinning is not permitted, the scheduler chooses the core.
-            let _ = pin::pin(0, cores);
+            let _ = affinity::pin(0, cores);
             drive(node, |node, now| {
                 making.try_iter().for_each(|theirs| node.adopt(theirs, now));
                 done.load(Ordering::Acquire)

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use testbed::peer::Peer;
 use packet::time::Nanos;
 use netio::clock;
-use elements::behaviour::model::file::{self, Fault};
-use elements::behaviour::model::{Model, known};
+use elements::hardware_model::model::file::{self, Fault};
+use elements::hardware_model::model::{Model, known};
 
 use super::TargetError;
 use super::veth::lab_error;

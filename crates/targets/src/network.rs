@@ -11,12 +11,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use tester::module::Joined;
-use tester::stage::Scene;
+use tester::executor::Scene;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Instruction};
 
 use super::name::{Link, TargetKind};
-use super::program::{PORT_IN, PORT_OUT};
+use super::flow_setup::{PORT_IN, PORT_OUT};
 use file::Fault;
 
 /// Prefix of such a target's name.

@@ -13,7 +13,7 @@ use progfe::program::Program;
 use progfe::role::Role;
 use progfe::xml::Source;
 
-mod rehearsal;
+mod dry_run;
 
 /// Prefix of such a target's name.
 pub const PREFIX: &str = "progfe:";

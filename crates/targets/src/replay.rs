@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tester::gauge::{self, GAUGE, STEPS};
-use tester::generate::schedule::Period;
-use tester::generate::templates::Templates;
+use tester::generator::schedule::Period;
+use tester::generator::templates::Templates;
 use tester::rig::RigError;
 use tester::signature::{Sent, Sequence};
 use tester::stream::{Problem, Shape, Stream, validate};
 use tester::trial::{
     Classes, Flag, Load, OFFERED_SHARE_MIN, PortReport, StreamReport, Trial, TrialReport,
 };
-use testbed::pin;
+use testbed::affinity;
 use packet::frame::{Batch, FCS_BYTES};
 use packet::time::Nanos;
 use packet::traffic::Traffic;
@@ -188,7 +188,7 @@ impl Between<'_> {
     /// Runs a trial to its end, and returns the counters at its marks.
     fn run(self, cores: &[usize], mut course: Course<'_>) -> Vec<Mark> {
         // If pinning is not permitted, the scheduler chooses the core.
-        let _ = pin::pin(0, cores);
+        let _ = affinity::pin(0, cores);
         match self {
             Between::Node(node) => {
                 drive(node, |node, now| course.is_over(now, || counters(node)));

@@ -3,7 +3,7 @@
 use tester::rig::live::LiveRig;
 use tester::rig::{Rig, RigError};
 use tester::trial::{Trial, TrialReport};
-use testbed::pin::{self, Cores};
+use testbed::affinity::{self, Cores};
 use packet::time::Nanos;
 use netio::clock;
 
@@ -21,7 +21,7 @@ pub fn trial(
     std::thread::scope(|scope| {
         let reset = scope.spawn(|| {
             // If pinning is not permitted, the scheduler chooses the core.
-            let _ = pin::pin(0, &cores.target);
+            let _ = affinity::pin(0, &cores.target);
             clock::sleep_until(resets_at);
             anew()
         });

@@ -20,15 +20,15 @@ use tester::rig::RigError;
 use tester::rig::live::LiveRig;
 use tester::trial::{Trial, TrialReport};
 use testbed::account::Account;
-use testbed::need::{self, Feature};
+use testbed::requirement::{self, Feature};
 use testbed::peer::direct::Direct;
 use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::linux_router::LinuxRouter;
 use testbed::peer::openvswitch::OpenVswitch;
-use testbed::peer::ours::{Mode, Ours, Role, router_mac};
+use testbed::peer::planimeter::{Mode, Ours, Role, router_mac};
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
-use testbed::pin::Cores;
+use testbed::affinity::Cores;
 use testbed::veth::Interface;
 use testbed::{Lab, LabError, Site, Wiring};
 use packet::time::Nanos;
@@ -42,12 +42,9 @@ use super::memif::{EASE, fill_caches, has_caches, told, tour};
 use super::model;
 use super::name::{Link, TargetKind, Technology};
 use super::network::Hop;
-use super::overdue::{self, Overdue, WorksOn};
+use super::drain::{self, Overdue, WorksOn};
 use super::progfe::ProGfeTarget;
-use super::{
-    Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, lesson, orders,
-    program, reset, swaps, witness,
-};
+use super::{Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, mac_learning, orders, flow_setup, reset, program_reload, snmp};
 use workload::parameter::control::Capture;
 use workload::parameter::{Parameters, Table};
 use workload::parts::{PLACE_SECOND, ROUTER_IN_SECOND, SENDER_SECOND};
@@ -113,7 +110,7 @@ impl VethBench {
         let (machine, apart) = (Wiring::of_machine().map_err(lab_error)?, !xdp);
         let wiring = Wiring { xdp, apart, control_tcp, ..machine };
         if xdp {
-            need::require(Feature::XdpSocket).map_err(|need| lab_error(need.into()))?;
+            requirement::require(Feature::XdpSocket).map_err(|need| lab_error(need.into()))?;
         }
         let lab = Lab::open(&surroundings.root).map_err(lab_error)?;
         let (lab, stop) = (Arc::new(lab), Arc::clone(stop));
@@ -155,9 +152,9 @@ impl VethBench {
         peer.start(&site).map_err(lab_error)?;
         let access = peer.ready(PATIENCE).map_err(lab_error)?;
         let ports = self.ports(&site)?;
-        testbed::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
+        testbed::affinity::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
-        let (agents, agent) = witness::beside(&site, &self.parameters.witness)?;
+        let (agents, agent) = snmp::beside(&site, &self.parameters.witness)?;
         rig.agents = agents;
         if site.wiring.apart && kind != TargetKind::Direct {
             rig.hosts = Some(Box::new(SiteHosts::new(&site)));
@@ -368,9 +365,9 @@ fn install_flows(
     let settings = Settings { reply_timeout, stop, ..program::settings(setup) };
     let mut controller = Controller::connect(&url, settings).map_err(failed)?;
     controller.delete_all(&mut RealTime::default()).map_err(failed)?;
-    let flows = program::flows(setup, addresses).map(|flow| hop.led(flow));
+    let flows = flow_setup::flows(setup, addresses).map(|flow| hop.led(flow));
     let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
-    program::checked(&installed)
+    flow_setup::checked(&installed)
 }
 
 /// Returns the plan of a target of this kind. A program that tags has its own rules.
@@ -459,8 +456,8 @@ impl Target for VethTarget {
         let what = (&addresses, setup, &self.stop);
         give(self.kind, &self.access, self.peer.as_mut(), &self.site, what)?;
         let Self { rig, peer, .. } = self;
-        lesson::teach(self.kind, setup, &addresses, |trial| {
-            rig.trial_at_ease(trial, EASE).map(drop).or_else(lesson::failed)?;
+        mac_learning::teach(self.kind, setup, &addresses, |trial| {
+            rig.trial_at_ease(trial, EASE).map(drop).or_else(mac_learning::failed)?;
             peer.addresses_learned().map_err(lab_error)
         })?;
         self.holds = Some(*setup);
@@ -479,10 +476,10 @@ impl Target for VethTarget {
             return self.trial_with_reset(trial, at);
         }
         if let (Access::Control { socket }, 1..) = (&self.access, trial.swaps) {
-            return swaps::trial(&mut self.rig, trial, socket, &self.stop);
+            return program_reload::trial(&mut self.rig, trial, socket, &self.stop);
         }
-        if overdue::covers(trial) {
-            return overdue::trial(self, trial);
+        if drain::covers(trial) {
+            return drain::trial(self, trial);
         }
         let channel = match &self.access {
             Access::OpenFlow { channel } => channel.as_str(),

@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
 use crate::process::{Launch, Process};
-use crate::{LabError, Namespace, Site, need};
+use crate::{LabError, Namespace, Site, requirement};
 
 /// Listen address in the target's namespace.
 pub const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 161);
@@ -34,7 +34,7 @@ impl Agent {
     /// Starts the agent in a site's namespace, on the tester's cores, with these lines of
     /// `snmpd.conf`. Waits until it listens.
     pub fn start(site: &Site, settings: &[String]) -> Result<Agent, LabError> {
-        let program = need::tool("snmpd", "snmpd")?;
+        let program = requirement::tool("snmpd", "snmpd")?;
         let file = site.path.join("snmpd.conf");
         let state = site.path.join("snmpd");
         let written = || {

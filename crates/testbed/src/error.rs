@@ -3,7 +3,7 @@
 //! Invariant: an error names the operation and its object. One line shows what failed, where, and
 //! (through [`Need::mend`]) how to fix it.
 
-use crate::need::Need;
+use crate::requirement::Need;
 use crate::netlink::uses::Use;
 use std::fmt;
 use std::io;

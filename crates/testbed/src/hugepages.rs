@@ -14,7 +14,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::need::Need;
+use crate::requirement::Need;
 use crate::proc;
 use crate::{LabError, RunFolder};
 use std::fs::{self, File};

@@ -15,11 +15,11 @@
 //! state of interfaces that the user names.
 
 pub mod error;
-pub mod need;
-pub mod rights;
+pub mod requirement;
+pub mod capabilities;
 pub mod wait;
 pub mod proc;
-pub mod pin;
+pub mod affinity;
 pub mod namespace;
 pub mod pid_namespace;
 pub mod netlink;
@@ -29,12 +29,12 @@ pub mod veth;
 pub mod hugepages;
 pub mod runfolder;
 pub mod process;
-pub mod talk;
+pub mod pipe_process;
 pub mod packet_diag;
 pub mod tcp_diag;
 pub mod account;
 pub mod load;
-pub mod taken;
+pub mod borrowed_interfaces;
 pub mod topology;
 pub mod peer;
 pub mod agent;
@@ -42,7 +42,7 @@ pub mod host;
 
 pub use error::LabError;
 pub use namespace::Namespace;
-pub use need::Need;
+pub use requirement::Need;
 pub use runfolder::RunFolder;
 pub use topology::{Lab, Site, Wiring};
 

@@ -14,7 +14,7 @@
 #![allow(unsafe_code)]
 
 use crate::LabError;
-use crate::need::{self, Need};
+use crate::requirement::{self, Need};
 use crate::netlink::Netlink;
 use std::fs::{self, File};
 use std::io;
@@ -131,7 +131,7 @@ pub enum Entered {
 /// Call this at program start, while there is only one thread (the kernel rejects it otherwise).
 /// Namespaces, mounts and children created later belong to the user namespace.
 pub fn enter_rootless() -> Result<Entered, Need> {
-    if need::privileged() {
+    if requirement::privileged() {
         return Ok(Entered::Privileged);
     }
     // SAFETY: these calls only read the identity of the process.

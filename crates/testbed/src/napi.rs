@@ -13,7 +13,7 @@
 
 mod netdev;
 
-use crate::{LabError, Namespace, pin};
+use crate::{LabError, Namespace, affinity};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -51,7 +51,7 @@ pub fn pin_threads(namespace: &Namespace, interface: &str, cores: &[usize]) -> N
             return NapiThreads { refused: Some(error.to_string()), ..NapiThreads::default() };
         }
     };
-    let refusal = threads.iter().find_map(|thread| pin::pin(*thread, cores).err());
+    let refusal = threads.iter().find_map(|thread| affinity::pin(*thread, cores).err());
     let refused = match refusal {
         Some(error) => Some(error.to_string()),
         None if threads.is_empty() => Some(UNSEEN.to_owned()),

@@ -13,7 +13,7 @@ pub mod dpdk;
 pub mod linux_bridge;
 pub mod linux_router;
 pub mod openvswitch;
-pub mod ours;
+pub mod planimeter;
 pub mod ovs_dpdk;
 pub mod testpmd;
 

@@ -17,7 +17,7 @@
 #![allow(unsafe_code)]
 
 use crate::namespace::{in_thread, mount, unshare};
-use crate::{LabError, need, proc};
+use crate::{LabError, requirement, proc};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -34,7 +34,7 @@ pub(crate) struct PidNamespace {
 impl PidNamespace {
     /// Creates a namespace and starts its first process.
     pub(crate) fn create() -> Result<PidNamespace, LabError> {
-        let program = need::tool("cat", "coreutils")?;
+        let program = requirement::tool("cat", "coreutils")?;
         let refused = |error| LabError::system("start", program.display().to_string(), error);
         let mut command = Command::new(&program);
         command.env_clear().current_dir("/").process_group(0);

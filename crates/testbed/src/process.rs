@@ -19,7 +19,7 @@
 #![allow(unsafe_code)]
 
 use crate::proc::{self, Identity};
-use crate::{LabError, Namespace, RunFolder, pin, runfolder, wait};
+use crate::{LabError, Namespace, RunFolder, affinity, runfolder, wait};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -261,7 +261,7 @@ fn command(launch: &Launch, parent: Option<u32>) -> Command {
         // Ctrl-C at the terminal must reach only this process, which stops its children in order.
         .process_group(0);
     let network = launch.namespace.as_ref().map(|namespace| namespace.as_fd().as_raw_fd());
-    let cores = (!launch.cores.is_empty()).then(|| pin::core_set(&launch.cores));
+    let cores = (!launch.cores.is_empty()).then(|| affinity::core_set(&launch.cores));
     // SAFETY: between fork and exec the closure makes system calls only; it neither allocates nor
     // takes locks. `launch` holds the namespace's descriptor open until spawn has returned.
     unsafe { command.pre_exec(move || become_child(parent, network, cores.as_ref())) };

@@ -12,7 +12,7 @@
 //! Invariant: a site's interfaces and namespace vanish when it is dropped, and with the run.
 
 use crate::account::Account;
-use crate::pin::Cores;
+use crate::affinity::Cores;
 use crate::runfolder::{self, Swept};
 use crate::veth::{Cable, EndSettings, Interface};
 use crate::{LabError, Mac, Namespace, RunFolder};

@@ -17,13 +17,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use tester::generate::player::Player;
+use tester::generator::replay_sender::Player;
 use tester::replay::{Replay, Timing};
 use tester::rig::Rig;
 use tester::rig::live::LiveRig;
 use tester::trial::Trial;
 use packet::capture::write::Notes;
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::time::Nanos;
 use netio::afpacket::Options;
 use netio::capture::read_ahead::ReadAhead;

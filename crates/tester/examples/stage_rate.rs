@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use tester::module::*;
 use tester::rig::live::LiveRig;
-use tester::stage::Scene;
+use tester::executor::Scene;
 use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
 use packet::time::Nanos;
 use netio::memory::pair;

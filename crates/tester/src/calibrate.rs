@@ -15,8 +15,8 @@ use crate::experiment::{Experiment, Outcome, Point, Step};
 use netio::port::PortDrop;
 
 use crate::search::binary::{Ask, BinarySearch, Found, Goal, Measured};
-use crate::search::disturbed::{Patience, Verdict};
-use crate::stall::Stalls;
+use crate::search::interference::{Patience, Verdict};
+use crate::pauses::Stalls;
 use crate::stream::{Rate, Stream};
 use crate::trial::{Jitter, Latency, Pacing, PortReport, Trial, TrialReport};
 

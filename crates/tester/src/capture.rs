@@ -3,7 +3,7 @@
 //! - All frames are counted by protocol and size before the filter, and again if it keeps them.
 //! - [`Capture::freeze`] reads all counters at one time, with no frame received in between.
 //! - A frame has its timestamp with the clock that took it.
-//! - A truncated frame can carry a checksum of the removed part ([`packet::capture::cut`]).
+//! - A truncated frame can carry a checksum of the removed part ([`packet::capture::truncation`]).
 //! - A failed port is reported and not polled again. The other ports continue and the file stays
 //!   valid.
 
@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use std::io::Write;
 
 use packet::capture::Statistics;
-use packet::capture::cut::Cut;
+use packet::capture::truncation::Cut;
 use packet::capture::write::{Frame, Notes};
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::filter::{Counts, Entry, Filter, TooMany};
 use packet::time::{Clock, Nanos, Stamp};
 use packet::traffic::{Class, Count, Traffic};

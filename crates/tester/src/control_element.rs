@@ -14,7 +14,7 @@ use forces::association::{Answer, Ce, CeEvent, CeSettings, Channel, Moment, Plac
 use forces::wire::{Id, Mode, ResultCode, Select, TeardownReason, frame_octets};
 use packet::time::Nanos;
 use netio::channel::framed::Framed;
-use netio::channel::group::{Channels, Dialling, Doors};
+use netio::channel::multi::{Channels, Dialling, Doors};
 use netio::channel::{ChannelError, Tls, Url};
 use netio::clock;
 

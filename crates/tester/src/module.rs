@@ -3,7 +3,7 @@
 //! A trial counts the frames of fixed streams and reports at its end. A module receives each probe
 //! frame and each OpenFlow message as an event, and reacts while it measures. Its life cycle is
 //! that of OFLOPS (Rotsos et al., PAM 2012): it declares its needs, starts, receives events, and
-//! terminates. A [`crate::stage`] drives it, live or in virtual time.
+//! terminates. A [`crate::executor`] drives it, live or in virtual time.
 //!
 //! Invariants:
 //!
@@ -19,14 +19,14 @@ use packet::time::{Nanos, Stamp};
 use netio::port::{PortCounters, PortFacts};
 use snmp::{Binding, Failure};
 
-pub mod desk;
+pub mod context;
 pub mod findings;
-pub mod hosts;
+pub mod host_tasks;
 pub mod probe;
 pub mod report;
-pub mod witness;
+pub mod snmp_poll;
 
-pub use desk::{Desk, Prepared, Said, SnmpId, Span, TimerId, Watch};
+pub use context::{Desk, Prepared, Said, SnmpId, Span, TimerId, Watch};
 pub use findings::{LogEntry, Measured, Series, Value};
 pub use probe::{Frames, Probe, Signer};
 pub use report::{
@@ -58,11 +58,11 @@ pub trait Module: Send {
 pub struct Needs {
     /// Connections to open. The module refers to them by index.
     pub connections: Vec<Connection>,
-    /// Time limit from the module's start, at most [`crate::stage::MODULE_NS_MAX`]. When it
+    /// Time limit from the module's start, at most [`crate::executor::MODULE_NS_MAX`]. When it
     /// expires, the module ends with the limit [`TIME_LIMIT`].
     pub limit: Nanos,
     /// Drain time: how long to wait for and count outstanding frames after the module's end, at
-    /// most [`crate::stage::DRAIN_NS_MAX`]. The module receives no events for them.
+    /// most [`crate::executor::DRAIN_NS_MAX`]. The module receives no events for them.
     pub drain: Nanos,
     /// Whether the module ends when it loses a connection that it did not close itself.
     pub ends_when_lost: bool,
@@ -189,7 +189,7 @@ pub enum What<'a> {
         why: &'a str,
     },
     /// Result of a host task by [`Desk::errand`].
-    Errand(&'a hosts::Done),
+    Errand(&'a host_tasks::Done),
     /// The limit with this name is reached. The report counts what exceeds it and leaves it out.
     /// Delivered once for each limit.
     LimitReached(&'static str),

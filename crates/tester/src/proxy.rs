@@ -22,16 +22,16 @@ use netio::channel::{
 use netio::clock::{self, Wait};
 
 pub mod relay;
-pub mod cutter;
-pub mod watch;
+pub mod framing;
+pub mod decode;
 pub mod tally;
-pub mod added;
+pub mod overhead;
 #[cfg(test)]
 mod tests;
 
 use relay::{ENDS, Over, Places, Relay, place};
 use tally::Tally;
-use watch::{Event, Watch};
+use decode::{Event, Watch};
 
 /// Default connection limits. Beyond the total, connections wait until another one ends. Beyond the
 /// limit of one source, they are reset.

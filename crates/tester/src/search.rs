@@ -2,6 +2,6 @@
 
 pub mod measured;
 pub mod bracket;
-pub mod disturbed;
+pub mod interference;
 pub mod binary;
 pub mod mlr;

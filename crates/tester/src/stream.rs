@@ -12,17 +12,17 @@ use packet::frame::FCS_BYTES;
 use crate::signature::SIGNATURE_BYTES;
 
 pub mod headers;
-pub mod vary;
-pub mod shape;
-pub mod genome;
+pub mod field_variation;
+pub mod burst_profile;
+pub mod imix_genome;
 mod problem;
 pub mod file;
 
-pub use genome::Genome;
+pub use imix_genome::Genome;
 pub use headers::{HEADER_BYTES, Headers, Label, Layout, Network, TAG_BYTES, Transport, Vlan};
 pub use problem::{Problem, validate};
-pub use shape::Shape;
-pub use vary::{Field, LIST_VALUES_MAX, Order, VARY_GROUPS_MAX, Values, Vary, Weights};
+pub use burst_profile::Shape;
+pub use field_variation::{Field, LIST_VALUES_MAX, Order, VARY_GROUPS_MAX, Values, Vary, Weights};
 
 /// Overhead of a frame on a link in bytes: preamble, start delimiter and gap.
 pub const GAP_BYTES: usize = 20;

@@ -20,7 +20,7 @@ use crate::account::Account;
 use crate::controller::play::Played;
 use crate::controller::script::Script;
 use crate::replay::{Replay, ReplayReport};
-use crate::stall::Stalls;
+use crate::pauses::Stalls;
 use crate::stream::Stream;
 pub use stats::histogram::Histogram;
 use record::Work;
@@ -153,7 +153,7 @@ pub struct Classes {
     pub reordered: u64,
     /// Frames with at least one unexpected byte.
     pub corrupt: u64,
-    /// Frames that arrived after more than [`crate::monitor::WINDOW_FRAMES`] later ones: too late
+    /// Frames that arrived after more than [`crate::analyzer::WINDOW_FRAMES`] later ones: too late
     /// to detect duplicates.
     pub late: u64,
 }
@@ -224,7 +224,7 @@ pub struct Latency {
     /// contain them as 0.
     pub negative: u64,
     /// Frames with unknown delay, because the tester stalled when they left or arrived (see
-    /// [`crate::stall`]). They are in no histogram.
+    /// [`crate::pauses`]). They are in no histogram.
     pub unknown: u64,
 }
 

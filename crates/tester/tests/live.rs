@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use common::{KEY, stream, trial};
 use tester::rig::live::LiveRig;
 use tester::rig::{Rig, RigError};
-use tester::stall::AWAY;
+use tester::pauses::AWAY;
 use tester::trial::Flag;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};

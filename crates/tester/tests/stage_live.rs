@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tester::module::*;
 use tester::rig::live::LiveRig;
-use tester::stage::live::Dialer;
-use tester::stage::{Scene, WRITE_BYTES};
+use tester::executor::live::Dialer;
+use tester::executor::{Scene, WRITE_BYTES};
 use tester::stream::{Headers, Rate, Stream};
 use openflow::model::message::Message;
 use openflow::model::switch::Features;
 use openflow::session::{self, Session};
 use openflow::version::{End, MessageKind, Version};
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::time::Nanos;
 use netio::channel::tls::Files;
 use netio::channel::{ChannelError, Listener, Tls, Url};

@@ -12,8 +12,8 @@ use std::process::Command;
 use std::rc::Rc;
 
 use common::{Copy, pass, rig, stream, trial, wire};
-use tester::generate::schedule::Schedule;
-use tester::generate::templates::Templates;
+use tester::generator::schedule::Schedule;
+use tester::generator::templates::Templates;
 use tester::rig::Rig;
 use tester::stream::file::{read, read_all};
 use tester::stream::{

@@ -7,8 +7,8 @@ pub mod control;
 pub mod device;
 pub mod goals;
 pub mod methods;
-pub mod witness;
-pub mod own;
+pub mod snmp;
+pub mod declaration;
 pub mod shared;
 
 use std::fmt;
@@ -18,9 +18,9 @@ use device::Device;
 use goals::Goals;
 use tester::stream::Stream;
 use methods::Methods;
-use own::{Declared, Own};
+use declaration::{Declared, Own};
 use shared::STREAM;
-use witness::Witness;
+use snmp::Witness;
 
 /// Measurement effort: number and duration of trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

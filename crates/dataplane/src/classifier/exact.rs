@@ -134,7 +134,7 @@ impl ExactView {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classifier::rest::tests::Installed;
+    use crate::classifier::wildcard::tests::Installed;
     use crate::matching::Match;
 
     fn key(number: u64) -> Key {

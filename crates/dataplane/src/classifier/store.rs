@@ -235,7 +235,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::dice::Dice;
+    use crate::rng::Dice;
     use crate::hash::mix;
 
     fn hash(entry: u32) -> u64 {

@@ -18,20 +18,20 @@
 use std::sync::Arc;
 
 use super::Overlap;
-use crate::fast::sieve::{GROUPS, Sieve};
+use crate::fast::prefilter::{GROUPS, Sieve};
 use crate::fast::slab::Slab;
 use crate::key::Key;
 use crate::matching::Match;
 
-mod coarse;
-mod crowd;
+mod merged;
+mod overflow;
 mod search;
 mod tuple;
 
 pub use search::{TupleViews, Work, ones};
 
-use coarse::levels;
-use crowd::Crowd;
+use merged::levels;
+use overflow::Crowd;
 use tuple::Tuple;
 
 /// Maximum number of masks with separate tuples; with more, masks are merged.
@@ -267,10 +267,10 @@ impl TupleSpace {
     }
 
     /// Returns the masks under which a match may be found.
-    fn levels(&self, matching: &Match) -> [Key; coarse::LEVELS] {
+    fn levels(&self, matching: &Match) -> [Key; merged::LEVELS] {
         match self.sieve {
             Some(_) => levels(matching.mask()),
-            None => [*matching.mask(); coarse::LEVELS],
+            None => [*matching.mask(); merged::LEVELS],
         }
     }
 

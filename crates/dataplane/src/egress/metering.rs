@@ -10,7 +10,7 @@ use packet::time::Nanos;
 use super::Egress;
 use crate::action::Action;
 use crate::counter::DropReason;
-use crate::locate::Headers;
+use crate::parse::Headers;
 use crate::meter::{MeterNo, MeterVerdict};
 use crate::rewrite;
 

@@ -165,8 +165,8 @@ fn close_gap(set: &mut Set, place: usize) {
 mod tests {
     use super::*;
     use crate::classifier::linear::LinearTable;
-    use crate::classifier::rest::tests::random_match;
-    use crate::dice::Dice;
+    use crate::classifier::wildcard::tests::random_match;
+    use crate::rng::Dice;
 
     #[test]
     fn gaps_can_be_inserted_and_removed_at_every_position() {

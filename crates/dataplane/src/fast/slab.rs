@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use packet::time::Nanos;
 
-use super::aside::{Aside, Deed, Edition};
+use super::versioned::{Aside, Deed, Edition};
 #[cfg(not(loom))]
 use super::memory::Zero;
 use super::memory::{Row, row};

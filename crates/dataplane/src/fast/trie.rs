@@ -414,7 +414,7 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::dice::Dice;
+    use crate::rng::Dice;
 
     #[test]
     fn a_new_version_leaves_the_old_one_unchanged_and_reuses_nodes() {

@@ -7,7 +7,7 @@
 use packet::header::{arp, ethernet, ipv4, ipv6, mpls, u16_at};
 
 use crate::hash::mix;
-use crate::locate::{Headers, Network, Transport};
+use crate::parse::{Headers, Network, Transport};
 
 /// Returns the flow hash of a frame, with a seed.
 pub fn word(bytes: &[u8], seed: u64) -> u64 {

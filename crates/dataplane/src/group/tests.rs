@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::action::Action;
-use crate::dice::Dice;
+use crate::rng::Dice;
 use crate::table::Progress;
 
 const AT: Nanos = Nanos::ZERO;

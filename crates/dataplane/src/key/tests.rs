@@ -2,7 +2,7 @@
 
 use super::wide::{Family, Wide, WordSet};
 use super::*;
-use crate::dice::Dice;
+use crate::rng::Dice;
 use packet::parse::{Fragment, Packet, Transport};
 
 const ETH: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];

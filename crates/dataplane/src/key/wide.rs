@@ -19,7 +19,7 @@
 use packet::field::{FIELDS, Field};
 
 use super::{Field as Hot, Key};
-use crate::locate::{Headers, Transport};
+use crate::parse::{Headers, Transport};
 
 /// Number of words.
 pub const WORDS: usize = 16;

@@ -6,7 +6,7 @@
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
-use super::spread::Spread;
+use super::versioned_groups::Spread;
 use super::walk::Trail;
 use super::worker::{REFUSED, Stage};
 use super::{OnMiss, Settings};

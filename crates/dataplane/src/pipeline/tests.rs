@@ -4,7 +4,7 @@
 use super::*;
 use crate::action::Action;
 use crate::counter::DropReason;
-use crate::dice::Dice;
+use crate::rng::Dice;
 use crate::flow::Part;
 use crate::forwarder::{EVENTS_MAX, Event, OUTPUT_FRAMES_MAX};
 use crate::key;

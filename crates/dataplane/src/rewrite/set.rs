@@ -12,7 +12,7 @@ use packet::frame::Frame;
 use packet::header::ethernet;
 
 use super::{Context, sum};
-use crate::locate::Headers;
+use crate::parse::Headers;
 
 /// Bits of one field to copy to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

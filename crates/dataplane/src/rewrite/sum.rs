@@ -9,7 +9,7 @@
 use packet::checksum::{Sum, update_crc32c};
 use packet::header::{icmp, icmpv6, ipv4, put_u16, sctp, tcp, u16_at, udp};
 
-use crate::locate::{Covered, Fragment, Headers, Network, Place, Transport};
+use crate::parse::{Covered, Fragment, Headers, Network, Place, Transport};
 
 /// Updates the checksums that cover `place`, whose bytes change from `old` to `new`.
 pub fn correct(headers: &Headers, bytes: &mut [u8], place: &Place, old: u128, new: u128) {

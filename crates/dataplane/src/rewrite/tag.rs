@@ -17,7 +17,7 @@ use packet::frame::Frame;
 use packet::header::{ethernet, mpls, pbb, put_u16, put_u32, u16_at, u32_at, vlan};
 
 use super::ttl;
-use crate::locate::{Headers, Network};
+use crate::parse::{Headers, Network};
 
 /// Bytes that a PBB header adds to a frame.
 const PBB_BYTES: usize = 2 + pbb::TAG_BYTES;

@@ -1,7 +1,7 @@
 //! Tests that random actions on random frames change the right fields and keep checksums right.
 
 use super::{Action, Context, Frame};
-use crate::dice::Dice;
+use crate::rng::Dice;
 use crate::key::{Field, Key, VLAN_PRESENT, extract};
 use packet::build::Builder;
 use packet::field;

@@ -9,7 +9,7 @@ use packet::checksum::update_u16;
 use packet::frame::Frame;
 use packet::header::{ipv4, ipv6, mpls, put_u16, u16_at};
 
-use crate::locate::{Fragment, Headers, Network};
+use crate::parse::{Fragment, Headers, Network};
 
 /// A decrement would leave no TTL. The frame did not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

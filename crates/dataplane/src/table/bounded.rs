@@ -7,7 +7,7 @@ use packet::time::Nanos;
 
 use super::*;
 use crate::classifier::store::MOVED;
-use crate::dice::Dice;
+use crate::rng::Dice;
 use crate::flow::{FlowSpec, ModifyRules, Source};
 use crate::forwarder::Event;
 use crate::key::Field;

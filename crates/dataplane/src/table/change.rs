@@ -8,7 +8,7 @@ use std::sync::Arc;
 use packet::time::Nanos;
 
 use super::addition::Addition;
-use super::leaving::Thing;
+use super::reclaim::Thing;
 use super::select::{CHANGE_STEPS, Progress, Selection};
 use super::{Flow, Shape, Tables, verdict};
 use crate::fast::slab::Picture;

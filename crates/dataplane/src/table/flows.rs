@@ -3,7 +3,7 @@
 //! A table that once had many entries keeps their slots. Iterations use the set of slots in use.
 
 use super::Flow;
-use super::places::Places;
+use super::bitset::Places;
 
 /// Control plane data of each entry, in its slot.
 #[derive(Debug)]

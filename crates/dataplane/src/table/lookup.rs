@@ -5,7 +5,7 @@
 //! tables are visible when they are added. Compiled structures (bit sets, lists, the set of tuples)
 //! become visible for all tables together with the first batch after
 //! [`Tables::publish`](super::Tables::publish). A bundle becomes visible in the same way: its
-//! changes are staged (see [`super::undo`]).
+//! changes are staged (see [`super::transaction`]).
 //!
 //! Invariants:
 //! - A slot is reused only after every thread has begun a batch or is idle since the entry there
@@ -20,16 +20,16 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use packet::time::Nanos;
 
-use super::one::TableConfig;
+use super::flow_table::TableConfig;
 use crate::classifier::exact::{BATCH_MAX, ExactView};
-use crate::classifier::rest::RestView;
+use crate::classifier::wildcard::RestView;
 pub use crate::classifier::tuple_space::Work;
 use crate::classifier::{NOWHERE, Verdict};
-use crate::fast::aside::Edition;
+use crate::fast::versioned::Edition;
 use crate::fast::epoch::{Epochs, Reader};
-use crate::fast::published::{Held, Published};
+use crate::fast::rcu_cell::{Held, Published};
 use crate::fast::slab::{Line, Slab};
-use crate::fast::tally::Tally;
+use crate::fast::thread_counters::Tally;
 use crate::instruction::Instructions;
 use crate::key::Key;
 use crate::key::wide::{Wide, WordSet};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::classifier::exact::BATCH_MAX;
-use crate::dice::Dice;
+use crate::rng::Dice;
 use crate::flow::{FlowError, FlowSpec, ModifyRules, rank_exact_first};
 use crate::forwarder::Event;
 use crate::key::Field;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::dice::Dice;
+use crate::rng::Dice;
 
 fn pop_all(wheel: &mut Wheel, now: Nanos) -> Vec<u32> {
     let mut due: Vec<u32> =

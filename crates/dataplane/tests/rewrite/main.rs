@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used)]
 
 use dataplane::action::Action;
-use dataplane::locate::Headers;
+use dataplane::parse::Headers;
 use dataplane::rewrite::{self, Context};
 use packet::field::Field;
 use packet::frame::Frame;

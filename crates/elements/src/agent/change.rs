@@ -28,8 +28,8 @@ use openflow::version::{ErrorCode, Version};
 use packet::time::Nanos;
 
 use crate::budget::RUN_STEPS;
-use crate::lower::flow::{Speaker, modify_rules, table_down};
-use crate::lower::{self, World};
+use crate::translate::flow::{Speaker, modify_rules, table_down};
+use crate::translate::{self, World};
 
 use super::packet_out::buffer_error_up;
 use super::{Agent, Datapath, modelled};
@@ -155,7 +155,7 @@ impl Agent {
                 }
                 Work::Group(change) => {
                     let progress = pipeline.change_group_some(change, *now, steps);
-                    progress.map_err(lower::group::group_error_up)
+                    progress.map_err(translate::group::group_error_up)
                 }
                 Work::DeleteUsers(deletion) => {
                     Ok(pipeline.delete_users_some(deletion, source, *now, outputs, steps))
@@ -192,15 +192,15 @@ impl Agent {
         }
         self.check_table(who, change)?;
         let speaker = who.speaker();
-        let (matching, named) = lower::match_down(&change.matching, speaker.version)?;
-        let filter = lower::filter_down(change, matching, speaker);
+        let (matching, named) = translate::match_down(&change.matching, speaker.version)?;
+        let filter = translate::filter_down(change, matching, speaker);
         if matches!(change.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict) {
             let work = Work::Delete(datapath.pipeline.select(filter));
             return self.begin_work((who, message), (work, None), datapath);
         }
         let table = table_down(change.table, speaker);
         let instructions = self.instructions(who, change, table, datapath)?;
-        let spec = lower::spec_down(change, (matching, named), instructions, speaker);
+        let spec = translate::spec_down(change, (matching, named), instructions, speaker);
         let same =
             FlowFilter { table: Some(table), ..FlowFilter::strictly(spec.matching, spec.rank) };
         self.features.check(change, table, &same, datapath.pipeline)?;
@@ -239,7 +239,7 @@ impl Agent {
             return Ok(Arc::clone(list));
         }
         let world = self.world(who, datapath);
-        let list = lower::instructions_down(said, &change.matching, table, &world)?;
+        let list = translate::instructions_down(said, &change.matching, table, &world)?;
         let list = Arc::new(list);
         if let [Instruction::ApplyActions(actions)] = &said[..]
             && let [Action::Output { .. }] = &actions[..]
@@ -282,7 +282,7 @@ impl Agent {
         datapath: &mut Datapath<'_>,
     ) -> Result<Option<Unfinished>, ErrorCode> {
         let now = datapath.now;
-        let spec = lower::meter::meter_down(change)?;
+        let spec = translate::meter::meter_down(change)?;
         let pipeline = &mut *datapath.pipeline;
         *datapath.due = Some(Nanos::ZERO);
         let outcome = match change.command {
@@ -293,7 +293,7 @@ impl Agent {
                 return self.begin_work((who, message), (work, None), datapath);
             }
         };
-        outcome.map(|()| None).map_err(lower::meter::meter_error_up)
+        outcome.map(|()| None).map_err(translate::meter::meter_error_up)
     }
 
     fn port_mod(
@@ -332,7 +332,7 @@ fn convert_some(
             return Ok(false);
         }
         *steps = steps.saturating_sub(BUCKET_STEPS + ACTION_STEPS * from.actions.len());
-        buckets.push(lower::group::bucket_down(from, world)?);
+        buckets.push(translate::group::bucket_down(from, world)?);
     }
     *steps = steps.saturating_sub(1);
     Ok(true)
@@ -344,8 +344,8 @@ fn group_work(
     buckets: Vec<BucketSpec>,
     pipeline: &mut Pipeline,
 ) -> Result<Work, ErrorCode> {
-    let (number, place) = (change.group, lower::group::place_down(change.command_bucket));
-    let spec = |buckets| GroupSpec { number, kind: lower::group::kind_down(change.kind), buckets };
+    let (number, place) = (change.group, translate::group::place_down(change.command_bucket));
+    let spec = |buckets| GroupSpec { number, kind: translate::group::kind_down(change.kind), buckets };
     Ok(match change.command {
         GroupModCommand::Add => Work::Group(GroupChange::add(spec(buckets))),
         GroupModCommand::Modify => Work::Group(GroupChange::modify(spec(buckets))),
@@ -353,7 +353,7 @@ fn group_work(
         GroupModCommand::RemoveBucket => Work::Group(GroupChange::remove(number, place)),
         GroupModCommand::Delete => {
             let deletion = pipeline.forget_group(number);
-            Work::DeleteUsers(deletion.map_err(lower::group::group_error_up)?)
+            Work::DeleteUsers(deletion.map_err(translate::group::group_error_up)?)
         }
     })
 }

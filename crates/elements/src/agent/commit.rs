@@ -29,7 +29,7 @@ use super::change::{Unfinished, Who};
 use super::connection::Connection;
 use super::ongoing::Ongoing;
 use super::packet_out::Departure;
-use super::port_book::PortBook;
+use super::ports::PortBook;
 use super::{Agent, Datapath, modelled};
 use crate::budget::{MESSAGE_STEPS, RUN_STEPS};
 

@@ -16,11 +16,11 @@ use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Progress};
 
 use super::bundle::Bundles;
-use super::door::Guest;
-use super::dump::Dump;
-use super::interests::Interests;
+use super::admission::Guest;
+use super::multipart_reply::Dump;
+use super::async_config::Interests;
 use super::monitor::Monitors;
-use super::parts::Parts;
+use super::multipart_reassembly::Parts;
 
 /// Bytes that may wait to be sent before the connection is throttled.
 pub const BACKLOG_BYTES_MAX: usize = 1 << 20;

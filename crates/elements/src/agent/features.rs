@@ -27,10 +27,10 @@ use openflow::version::{ActionKind, ErrorCode, InstructionKind, Version};
 use packet::field::Field;
 
 use crate::config::OpenFlowConfig;
-use crate::lower::action::is_writable;
-use crate::lower::express;
+use crate::translate::action::is_writable;
+use crate::translate::downgrade;
 
-use super::dump::Dump;
+use super::multipart_reply::Dump;
 use super::ongoing::Ongoing;
 use super::tables::fields_of;
 use super::ways::FeaturesChange;
@@ -220,7 +220,7 @@ pub(super) fn first_egress(
 
 fn can_say(version: Version, row: &TableFeatures) -> bool {
     let body = MultipartReplyBody::TableFeatures(vec![row.clone()]);
-    express::can_say(version, &openflow::model::Message::MultipartReply(body.into()))
+    downgrade::can_say(version, &openflow::model::Message::MultipartReply(body.into()))
 }
 
 /// Returns all features of a table.

@@ -19,10 +19,10 @@ use openflow::model::{
 };
 use openflow::version::{AsyncKind, ErrorCode, Version};
 
-use crate::lower::express;
+use crate::translate::downgrade;
 
 use super::change::Who;
-use super::dump::Dump;
+use super::multipart_reply::Dump;
 use super::failover::Misses;
 use super::ongoing::Ongoing;
 use super::{Agent, Datapath, shaping};
@@ -204,13 +204,13 @@ impl Agent {
             datapath_id: self.datapath_id,
             buffers: self.buffers.capacity() as u32,
             tables: match self.connections[at].sees_parts() {
-                true => crate::lower::flow::PARTS.len() as u8,
+                true => crate::translate::flow::PARTS.len() as u8,
                 false => datapath.pipeline.tables().count_tables() as u8,
             },
             auxiliary: self.auxiliary_of(at).map_or(0, |auxiliary| auxiliary.number),
             capabilities,
             actions: ActionKinds::of(version),
-            ports: ports.map(|port| express::port(version, port.clone())).collect(),
+            ports: ports.map(|port| downgrade::port(version, port.clone())).collect(),
         }
     }
 

@@ -9,9 +9,9 @@ use openflow::session;
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use crate::behaviour::book::MatchKind;
-use crate::behaviour::tcam::FlowId;
-use crate::lower::flow::modify_rules;
+use crate::hardware_model::shadow_table::MatchKind;
+use crate::hardware_model::tcam::FlowId;
+use crate::translate::flow::modify_rules;
 
 use super::{Agent, Datapath};
 

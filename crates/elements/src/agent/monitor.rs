@@ -20,8 +20,8 @@ use openflow::model::group::GROUP_ANY;
 use openflow::model::table::TABLE_ALL;
 use openflow::version::{ErrorCode, Version};
 
-use crate::lower;
-use crate::lower::action::destination_down;
+use crate::translate;
+use crate::translate::action::destination_down;
 
 /// Maximum number of flow entries whose changes are kept during a pause. If a controller misses
 /// more, its connection ends.
@@ -63,7 +63,7 @@ struct PendingChanges {
 impl Monitor {
     /// Creates the monitor of a request of this version.
     pub fn new(request: FlowMonitorRequest, version: Version) -> Result<Self, ErrorCode> {
-        let (matching, _) = lower::match_down(&request.matching, version)?;
+        let (matching, _) = translate::match_down(&request.matching, version)?;
         Ok(Monitor { request, matching })
     }
 
@@ -85,7 +85,7 @@ impl Monitor {
 
     /// Returns the update for a flow entry.
     pub fn update(&self, flow: &FlowRecord, event: FlowEvent) -> FlowUpdateFull {
-        let told = lower::flow_stats_up(flow, false);
+        let told = translate::flow_stats_up(flow, false);
         let full =
             self.has(FlowMonitorFlags::INSTRUCTIONS) && !matches!(event, FlowEvent::Removed(_));
         FlowUpdateFull {
@@ -190,7 +190,7 @@ impl Monitors {
         let event = match change {
             FlowChange::Added => FlowEvent::Added,
             FlowChange::Modified => FlowEvent::Modified,
-            FlowChange::Removed(why) => FlowEvent::Removed(lower::flow::reason_up(why)),
+            FlowChange::Removed(why) => FlowEvent::Removed(translate::flow::reason_up(why)),
         };
         let own = source.filter(|source| source.owner == owner);
         let wanted = |monitor: &&Monitor| {

@@ -17,9 +17,9 @@ use openflow::model::table::TABLE_ALL;
 use openflow::model::{Message, PortNo, reserved};
 use openflow::version::{ErrorCode, Version};
 
-use crate::lower::flow::stats_filter_down;
+use crate::translate::flow::stats_filter_down;
 
-use super::dump::Dump;
+use super::multipart_reply::Dump;
 use super::shaping::QueueRange;
 use super::{Agent, Datapath, shaping, tables};
 

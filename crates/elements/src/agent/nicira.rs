@@ -13,12 +13,12 @@ use openflow::model::table::TABLE_ALL;
 use openflow::model::{Experimenter, FlowMod, FlowRemoved, Message, PacketIn};
 use openflow::version::{AsyncKind, ErrorCode, Version};
 
-use crate::lower::express;
-use crate::lower::flow::stats_filter_down;
+use crate::translate::downgrade;
+use crate::translate::flow::stats_filter_down;
 
 use super::change::Who;
 use super::connection::Connection;
-use super::dump::Dump;
+use super::multipart_reply::Dump;
 use super::multipart::check_table;
 use super::{Agent, Datapath};
 
@@ -122,7 +122,7 @@ fn check_speaker(connection: &Connection, from: &Experimenter) -> Result<(), Err
 
 /// Converts flow entries to Nicira's format.
 pub fn flows_up(rows: Vec<FlowStats>) -> MultipartReplyBody {
-    let rows = rows.into_iter().map(express::nicira_flow_stats).collect();
+    let rows = rows.into_iter().map(downgrade::nicira_flow_stats).collect();
     let reply = put_reply(&NiciraReply::Flow(rows));
     MultipartReplyBody::Experimenter(reply.expect("each row was encoded once"))
 }
@@ -135,11 +135,11 @@ pub fn aggregate_up(sum: AggregateStats) -> MultipartReplyBody {
 
 /// Creates a flow-removed message in the format that this controller selected.
 pub fn removed_up(connection: &Connection, news: &FlowRemoved) -> Message {
-    let standard = || express::flow_removed(connection.version(), news.clone());
+    let standard = || downgrade::flow_removed(connection.version(), news.clone());
     if !connection.nicira_flows {
         return Message::FlowRemoved(standard());
     }
-    let told = NiciraMessage::FlowRemoved(express::nicira_flow_removed(news.clone()));
+    let told = NiciraMessage::FlowRemoved(downgrade::nicira_flow_removed(news.clone()));
     put_message(&told).map_or_else(|_| Message::FlowRemoved(standard()), Message::Experimenter)
 }
 
@@ -148,6 +148,6 @@ pub fn frame_up(connection: &Connection, news: PacketIn) -> Message {
     if !connection.nicira_frames {
         return Message::PacketIn(news);
     }
-    let told = NiciraMessage::PacketIn(express::nicira_packet_in(news.clone()));
+    let told = NiciraMessage::PacketIn(downgrade::nicira_packet_in(news.clone()));
     put_message(&told).map_or(Message::PacketIn(news), Message::Experimenter)
 }

@@ -26,8 +26,8 @@ use super::buffers::{Buffers, NoBuffer};
 use super::change::Who;
 use super::commit::Late;
 use super::{Agent, Datapath};
-use crate::lower;
-use crate::lower::action::Place;
+use crate::translate;
+use crate::translate::action::Place;
 
 /// Packet type of Ethernet.
 const ETHERNET: u128 = 0;
@@ -81,7 +81,7 @@ impl Agent {
         datapath: &mut Datapath<'_>,
     ) -> Result<(), ErrorCode> {
         let world = self.world(who, datapath);
-        let actions = lower::actions_down(&packet.actions, Place::PacketOut, &world)?;
+        let actions = translate::actions_down(&packet.actions, Place::PacketOut, &world)?;
         let in_port = in_port_down(packet.in_port, who.version)?;
         let begins = fields_down(&packet.fields, packet.in_port, in_port)?;
         if let Some(id) = packet.buffer_id {
@@ -139,9 +139,9 @@ fn in_port_down(port: u32, version: Version) -> Result<PortNo, ErrorCode> {
         reserved::CONTROLLER | reserved::LOCAL => true,
         reserved::NONE => version < Version::V1_5,
         port if port >= reserved::MAX => version == Version::V1_0,
-        port => lower::has_core_number(port),
+        port => translate::has_core_number(port),
     };
-    if is_valid { Ok(lower::port_down(port)) } else { Err(ErrorCode::RequestBadPort) }
+    if is_valid { Ok(translate::port_down(port)) } else { Err(ErrorCode::RequestBadPort) }
 }
 
 /// Converts the pipeline fields of a packet-out. `named` is the controller's number of the ingress

@@ -15,8 +15,8 @@ use openflow::model::{ActionKinds, FieldSet, InstructionKinds, Message};
 use openflow::version::{AsyncKind, ErrorCode, Version};
 use packet::field::Field;
 
-use crate::lower::action::is_writable;
-use crate::lower::flow::{PARTS, part_up};
+use crate::translate::action::is_writable;
+use crate::translate::flow::{PARTS, part_up};
 
 use super::{Agent, Datapath};
 

@@ -12,7 +12,7 @@ use openflow::model::role::ControllerStatusReason;
 use openflow::model::{Message, MultipartRequestBody};
 use openflow::session;
 
-use super::dump::{Part, Source};
+use super::multipart_reply::{Part, Source};
 use super::ongoing::changes;
 use super::{Agent, Datapath};
 use crate::budget::MESSAGE_STEPS;

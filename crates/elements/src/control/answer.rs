@@ -20,10 +20,10 @@ use serde_json::{Map, Value, json};
 use super::request::{Request, What};
 use super::task::{Carried, Task};
 use crate::agent::Agent;
-use crate::behaviour::Behaviour;
+use crate::hardware_model::Behaviour;
 use crate::budget::Budget;
 use crate::forward::{ForwardLoop, Lane, Turns};
-use crate::plane::Plane;
+use crate::datapath::Plane;
 
 /// Processes one request about a data plane completely.
 pub fn answer(

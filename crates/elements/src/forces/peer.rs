@@ -6,7 +6,7 @@ use ::forces::association::Channel;
 use ::forces::wire::{Id, frame_octets};
 use packet::time::Nanos;
 use netio::channel::framed::Framed;
-use netio::channel::group::{Channels, Dialling, Doors, PATIENCE};
+use netio::channel::multi::{Channels, Dialling, Doors, PATIENCE};
 use netio::channel::{ChannelError, Source, Tls, Url};
 
 /// Maximum bytes queued at a channel. Further messages stay with the association, which has its own

@@ -8,11 +8,11 @@ use ::forces::wire::{
 use dataplane::forwarder::Forwarder;
 use packet::frame::Batch;
 use netio::channel::framed::Framed;
-use netio::channel::group::{Channels, Dialling, Doors};
+use netio::channel::multi::{Channels, Dialling, Doors};
 use netio::channel::tls::Files;
 use progfe::agent::dispatcher::Report;
 use progfe::agent::{Fact, Occurred};
-use progfe::control::whole::CLASS;
+use progfe::control::program_lfb::CLASS;
 use progfe::program::class_id::LEARN_SEARCH;
 use progfe::program::document::no_files;
 use progfe::xml::Source;
@@ -487,7 +487,7 @@ fn agent_events_are_sent_to_subscribers_and_can_be_queried() {
     let notification = |event: &'static str, at: u64, untold| {
         let occurred = Occurred { event, at: Nanos(at), facts: Fact::Unknown };
         let report = Report { agent: "cfm".to_owned(), occurred, untold };
-        news::agent(&report, "{\"mep\":101}")
+        async_messages::agent(&report, "{\"mep\":101}")
     };
     let say = |rig: &mut Rig, happening: &Happening| {
         let Rig { forces, element, out, now, .. } = rig;

@@ -17,9 +17,9 @@ use crate::control::request::{Document, What};
 use crate::control::task::Apart;
 use crate::control::{Answered, Carried, Request, Task};
 use crate::forward::ForwardLoop;
-use crate::plane::Plane;
+use crate::datapath::Plane;
 use crate::services::Services;
-use crate::workshop::{self, Workshop};
+use crate::program_compiler::{self, Workshop};
 
 /// Minimum number of entries for which the compile thread prepares the changed tables of an
 /// element.
@@ -115,7 +115,7 @@ pub(super) fn answer_or_wait(
                 name: document.name.clone(),
                 text: std::mem::take(&mut document.text),
             };
-            let making = Box::new(move |basis: &Basis<Compiled>| workshop::load(&given, basis));
+            let making = Box::new(move |basis: &Basis<Compiled>| program_compiler::load(&given, basis));
             document.number = workshop.make(making, element.basis());
         }
         return Answered::Later(Request::Load(document));

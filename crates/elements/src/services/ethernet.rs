@@ -32,7 +32,7 @@ use serde_json::Value;
 use crate::control::Request;
 use crate::control::request::Document;
 
-pub mod door;
+pub mod agent_port;
 pub mod port;
 pub mod sender;
 

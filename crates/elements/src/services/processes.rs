@@ -14,7 +14,7 @@ use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Listener, Url};
 use progfe::agent::dispatcher::Dispatcher;
 
-use crate::plane::Element;
+use crate::datapath::Element;
 
 /// Bytes that are taken from one program in one turn.
 const READ_BYTES: usize = 64 << 10;

@@ -4,7 +4,7 @@
 //! trial of 120 seconds and takes the mean of 20 trials. Here every frame carries its send time. The result is the
 //! mean of all frames; the report also shows median, tails and extremes.
 
-use super::super::based::{Based, Throughputs, at_throughput};
+use super::super::throughput_based::{Based, Throughputs, at_throughput};
 use super::super::{Context, Method};
 use super::FRAMES;
 

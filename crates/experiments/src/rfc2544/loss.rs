@@ -8,10 +8,10 @@ use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::search::bracket::{Bracket, Sought};
 use record::Role;
 
-use super::super::row::Row;
+use super::super::sequence::Row;
 use super::super::{Context, Method, Tag};
 use super::FRAMES;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use workload::Setup;
 

@@ -11,7 +11,7 @@ use tester::trial::{Trial, TrialReport, Window};
 use packet::time::Nanos;
 use record::Metric;
 
-use super::super::based::{Based, Throughputs};
+use super::super::throughput_based::{Based, Throughputs};
 use super::super::sweep::{Reading, Sweep, SweepPoint};
 use super::super::{Context, Method, drain};
 use super::{AXIS, FRAMES};

@@ -11,11 +11,11 @@ use tester::trial::{Trial, TrialReport};
 use packet::time::Nanos;
 use record::Metric;
 
-use super::super::based::{Based, Throughputs};
+use super::super::throughput_based::{Based, Throughputs};
 use super::super::sweep::{Reading, Sweep, SweepPoint};
 use super::super::{Context, Method, drain};
 use super::AXIS;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 
 /// Time of the reset in the trial.

@@ -22,7 +22,7 @@ use record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
 use super::super::search::LOWEST_SHARE;
 use super::super::{Context, Finding, Method, Tag};
 use super::AXIS;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use workload::mesh::between;
 use workload::{FIRST_MAC, Setup};

@@ -10,7 +10,7 @@ use tester::stream::Rate;
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};
 use super::{AXIS, FRAMES};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use workload::mesh;
 

@@ -16,7 +16,7 @@ use record::Metric;
 use super::search::{Searches, Task};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Method};
-use workload::parameter::own::{Declared, Values};
+use workload::parameter::declaration::{Declared, Values};
 use workload::parameter::shared;
 use workload::Setup;
 use workload::mesh::{self, Pattern};

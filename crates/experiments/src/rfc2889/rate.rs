@@ -8,7 +8,7 @@ use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::search::bracket::{Bracket, Sought};
 use record::{Metric, Role};
 
-use super::super::based::{Based, Throughputs};
+use super::super::throughput_based::{Based, Throughputs};
 use super::super::{Context, Finding, Method, Tag};
 use super::AXIS;
 use workload::Setup;

@@ -11,7 +11,7 @@
 
 mod config;
 mod events;
-mod own;
+mod protocol_objects;
 mod failover;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -28,7 +28,7 @@ use crate::wire::{
 use config::Transaction;
 pub use events::Happening;
 use events::Subscriptions;
-use own::Own;
+use protocol_objects::Own;
 
 /// Timeout for the response to an association setup.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -441,19 +441,19 @@ impl World<'_> {
     }
 
     pub(super) fn get(&self, place: &Place) -> Result<Value, ResultCode> {
-        if place.class == own::FE_OBJECT
-            && let Some(value) = own::supported(self.element.catalog(), &place.path)
+        if place.class == protocol_objects::FE_OBJECT
+            && let Some(value) = protocol_objects::supported(self.element.catalog(), &place.path)
         {
             return Ok(value);
         }
-        match own::is_own(place) {
+        match protocol_objects::is_own(place) {
             true => self.own.get(place),
             false => self.element.get(place),
         }
     }
 
     pub(super) fn find(&self, place: &Place, key: u32, content: &Value) -> Result<u32, ResultCode> {
-        match own::is_own(place) {
+        match protocol_objects::is_own(place) {
             true => Err(ResultCode::NOT_SUPPORTED),
             false => self.element.find(place, key, content),
         }
@@ -464,7 +464,7 @@ impl World<'_> {
     }
 
     fn stage(&mut self, change: Change) -> ResultCode {
-        match own::is_own(change.place()) {
+        match protocol_objects::is_own(change.place()) {
             true => self.own.stage(change, self.element.catalog()),
             false => self.element.stage(change),
         }

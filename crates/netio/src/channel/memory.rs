@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use packet::time::{Clock, Nanos, Stamp};
 
-use super::wire::{Direction, MARKS_MAX, Remarks, Unseen};
+use super::tcp_reassembly::{Direction, MARKS_MAX, Remarks, Unseen};
 use super::{Channel, ChannelError};
 
 /// Returns two linked ends with room for `capacity` bytes per direction.

@@ -22,7 +22,7 @@ use packet::capture::write::Notes;
 use packet::header::{ethernet, ipv4, ipv6, tcp};
 use packet::time::{Clock, Nanos, Stamp};
 
-use super::wire::{Direction, Passage, Remarks, Segment, Unseen};
+use super::tcp_reassembly::{Direction, Passage, Remarks, Segment, Unseen};
 use super::{Channel, ChannelError, Progress, Source};
 use crate::capture::{CaptureOptions, CaptureWriter};
 use crate::clock::{self, RealtimeLine};

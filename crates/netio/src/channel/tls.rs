@@ -24,9 +24,9 @@ use rustls::{
 
 use super::{ChannelError, Url};
 
-mod anyname;
+mod no_hostname_verifier;
 pub(super) mod stream;
-mod words;
+mod errors;
 
 /// Supported versions; 1.1 and older are insecure (RFC 8996).
 const VERSIONS: [&rustls::SupportedProtocolVersion; 2] =
@@ -203,7 +203,7 @@ fn client(
     identity: &Option<Identity>,
     files: &Files,
 ) -> Result<ClientConfig, ChannelError> {
-    let verifier = anyname::AnyName::new(roots.clone(), provider.signature_verification_algorithms);
+    let verifier = no_hostname_verifier::AnyName::new(roots.clone(), provider.signature_verification_algorithms);
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&VERSIONS)
         .expect("the provider has suites for both versions")

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use packet::time::Nanos;
 
 use super::attach::Ends;
-use super::caller::Caller;
-use super::door::Door;
+use super::reconnect::Caller;
+use super::pending_peers::Door;
 use super::doorbell::Doorbell;
 use super::fault::{Fault, Faults};
 use super::handshake::Identity;
-use super::line::{Heard, hear, say, say_farewell};
+use super::control_socket::{Heard, hear, say, say_farewell};
 use super::protocol::{Message, text, words};
 use super::queue::{Mailbox, Receiver, Transmitter};
 use super::receive::ReceiveEnd;

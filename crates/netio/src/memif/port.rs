@@ -3,7 +3,7 @@
 
 use std::os::fd::RawFd;
 
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 

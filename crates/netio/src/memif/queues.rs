@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos, Stamp};
 

@@ -12,7 +12,7 @@
 //!   free huge page is left. (Small pages read as zeros.) So regions of huge pages are accepted
 //!   only from our own user or root, who could kill this process anyway.
 //! - vhost-user peers do not seal their memory. Such a region is guarded instead
-//!   ([`crate::guard`]): truncated memory reads as zeros, and [`Region::is_broken`] reports it.
+//!   ([`crate::sigbus_guard`]): truncated memory reads as zeros, and [`Region::is_broken`] reports it.
 
 #![allow(unsafe_code)]
 
@@ -22,7 +22,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::fault::Fault;
-use crate::guard::Guard;
+use crate::sigbus_guard::Guard;
 use crate::pages::HUGE_BYTES;
 use crate::sys;
 

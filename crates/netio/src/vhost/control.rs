@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use packet::time::Nanos;
 
 use super::device::{Device, Shape};
-use super::line::{Heard, Line};
+use super::connection::{Heard, Line};
 use super::ring::Ring;
 use super::spec::{Role, Spec};
 use crate::memif::doorbell::Doorbell;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::os::fd::RawFd;
 
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
 

@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 use packet::frame::{Batch, Frame};
 use packet::time::Nanos;
 
-use super::chance::Chance;
+use super::rng::Chance;
 use super::delay::earliest;
-use super::held::RETRY;
+use super::queue::RETRY;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 

@@ -11,7 +11,7 @@ use packet::frame::{Batch, FCS_BYTES};
 use packet::time::Nanos;
 
 use super::delay::earliest;
-use super::held::Held;
+use super::queue::Held;
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
 

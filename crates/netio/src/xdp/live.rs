@@ -16,7 +16,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
 

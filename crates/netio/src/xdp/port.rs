@@ -6,7 +6,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::filter::Entry;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};

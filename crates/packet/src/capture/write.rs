@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::cut::Cut;
+use super::truncation::Cut;
 use super::ng::{BYTE_ORDER_MAGIC, block, code};
 use super::option::{COMMENT, END};
 use super::resolution::Resolution;

@@ -6,7 +6,7 @@
 //! scripts), and `run/` is the bundled folder. Invariants: the bundle and the command's output
 //! state everything that was left out; a bundle never contains a secret.
 
-pub mod again;
+pub mod rerun;
 mod contents;
 pub mod inputs;
 mod mask;
@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::failure::Failure;
-use super::masking::Masking;
-use super::out::{remark, say};
+use super::anonymize::Masking;
+use super::output::{remark, say};
 use contents::Contents;
 
 pub use contents::without_dots;

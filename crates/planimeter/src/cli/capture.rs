@@ -21,7 +21,7 @@ use netio::port::Port;
 
 use super::element::{port_refused, read};
 use super::failure::Failure;
-use super::out::{remark, say, to_stderr, to_stdout};
+use super::output::{remark, say, to_stderr, to_stdout};
 
 mod account;
 
@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "warning: no filter entry captures frames (hint: add --filter any as the last entry)"
         );
     }
-    let stop = super::stop::flag()?;
+    let stop = super::signals::flag()?;
     let ports = open_ports(arguments)?;
     let mut capture = open(arguments, ports)?;
     let loaded = capture.load(&entries);

@@ -4,21 +4,21 @@
 //! again with more repeats before a gate may fail. Exit codes: 0 every gate passed, 1 a gate
 //! failed, 3 a gate rests on irregular or tester-limited results, 5 a gate is inconclusive.
 
-pub(super) mod again;
-pub(super) mod side;
+pub(super) mod remeasure;
+pub(super) mod operand;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use stats::contrast::{self, Contrast, ContrastError, Outcome};
+use stats::comparison::{self, Contrast, ContrastError, Outcome};
 use stats::gate::Gate;
 
 use super::failure::{self, Failure};
-use super::out::{remark, to_stdout};
+use super::output::{remark, to_stdout};
 use super::run::EffortArgument;
-use side::Sides;
+use operand::Sides;
 
 /// Arguments of `planimeter compare`.
 #[derive(clap::Args)]
@@ -106,9 +106,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for file in [&arguments.junit, &arguments.markdown].into_iter().flatten() {
         writable(file)?;
     }
-    let found = match side::read(arguments)? {
+    let found = match operand::read(arguments)? {
         Sides::Stored(stored) => stored.contrast(&gates)?,
-        Sides::AtHand => again::measured(arguments, &gates)?,
+        Sides::AtHand => remeasure::measured(arguments, &gates)?,
     };
     told(arguments, &found)?;
     Ok(exit_code(arguments, &found))
@@ -117,12 +117,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// Prints what would be measured and compared.
 fn dry(arguments: &Arguments, (gates, _): &(Vec<Gate>, bool)) -> Result<ExitCode, Failure> {
     let gates: Vec<String> = gates.iter().map(ToString::to_string).collect();
-    let text = match side::read(arguments)? {
+    let text = match operand::read(arguments)? {
         Sides::Stored(_) => format!(
             "{} and {} are stored runs: nothing to measure\n",
             arguments.base, arguments.new
         ),
-        Sides::AtHand => again::dry(arguments)?,
+        Sides::AtHand => remeasure::dry(arguments)?,
     };
     to_stdout(format_args!("{text}gates: {}\n", gates.join(", ")));
     Ok(ExitCode::SUCCESS)
@@ -152,16 +152,16 @@ fn told(arguments: &Arguments, found: &Contrast) -> Result<(), Failure> {
             .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
     };
     if let Some(file) = &arguments.junit {
-        write(file, contrast::junit(found))?;
+        write(file, comparison::junit(found))?;
     }
     if let Some(file) = &arguments.markdown {
-        write(file, contrast::markdown(found))?;
+        write(file, comparison::markdown(found))?;
     }
     if arguments.json {
         let json = serde_json::to_string_pretty(found).expect("a comparison is plain data");
         to_stdout(format_args!("{json}\n"));
     } else {
-        to_stdout(format_args!("{}", contrast::text(found)));
+        to_stdout(format_args!("{}", comparison::text(found)));
     }
     Ok(())
 }

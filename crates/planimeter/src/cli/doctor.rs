@@ -1,16 +1,16 @@
 //! `planimeter doctor`: checks the requirements of targets on this machine, and prints fixes.
 
-mod qualify;
+mod self_test;
 
 use std::process::ExitCode;
 
-use testbed::need::{self, Finding};
+use testbed::requirement::{self, Finding};
 use serde_json::json;
 
 use super::failure::Failure;
 use super::noise::{Check, SPAN_MAX};
-use super::out::say;
-use super::place;
+use super::output::say;
+use super::environment;
 use runner::environment;
 use workload::parameter::{Effort, Parameters};
 use runner::clock::ClockWatch;
@@ -59,13 +59,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return clean(arguments.json);
     }
     // The survey enters a user namespace, in which this process appears to be root.
-    let surroundings = place::surroundings()?;
-    let findings = need::survey();
+    let surroundings = environment::surroundings()?;
+    let findings = requirement::survey();
     let noise = noise()?;
     let mut watch = ClockWatch::begin();
     let environment = environment::read();
     let calibrations = match arguments.calibrate {
-        true => Some(qualify::all(&surroundings)?),
+        true => Some(self_test::all(&surroundings)?),
         false => None,
     };
     watch.settle();
@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "kernel_senders": senders,
             "untested": UNTESTED,
             "clock": facts,
-            "calibrations": calibrations.as_deref().map(qualify::json),
+            "calibrations": calibrations.as_deref().map(self_test::json),
         });
         say!("{all}");
     } else {
@@ -117,7 +117,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             say!("  untested {untested}");
         }
         if let Some(rows) = &calibrations {
-            say!("\n{}", qualify::table(rows));
+            say!("\n{}", self_test::table(rows));
         }
         say!("\n{}", advice(&findings));
     }
@@ -127,11 +127,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// Runs the noise check of a run with quick effort.
 fn noise() -> Result<Option<String>, Failure> {
     let cores =
-        testbed::pin::Cores::of_machine().map_err(lab_error).map_err(place::failure)?.instrument;
+        testbed::affinity::Cores::of_machine().map_err(lab_error).map_err(environment::failure)?.instrument;
     let trial_s = Parameters::at(Effort::Quick).seconds;
     // The run is assumed to be long enough for the whole check.
     let all_s = 10.0 * SPAN_MAX.as_secs_f64();
-    Check { cores: &cores, trial_s, all_s, is_strict: false }.run(netio::hiccup::watch)
+    Check { cores: &cores, trial_s, all_s, is_strict: false }.run(netio::os_jitter::watch)
 }
 
 /// A kernel feature that sends frames without a socket, after a test of it.
@@ -212,7 +212,7 @@ fn advice(findings: &[Finding]) -> String {
 
 fn clean(as_json: bool) -> Result<ExitCode, Failure> {
     let root = runner::environment::run_root();
-    let swept = testbed::runfolder::sweep(&root).map_err(lab_error).map_err(place::failure)?;
+    let swept = testbed::runfolder::sweep(&root).map_err(lab_error).map_err(environment::failure)?;
     if as_json {
         say!(
             "{}",

@@ -11,7 +11,7 @@ use openflow::version::Version;
 use packet::time::Nanos;
 use netio::channel::ChannelError;
 use netio::port::PortError;
-use elements::behaviour::model::Model;
+use elements::hardware_model::model::Model;
 use elements::config::{
     BridgeConfig, Classifier, Config, FailMode, FrameThreads, Kind, OpenFlowConfig, PortConfig,
     RouterConfig, Service, TaggerConfig, datapath_id, versions_from_text,
@@ -19,7 +19,7 @@ use elements::config::{
 use elements::node::OpenError;
 
 use super::failure::Failure;
-use super::out::remark;
+use super::output::remark;
 
 /// Flags that every element has.
 #[derive(clap::Args)]
@@ -312,7 +312,7 @@ pub(super) fn told(kind: Kind, common: &CommonArguments) -> Result<Config, Failu
 }
 
 pub(super) fn run(config: &Config) -> Result<ExitCode, Failure> {
-    let stop = super::stop::flag()?;
+    let stop = super::signals::flag()?;
     elements::process::run(config, &stop, &mut |event| remark!("{event}")).map_err(explained)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -22,8 +22,8 @@ use netio::channel::{Tls, Url};
 
 use super::element::read;
 use super::failure::Failure;
-use super::out::say;
-use progfe::control::whole::{self, PART_OCTETS, component};
+use super::output::say;
+use progfe::control::program_lfb::{self, PART_OCTETS, component};
 
 mod names;
 
@@ -366,7 +366,7 @@ impl Work {
         count: Option<u64>,
         filters: &Filters,
     ) -> Result<(), Failure> {
-        let stop = super::stop::flag()?;
+        let stop = super::signals::flag()?;
         for text in events {
             self.subscribe(text, &filters.properties())?;
         }
@@ -424,7 +424,7 @@ impl Work {
         let said = said.map_err(|fault| Failure::usage(format!("--frame: {fault}")))?;
         let path = PathData::with(part.place.path, said);
         let operation = Operation::on(OperationKind::Set, vec![path]);
-        let select = Select::one(whole::CLASS, 1, operation);
+        let select = Select::one(program_lfb::CLASS, 1, operation);
         self.element.configure(vec![select], &mut self.meanwhile).map_err(failed)?;
         let steps = self.whole(component::TRACE)?;
         for step in steps.rows().into_iter().flat_map(|rows| rows.values()) {

@@ -18,9 +18,9 @@ use netio::port::Port;
 
 use super::element::{port_refused, read};
 use super::failure::{Failure, FailureKind};
-use super::out::say;
+use super::output::say;
 
-mod told;
+mod summary;
 mod recorded;
 
 /// Default duration of streams, in seconds.
@@ -98,7 +98,7 @@ struct Pace {
 /// Sends, and prints the summary.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let contents = contents(arguments)?;
-    let stop = super::stop::flag()?;
+    let stop = super::signals::flag()?;
     let open = |(place, spec): (usize, &String)| -> Result<Box<dyn Port>, Failure> {
         let opened = netio::open::open(spec, &Options::monitor());
         opened.map_err(|error| port_refused(place as u64 + 1, &error))
@@ -117,7 +117,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.json {
         say!("{}", recorded::json(&report, is_stopped));
     } else {
-        told::print(&report);
+        summary::print(&report);
     }
     if let Some(error) = broken {
         return Err(failure(error));

@@ -9,14 +9,14 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 
 use super::failure::Failure;
-use super::out::say;
-use workload::parameter::own::Declared;
+use super::output::say;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use runner::python::script;
 use targets::name::{Link, TargetKind};
 use record::Metric;
-use elements::behaviour::model::keys::Key;
-use elements::behaviour::model::{self, Model, known};
+use elements::hardware_model::model::keys::Key;
+use elements::hardware_model::model::{self, Model, known};
 
 /// Arguments of `planimeter list`.
 #[derive(clap::Args)]

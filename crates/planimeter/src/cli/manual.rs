@@ -10,7 +10,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::failure::Failure;
-use super::out::{say, to_stdout};
+use super::output::{say, to_stdout};
 
 /// Arguments of `planimeter man`.
 #[derive(clap::Args)]

@@ -4,16 +4,16 @@
 //! line").
 
 pub mod failure;
-mod out;
-pub mod words;
+mod output;
+pub mod shell_words;
 pub mod progress;
 pub mod screen;
-pub mod stop;
-pub mod place;
-mod joining;
-mod masking;
+pub mod signals;
+pub mod environment;
+mod link_arguments;
+mod anonymize;
 pub mod connections;
-pub mod team;
+pub mod store;
 pub(crate) mod trust;
 mod resume;
 mod bundle;
@@ -42,7 +42,7 @@ use clap::builder::Styles;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use failure::Failure;
-use out::remark;
+use output::remark;
 
 /// Measures the data planes of switches, bridges, routers, taggers and programmable elements
 #[derive(Parser)]
@@ -137,12 +137,12 @@ pub fn main() -> ExitCode {
 
 /// Runs this command line, which starts with the program's name, and returns the exit code.
 ///
-/// A caller in another program first sets the path of this one: [`place::set_program`].
+/// A caller in another program first sets the path of this one: [`environment::set_program`].
 pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
-    if let Err(error) = testbed::rights::take_up() {
+    if let Err(error) = testbed::capabilities::take_up() {
         remark!("planimeter: cannot use the capabilities of this program's file: {error}");
     }
-    if let Some(folder) = place::variable(testbed::process::FOLDER_VARIABLE)
+    if let Some(folder) = environment::variable(testbed::process::FOLDER_VARIABLE)
         && let Err(error) = testbed::process::renew_death_signal(folder.as_ref())
     {
         remark!("planimeter: {error}");
@@ -190,7 +190,7 @@ pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Man(arguments) => manual::man(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
     };
-    let done = done.and_then(|code| out::ended().map(|()| code));
+    let done = done.and_then(|code| output::ended().map(|()| code));
     done.unwrap_or_else(|failure: Failure| {
         remark!("planimeter: {failure}");
         failure.exit_code()
@@ -265,7 +265,7 @@ mod tests {
             assert!(!examples.is_empty() || text.contains("Commands:"), "{text}");
             for example in examples {
                 let example = example.split(" > ").next().unwrap_or_default();
-                let parsed = Arguments::try_parse_from(words::split(example));
+                let parsed = Arguments::try_parse_from(shell_words::split(example));
                 assert!(parsed.is_ok(), "{example}: {}", parsed.err().unwrap());
             }
         }

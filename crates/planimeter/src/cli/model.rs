@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use elements::behaviour::model::file;
+use elements::hardware_model::model::file;
 
 use super::failure::Failure;
-use super::out::{remark, say, to_stdout};
+use super::output::{remark, say, to_stdout};
 use super::report::unreadable;
-use crate::fit::{self, Fit, Run};
+use crate::model_fit::{self, Fit, Run};
 
 /// Arguments of `planimeter model`.
 #[derive(clap::Args)]
@@ -64,13 +64,13 @@ Examples:
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Command::Fit(arguments) = &arguments.command;
     if arguments.what {
-        fit::WANTED.iter().for_each(|runs| say!("planimeter run {runs} --on TARGET"));
+        model_fit::WANTED.iter().for_each(|runs| say!("planimeter run {runs} --on TARGET"));
         return Ok(ExitCode::SUCCESS);
     }
     let runs = arguments.runs.iter().map(|folder| read(folder)).collect::<Result<Vec<_>, _>>()?;
     let target = target(&runs, arguments.target.as_deref())?;
-    let name = arguments.name.clone().unwrap_or_else(|| fit::name_of(&target));
-    let fitted = fit::fit(&runs, &target, &name);
+    let name = arguments.name.clone().unwrap_or_else(|| model_fit::name_of(&target));
+    let fitted = model_fit::fit(&runs, &target, &name);
     let text = fitted.model.to_text();
     file::read(&text).map_err(|faults| {
         let first = faults.first().map(ToString::to_string).unwrap_or_default();
@@ -98,7 +98,7 @@ fn read(folder: &Path) -> Result<Run, Failure> {
 
 /// Returns the target to fit.
 fn target(runs: &[Run], asked: Option<&str>) -> Result<String, Failure> {
-    let known = fit::targets(runs);
+    let known = model_fit::targets(runs);
     let listed = || known.join(", ");
     match (asked, known.as_slice()) {
         (_, []) => Err(Failure::usage(

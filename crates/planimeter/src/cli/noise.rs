@@ -10,7 +10,7 @@
 use std::io;
 
 use packet::time::Nanos;
-use netio::hiccup::Hiccups;
+use netio::os_jitter::Hiccups;
 
 use super::failure::Failure;
 
@@ -29,7 +29,7 @@ const STALLED_SHARE: f64 = 0.001;
 /// Share of disturbed trials from which on a machine is noisy.
 const DISTURBED_SHARE: f64 = 0.1;
 
-/// Observes cores for a time; [`netio::hiccup::watch`] except in tests.
+/// Observes cores for a time; [`netio::os_jitter::watch`] except in tests.
 pub type Watch = fn(&[usize], Nanos) -> io::Result<Vec<Hiccups>>;
 
 /// Parameters of the check.

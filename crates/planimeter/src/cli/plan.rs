@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use store::campaign as stored;
 
 use super::failure::Failure;
-use super::out::{remark, say, to_stdout};
+use super::output::{remark, say, to_stdout};
 use super::run::{self, Arguments};
 use workload::parameter::Effort;
 use campaign::Campaign;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use progfe::problem::Problems;
+use progfe::diagnostic::Problems;
 use progfe::program::Program;
 use progfe::xml::Source;
 use elements::config::{ForcesConfig, Kind, ProGfeConfig};
@@ -17,9 +17,9 @@ use elements::control::request::OBSERVED_MS_MAX;
 
 use super::element::{CommonArguments, read, run, told};
 use super::failure::Failure;
-use super::out::{remark, say};
+use super::output::{remark, say};
 
-mod ask;
+mod agent;
 mod live;
 mod plan;
 mod send;
@@ -108,7 +108,7 @@ enum About {
     /// Send a program over Ethernet to an element
     Send(send::Arguments),
     /// Send a request to an agent of a running element
-    Ask(ask::Arguments),
+    Ask(agent::Arguments),
     /// Print events of a running element, one line of JSON each
     #[command(after_help = "Examples:\n  planimeter progfe events element.sock")]
     Events {
@@ -127,8 +127,8 @@ pub fn run_command(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(About::Plan(arguments)) => plan::plan(arguments),
         Some(About::Show(arguments)) => show::show(arguments),
         Some(About::Send(arguments)) => send::send(arguments),
-        Some(About::Ask(arguments)) => ask::ask(arguments),
-        Some(About::Events { control }) => ask::events(control),
+        Some(About::Ask(arguments)) => agent::ask(arguments),
+        Some(About::Events { control }) => agent::events(control),
         Some(About::Trace(arguments)) => trace::trace(arguments),
     }
 }

@@ -9,17 +9,17 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use netio::clock;
-use store::team::address::Address;
+use store::postgres::address::Address;
 
-use super::out::remark;
-use super::place;
+use super::output::remark;
+use super::environment;
 use super::screen::{self, Look, Screen};
-use super::team;
+use super::store;
 use super::trust;
 use runner::live::event::{Event, Told};
-use runner::live::picture::Picture;
+use runner::live::state::Picture;
 use runner::Watcher;
-use crate::sending::Sending;
+use crate::upload::Sending;
 
 /// Duration from which on a run gets a screen, in seconds.
 const LONG_S: f64 = 15.0;
@@ -49,9 +49,9 @@ impl Progress {
     /// Creates the display of a run that has not begun.
     pub fn new(command_line: &str, store: Option<&Address>) -> Self {
         let is_able =
-            place::variable("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
+            environment::variable("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
         let is_shown = std::io::stderr().is_terminal() && is_able && screen::has_room();
-        let plain = place::variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let plain = environment::variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let look = is_shown.then_some(Look { plain });
         Progress {
             picture: Picture::default(),
@@ -75,10 +75,10 @@ impl Progress {
             let told = sending.end();
             // Sends the completed run, and all other unsent runs. Problems that were reported are
             // not reported again.
-            if let Err(error) = team::send_all(store, &self.runs)
+            if let Err(error) = store::send_all(store, &self.runs)
                 && told.is_none()
             {
-                remark!("{}", team::trouble(store, &error));
+                remark!("{}", store::trouble(store, &error));
             }
         }
     }
@@ -105,10 +105,10 @@ impl Watcher for Progress {
     fn opened(&mut self, folder: &Path, cores: &[usize]) {
         trust::sign_line(folder, &self.command_line);
         let Some(store) = &self.store else { return };
-        let (runs, name) = team::place_of(folder);
-        let run = (folder, name.as_str(), team::origin());
+        let (runs, name) = store::place_of(folder);
+        let run = (folder, name.as_str(), store::origin());
         let run = (run.0, run.1, run.2.as_str());
-        self.sending = Some(Sending::begin(store.clone(), run, team::trouble, cores.to_vec()));
+        self.sending = Some(Sending::begin(store.clone(), run, store::trouble, cores.to_vec()));
         self.runs = runs;
     }
 

@@ -14,9 +14,9 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use tester::proxy::added::{self, Added};
+use tester::proxy::overhead::{self, Added};
 use tester::proxy::relay::Over;
-use tester::proxy::watch::Event;
+use tester::proxy::decode::Event;
 use tester::proxy::{CONNECTIONS, Door, News, Proxy};
 use openflow::version::End;
 use netio::channel::tls::Files;
@@ -25,10 +25,10 @@ use serde_json::{Value, json};
 
 use super::connections;
 use super::failure::Failure;
-use super::out::{remark, say, to_stdout};
-use crate::proxied::{self, Proxied};
+use super::output::{remark, say, to_stdout};
+use crate::proxy_run::{self, Proxied};
 
-mod told;
+mod summary;
 
 /// Limit of events in the queue; events beyond are counted and lost.
 const NEWS_MAX: usize = 65_536;
@@ -87,13 +87,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let tls = credentials(arguments)?;
     let open = |url: &Url| Door::open(url, tls.as_ref()).map_err(|error| unusable(&error));
     let doors = [open(&controller)?, open(&switch)?];
-    let added = added::measure().map_err(|error| {
+    let added = overhead::measure().map_err(|error| {
         Failure::need(format!("cannot measure over the loopback interface: {error}"))
     })?;
     let [controllers, switches] = doors;
     let mut proxy = Proxy::new(controllers, switches, tls.clone());
     proxy.set_limits(arguments.connections.limits(CONNECTIONS));
-    let stop = super::stop::flag()?;
+    let stop = super::signals::flag()?;
     let listens = proxy.listens();
     for (side, url) in ["the controller", "switches"].into_iter().zip(&listens) {
         if let Some(url) = url {
@@ -105,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
         }
     }
-    let begun = proxied::Begun::now();
+    let begun = proxy_run::Begun::now();
     let (sender, receiver) = sync_channel(NEWS_MAX);
     let left_out = Arc::new(AtomicU64::new(0));
     let (flag, lost) = (Arc::clone(&stop), Arc::clone(&left_out));
@@ -139,14 +139,14 @@ fn summary(arguments: &Arguments, done: &Proxied) -> Result<(), Failure> {
     let folder = match done.tallies.is_empty() {
         true => None,
         false => {
-            let stored = proxied::store(done, &arguments.out);
+            let stored = proxy_run::store(done, &arguments.out);
             Some(stored.map_err(|error| Failure::usage(error.to_string()))?)
         }
     };
     if arguments.json {
-        say!("{}", proxied::json(done, folder.as_deref()));
+        say!("{}", proxy_run::json(done, folder.as_deref()));
     } else {
-        to_stdout(format_args!("{}", told::words(done)));
+        to_stdout(format_args!("{}", summary::words(done)));
         if let Some(folder) = &folder {
             say!("{}", folder.join("report.html").display());
         }
@@ -207,7 +207,7 @@ fn unusable(error: &ChannelError) -> Failure {
 }
 
 /// Prints an event.
-fn tell(news: &News, as_json: bool, begun: &proxied::Begun) {
+fn tell(news: &News, as_json: bool, begun: &proxy_run::Begun) {
     if as_json {
         say!("{}", line(news, begun));
         return;
@@ -231,7 +231,7 @@ fn side(end: End) -> &'static str {
     if end == End::Switch { "switch" } else { "controller" }
 }
 
-fn line(news: &News, begun: &proxied::Begun) -> Value {
+fn line(news: &News, begun: &proxy_run::Begun) -> Value {
     match news {
         News::Opened(number, [controller, switch]) => json!({
             "event": "opened", "connection": number, "controller": controller, "switch": switch,

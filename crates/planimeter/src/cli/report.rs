@@ -9,13 +9,13 @@ use std::process::ExitCode;
 use record::Record;
 use report::Run;
 use store::lock::Locked;
-use store::team::address::Address;
+use store::postgres::address::Address;
 use store::{Output, RECORD_FILE, StoreError};
 
 use super::failure::Failure;
-use super::masking::Masking;
-use super::out::{remark, say};
-use super::team::{self, Fetched};
+use super::anonymize::Masking;
+use super::output::{remark, say};
+use super::store::{self, Fetched};
 use studies::papers;
 
 /// Arguments of `planimeter report`.
@@ -56,7 +56,7 @@ struct Gathered {
 
 /// Rebuilds the report and prints its path.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let store = team::asked(arguments.store.as_ref())?;
+    let store = store::asked(arguments.store.as_ref())?;
     let out: &Path = match (&arguments.out, arguments.runs.as_slice()) {
         (Some(out), _) => out,
         (None, [only]) if only.exists() || store.is_none() => only,
@@ -199,7 +199,7 @@ pub fn results_of(folder: &Path) -> Result<Record, Failure> {
     let mut record = stored.record;
     if stored.is_behind {
         let claims = papers::claims().map_err(Failure::usage)?;
-        report::derive::finish(&mut record, &claims);
+        report::analysis::finish(&mut record, &claims);
     }
     Ok(record)
 }

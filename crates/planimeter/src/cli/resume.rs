@@ -13,11 +13,11 @@ use store::lock::Locked;
 use store::StoreError;
 
 use super::failure::Failure;
-use super::out::{remark, say};
+use super::output::{remark, say};
 use super::report;
 use super::run;
 use super::trust;
-use super::words::{self, quoted};
+use super::shell_words::{self, quoted};
 use runner::{Destination, Plan};
 
 /// The page, which is the last file to be written.
@@ -44,7 +44,7 @@ fn allowed(folder: &Path, is_trusted: bool) -> Result<String, Failure> {
 }
 
 fn plan_of(folder: &Path, line: &str) -> Result<Plan, Failure> {
-    match run::parsed(&words::split(line)) {
+    match run::parsed(&shell_words::split(line)) {
         Some(arguments) => run::new_plan(&arguments),
         None => Err(Failure::usage(format!(
             "{}: this version cannot parse the command line of the run",

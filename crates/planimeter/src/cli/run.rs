@@ -4,31 +4,31 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use tester::stage::CONNECTIONS_MAX;
+use tester::executor::CONNECTIONS_MAX;
 use tester::stream::Stream;
-use netio::hiccup;
-use report::derive::failed;
-use store::team::address::Address;
+use netio::os_jitter;
+use report::analysis::failed;
+use store::postgres::address::Address;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use snmp::Credentials;
 
 use super::bundle;
 use super::element::read;
 use super::failure::{self, Failure, FailureKind};
-use super::joining::{self, Asked};
+use super::link_arguments::{self, Asked};
 use super::noise::Check;
-use super::out::{remark, say, summary, to_stdout};
-use super::place;
+use super::output::{remark, say, summary, to_stdout};
+use super::environment;
 use super::plan;
 use super::progress::Progress;
 use super::resume;
-use super::team;
-use super::words::quoted;
+use super::store;
+use super::shell_words::quoted;
 use runner::python::script;
 use studies::taking;
 use experiments::{forwarding_rate, rfc9971};
 use workload::parameter::shared::{EXACT_ENTRIES_MAX, STREAM, WILDCARD_ENTRIES_MAX};
-use workload::parameter::witness::{self, CREDENTIALS, CREDENTIALS_VARIABLE};
+use workload::parameter::snmp::{self, CREDENTIALS, CREDENTIALS_VARIABLE};
 use workload::parameter::{Capacity, Effort, Parameters, Table};
 use runner::hooks::Hooks;
 use runner::{Destination, Finished, Plan, RunError};
@@ -175,7 +175,7 @@ impl From<EffortArgument> for Effort {
 
 /// Measures, and prints the summary.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let store = team::asked(arguments.store.as_ref())?;
+    let store = store::asked(arguments.store.as_ref())?;
     if let Some(done) = bundle::again::asked(arguments).or_else(|| plan::asked(arguments)) {
         return done;
     }
@@ -183,7 +183,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(done) = arguments.resume.as_ref().and_then(|it| resume::complete(it, is_dry)) {
         return done;
     }
-    let surroundings = place::surroundings()?;
+    let surroundings = environment::surroundings()?;
     // Before any thread exists: a process with threads cannot enter a user namespace.
     let (plan, destination) = match &arguments.resume {
         // Another process may continue the run at the same time.
@@ -215,8 +215,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Measures a new run with these arguments; prints its progress only.
 pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
-    let store = team::asked(arguments.store.as_ref())?;
-    let surroundings = place::surroundings()?;
+    let store = store::asked(arguments.store.as_ref())?;
+    let surroundings = environment::surroundings()?;
     let plan = new_plan(arguments)?;
     let destination = Destination::New(arguments.out_folder());
     carried_out(&plan, destination, &surroundings, store.as_ref(), arguments.strict)
@@ -231,9 +231,9 @@ pub(super) fn carried_out(
     is_strict: bool,
 ) -> Result<Finished, Failure> {
     raise_file_limit();
-    let stop = super::stop::flag()?;
+    let stop = super::signals::flag()?;
     let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
-        .map_err(place::failure)?;
+        .map_err(environment::failure)?;
     if let Some(noise) = noise(plan, &mut benches, is_strict)? {
         remark!("warning: {noise}");
     }
@@ -251,7 +251,7 @@ fn noise(plan: &Plan, benches: &mut Benches, is_strict: bool) -> Result<Option<S
     let cores = benches.all().next().map(|bench| bench.cores().instrument.clone());
     let cores = cores.unwrap_or_default();
     let (trial_s, all_s) = (plan.parameters.seconds, dry(plan).seconds);
-    Check { cores: &cores, trial_s, all_s, is_strict }.run(hiccup::watch)
+    Check { cores: &cores, trial_s, all_s, is_strict }.run(os_jitter::watch)
 }
 
 /// Raises the limit of open files of this process and of the targets that it starts, up to the hard
@@ -329,8 +329,8 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     }
     let effort = arguments.effort();
     let mut parameters = Parameters::at(effort);
-    if let Some(text) = place::variable(CREDENTIALS_VARIABLE) {
-        let read = witness::credentials(&text);
+    if let Some(text) = environment::variable(CREDENTIALS_VARIABLE) {
+        let read = snmp::credentials(&text);
         let usage = |why| Failure::usage(format!("{CREDENTIALS_VARIABLE}: {why}"));
         parameters.witness.credentials = read.map_err(usage)?;
     }
@@ -408,7 +408,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         parameters.capacity = Capacity::BitsPerSecond(bits);
     }
     let kinds = if named.is_empty() {
-        let (mut kinds, missing) = place::all_targets(links.base);
+        let (mut kinds, missing) = environment::all_targets(links.base);
         if flows > 0 {
             kinds.retain(|kind| kind.technology() == Technology::OpenFlow);
         }
@@ -421,7 +421,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     } else {
         named
     };
-    if let Some(line) = joining::told(&kinds, &links) {
+    if let Some(line) = link_arguments::told(&kinds, &links) {
         remark!("{line}");
     }
     let entries = measurable(entries, &kinds, &links)?;
@@ -485,7 +485,7 @@ fn measurable(
 /// Reads the credentials for an SNMP agent from a file.
 fn credentials(file: &Path) -> Result<Credentials, Failure> {
     let usage = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-    witness::credentials(&read(file)?).map_err(usage)
+    snmp::credentials(&read(file)?).map_err(usage)
 }
 
 /// Reads the streams of a file; the tester has one port on each side of the target.
@@ -615,7 +615,7 @@ pub(super) struct Dry {
 /// Describes the trials of a run and their estimated duration.
 pub(super) fn dry(plan: &Plan) -> Dry {
     let mut text = format!("{}\n", plan.command_line);
-    if let Some(links) = joining::told(&plan.kinds, &plan.links) {
+    if let Some(links) = link_arguments::told(&plan.kinds, &plan.links) {
         text += &format!("  {links}\n");
     }
     for (when, command) in plan.hooks.all() {
@@ -656,7 +656,7 @@ fn span(seconds: f64) -> String {
 fn explained(error: RunError) -> Failure {
     match error {
         RunError::Target(kind, error) => {
-            let failure = place::failure(error);
+            let failure = environment::failure(error);
             Failure { line: format!("{}: {}", kind.name(), failure.line), ..failure }
         }
         RunError::Trial(..) => Failure::need(format!("{error}; partial results are kept")),

@@ -25,7 +25,7 @@ use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 use runner::live::event::{Event, Told};
-use runner::live::picture::Picture;
+use runner::live::state::Picture;
 use runner::live::sampler::Sampler;
 
 pub use draw::{Look, span};
@@ -182,7 +182,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
-    use runner::live::picture::tests::picture;
+    use runner::live::state::tests::picture;
 
     /// A run that panics while its screen is open; it needs a terminal, which the test below
     /// provides.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::failure::Failure;
-use super::out::{remark, say};
-use super::{connections, place, stop, team};
+use super::output::{remark, say};
+use super::{connections, environment, signals, store};
 use crate::serve::{CONNECTIONS, Elsewhere, Server, Token, Wanted};
 
 /// Arguments of `planimeter serve`.
@@ -44,10 +44,10 @@ Examples:
 /// Serves until it is stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let folder = &arguments.folder;
-    let store = team::asked(arguments.store.as_ref())?.map(|address| Elsewhere {
+    let store = store::asked(arguments.store.as_ref())?.map(|address| Elsewhere {
         address,
         asked: arguments.store.clone(),
-        origin: team::origin(),
+        origin: store::origin(),
     });
     if !folder.is_dir() {
         std::fs::create_dir(folder).map_err(|error| {
@@ -63,8 +63,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => Token::random()
             .map_err(|error| Failure::need(format!("cannot create a token: {error}")))?,
     };
-    let stop = stop::flag()?;
-    let program = place::surroundings()?.program;
+    let stop = signals::flag()?;
+    let program = environment::surroundings()?.program;
     let text = token.text().to_string();
     let both = store.as_ref().map(|store| format!(" and {}", store.address)).unwrap_or_default();
     let (names, limits) = (arguments.names.clone(), arguments.connections.limits(CONNECTIONS));

@@ -18,7 +18,7 @@ use super::bundle::without_dots;
 use super::failure::Failure;
 use super::plan;
 use super::run::{self, Arguments};
-use super::words;
+use super::shell_words;
 use targets::network;
 
 /// External code and resources that a request uses.
@@ -40,7 +40,7 @@ impl Foreign {
 
     /// Checks a stored command line with files in this folder. An unreadable one does not run.
     pub fn of_line(line: &str, files: &Path) -> Foreign {
-        Foreign::of(run::parsed(&words::split(line)), files)
+        Foreign::of(run::parsed(&shell_words::split(line)), files)
     }
 
     /// Checks the words of a command, without the program, with files in this folder.

@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Shared;
-use super::watching::{State, now_ms};
+use super::live_runs::{State, now_ms};
 
 /// Counters of the server.
 #[derive(Debug, Default)]
@@ -59,8 +59,8 @@ pub(super) fn text(shared: &Shared) -> String {
     let mut page = Page::default();
     let all = [(String::new(), live.len() as f64)];
     page.family("planimeter_runs_live", "gauge", "Active runs.", &all);
-    let of = |value: &dyn Fn(&runner::live::picture::Picture) -> Option<f64>| {
-        let row = |view: &&super::watching::View| {
+    let of = |value: &dyn Fn(&runner::live::state::Picture) -> Option<f64>| {
+        let row = |view: &&super::live_runs::View| {
             Some((labels(&[("run", &view.run)]), value(&view.picture)?))
         };
         live.iter().filter_map(row).collect::<Vec<_>>()
@@ -91,7 +91,7 @@ pub(super) fn text(shared: &Shared) -> String {
     page.0
 }
 
-fn rates(page: &mut Page, live: &[&super::watching::View]) {
+fn rates(page: &mut Page, live: &[&super::live_runs::View]) {
     let mut rows = Vec::new();
     for view in live {
         for (number, port) in view.picture.ports.iter().enumerate() {
@@ -106,7 +106,7 @@ fn rates(page: &mut Page, live: &[&super::watching::View]) {
     page.family("planimeter_port_frames_per_second", "gauge", help, &rows);
 }
 
-fn brackets(page: &mut Page, live: &[&super::watching::View]) {
+fn brackets(page: &mut Page, live: &[&super::live_runs::View]) {
     let mut rows = Vec::new();
     for view in live {
         for search in &view.picture.searches {

@@ -23,11 +23,11 @@ use futures_util::stream::unfold;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::door::{self, Caller, Verdict};
+use super::auth::{self, Caller, Verdict};
 use super::form::{self, Filled, Said, Unfit};
-use super::starting::Refused;
-use super::watching::{self, View, Watcher};
-use super::{Shared, files, listen, metrics, page, stored, topology};
+use super::launch::Refused;
+use super::live_runs::{self, View, Watcher};
+use super::{Shared, files, listen, metrics, page, run_list, topology};
 
 /// Size limit of a form, in bytes.
 const FORM_BYTES_MAX: usize = 64 << 10;
@@ -85,7 +85,7 @@ async fn guarded(State(shared): State<Arc<Shared>>, request: Request, next: Next
     let token = query.iter().find(|(key, _)| key == "token").map(|(_, value)| value.as_str());
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let caller = Caller { headers: request.headers(), token, changes };
-    let mut answer = match door::judge(&shared.token, &shared.names, shared.port, &caller) {
+    let mut answer = match auth::judge(&shared.token, &shared.names, shared.port, &caller) {
         Verdict::Welcome => answered(request, next).await,
         Verdict::FirstVisit if request.uri().path() == "/" && !changes => first_visit(&shared),
         // Resources that a page loads carry no token in their address.
@@ -138,7 +138,7 @@ async fn answered(request: Request, next: Next) -> Response {
 /// The first visit sets the cookie with a page instead of a redirect: a `SameSite=Strict` cookie is
 /// not sent along a redirect that another site started.
 fn cookie(shared: &Shared) -> String {
-    let (name, token) = (door::cookie_name(shared.port), shared.token.text());
+    let (name, token) = (auth::cookie_name(shared.port), shared.token.text());
     format!("{name}={token}; HttpOnly; SameSite=Strict; Path=/")
 }
 
@@ -216,14 +216,14 @@ fn told(shared: &Shared, views: &[View], run: Option<&str>) -> String {
     let runs: Vec<_> =
         views.iter().map(|view| json!({ "run": view.run, "state": view.state.word() })).collect();
     let started = shared.starter.status();
-    let view = watching::of(views, run).map(|view| {
+    let view = live_runs::of(views, run).map(|view| {
         let process = view.picture.begun.process;
         let is_ours = started.as_ref().is_some_and(|it| it.runs && it.process == process);
         json!({
             "run": view.run,
-            "address": stored::address(&view.run),
+            "address": run_list::address(&view.run),
             "state": view.state.word(),
-            "left_s": view.picture.seconds_left(watching::now_ms()),
+            "left_s": view.picture.seconds_left(live_runs::now_ms()),
             "stoppable": is_ours,
             "unreadable": view.unreadable,
             "picture": &*view.picture,
@@ -233,7 +233,7 @@ fn told(shared: &Shared, views: &[View], run: Option<&str>) -> String {
 }
 
 async fn drawn(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
-    match watching::of(&shared.watching.views(), asked(&pairs, "run")) {
+    match live_runs::of(&shared.watching.views(), asked(&pairs, "run")) {
         Some(view) => Html(topology::svg(&view.picture).into_string()).into_response(),
         None => line(StatusCode::NOT_FOUND, "no live data of this run"),
     }
@@ -277,13 +277,13 @@ fn shown(found: Result<Result<maud::Markup, String>, Response>) -> Response {
 }
 
 async fn runs(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
-    shown(beside(&shared, move |shared| stored::runs(shared, &pairs)).await)
+    shown(beside(&shared, move |shared| run_list::runs(shared, &pairs)).await)
 }
 
 async fn compare(State(shared): State<Arc<Shared>>, Query(pairs): Query<Pairs>) -> Response {
     let names = pairs.into_iter().filter(|(key, _)| key == "run").map(|(_, name)| name);
-    let names: Vec<String> = names.take(2 * stored::COMPARED_MAX).collect();
-    shown(beside(&shared, move |shared| stored::compare(shared, &names)).await)
+    let names: Vec<String> = names.take(2 * run_list::COMPARED_MAX).collect();
+    shown(beside(&shared, move |shared| run_list::compare(shared, &names)).await)
 }
 
 async fn file(

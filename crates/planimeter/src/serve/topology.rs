@@ -6,7 +6,7 @@
 use maud::{Markup, html};
 
 use runner::live::event::{Joined, Standing};
-use runner::live::picture::Picture;
+use runner::live::state::Picture;
 
 /// Width of the diagram, and positions of tester and targets.
 const WIDTH: usize = 760;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_name_with_markup_is_escaped() {
-        let mut picture = runner::live::picture::tests::picture();
+        let mut picture = runner::live::state::tests::picture();
         picture.begun.targets[0].name = "<script>x</script>".into();
         let network = Joined {
             switches: vec!["first (ours)".into(), "second (ovs)".into()],

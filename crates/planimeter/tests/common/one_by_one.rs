@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use testbed::need;
+use testbed::requirement;
 
 /// A test's name, its requirements, and the test.
 pub type Test<E> = (&'static str, fn() -> Result<(), E>, fn());
@@ -24,7 +24,7 @@ pub fn run_anywhere<E: Display>(tests: &[Test<E>]) -> ExitCode {
     run_where(tests, Ok(()))
 }
 
-fn run_where<E: Display>(tests: &[Test<E>], entered: Result<(), need::Need>) -> ExitCode {
+fn run_where<E: Display>(tests: &[Test<E>], entered: Result<(), requirement::Need>) -> ExitCode {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|it| name.contains(it));
@@ -55,5 +55,5 @@ pub fn must_not_skip() -> bool {
 pub fn is_real_root() -> bool {
     let users = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let all = users.split_ascii_whitespace().nth(2) == Some("4294967295");
-    all && need::privileged()
+    all && requirement::privileged()
 }

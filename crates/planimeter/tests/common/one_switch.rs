@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use tester::experiment::{Outcome, Step};
 use tester::module::{Joined, Measured, StageReport};
 use tester::rig::sim::{Device, SimRig};
-use tester::stage::Scene;
+use tester::executor::Scene;
 use openflow::codec::{decode, encode};
 use openflow::frame::Stream;
 use openflow::model::message::Message;
@@ -29,7 +29,7 @@ use netio::channel::memory::{MemoryChannel, pair};
 use netio::channel::{Channel, ChannelError};
 use netio::memory::pair_stamped;
 use netio::port::{Port, PortCounters, PortError, PortFacts};
-use elements::behaviour::model::Model;
+use elements::hardware_model::model::Model;
 use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use elements::node::Node;
 

@@ -37,7 +37,7 @@ use std::time::Instant;
 
 use case::Case;
 use differences::Differences;
-use testbed::need::{self, Need};
+use testbed::requirement::{self, Need};
 use testbed::topology::Lab;
 use one_by_one::must_not_skip;
 use openflow::version::Version;
@@ -160,7 +160,7 @@ impl Run {
         let program = Path::new(env!("CARGO_BIN_EXE_planimeter"));
         let mut ours = || Ok(Box::new(Live::ours(&lab, program)?) as Box<dyn Subject>);
         self.all("ours", cases, live_versions, &mut ours);
-        if let Err(need) = need::tool("ovs-vswitchd", "openvswitch-switch") {
+        if let Err(need) = requirement::tool("ovs-vswitchd", "openvswitch-switch") {
             println!("Open vSwitch is not tested: {need}");
             self.failed += usize::from(must_not_skip());
             return;
@@ -254,5 +254,5 @@ fn live_versions(case: &Case) -> Vec<Version> {
 }
 
 fn live_needs() -> Result<(), Need> {
-    if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
+    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege) }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use testbed::peer::openvswitch::OpenVswitch;
-use testbed::peer::ours::{Mode, Ours};
+use testbed::peer::planimeter::{Mode, Ours};
 use testbed::peer::{Access, Peer};
 use testbed::topology::{Lab, Site, Wiring};
 use packet::frame::Batch;
@@ -19,7 +19,7 @@ use netio::channel::{Channel, Connecting, Url};
 use netio::clock;
 use netio::memory::{MemoryPort, pair_stamped};
 use netio::port::Port;
-use elements::behaviour::model::known;
+use elements::hardware_model::model::known;
 use elements::config::{Config, Kind, OpenFlowConfig, PortConfig};
 use elements::node::Node;
 

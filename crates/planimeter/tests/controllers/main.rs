@@ -27,7 +27,7 @@ mod proxied;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use testbed::need::{self, Need};
+use testbed::requirement::{self, Need};
 use one_by_one::Test;
 
 /// An error names the missing requirement and how to get it.
@@ -48,12 +48,12 @@ fn main() -> ExitCode {
 }
 
 fn lab_needs() -> Result<(), String> {
-    if need::privileged() { Ok(()) } else { Err(Need::Privilege.to_string()) }
+    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege.to_string()) }
 }
 
 fn tool(name: &'static str, package: &'static str) -> Result<(), String> {
     lab_needs()?;
-    need::tool(name, package).map(drop).map_err(|need| need.to_string())
+    requirement::tool(name, package).map(drop).map_err(|need| need.to_string())
 }
 
 fn testcontroller_needs() -> Result<(), String> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use testbed::need::{self, Need};
+use testbed::requirement::{self, Need};
 use testbed::peer::Peer;
 use testbed::peer::openvswitch::OpenVswitch;
 use testbed::veth::{Cable, EndSettings};
@@ -27,7 +27,7 @@ pub(super) fn example(name: &str) -> String {
 /// Verifies Python and `ip`, in addition to the lab's requirements.
 pub fn host_needs() -> Result<(), Need> {
     lab_needs()?;
-    need::tool("ip", "iproute2")?;
+    requirement::tool("ip", "iproute2")?;
     python().map(drop)
 }
 
@@ -43,7 +43,7 @@ fn python() -> Result<PathBuf, Need> {
         Ok(output) if output.status.success() => {
             Ok(PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()))
         }
-        _ => need::tool("python3", "python3"),
+        _ => requirement::tool("python3", "python3"),
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use testbed::need;
+use testbed::requirement;
 use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::linux_router::LinuxRouter;
 use testbed::peer::openvswitch::OpenVswitch;
@@ -279,7 +279,7 @@ pub fn a_router_is_measured_as_a_device() {
 
 /// Runs one of Open vSwitch's tools and returns its output.
 fn run_tool(tool: &'static str, package: &'static str, words: &[&str]) -> String {
-    let tool = need::tool(tool, package).unwrap();
+    let tool = requirement::tool(tool, package).unwrap();
     let output = Command::new(tool).args(words).output().unwrap();
     assert!(output.status.success(), "{words:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
@@ -287,7 +287,7 @@ fn run_tool(tool: &'static str, package: &'static str, words: &[&str]) -> String
 
 pub fn ofctl_needs() -> Result<(), Need> {
     ovs_needs()?;
-    need::tool("ovs-ofctl", "openvswitch-common").map(drop)
+    requirement::tool("ovs-ofctl", "openvswitch-common").map(drop)
 }
 
 /// Tests Open vSwitch in both directions. Its existing flow is first rejected, then deleted and

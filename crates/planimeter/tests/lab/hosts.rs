@@ -1,7 +1,7 @@
 //! Tests of client and server programs on hosts next to the tester's ports: every packet is
 //! accounted for, on targets of every kind; and of iperf3 as the load of statistics.
 
-use testbed::need::{self, Need};
+use testbed::requirement::{self, Need};
 use serde_json::Value;
 
 use super::common::{only_run, record};
@@ -17,7 +17,7 @@ const PACKETS: u64 = 60;
 /// Verifies iperf3, in addition to the lab's requirements.
 pub fn iperf_needs() -> Result<(), Need> {
     lab_needs()?;
-    need::tool("iperf3", "iperf3").map(drop)
+    requirement::tool("iperf3", "iperf3").map(drop)
 }
 
 fn measured(trial: &Value, name: &str) -> Option<f64> {

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use testbed::Namespace;
-use testbed::need::{self, Need};
+use testbed::requirement::{self, Need};
 use testbed::netlink::link::VethEnd;
 use testbed::netlink::route::Route;
 use serde_json::{Value, json};
@@ -30,8 +30,8 @@ const REWRITTEN: u16 = 7001;
 
 pub fn needs() -> Result<(), Need> {
     ovs_needs()?;
-    need::tool("ovs-ofctl", "openvswitch-common")?;
-    need::require(need::Feature::XdpSocket).map(drop)
+    requirement::tool("ovs-ofctl", "openvswitch-common")?;
+    requirement::require(requirement::Feature::XdpSocket).map(drop)
 }
 
 /// Two hosts, and between them the namespace of an element with the interfaces e1 and e2.
@@ -236,9 +236,9 @@ fn add_flow(socket: &std::path::Path, flow: &str) {
 
 pub fn mininet_needs() -> Result<(), Need> {
     lab_needs()?;
-    need::tool("ip", "iproute2")?;
-    need::tool("unshare", "util-linux")?;
-    need::tool("mn", "mininet").map(drop)
+    requirement::tool("ip", "iproute2")?;
+    requirement::tool("unshare", "util-linux")?;
+    requirement::tool("mn", "mininet").map(drop)
 }
 
 /// Tests two default Mininet hosts, with and without a controller.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use testbed::host::{Host, HostSettings};
-use testbed::need::{self, Need};
+use testbed::requirement::{self, Need};
 use testbed::veth::{Cable, EndSettings};
 use testbed::{Mac, Namespace};
 
@@ -22,7 +22,7 @@ use super::{Element, PATIENCE, Place, System, lab_needs};
 /// Verifies tcpdump, in addition to the lab's requirements.
 pub fn needs() -> Result<(), Need> {
     lab_needs()?;
-    need::tool("tcpdump", "tcpdump").map(drop)
+    requirement::tool("tcpdump", "tcpdump").map(drop)
 }
 
 /// The hosts' ends, as in the example's tables: IP address, MAC address, and the router's MAC

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use testbed::need::Need;
+use testbed::requirement::Need;
 use testbed::peer::openvswitch::check_prefix;
 
 use super::common::{Folder, command, contents, record};

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use testbed::need::{self, Need};
+use testbed::requirement::{self, Need};
 use serde_json::Value;
 
 use super::common::{only_run, record};
@@ -26,7 +26,7 @@ const CREDENTIALS: [(&str, &str); 3] = [
 /// Verifies the agent, in addition to the lab's requirements.
 pub fn agent_needs() -> Result<(), Need> {
     lab_needs()?;
-    need::tool("snmpd", "snmpd").map(drop)
+    requirement::tool("snmpd", "snmpd").map(drop)
 }
 
 /// Checks that no file below a folder contains a secret.

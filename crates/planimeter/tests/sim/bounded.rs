@@ -10,7 +10,7 @@ use runner::{Destination, Watcher};
 use targets::name::TargetKind;
 use targets::{Benches, Surroundings};
 use record::Metric;
-use elements::behaviour::model::Model;
+use elements::hardware_model::model::Model;
 
 use super::common::Folder;
 use super::models::modelled;

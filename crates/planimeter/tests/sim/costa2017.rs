@@ -9,8 +9,8 @@ use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
-use experiments::modules::round_trip::{ASKED, BACK, Ends, RoundTrip, THERE, Trip};
-use experiments::modules::verdict::Bound;
+use experiments::control_plane::round_trip::{ASKED, BACK, Ends, RoundTrip, THERE, Trip};
+use experiments::control_plane::verdict::Bound;
 use targets::name::TargetKind;
 use record::{Ended, Metric, ModuleRun, Name, Record, Trial};
 

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use planimeter::fit::{self, Fit, Run};
+use planimeter::model_fit::{self, Fit, Run};
 use runner::Destination;
 use targets::name::TargetKind;
-use elements::behaviour::model::keys::KEYS;
-use elements::behaviour::model::{Model, known};
+use elements::hardware_model::model::keys::KEYS;
+use elements::hardware_model::model::{Model, known};
 
 use super::common::Folder;
 use super::{carry_out, plan};
@@ -147,9 +147,9 @@ fn check(truth: &Model, keys: &[&'static str], again: &[&str]) -> Fit {
     let sizes = sizes(truth.hardware.batch_rules > 0);
     let sizes: Vec<_> = sizes.iter().map(|(names, set)| (*names, &set[..])).collect();
     let runs = measured(kind, &sizes);
-    let fitted = fit::fit(&runs, kind.name(), "fitted");
+    let fitted = model_fit::fit(&runs, kind.name(), "fitted");
     let text = fitted.model.to_text();
-    let read = elements::behaviour::model::file::read(&text);
+    let read = elements::hardware_model::model::file::read(&text);
     assert_eq!(read.as_ref(), Ok(&fitted.model), "{text}");
     let mut truth = truth.clone();
     for path in keys {
@@ -236,7 +236,7 @@ fn drawn(seed: u64, reply: &str, more: &str) -> Model {
         text += &format!("{key} = {{ value = {value}, source = \"drawn\" }}\n");
     }
     text += &format!("barrier.answers = {{ value = \"{reply}\", source = \"drawn\" }}\n");
-    elements::behaviour::model::file::read(&text).unwrap()
+    elements::hardware_model::model::file::read(&text).unwrap()
 }
 
 /// Keys that are fitted for every model of [`drawn`].
@@ -294,7 +294,7 @@ fn the_capacity_and_the_share_of_slow_frames_are_fitted() {
         (&["table-capacity"], &["rules_bound=200", "batch=20", "probes_pps=20000"]),
         (&["forwarding-latency"], &["sizes=128,512,1472", "rates=low", "low_mbps=1", "seconds=2"]),
     ];
-    let fitted = fit::fit(&measured(kind, runs), kind.name(), "fitted");
+    let fitted = model_fit::fit(&measured(kind, runs), kind.name(), "fitted");
     assert_eq!(fitted.model.capacity.rules, 117, "{}", fitted.model.to_text());
     let found = &fitted.model.paths.hardware;
     assert!((26..=34).contains(&found.slow_percent), "{}", fitted.model.to_text());

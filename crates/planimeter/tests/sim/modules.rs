@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use tester::module::*;
 use tester::rig::sim::{Device, SimRig};
-use tester::stage::Scene;
+use tester::executor::Scene;
 use tester::stream::{Field as Varied, Headers, Order, Rate, Stream, Values, Vary};
 use openflow::header::Xid;
 use openflow::model::message::Message;

@@ -7,7 +7,7 @@
 
 use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
-use elements::behaviour::model::Model;
+use elements::hardware_model::model::Model;
 
 use super::one_switch::{self, OneSwitch, Vice};
 

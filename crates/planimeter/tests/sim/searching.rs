@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use tester::search::bracket::Bracket;
 use runner::live::event::Event;
-use runner::live::picture::Picture;
+use runner::live::state::Picture;
 use targets::name::TargetKind;
 use record::{Metric, Name, Record};
 

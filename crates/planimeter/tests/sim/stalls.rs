@@ -5,7 +5,7 @@ use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
 use targets::name::TargetKind;
 use record::Record;
-use elements::behaviour::model::Model;
+use elements::hardware_model::model::Model;
 
 use super::one_switch::{OneSwitch, Vice, measured_metric};
 use super::{measure, plan};

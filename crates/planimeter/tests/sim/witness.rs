@@ -1,7 +1,7 @@
 //! Tests of an SNMP agent of a simulated switch in all experiments: it counts all sent frames, with
 //! any credentials, and a silent agent ends no run.
 
-use workload::parameter::witness;
+use workload::parameter::snmp;
 use targets::name::TargetKind;
 use record::{ClockSource, Metric, Record};
 
@@ -48,7 +48,7 @@ fn the_agent_of_a_trial_counts_all_sent_frames() {
 fn the_agent_of_a_module_counts_its_frames() {
     let mut plan =
         plan(&["echo-delay"], &[TargetKind::Ours], &["snmp=lab", "repeats=1", "payload=64"], 3);
-    plan.parameters.witness.credentials = witness::credentials(SECRETS).unwrap();
+    plan.parameters.witness.credentials = snmp::credentials(SECRETS).unwrap();
     let record = measure(&plan);
     assert_counted(&record);
     for trial in &record.trials {

@@ -7,7 +7,7 @@
 //! number of switches of each kind.
 
 use tester::module::{Ended, StageReport};
-use elements::behaviour::model::{Barrier, Hardware, Model};
+use elements::hardware_model::model::{Barrier, Hardware, Model};
 
 use crate::case::Draw;
 use crate::models::{ROUNDING, cases, paths, set};

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use dataplane::matching::Match;
 use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
-use elements::behaviour::model::{Barrier, Capacity, Hardware, Model, Path, Paths, Tiers};
-use elements::behaviour::tcam::FlowId;
-use elements::behaviour::writer::{Change, Writer};
+use elements::hardware_model::model::{Barrier, Capacity, Hardware, Model, Path, Paths, Tiers};
+use elements::hardware_model::tcam::FlowId;
+use elements::hardware_model::update_queue::{Change, Writer};
 
 use crate::case::Draw;
 use crate::one_switch::{OneSwitch, measured_metric};

@@ -7,14 +7,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use planimeter::fit::{self, Fit, Run};
+use planimeter::model_fit::{self, Fit, Run};
 use runner::live::event::Event;
 use workload::parameter::{Effort, Parameters};
 use runner::{Destination, Plan, Watcher};
 use targets::links::Links;
 use targets::name::{Link, TargetKind};
 use targets::{Benches, Surroundings};
-use elements::behaviour::model::{Barrier, Model};
+use elements::hardware_model::model::{Barrier, Model};
 
 use crate::case::Draw;
 use crate::common::Folder;
@@ -131,7 +131,7 @@ fn drawn(draw: &mut Draw, seed: u64) -> Model {
     }
     // The message cost comes from echo-delay and control-rate, which do not run here.
     model.agent.flow_mod_ns = agent;
-    for key in elements::behaviour::model::keys::KEYS {
+    for key in elements::hardware_model::model::keys::KEYS {
         model.sources.insert(key.path, "drawn".into());
     }
     model
@@ -177,7 +177,7 @@ fn a_fitted_model_reproduces_the_measurement() {
         let (one, other) = (Folder::new(), Folder::new());
         let kind = target(&one, &model);
         let first = measured(kind, &counts, seed);
-        let fitted = fit::fit(&first, kind.name(), "fitted");
+        let fitted = model_fit::fit(&first, kind.name(), "fitted");
         let again = measured(target(&other, &fitted.model), &counts, seed);
         let before = missed.len();
         for ((first, again), operation) in first.iter().zip(&again).zip(DEEDS) {

@@ -9,7 +9,7 @@
 
 use tester::module::Ended;
 use stats::interval::{self, LEVEL_PERCENT_HIGH};
-use elements::behaviour::model::{Model, Path, Paths, Tiers};
+use elements::hardware_model::model::{Model, Path, Paths, Tiers};
 
 use crate::case::Draw;
 use crate::one_switch::{OneSwitch, measured_metric};

@@ -8,7 +8,7 @@
 
 use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
-use elements::behaviour::model::{Barrier, Hardware, Model, Path, Paths};
+use elements::hardware_model::model::{Barrier, Hardware, Model, Path, Paths};
 
 use crate::case::Draw;
 use crate::one_switch::{Flaw, OneSwitch, measured_metric};

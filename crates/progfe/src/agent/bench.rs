@@ -9,8 +9,8 @@ use packet::time::Nanos;
 
 use super::{Agent, Around, Ask, Fact, Occurred, PortSeen, Sent, Tables, made};
 use crate::lfb::meta_id;
-use crate::lfb::told::{ToldFrame, ToldTo};
-use crate::problem::Problems;
+use crate::lfb::exceptions::{ToldFrame, ToldTo};
+use crate::diagnostic::Problems;
 use crate::program::Program;
 use crate::program::document::no_files;
 use crate::xml::Source;

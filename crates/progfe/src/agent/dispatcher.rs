@@ -19,10 +19,10 @@ use packet::time::Nanos;
 use super::wire::{Outbox, Wire};
 use super::{Agent, Around, Ask, Fact, Occurred, PortSeen, Sent, Tables, made, made_mac};
 use crate::element::Element;
-use crate::element::watching::Pace;
-use crate::enforce::Enforcer;
+use crate::element::subscriptions::Pace;
+use crate::executor::Enforcer;
 use crate::lfb::{Lfb, ToldTo, meta_id};
-use crate::problem::Problems;
+use crate::diagnostic::Problems;
 use crate::program::{self, Program, Source, class_id};
 
 /// Maximum number of frames delivered to agents in one turn.

@@ -16,7 +16,7 @@ use packet::time::Nanos;
 
 use super::interface::{Interface, is_host};
 use super::{Agent, Around, Fact, Sent, Setup};
-use crate::lfb::told::ToldFrame;
+use crate::lfb::exceptions::ToldFrame;
 use crate::lfb::{exception, meta_id};
 use crate::program::base_id;
 

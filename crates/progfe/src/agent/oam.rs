@@ -12,7 +12,7 @@ use packet::time::Nanos;
 
 use super::{Agent, Around, Ask, Fact, Setup};
 use crate::lfb::meta_id;
-use crate::lfb::told::ToldFrame;
+use crate::lfb::exceptions::ToldFrame;
 use crate::program::{AgentSetting, Program, class_id};
 
 pub mod mep;

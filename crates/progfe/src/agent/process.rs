@@ -18,7 +18,7 @@ use packet::time::Nanos;
 
 use super::wire::{Inbox, Outbox, Wire};
 use super::{Agent, Around, Fact, Sent, Setup};
-use crate::lfb::told::ToldFrame;
+use crate::lfb::exceptions::ToldFrame;
 
 /// Events of such an agent.
 pub const EVENTS: &[&str] = &["Connected"];

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use packet::header::ethernet::{self, Mac};
 
-use crate::problem::{Code, Place, Problems};
+use crate::diagnostic::{Code, Place, Problems};
 use crate::program::{self, AgentSetting, Program};
 
 /// The declaration of an agent, and the list of problems.

@@ -1,7 +1,7 @@
 //! Service agents: types, settings and watched events.
 
 use crate::agent::{KINDS, made};
-use crate::problem::{Code, Problems};
+use crate::diagnostic::{Code, Problems};
 use crate::program::{Program, Source};
 
 /// Adds problems of agents.

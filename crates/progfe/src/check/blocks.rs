@@ -6,7 +6,7 @@ use forces::Value;
 
 use super::About;
 use crate::condition::{Choice, Operand};
-use crate::problem::{Code, Problems};
+use crate::diagnostic::{Code, Problems};
 use crate::program::{Program, class_id, text};
 
 /// Adds problems of all blocks except Edit.

@@ -10,7 +10,7 @@ use super::About;
 use super::graph::{begins, links_out};
 use crate::condition::{Operand, literal};
 use crate::frames::{FieldRef, FormatId, FrameSet, Part, bits};
-use crate::problem::{Code, Problems};
+use crate::diagnostic::{Code, Problems};
 use crate::program::{Program, base_id, class_id, text};
 
 /// MTU that networks usually support, in bytes.

@@ -3,7 +3,7 @@
 //! A frame that returns to a block could loop forever within one batch. Only a queue on the cycle
 //! (`GenericScheduler`) prevents this. The two directions of a port are not connected.
 
-use crate::problem::{Code, Problems};
+use crate::diagnostic::{Code, Problems};
 use crate::program::{Program, base_id};
 
 /// Adds cycles and unreachable blocks.

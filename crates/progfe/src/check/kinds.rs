@@ -4,7 +4,7 @@
 //! ends of a link must have a type in common. Some types contain others (RFC 6956 section 4.3);
 //! `Arbitrary` contains all.
 
-use crate::problem::{Code, Problems};
+use crate::diagnostic::{Code, Problems};
 use crate::program::Program;
 
 /// Types with the types that they contain.

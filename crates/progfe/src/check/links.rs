@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use forces::Value;
 
-use crate::problem::{Code, Problems};
+use crate::diagnostic::{Code, Problems};
 use crate::program::{End, Program, base_id, class_id};
 
 /// Outputs at which drops are intended.

@@ -15,7 +15,7 @@ use forces::model::{Expected, Produced};
 
 use super::graph::{begins, links_out, shown};
 use crate::condition::Operand;
-use crate::problem::{Code, Problems};
+use crate::diagnostic::{Code, Problems};
 use crate::program::{End, Program, base_id, class_id, text};
 
 /// Metadata that all frames certainly have; `None` means all metadata.

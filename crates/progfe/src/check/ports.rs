@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::problem::{Code, Problems};
+use crate::diagnostic::{Code, Problems};
 use crate::program::{Program, base_id};
 
 /// Adds problems of ports.

@@ -6,7 +6,7 @@
 use forces::Value;
 
 use super::About;
-use crate::problem::{Code, Problems};
+use crate::diagnostic::{Code, Problems};
 use crate::program::{Program, class_id, text};
 
 /// Maximum size of all tables of a program in bytes.

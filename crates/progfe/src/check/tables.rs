@@ -10,7 +10,7 @@ use forces::model::{Array, Kind};
 use forces::{Component, Rows, Value};
 
 use super::About;
-use crate::problem::{Code, Problems};
+use crate::diagnostic::{Code, Problems};
 use crate::program::{End, Program};
 
 /// Fields that refer to an output of a group.

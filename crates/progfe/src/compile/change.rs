@@ -6,7 +6,7 @@
 use packet::frame::Frame;
 use packet::header::ipv4;
 
-use super::view::{Byte, View};
+use super::symbolic_bytes::{Byte, View};
 
 /// A change of a frame's bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

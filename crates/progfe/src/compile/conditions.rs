@@ -3,11 +3,11 @@
 //! The tree reads each field once for all rules and divides its values into the groups that the
 //! rules distinguish.
 
-use super::grow::Grower;
+use super::build::Grower;
 use super::parse::Place;
 use super::tree::NodeId;
-use super::view::{Field, Read};
-use super::way::{Headers, Known, Next, Ranges, Way, both, others};
+use super::symbolic_bytes::{Field, Read};
+use super::path_state::{Headers, Known, Next, Ranges, Way, both, others};
 use crate::condition::normal::Atom;
 use crate::condition::{Condition, Operand, Relation};
 use crate::frames::{FormatId, Part};

@@ -7,10 +7,10 @@
 
 use packet::frame::FRAME_BYTES_MAX;
 
-use super::grow::{Grower, Then};
+use super::build::{Grower, Then};
 use super::parse::Place;
 use super::tree::NodeId;
-use super::way::{Header, Headers, Next, Way};
+use super::path_state::{Header, Headers, Next, Way};
 use crate::frames::locate::HEADERS_MAX;
 use crate::frames::{FieldRef, Format, FormatId, Item, On, Part, Variable, Width};
 use crate::lfb::edit::Operation;

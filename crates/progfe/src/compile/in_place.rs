@@ -6,7 +6,7 @@ use packet::time::Nanos;
 
 use super::Compiled;
 use super::tree::{End, Fate};
-use super::view::VIEW_BYTES;
+use super::symbolic_bytes::VIEW_BYTES;
 
 impl Compiled {
     /// See [`dataplane::forwarder::Forwarder::decide`]. Decides all frames of a batch or none.

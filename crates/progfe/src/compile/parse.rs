@@ -8,10 +8,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::grow::{Grower, Then};
+use super::build::{Grower, Then};
 use super::tree::NodeId;
-use super::view::{Field, Read};
-use super::way::{Header, Limit, Next, Ranges, Way};
+use super::symbolic_bytes::{Field, Read};
+use super::path_state::{Header, Limit, Next, Ranges, Way};
 use crate::frames::{Expression, FieldRef, FormatId, Item, On, Part, Variable, Width};
 
 /// Maximum width of a field whose values are all evaluated.
@@ -120,7 +120,7 @@ impl<'a> Grower<'a> {
             Limit::Field(field, more) => {
                 let least = end.saturating_sub(more) as u64;
                 let groups =
-                    [vec![(least, u64::MAX)], super::way::others(&[(least, u64::MAX)], u64::MAX)];
+                    [vec![(least, u64::MAX)], super::path_state::others(&[(least, u64::MAX)], u64::MAX)];
                 self.choose(way, Read::Field(field), &groups, &mut |grower, way, group| {
                     if group == 0 { yes(grower, way) } else { no(grower, way) }
                 })
@@ -263,7 +263,7 @@ impl<'a> Grower<'a> {
         let least = end.saturating_sub(more) as u64;
         let came = more as i64 - i64::from(way.view.grown);
         let Ok(came) = usize::try_from(came) else { return self.stand(way) };
-        let groups = [vec![(least, u64::MAX)], super::way::others(&[(least, u64::MAX)], u64::MAX)];
+        let groups = [vec![(least, u64::MAX)], super::path_state::others(&[(least, u64::MAX)], u64::MAX)];
         let then = std::cell::RefCell::new(then);
         self.choose(way, Read::Field(field), &groups, &mut |grower, way, group| {
             if group > 0 {
@@ -352,7 +352,7 @@ impl<'a> Grower<'a> {
             rest.push((low, high));
             add(Some(case.format), (low, high));
         }
-        for range in super::way::others(&rest, u64::MAX) {
+        for range in super::path_state::others(&rest, u64::MAX) {
             add(next.default, range);
         }
         let ranges: Vec<Ranges> = groups.iter().map(|(_, ranges)| ranges.clone()).collect();

@@ -15,11 +15,11 @@ use packet::frame::PortNo;
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
-use super::lead::{first, places};
+use super::batch_eval::{first, places};
 use super::tree::{Fate, LearnQuestion, MacAt, Node, NodeId, Question, RouteQuestion, Tree};
 use crate::interpret::Interpreter;
 use crate::lfb::{Env, Lfb, Told};
-use crate::loaded::Loaded;
+use crate::compiled_program::Loaded;
 
 /// A batch of frames in the tree.
 #[derive(Debug)]

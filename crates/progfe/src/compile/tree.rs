@@ -14,9 +14,9 @@ use dataplane::forwarder::{SIGHTS_MAX, Sight};
 use packet::frame::PortNo;
 
 use super::change::Change;
-use super::lead::{first, places};
-use super::shortcut::Shortcuts;
-use super::view::Field;
+use super::batch_eval::{first, places};
+use super::flow_cache::Shortcuts;
+use super::symbolic_bytes::Field;
 use crate::interpret::Interpreter;
 use crate::lfb::{Lfb, Reason, ipv4_validator};
 

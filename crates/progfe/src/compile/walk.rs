@@ -13,7 +13,7 @@ use packet::time::Nanos;
 use super::plan::Plan;
 use crate::interpret::Interpreter;
 use crate::lfb::{At, Env, Lfb, Packet, Reason, Row, Told, Verdict};
-use crate::loaded::Loaded;
+use crate::compiled_program::Loaded;
 
 /// Maximum number of events from one batch of frames.
 const HAPPENINGS_MAX: usize = 1 << 20;

@@ -197,7 +197,7 @@ fn an_invalid_graph_is_rejected_and_nothing_changes() {
         assert_eq!(rig.commit(&[change]), expected, "{text}");
         assert_eq!(rig.element.generation(), 1, "{text}");
     }
-    let problems = rig.get(whole::CLASS, 1, &[whole::component::PROBLEMS, 0]).unwrap();
+    let problems = rig.get(program_lfb::CLASS, 1, &[program_lfb::component::PROBLEMS, 0]).unwrap();
     assert!(problems.text().unwrap().contains("cycle"), "{problems:?}");
     assert_eq!(rig.arrive(9), [0, 1]);
 }
@@ -205,30 +205,30 @@ fn an_invalid_graph_is_rejected_and_nothing_changes() {
 #[test]
 fn a_complete_program_is_a_component_in_parts() {
     let mut rig = Rig::new();
-    let [name, document] = [whole::component::NAME, whole::component::DOCUMENT];
+    let [name, document] = [program_lfb::component::NAME, program_lfb::component::DOCUMENT];
     let other = PROGRAM.replace("name=\"p\"", "name=\"q\"").replace(
         "<link from=\"all.PktsOut\" to=\"phy#2.EtherPHYIn\"/>",
         "<link from=\"all.PktsOut\" to=\"phy#1.EtherPHYIn\"/>",
     );
     let parts: Vec<Staged> = (0..)
         .zip(other.as_bytes().chunks(100))
-        .map(|(index, part)| set(whole::CLASS, 1, &[document, index], Value::Bytes(part.to_vec())))
+        .map(|(index, part)| set(program_lfb::CLASS, 1, &[document, index], Value::Bytes(part.to_vec())))
         .collect();
     assert_eq!(rig.commit(&parts[1..]), ResultCode::INVALID_PARAMETERS);
-    let problems = rig.get(whole::CLASS, 1, &[whole::component::PROBLEMS, 0]).unwrap();
+    let problems = rig.get(program_lfb::CLASS, 1, &[program_lfb::component::PROBLEMS, 0]).unwrap();
     assert!(problems.text().unwrap().contains("Document:1:1"), "{problems:?}");
     let [count] = [set(COUNT, 1, &[1], Value::Unsigned(0))];
     let mut both = parts.clone();
     both.push(count);
     assert_eq!(rig.commit(&both), ResultCode::NOT_SUPPORTED, "two programs in one commit");
-    assert_eq!(rig.get(whole::CLASS, 1, &[name]), Ok(Value::Text("p".into())));
+    assert_eq!(rig.get(program_lfb::CLASS, 1, &[name]), Ok(Value::Text("p".into())));
     assert!(rig.commit(&parts).is_success());
-    assert_eq!(rig.get(whole::CLASS, 1, &[name]), Ok(Value::Text("q".into())));
+    assert_eq!(rig.get(program_lfb::CLASS, 1, &[name]), Ok(Value::Text("q".into())));
     assert_eq!(rig.arrive(9), [1, 0]);
     // The running document can be read, and setting it again gives the same program.
-    let reported = rig.get(whole::CLASS, 1, &[document]).unwrap();
-    assert!(rig.commit(&[set(whole::CLASS, 1, &[document], reported.clone())]).is_success());
-    assert_eq!(rig.get(whole::CLASS, 1, &[document]), Ok(reported));
+    let reported = rig.get(program_lfb::CLASS, 1, &[document]).unwrap();
+    assert!(rig.commit(&[set(program_lfb::CLASS, 1, &[document], reported.clone())]).is_success());
+    assert_eq!(rig.get(program_lfb::CLASS, 1, &[document]), Ok(reported));
     rig.speaker().roll_back();
     assert_eq!(rig.element.program().name, "q");
 }
@@ -240,9 +240,9 @@ fn a_frame_that_is_set_is_traced() {
     frame.resize(60, 0);
     let asked = Value::struct_of([(1, Value::Unsigned(1)), (2, Value::Bytes(frame))]);
     assert!(
-        rig.commit(&[set(whole::CLASS, 1, &[whole::component::TRACE_FRAME], asked)]).is_success()
+        rig.commit(&[set(program_lfb::CLASS, 1, &[program_lfb::component::TRACE_FRAME], asked)]).is_success()
     );
-    let steps = rig.get(whole::CLASS, 1, &[whole::component::TRACE]).unwrap();
+    let steps = rig.get(program_lfb::CLASS, 1, &[program_lfb::component::TRACE]).unwrap();
     let steps: Vec<&str> =
         steps.rows().unwrap().values().filter_map(|row| row.step(3)?.text()).collect();
     let expected = [
@@ -269,12 +269,12 @@ fn packets_enter_by_redirect_in_and_leave_by_redirect_out() {
     rig.speaker().redirect(redirect(9));
     assert_eq!(rig.left(), [0, 0], "no such output");
     rig.speaker().redirect(Redirect { packet: Some(vec![0; 70_000]), ..redirect(0) });
-    let account = rig.get(whole::CLASS, 1, &[whole::component::ACCOUNT]).unwrap();
+    let account = rig.get(program_lfb::CLASS, 1, &[program_lfb::component::ACCOUNT]).unwrap();
     assert_eq!(account.step(2), Some(&Value::Unsigned(2)));
     assert_eq!(account.step(8), Some(&Value::Unsigned(1)));
     assert_eq!(rig.arrive(0xfe), [0, 0]);
     let reported = rig.element.next_told().unwrap();
-    let redirect = news::redirect(rig.element.program(), &reported);
+    let redirect = notifications::redirect(rig.element.program(), &reported);
     assert_eq!(redirect.packet.unwrap()[..6], [2, 0, 0, 0, 0, 0xfe]);
     assert!(redirect.metadata.contains(&(1, vec![0, 0, 0, 1])), "{:?}", redirect.metadata);
 }
@@ -334,7 +334,7 @@ fn a_stopped_element_counts_received_frames() {
     assert_eq!(rig.arrive(9), [0, 0]);
     rig.speaker().set_forwarding(true);
     assert_eq!(rig.arrive(9), [0, 1]);
-    let account = rig.get(whole::CLASS, 1, &[whole::component::ACCOUNT]).unwrap();
+    let account = rig.get(program_lfb::CLASS, 1, &[program_lfb::component::ACCOUNT]).unwrap();
     assert_eq!([1, 7].map(|id| account.step(id).unwrap().unsigned()), [Some(2), Some(1)]);
 }
 
@@ -384,7 +384,7 @@ fn is_as_set(rig: &mut Rig) {
         .values()
         .map(|row| (row.step(1).unwrap().bytes().unwrap().to_vec(), number(row, 2), number(row, 6)))
         .collect();
-    use crate::enforce::Enforcer;
+    use crate::executor::Enforcer;
     let Some(crate::lfb::Lfb::Ipv4Lpm(block)) = rig.element.enforcer().block(at) else {
         panic!("the block exists");
     };
@@ -437,6 +437,6 @@ fn a_prefix_table_follows_commits_and_rollbacks_of_its_rows() {
     let twice = [set(LPM, 1, &[1, 20], route(50, 7))];
     assert_eq!(rig.commit(&twice), ResultCode::INVALID_PARAMETERS);
     is_as_set(&mut rig);
-    let problems = rig.get(whole::CLASS, 1, &[whole::component::PROBLEMS, 0]).unwrap();
+    let problems = rig.get(program_lfb::CLASS, 1, &[program_lfb::component::PROBLEMS, 0]).unwrap();
     assert!(problems.text().unwrap().contains("two rows have this prefix"), "{problems:?}");
 }

@@ -9,7 +9,7 @@ use super::{
     Expression, FIELD_BITS_MAX, Field, Format, FormatId, FrameSet, Item, Next, On, Repeat,
     Variable, Width, bits,
 };
-use crate::problem::{Code, Place, Problems};
+use crate::diagnostic::{Code, Place, Problems};
 
 /// Maximum size of a header, and of each part of it, in bytes.
 pub const HEADER_BYTES_MAX: i64 = packet::frame::FRAME_BYTES_MAX as i64;

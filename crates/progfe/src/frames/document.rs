@@ -29,7 +29,7 @@ use super::{
     check,
 };
 use crate::condition::literal;
-use crate::problem::{Code, Place, Problems};
+use crate::diagnostic::{Code, Place, Problems};
 use crate::xml::{Reader, Source};
 
 mod fields;

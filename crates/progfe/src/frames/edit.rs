@@ -11,7 +11,7 @@
 use packet::frame::Frame;
 
 use super::bits;
-use super::ways::others;
+use super::paths::others;
 use super::{
     Expression, FieldRef, Format, FormatId, FrameSet, Header, Item, Located, On, Part, Variable,
     Width,

@@ -1,7 +1,7 @@
 //! Tests with an invented protocol, because the code itself knows none.
 
 use super::*;
-use crate::problem::Problems;
+use crate::diagnostic::Problems;
 use crate::xml::Source;
 use packet::frame::Frame;
 

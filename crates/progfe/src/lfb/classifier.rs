@@ -16,11 +16,11 @@ use packet::header::{array_at, u16_at, vlan};
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Reason, Setup, Verdict, exception, meta_id};
-use crate::compile::grow::{Grower, Then};
+use crate::compile::build::{Grower, Then};
 use crate::compile::tree::NodeId;
-use crate::compile::view::Read;
-use crate::compile::way::{Known, Ranges, Way, both, others, tags};
-use crate::problem::Code;
+use crate::compile::symbolic_bytes::Read;
+use crate::compile::path_state::{Known, Ranges, Way, both, others, tags};
+use crate::diagnostic::Code;
 
 const CLASSIFIED: u32 = 0;
 const EXCEPTION: u32 = 1;

@@ -4,9 +4,9 @@ use forces::Value;
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Reason, Setup, Verdict};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::NodeId;
-use crate::compile::way::Way;
+use crate::compile::path_state::Way;
 
 /// Component ids.
 const PACKETS: u32 = 1;

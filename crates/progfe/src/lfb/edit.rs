@@ -8,13 +8,13 @@ use packet::frame::Frame;
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, exception, meta_id};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::NodeId;
-use crate::compile::way::Way;
+use crate::compile::path_state::Way;
 use crate::condition::{Choice, Operand};
 use crate::frames::edit::{EditFault, Editor};
 use crate::frames::{FieldRef, FormatId, FrameSet, Located, bits};
-use crate::problem::Code;
+use crate::diagnostic::Code;
 
 const OUT: u32 = 0;
 const EXCEPTION: u32 = 1;
@@ -103,7 +103,7 @@ impl Operation {
 }
 
 /// Parses a row of operations. Returns `None` after a problem.
-fn operation(setup: &mut Setup<'_>, row: &super::setting::Row<'_>) -> Option<Operation> {
+fn operation(setup: &mut Setup<'_>, row: &super::config::Row<'_>) -> Option<Operation> {
     let frames = setup.frames();
     let (names, field, path) = (row.text(2), row.text(4), row.path.clone());
     let at = |field: u32| [&path[..], &[field]].concat();

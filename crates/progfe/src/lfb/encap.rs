@@ -17,9 +17,9 @@ use packet::header::{ipv4, ipv6};
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Slots, Verdict, exception, meta_id};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::NodeId;
-use crate::compile::way::{Known, Way};
+use crate::compile::path_state::{Known, Way};
 
 const SUCCESS: u32 = 0;
 const EXCEPTION: u32 = 1;

@@ -3,7 +3,7 @@
 //! Frames with the same values take the same output. Buckets have weights; without rows, every
 //! linked output has one bucket. Absent fields have a distinct value.
 
-use super::{At, Block, Env, Packet, Reason, Setup, Verdict, keyed};
+use super::{At, Block, Env, Packet, Reason, Setup, Verdict, aged_table};
 use crate::condition::Operand;
 
 /// The Hash block.
@@ -44,7 +44,7 @@ impl Block for Hash {
             let number = packet.number(operand, env.frames, env.slots);
             self.scratch.extend([u128::from(number.is_some()), number.unwrap_or(0)]);
         }
-        let hash = keyed::hash(&self.scratch, self.seed) >> 32;
+        let hash = aged_table::hash(&self.scratch, self.seed) >> 32;
         if let Some(slot) = self.result {
             packet.meta.set(slot, hash.into());
         }

@@ -10,10 +10,10 @@ use packet::header::ipv4::{self, View};
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, counters, exception, meta_id};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::NodeId;
-use crate::compile::view::Read;
-use crate::compile::way::{Known, Way};
+use crate::compile::symbolic_bytes::Read;
+use crate::compile::path_state::{Known, Way};
 
 const UNICAST: u32 = 0;
 const MULTICAST: u32 = 1;

@@ -15,14 +15,14 @@ use dataplane::forwarder::SIGHTS_MAX;
 use dataplane::mac_table::{Hint, Learned, MacKey, MacTable};
 
 use super::fixed::Reader;
-use super::keyed::{Entry, Keyed, key_text, read_key};
+use super::aged_table::{Entry, Keyed, key_text, read_key};
 use super::{At, Block, Env, Packet, Row, Setup, Verdict, meta_id};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::{LearnQuestion, MacAt, NodeId, Question, Word};
-use crate::compile::view::Read;
-use crate::compile::way::{Known, Way};
+use crate::compile::symbolic_bytes::Read;
+use crate::compile::path_state::{Known, Way};
 use crate::condition::{Choice, Operand};
-use crate::problem::Code;
+use crate::diagnostic::Code;
 use crate::program::text;
 
 const KNOWN: u32 = 0;

@@ -12,9 +12,9 @@ use packet::time::Nanos;
 
 use super::phy::UP;
 use super::{At, Block, Env, Packet, Reason, Setup, Verdict, counters};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::NodeId;
-use crate::compile::way::{Ranges, Way, others};
+use crate::compile::path_state::{Ranges, Way, others};
 
 const NORMAL: u32 = 0;
 const BRIDGING: u32 = 1;

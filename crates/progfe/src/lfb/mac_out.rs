@@ -11,9 +11,9 @@ use packet::time::Nanos;
 
 use super::phy::UP;
 use super::{At, Block, Env, Packet, Reason, Setup, Verdict, counters, meta_id};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::NodeId;
-use crate::compile::way::{Known, Way, others, tags};
+use crate::compile::path_state::{Known, Way, others, tags};
 use crate::program::base_id;
 
 /// The component MACOutStats.

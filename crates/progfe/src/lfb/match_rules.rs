@@ -9,11 +9,11 @@ use forces::Value;
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, counted};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::NodeId;
-use crate::compile::way::{Known, Way};
+use crate::compile::path_state::{Known, Way};
 use crate::condition::Condition;
-use crate::problem::Code;
+use crate::diagnostic::Code;
 use crate::program::text;
 
 const HIT: u32 = 0;

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, exception, meta_id};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::NodeId;
-use crate::compile::way::{Known, Way};
-use crate::problem::Code;
+use crate::compile::path_state::{Known, Way};
+use crate::diagnostic::Code;
 
 const OUT: u32 = 0;
 const EXCEPTION: u32 = 1;

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use packet::header::{ipv4, ipv6};
 
 use super::{At, Block, Env, Packet, Setup, Verdict, exception, meta_id};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::NodeId;
-use crate::compile::way::{Known, Way, others};
+use crate::compile::path_state::{Known, Way, others};
 
 const SUCCESS: u32 = 0;
 const EXCEPTION: u32 = 1;
@@ -40,9 +40,9 @@ struct Row {
 
 fn rows(
     setup: &Setup<'_>,
-    address: impl Fn(&super::setting::Row<'_>) -> u128,
+    address: impl Fn(&super::config::Row<'_>) -> u128,
 ) -> BTreeMap<u32, Row> {
-    let row = |row: super::setting::Row<'_>| {
+    let row = |row: super::config::Row<'_>| {
         let (port, mtu, encap, output) =
             (row.number(1), row.number(2), row.number(4), row.number(5));
         (row.index, Row { port, mtu, address: address(&row), encap, output })

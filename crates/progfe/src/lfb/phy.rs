@@ -10,9 +10,9 @@ use packet::frame::PortNo;
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Reason, Setup, Verdict, meta_id};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::NodeId;
-use crate::compile::way::{Known, Way};
+use crate::compile::path_state::{Known, Way};
 
 /// Value of PortStatusType (RFC 6956 section 4.1): up.
 pub const UP: u64 = 1;

@@ -4,7 +4,7 @@
 use forces::Value;
 use packet::time::Nanos;
 
-use super::told::ToldFrame;
+use super::exceptions::ToldFrame;
 use super::{At, Block, Env, Packet, Reason, Setup, ToldTo, Verdict};
 
 /// The component NumPacketsSent.

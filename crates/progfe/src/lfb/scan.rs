@@ -15,11 +15,11 @@ use dataplane::forwarder::SIGHTS_MAX;
 use forces::Value;
 use packet::time::Nanos;
 
-use super::keyed::{Keyed, read_key};
+use super::aged_table::{Keyed, read_key};
 use super::{At, Block, Env, Packet, Row, Setup, Verdict, counted, meta_id};
 use crate::condition::Operand;
 use crate::frames::FieldRef;
-use crate::problem::Code;
+use crate::diagnostic::Code;
 use crate::program::text;
 
 const MATCH: u32 = 0;

@@ -13,11 +13,11 @@ use dataplane::hash::Seeded;
 use forces::Value;
 use packet::time::Nanos;
 
-use super::keyed::{Key, read_key};
+use super::aged_table::{Key, read_key};
 use super::{At, Block, Env, Packet, Setup, Verdict};
 use crate::condition::{Choice, Operand};
 use crate::frames::bits;
-use crate::problem::Code;
+use crate::diagnostic::Code;
 use crate::program::text;
 
 const HIT: u32 = 0;

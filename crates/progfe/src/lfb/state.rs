@@ -10,7 +10,7 @@
 use forces::Value;
 use packet::time::Nanos;
 
-use super::keyed::{Keyed, key_text, read_key};
+use super::aged_table::{Keyed, key_text, read_key};
 use super::{At, Block, Env, Packet, Setup, Verdict, meta_id};
 use crate::condition::Operand;
 use crate::program::text::{Quantity, Trigger};
@@ -179,7 +179,7 @@ impl Block for State {
     }
 
     fn get(&self, component: u32, _now: Nanos) -> Option<Value> {
-        let row = |entry: &super::keyed::Entry<Flow>| {
+        let row = |entry: &super::aged_table::Entry<Flow>| {
             Value::struct_of([
                 (1, Value::Text(key_text(&self.key, &entry.key))),
                 (2, Value::Text(self.states[entry.value.state].clone())),

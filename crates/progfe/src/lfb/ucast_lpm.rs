@@ -13,11 +13,11 @@ use packet::header::{ipv4, ipv6};
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Row, Setup, Verdict, counters, exception, meta_id};
-use crate::compile::grow::Grower;
+use crate::compile::build::Grower;
 use crate::compile::tree::{NodeId, Question, RouteQuestion, Word};
-use crate::compile::view::Read;
-use crate::compile::way::{Known, Way};
-use crate::problem::Code;
+use crate::compile::symbolic_bytes::Read;
+use crate::compile::path_state::{Known, Way};
+use crate::diagnostic::Code;
 
 const NORMAL: u32 = 0;
 const ECMP: u32 = 1;

@@ -16,7 +16,7 @@ use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
 use super::{Watch, is_alike};
-use crate::enforce::Enforcer;
+use crate::executor::Enforcer;
 use crate::program::Program;
 
 /// A monotonic time counter, such as the processor's cycle counter.

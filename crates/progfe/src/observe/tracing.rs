@@ -17,7 +17,7 @@ use packet::time::Nanos;
 
 use super::{Watch, bytes_of, is_alike};
 use crate::condition::{Condition, Operand};
-use crate::enforce::Enforcer;
+use crate::executor::Enforcer;
 use crate::lfb::{Packet, Slots, meta_id};
 use crate::program::{Program, text};
 use crate::trace::{Step, Trace};

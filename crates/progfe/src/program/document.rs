@@ -15,7 +15,7 @@ use super::{
 };
 use crate::frames::document::{Draft, NAMESPACE};
 use crate::frames::{ETHERNET, FrameSet};
-use crate::problem::{Code, Place, Problems};
+use crate::diagnostic::{Code, Place, Problems};
 use crate::xml::{Reader, Source};
 
 mod instances;

@@ -1,7 +1,7 @@
 //! Tests of the built-in library and the examples, and of writing and rereading programs.
 
 use super::*;
-use crate::problem::Problems;
+use crate::diagnostic::Problems;
 use crate::program::document::{no_files, shipped};
 use crate::xml::Source;
 

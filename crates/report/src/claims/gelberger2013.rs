@@ -9,7 +9,7 @@ use super::case::{Case, Finding, all, every, is_within};
 use super::unread;
 use super::verdict::{in_regime, is_greater, is_smaller, undecided};
 use stats::conclude::{Estimate, undisturbed};
-use crate::derive::richer::{self, Role, named, sample, workload};
+use crate::analysis::gelberger2013::{self, Role, named, sample, workload};
 use record::number;
 use record::{BoundCause, Cell, Claim, ClaimVerdict, Metric, Record, Relation, Target, Verdict};
 use stats::series;
@@ -51,10 +51,10 @@ const DRAMATIC: f64 = 2.0;
 pub(super) fn judge(record: &Record, experiment: &str, claim: &Claim) -> Vec<ClaimVerdict> {
     let case = Case { record, experiment, claim };
     // A frame's delay above the least, as the figure draws it.
-    let (variation, _) = richer::variation(record);
+    let (variation, _) = gelberger2013::variation(record);
     let (progfe, openflow, kernel) = (Role::ProGfe, Role::OpenFlow, Role::Kernel);
     let states = |text: &str| claim.claim.contains(text);
-    let tcp = named(richer::TCP);
+    let tcp = named(gelberger2013::TCP);
     match (claim.item.as_str(), &claim.relation) {
         ("fig3", Relation::About) if claim.subject.contains("complex") => {
             case.programs(|case, complex, plain| case.slower_by(complex, plain))

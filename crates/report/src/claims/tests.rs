@@ -9,7 +9,7 @@ mod oflops2018;
 use super::*;
 use stats::conclude::Estimate;
 use record::{Cell, Drop, DropPlace, Flag, Metric, Point, Role, Trial, Verdict};
-use crate::derive;
+use crate::analysis;
 
 #[test]
 fn rows_are_parsed_or_rejected_with_their_line() {
@@ -45,7 +45,7 @@ fn cannot(verdict: &Verdict, words: &str) -> bool {
 fn changed(change: impl Fn(&mut Trial)) -> Record {
     let mut record = sample::record();
     record.trials.iter_mut().for_each(change);
-    derive::finish(&mut record, &sample::claims());
+    analysis::finish(&mut record, &sample::claims());
     record
 }
 
@@ -58,13 +58,13 @@ fn claims_about_a_model_of_the_same_study_do_not_count() {
     assert!(before > 0 && record.claims.iter().all(|line| !line.is_by_construction));
     let ours = record.targets.iter_mut().find(|target| target.name == "ours").unwrap();
     ours.settings.insert(MODEL_STUDIES.into(), "oflops2018".into());
-    derive::finish(&mut record, &sample::claims());
+    analysis::finish(&mut record, &sample::claims());
     assert!(record.claims.iter().all(|line| !line.is_by_construction), "a model of another study");
     let ours = record.targets.iter_mut().find(|target| target.name == "ours").unwrap();
     ours.settings.insert(MODEL_STUDIES.into(), "oflops2018 bianco2010".into());
-    derive::finish(&mut record, &sample::claims());
+    analysis::finish(&mut record, &sample::claims());
     assert!(record.claims.iter().all(|line| line.is_by_construction == is_about(line)));
-    let counted: usize = crate::words::answers(&record).iter().sum();
+    let counted: usize = crate::text::answers(&record).iter().sum();
     assert_eq!(counted + before, record.claims.len());
 }
 

@@ -8,7 +8,7 @@
 mod pooled;
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, styles};
-use crate::derive::counts;
+use crate::analysis::counts;
 use record::links::Naming;
 use record::number;
 use record::{Experiment, Record, Show, Trial};

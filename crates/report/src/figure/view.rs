@@ -6,8 +6,8 @@
 
 use super::{Axis, AxisKind, Figure, FigurePoint, Series, standard, styles};
 use stats::conclude::is_below_resolution;
-use crate::derive::richer;
-use crate::derive::study::{self, WIRE_OVERHEAD_BYTES};
+use crate::analysis::gelberger2013;
+use crate::analysis::bianco2010::{self, WIRE_OVERHEAD_BYTES};
 use record::links::Naming;
 use record::number;
 use record::{Cell, Experiment, GOALS, Metric, Record, Show, Within};
@@ -178,8 +178,8 @@ fn shown_by_module<'a>(
     let view = |(place, show): (usize, &Show)| {
         let (first, also) = show.drawn.split_first()?;
         let (mut first, mut title) = (first, show.title.clone());
-        let (variation, ordinal) = richer::variation(record);
-        if richer::is_variation(*first) {
+        let (variation, ordinal) = gelberger2013::variation(record);
+        if gelberger2013::is_variation(*first) {
             first = &variation;
             title = format!("{title}: {ordinal} percentile above the minimum");
         }
@@ -462,7 +462,7 @@ fn reference(
 /// Maximum frame rate of the link at each measured size; none if the link does not serialize
 /// frames.
 fn theory(record: &Record, series: &[Series], factor: f64) -> Option<Vec<FigurePoint>> {
-    let capacity_bps = study::capacity_bps(record)?;
+    let capacity_bps = bianco2010::capacity_bps(record)?;
     let mut sizes: Vec<f64> = series.iter().flat_map(|one| &one.points).map(|at| at.x).collect();
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();

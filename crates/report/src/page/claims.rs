@@ -8,7 +8,7 @@ use super::{Place, said};
 use record::number;
 use record::{Cell, ClaimVerdict, Experiment, Record, Verdict};
 use crate::sentence::Sentence;
-use crate::words;
+use crate::text;
 
 /// The claims about an experiment, and the values printed in its study.
 pub(super) fn of(record: &Record, experiment: &Experiment, place: Place<'_>) -> Markup {
@@ -44,7 +44,7 @@ fn groups(lines: &[&ClaimVerdict], about: (&Record, &Experiment), place: Place<'
             tbody {
                 tr.claim {
                     th colspan="3" scope="rowgroup" {
-                        (words::statement(&group[0].claim))
+                        (text::statement(&group[0].claim))
                         span {
                             "In the study"
                             @if !group[0].claim.place.is_empty() { " (" (group[0].claim.place) ")" }
@@ -83,7 +83,7 @@ fn chip(verdict: &Verdict) -> Markup {
 /// The numbers of a verdict with their trials: all trials of its targets in the experiment of the
 /// claim.
 fn rests_on(line: &ClaimVerdict, (record, experiment): (&Record, &Experiment)) -> Sentence {
-    let numbers = words::numbers(line);
+    let numbers = text::numbers(line);
     if line.numbers.is_empty() {
         return numbers.into();
     }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use record::links;
 use record::number;
 use record::{Calibration, ClockFacts, Distribution, Record};
-use crate::words;
+use crate::text;
 
 /// Calibration of the tester.
 pub(super) fn tester(record: &Record) -> Markup {
@@ -124,10 +124,10 @@ pub(super) fn again(record: &Record, id: &str) -> Markup {
         section id=(id) {
             h2 { "Reproduce this run" }
             pre { (record.command_line) }
-            @if let Some(hint) = words::effort_hint(record) { p { (hint) } }
+            @if let Some(hint) = text::effort_hint(record) { p { (hint) } }
             dl {
                 dt { "seed" } dd { (record.seed) }
-                dt { "effort" } dd { (words::effort(record)) }
+                dt { "effort" } dd { (text::effort(record)) }
                 dt { "link" } dd { (record.link) }
                 @let text = pairs(record.parameters.iter());
                 @if !text.is_empty() { dt { "parameters" } dd { (text) } }

@@ -6,9 +6,9 @@
 use maud::{Markup, html};
 
 use super::{Place, heading, said};
-use crate::derive::failed;
+use crate::analysis::failed;
 use record::{Record, gathered};
-use crate::{Run, words};
+use crate::{Run, text};
 
 /// All runs together.
 pub(super) fn all(campaign: Option<&str>, runs: &[Run], places: &[Place<'_>]) -> Markup {
@@ -36,8 +36,8 @@ pub(super) fn all(campaign: Option<&str>, runs: &[Run], places: &[Place<'_>]) ->
         }
         section.verdict {
             h2 { "Measurement" }
-            p { (words::measured_in_all(&records)) " " (runs.len()) " " (kind) ", each with its own section below." }
-            p { (words::account_of(records.iter().flat_map(|it| it.trials_accounted()))) }
+            p { (text::measured_in_all(&records)) " " (runs.len()) " " (kind) ", each with its own section below." }
+            p { (text::account_of(records.iter().flat_map(|it| it.trials_accounted()))) }
             ol.steps { @for (run, place) in runs.iter().zip(places) { li { (step(&run.record, *place)) } } }
         }
     }
@@ -49,9 +49,9 @@ fn step(record: &Record, place: Place<'_>) -> Markup {
     let trials = record.trials_ended();
     let names: Vec<&str> = record.targets.iter().map(|target| target.name.as_str()).collect();
     html! {
-        a href=(place.link("top")) { b { (words::capitalised(place.name.unwrap_or_default())) } }
-        ": " (heading(record)) ", " (trials) " trials on " (words::listed(&names)) "."
-        @if let Some((_, sentence)) = words::found_in(record).first() { " " (said(sentence, place)) }
+        a href=(place.link("top")) { b { (text::capitalised(place.name.unwrap_or_default())) } }
+        ": " (heading(record)) ", " (trials) " trials on " (text::listed(&names)) "."
+        @if let Some((_, sentence)) = text::found_in(record).first() { " " (said(sentence, place)) }
         @if record.partial { " " span.chip.no { "partial" } }
         @if let Some(failed) = failed::sentence(record) { " " span.chip.no { "failed" } " " (failed) }
         @match warnings {

@@ -6,15 +6,15 @@
 
 pub mod paths;
 pub mod sockets;
-mod standing;
+mod ranking;
 pub(crate) mod conformance;
 mod endurance;
-mod described;
+mod identification;
 /// Runs for tests.
 #[cfg(test)]
 mod made;
 
-use super::sheets::Sheet;
+use super::rfc::Sheet;
 use super::{Entry, Mark, Table};
 use stats::conclude::{Conclusion, Estimate, conclude, undisturbed};
 use stats::series::paired;
@@ -169,8 +169,8 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Ve
             return filled(vec![Sheet { title, reading, tables: vec![modes(record, experiment)] }]);
         }
         "table1" => {
-            let (title, reading) = ("Table I: the switches", described::READING);
-            let tables = vec![described::table(record, experiment)];
+            let (title, reading) = ("Table I: the switches", identification::READING);
+            let tables = vec![identification::table(record, experiment)];
             return filled(vec![Sheet { title, reading, tables }]);
         }
         "sockets" => return filled(vec![sockets::sheet(record, experiment)]),
@@ -180,7 +180,7 @@ pub(super) fn sheets(record: &Record, experiment: &Experiment, item: &str) -> Ve
             let (title, reading) = ("Control plane capacity", endurance::READING);
             return filled(vec![Sheet { title, reading, tables: vec![endurance::table(record)] }]);
         }
-        "discussion" => return standing::sheets(record, experiment),
+        "discussion" => return ranking::sheets(record, experiment),
         _ => return Vec::new(),
     };
     let mut found = vec![Sheet { title, reading, tables: vec![rows(record, experiment, columns)] }];
@@ -512,7 +512,7 @@ pub(crate) fn places_by_target(
     experiment: &Experiment,
 ) -> Vec<(String, Vec<(String, String)>)> {
     let mut found: Vec<(String, Vec<(String, String)>)> = Vec::new();
-    for row in standing::places(record, experiment).rows {
+    for row in ranking::places(record, experiment).rows {
         let [target, criterion, _, place, ..] = &row[..] else { continue };
         // Targets without a rank are omitted.
         if place.text.is_empty() {

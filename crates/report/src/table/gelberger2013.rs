@@ -5,10 +5,10 @@
 //! taken repeat by repeat over all points that both targets have in a workload. Invariants: the
 //! tables contain only measurements of the run; a verdict requires support from the interval.
 
-use super::sheets::Sheet;
+use super::rfc::Sheet;
 use super::{Entry, Table};
 use stats::conclude::{Conclusion, Estimate};
-use crate::derive::richer::{self, Role, named, workload};
+use crate::analysis::gelberger2013::{self, Role, named, workload};
 use record::links::Naming;
 use record::number;
 use record::{Cell, Experiment, Metric, Record, Target};
@@ -67,7 +67,7 @@ fn ratio(found: &Estimate) -> Entry {
 fn richer(record: &Record) -> Table {
     let columns = ["target", "less programmable", "workload", "metric", "ratio", "conclusion"];
     let naming = Naming::among(record, record.targets.iter().map(|target| target.name.as_str()));
-    let row = |it: richer::Costing| {
+    let row = |it: gelberger2013::Costing| {
         vec![
             Entry::word(naming.of(it.rich)),
             Entry::word(naming.of(it.plain)),
@@ -81,7 +81,7 @@ fn richer(record: &Record) -> Table {
             }),
         ]
     };
-    let rows = richer::costings(record).into_iter().map(row).collect();
+    let rows = gelberger2013::costings(record).into_iter().map(row).collect();
     Table { columns: columns.map(Into::into).into(), rows }
 }
 
@@ -204,14 +204,14 @@ fn cause(record: &Record) -> Table {
     let effects = [
         ("timeouts_count", "timeouts"),
         ("retransmits_ratio", "share of retransmitted segments"),
-        (richer::TCP, "throughput"),
+        (gelberger2013::TCP, "throughput"),
     ];
     let row = |(name, words): (&'static str, &str)| {
-        let groups = richer::against_variation(record, named(name)).len();
+        let groups = gelberger2013::against_variation(record, named(name)).len();
         if groups == 0 {
             return None;
         }
-        let Some((found, estimate, groups)) = richer::correlation(record, named(name)) else {
+        let Some((found, estimate, groups)) = gelberger2013::correlation(record, named(name)) else {
             let same = Entry::word("none: all values are equal");
             let rest = [Entry::default(), Entry::number(groups.to_string())];
             let answer = Entry::word("undecided");

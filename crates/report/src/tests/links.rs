@@ -4,7 +4,7 @@ use record::links::{are_several, calibration, of, Naming};
 use record::{Calibration, Metric, Record, Warning};
 use store::csv;
 
-use crate::{derive, summary};
+use crate::{analysis, summary};
 
 /// Returns the sample run with Open vSwitch over its own link.
 fn two_links() -> Record {
@@ -20,7 +20,7 @@ fn two_links() -> Record {
         target.link = Some(link.into());
     }
     record.link = "veth:afpacket, memif".into();
-    derive::finish(&mut record, &[]);
+    analysis::finish(&mut record, &[]);
     record
 }
 

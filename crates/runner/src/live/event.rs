@@ -7,7 +7,7 @@ use tester::search::bracket::Bracket;
 use record::Flag;
 use serde::{Deserialize, Serialize};
 
-use super::picture::Picture;
+use super::state::Picture;
 
 /// An event and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -11,8 +11,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::event::Told;
-use super::picture::Picture;
-use super::teller::LIVE_FILE;
+use super::state::Picture;
+use super::writer::LIVE_FILE;
 
 /// Limit of bytes read in one poll.
 const LOOK_BYTES_MAX: u64 = 4 << 20;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tester::module::{Desk, Event, TimerId, What};
 use testbed::RunFolder;
-use testbed::talk::{Talk, TalkError};
+use testbed::pipe_process::{Talk, TalkError};
 use packet::time::Nanos;
 use serde_json::{Value, json};
 

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::commands::Names;
 use keys::Keys;
 
-pub use told::{counters, told};
+pub use summary::{counters, told};
 
 /// Formats bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use testbed::process::Launch;
-use testbed::talk::Talk;
-use testbed::{LabError, RunFolder, need};
+use testbed::pipe_process::Talk;
+use testbed::{LabError, RunFolder, requirement};
 use record::Name;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ use super::module::PythonModule;
 use super::package;
 use studies::{Entry, External};
 use experiments::show::Show;
-use experiments::modules::rounds::{Rounds, Spot};
+use experiments::control_plane::rounds::{Rounds, Spot};
 use experiments::{Context, Method};
-use workload::parameter::own::{Declared, Takes};
+use workload::parameter::declaration::{Declared, Takes};
 use targets::name::NameError;
 use workload::Technology;
 
@@ -238,7 +238,7 @@ impl External for Script {
 fn start(path: &Path, root: &Path, arguments: &[&str]) -> Result<(Talk, RunFolder), Fault> {
     let failed = |error: LabError| Fault::Start(error.to_string());
     let program =
-        need::tool("python3", "python3").map_err(|need| Fault::Start(need.to_string()))?;
+        requirement::tool("python3", "python3").map_err(|need| Fault::Start(need.to_string()))?;
     let folder = RunFolder::create(root).map_err(failed)?;
     package::lay_out(&folder).map_err(failed)?;
     let script = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());

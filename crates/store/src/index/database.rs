@@ -17,7 +17,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, params_from_iter};
 
 use super::schema::Table;
-use crate::team::server::{Server, ServerError};
+use crate::postgres::server::{Server, ServerError};
 
 /// A value in a database or in a condition.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 
 use crate::{Entry, FORWARDERS, OPENFLOW, TRIALS_OVER, WORKLOAD};
 use crate::bianco2010;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use targets::name::TargetKind;
 

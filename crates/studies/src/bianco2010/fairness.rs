@@ -10,7 +10,7 @@
 use experiments::fairness::{Flows, LOADS, method as beside};
 use experiments::{Context, Method};
 use super::FRAMES_SMALL;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use workload::Setup;
 

@@ -8,7 +8,7 @@
 
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 
 /// Frame sizes. The study's axis runs from 64 to 1500 bytes; its text and table name these.

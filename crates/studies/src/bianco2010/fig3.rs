@@ -6,7 +6,7 @@
 
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, FRAME_CURVE, Method, curve_of};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 
 /// Offered loads: denser where targets saturate.

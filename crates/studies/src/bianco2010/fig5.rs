@@ -18,7 +18,7 @@
 use experiments::sweep::SweepPoint;
 use experiments::{Context, Method};
 use super::FRAMES_MULTI;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 
 /// Name of the axis.

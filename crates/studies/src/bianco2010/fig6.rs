@@ -11,7 +11,7 @@
 use experiments::sweep::SweepPoint;
 use experiments::{Context, Method};
 use super::{FRAMES_MULTI, HASH, HASH_ENTRIES, LINEAR, LINEAR_ENTRIES, hash_table};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";

@@ -11,7 +11,7 @@
 use experiments::sweep::SweepPoint;
 use experiments::{Context, FRAME_CURVE, Method, curve_of};
 use super::{FRAMES_SMALL, HASH_ENTRIES, LINEAR_ENTRIES};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::{Table, Traffic};
 use workload::Setup;
 

@@ -20,7 +20,7 @@ pub mod fig10;
 
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use workload::parameter::{Table, Traffic};
 use workload::Technology;

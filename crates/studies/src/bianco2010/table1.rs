@@ -15,7 +15,7 @@
 use experiments::sweep::SweepPoint;
 use experiments::{Context, Method};
 use super::{FRAMES_MULTI, HASH, LINEAR};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 
 /// Numbers of entries in the linear table.

@@ -10,15 +10,15 @@
 
 use tester::module::Module;
 
-use experiments::modules::rounds::{Rounds, Spot};
-use experiments::modules::table_capacity::{self, BATCH, ORDER, PROBES_PPS, SAMPLE, TableCapacity, filling};
-use experiments::modules::updates::VERSION;
+use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::table_capacity::{self, BATCH, ORDER, PROBES_PPS, SAMPLE, TableCapacity, filling};
+use experiments::control_plane::updates::VERSION;
 use experiments::{Context, Method, rfc2889};
 use super::filling::{BOUND, bound};
 use super::matching::AXIS;
 use super::routes::Routes;
 use experiments::show::Show;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use workload::Technology;
 

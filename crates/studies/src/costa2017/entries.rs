@@ -2,7 +2,7 @@
 
 use crate::{Entry, FORWARDERS, OPENFLOW, WORKLOAD};
 use crate::costa2017::{capacity, filling, matching, modes, rewriting, sockets, statistics};
-use experiments::modules::{describing, endurance};
+use experiments::control_plane::{identification, endurance};
 use workload::parameter::{methods, shared};
 use targets::name::TargetKind;
 
@@ -43,12 +43,12 @@ pub(super) const ENTRIES: &[Entry] = &[
         id: "costa2017/table1",
         title: "Description of the switches",
         paper: Some(("costa2017", "table1")),
-        axis: describing::AXIS,
+        axis: identification::AXIS,
         method: "The tester requests features, description and ports, and opens one connection for \
                  each OpenFlow version. Targets without OpenFlow get no requests.",
-        build: describing::method,
-        parameters: describing::PARAMETERS,
-        shows: describing::SHOWS,
+        build: identification::method,
+        parameters: identification::PARAMETERS,
+        shows: identification::SHOWS,
         ..ROUND_TRIP
     },
     Entry {

@@ -8,15 +8,15 @@
 
 use openflow::model::message::Message;
 
-use experiments::modules::round_trip::filling::Fill;
-use experiments::modules::rounds::{Rounds, Spot};
-use experiments::modules::rules::Rules;
-use experiments::modules::updates::{PATIENCE, VERSION};
+use experiments::control_plane::round_trip::table_fill::Fill;
+use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rules::Rules;
+use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::{Context, Method};
 use super::matching;
-use super::setting::{OPEN_BESIDE, PACKETS, WAIT, loops, trip};
+use super::common::{OPEN_BESIDE, PACKETS, WAIT, loops, trip};
 use experiments::show::Show;
-use workload::parameter::own::{Declared, Takes};
+use workload::parameter::declaration::{Declared, Takes};
 
 /// Name of the axis: occupancy of the table.
 pub const AXIS: &str = "occupancy_percent";

@@ -12,17 +12,15 @@ use tester::stream::{Headers, Stream, Vlan};
 use openflow::model::message::Message;
 use openflow::model::{Field, Match};
 
-use experiments::modules::rounds::Rounds;
-use experiments::modules::updates::{PATIENCE, VERSION};
+use experiments::control_plane::rounds::Rounds;
+use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::{Context, Method};
-use super::setting::{
-    OPEN_BESIDE, OPEN_PPS, PACKETS, WAIT, answering, loops, rules, spot, trip, ways,
-};
+use super::common::{OPEN_BESIDE, OPEN_PPS, PACKETS, WAIT, answering, loops, rules, spot, trip, ways};
 use experiments::show::Show;
-use workload::parameter::own::{Declared, Takes};
+use workload::parameter::declaration::{Declared, Takes};
 use workload::parameter::shared;
 use workload::Technology;
-use targets::program::{PORT_IN, PORT_OUT, exact};
+use targets::flow_setup::{PORT_IN, PORT_OUT, exact};
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";

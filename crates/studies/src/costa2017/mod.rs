@@ -9,7 +9,7 @@
 //! type of entry. The reports show them as what the study calls legacy mode.
 
 pub mod entries;
-pub mod setting;
+pub mod common;
 pub mod matching;
 pub mod sockets;
 pub mod modes;

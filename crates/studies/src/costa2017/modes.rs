@@ -10,13 +10,13 @@
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match, reserved};
 
-use experiments::modules::rounds::{Rounds, Spot};
-use experiments::modules::updates::{PATIENCE, VERSION};
+use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::{Context, Method};
 use super::matching::{AXIS, FRAMES, LEGACY, LEGACY_PREFIX, by_port};
-use super::setting::{OPEN_BESIDE, PACKETS, WAIT, loops, trip, ways};
+use super::common::{OPEN_BESIDE, PACKETS, WAIT, loops, trip, ways};
 use experiments::show::Show;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::Technology;
 
 /// Name of the measurement with the NORMAL port.

@@ -11,17 +11,17 @@ use tester::stream::{Headers, Rate, Stream};
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, PRIORITY_DEFAULT};
 
-use experiments::modules::deeds::{self, Deed, Kind};
-use experiments::modules::round_trip::{BACK, THERE};
-use experiments::modules::rounds::{Rounds, Spot};
-use experiments::modules::rules::{FAR, NEAR};
-use experiments::modules::updates::{PATIENCE, VERSION};
+use experiments::control_plane::action_cases::{self, Deed, Kind};
+use experiments::control_plane::round_trip::{BACK, THERE};
+use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rules::{FAR, NEAR};
+use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::{Context, Method};
 use super::matching::AXIS;
-use super::setting::{ANSWERS_PPS, OPEN_BESIDE, PACKETS, WAIT, compared, early, loops, trip, ways};
+use super::common::{ANSWERS_PPS, OPEN_BESIDE, PACKETS, WAIT, compared, early, loops, trip, ways};
 use experiments::show::Show;
-use workload::parameter::own::{Declared, Takes};
-use targets::program::{PORT_IN, PORT_OUT};
+use workload::parameter::declaration::{Declared, Takes};
+use targets::flow_setup::{PORT_IN, PORT_OUT};
 
 /// Name of the rewrite of both UDP ports.
 const UDP_PORTS: &str = "udp_ports";
@@ -80,7 +80,7 @@ pub const SHOWS: &[Show] = &[
 
 /// Returns the rewrites of the study.
 fn published() -> Vec<Deed> {
-    let all = deeds::all();
+    let all = action_cases::all();
     let of = |name: &'static str, fields: [&str; 2]| {
         let found: Vec<&Deed> = all.iter().filter(|deed| fields.contains(&deed.name)).collect();
         let [first, second] = found[..] else { unreachable!("two rewrites have these names") };
@@ -92,17 +92,17 @@ fn published() -> Vec<Deed> {
         Deed { name, ..found.expect("a rewrite has this name").clone() }
     };
     fn both_macs(it: &mut Headers) {
-        (it.mac_source, it.mac_destination) = (deeds::MAC, deeds::MAC);
+        (it.mac_source, it.mac_destination) = (action_cases::MAC, action_cases::MAC);
     }
     fn both_addresses(it: &mut Headers) {
-        (it.ip_source, it.ip_destination) = (deeds::IPV4.into(), deeds::IPV4.into());
+        (it.ip_source, it.ip_destination) = (action_cases::IPV4.into(), action_cases::IPV4.into());
     }
     fn both_ports(it: &mut Headers) {
-        (it.port_source, it.port_destination) = (deeds::PORT, deeds::PORT);
+        (it.port_source, it.port_destination) = (action_cases::PORT, action_cases::PORT);
     }
     vec![
-        deeds::plain(Kind::Plain, Vec::new()),
-        deeds::plain(Kind::Tagged, Vec::new()),
+        action_cases::plain(Kind::Plain, Vec::new()),
+        action_cases::plain(Kind::Tagged, Vec::new()),
         Deed { changes: both_macs, ..of("mac", ["eth_src", "eth_dst"]) },
         Deed { changes: both_addresses, ..of("ip", ["ipv4_src", "ipv4_dst"]) },
         one("vlan_priority", "vlan_pcp"),
@@ -150,10 +150,10 @@ fn rewritten(context: &Context, deed: &Deed) -> ([Stream; 2], [Stream; 2], Vec<M
 pub fn method(context: &Context) -> Box<dyn Method> {
     let mut all = published();
     if context.parameters.own.text(&FIELDS) == "all" {
-        all.extend(deeds::all().into_iter().filter(|deed| deed.is_rewrite));
+        all.extend(action_cases::all().into_iter().filter(|deed| deed.is_rewrite));
     }
     // The transport ports of OpenFlow 1.0 are those of UDP here.
-    let ports = vec![Action::SetTransportSrc(deeds::PORT), Action::SetTransportDst(deeds::PORT)];
+    let ports = vec![Action::SetTransportSrc(action_cases::PORT), Action::SetTransportDst(action_cases::PORT)];
     let at = |deed: Deed| -> Vec<Spot> {
         let (ways, comes_out, rules) = rewritten(context, &deed);
         let mut trip = compared(trip(context, deed.name, ways, Some(rules)), comes_out);

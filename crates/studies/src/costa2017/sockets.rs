@@ -11,15 +11,15 @@
 //! The study's five types run at its smallest size, an exact match at the others. Hosts are network namespaces at
 //! the ends of veth pairs. Other links cannot connect to a host, and virtual time has no operating systems.
 
-use experiments::modules::rounds::{Rounds, Spot};
-use experiments::modules::updates::{PATIENCE, VERSION};
+use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::{Context, Method};
 use super::matching::{
     AXIS, FRAMES, LEGACY, LEGACY_PREFIX, PREFIXES, PUBLISHED, SIZES, TYPES, WORDS, typed,
 };
-use super::setting::{PACKETS, WAIT, by_sockets, spot, trip, ways};
+use super::common::{PACKETS, WAIT, by_sockets, spot, trip, ways};
 use experiments::show::Show;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::Technology;
 
 /// Parameters of the experiment.

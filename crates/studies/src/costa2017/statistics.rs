@@ -10,19 +10,19 @@
 //! which the study found stable. Filling ends at a limit if the switch accepts more.
 
 use tester::module::Module;
-use tester::module::hosts::{Program, payload_bytes};
+use tester::module::host_tasks::{Program, payload_bytes};
 use tester::stream::Stream;
 use packet::time::Nanos;
 
-use experiments::modules::polling::{Burden, Poll, Polling};
-use experiments::modules::round_trip::filling::Fill;
-use experiments::modules::rounds::{Rounds, Spot};
-use experiments::modules::rules::Rules;
-use experiments::modules::updates::{PATIENCE, VERSION, versions};
+use experiments::control_plane::polling::{Burden, Poll, Polling};
+use experiments::control_plane::round_trip::table_fill::Fill;
+use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rules::Rules;
+use experiments::control_plane::updates::{PATIENCE, VERSION, versions};
 use experiments::{Context, Method};
 use super::filling::{AXIS, BOUND, bound};
 use experiments::show::Show;
-use workload::parameter::own::{Declared, Takes};
+use workload::parameter::declaration::{Declared, Takes};
 
 /// Light load, in bytes of frames per second, or of UDP payload for iperf3.
 const LIGHT_BYTES: f64 = 1e6;

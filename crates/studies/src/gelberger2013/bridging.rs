@@ -16,7 +16,7 @@ use experiments::sweep::{Reading, Sweep, SweepPoint};
 use experiments::{Context, Method};
 use super::latency::{AXIS, RATE};
 use experiments::show::Show;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 
 /// Frame sizes.

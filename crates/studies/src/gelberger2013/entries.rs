@@ -2,7 +2,7 @@
 
 use crate::{ALL, BRIDGES, Entry, TRIALS_OVER, WORKLOAD};
 use crate::gelberger2013::{bridging, latency, offload, rate, tcp};
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use workload::Technology;
 

@@ -20,7 +20,7 @@ use experiments::sweep::{Reading, Sweep, SweepPoint};
 use experiments::{Context, Method};
 use super::workload::{CURVE, RULES, Work};
 use experiments::show::Show;
-use workload::parameter::own::{Declared, Takes};
+use workload::parameter::declaration::{Declared, Takes};
 use workload::parameter::shared;
 
 /// Name of the axis.

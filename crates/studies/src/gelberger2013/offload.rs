@@ -12,7 +12,7 @@
 //!
 //! Other targets get the same frames and do the work themselves: bridges learn, programs with a scan block inspect
 //! payloads, and programs with an end point reply. The first frames come slowly, for the delays; then frames come
-//! in steps, for the highest loss-free rate (see [`highest`](experiments::modules::highest)).
+//! in steps, for the highest loss-free rate (see [`highest`](experiments::control_plane::highest)).
 //!
 //! The controller here is one thread without other work; its own share of the time is reported too. Parameters:
 //! `--set frame=` the sizes.
@@ -21,21 +21,21 @@ use ::progfe::agent::oam::{LoopbackPoint, loopback_point};
 use tester::stream::{Arrival, Network, Rate, Stream, Vlan};
 use packet::time::Nanos;
 
-use experiments::modules::misses::deciding::Task;
-use experiments::modules::misses::{Answer, Asking, FRAMES, Misses};
-use experiments::modules::packets::{RATE_MAX, RATE_MIN, SAMPLES, SLOW_PPS, STEP, WHOLE};
-use experiments::modules::rounds::{Rounds, Spot};
-use experiments::modules::rules::{FAR, NEAR, Rules};
-use experiments::modules::updates::{VERSION, versions};
+use experiments::control_plane::packet_in::reactive_controller::Task;
+use experiments::control_plane::packet_in::{Answer, Asking, FRAMES, Misses};
+use experiments::control_plane::packets::{RATE_MAX, RATE_MIN, SAMPLES, SLOW_PPS, STEP, WHOLE};
+use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rules::{FAR, NEAR, Rules};
+use experiments::control_plane::updates::{VERSION, versions};
 use experiments::{Context, Method};
 use super::latency::AXIS;
 use experiments::show::Show;
 use workload::parameter::Table;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 use targets::name::TargetKind;
 use workload::Technology;
-use targets::program::PORT_IN;
+use targets::flow_setup::PORT_IN;
 use workload::Setup;
 
 /// Frame sizes.

@@ -12,7 +12,7 @@ use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
 use super::workload::{CURVE, RULES, Work};
 use experiments::show::Show;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 
 /// Name of the axis.

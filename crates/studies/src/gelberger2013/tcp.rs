@@ -12,16 +12,16 @@
 //! Parameters: `--set window=` the windows, `--set frame=` the frame sizes, `--set seconds=` the duration of each.
 
 use tester::module::Module;
-use tester::module::hosts::{Program, Transfer};
+use tester::module::host_tasks::{Program, Transfer};
 use packet::time::Nanos;
 
-use experiments::modules::rounds::{Rounds, Spot};
-use experiments::modules::tcp::{Connection, Tcp};
-use experiments::modules::updates::{PATIENCE, VERSION, versions};
+use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::tcp::{Connection, Tcp};
+use experiments::control_plane::updates::{PATIENCE, VERSION, versions};
 use experiments::{Context, Method};
 use super::workload::{CURVE, RULES, Work};
 use experiments::show::Show;
-use workload::parameter::own::{Declared, Takes};
+use workload::parameter::declaration::{Declared, Takes};
 use workload::parameter::shared;
 
 /// Name of the axis of figure 4.

@@ -1,7 +1,7 @@
 //! Figures and table of oflops2018.
 
 use crate::{Entry, OPENFLOW, TRIALS_OVER, WORKLOAD};
-use experiments::modules::{acting, updates};
+use experiments::control_plane::{actions, updates};
 use crate::oflops2018::{forwarding, rewriting, rules};
 use workload::parameter::shared;
 
@@ -51,7 +51,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         id: "oflops2018/fig6c",
         title: "Extra latency of a layer-4 port rewrite",
         paper: Some(("oflops2018", "fig6c")),
-        axis: acting::BYTES_AXIS,
+        axis: actions::BYTES_AXIS,
         method: "One entry rewrites the UDP port, another only outputs frames of the same kind. \
                  Frames of one stream visit both alternately. Every output frame is compared with \
                  the expected frame to its last byte.",

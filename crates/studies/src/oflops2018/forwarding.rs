@@ -13,7 +13,7 @@ use tester::stream::Rate;
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
 use experiments::show::Show;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 use workload::parameter::shared;
 
 /// Name of the axis.

@@ -7,11 +7,11 @@
 //! turn. The result is the difference of their medians. Every frame is compared to its last byte. Parameters: those
 //! of `header-rewrite`.
 
-use experiments::modules::acting::{self, PROBES_PPS};
-use experiments::modules::updates::VERSION;
+use experiments::control_plane::actions::{self, PROBES_PPS};
+use experiments::control_plane::updates::VERSION;
 use experiments::{Context, Method};
 use experiments::show::Show;
-use workload::parameter::own::{Declared, Takes};
+use workload::parameter::declaration::{Declared, Takes};
 
 const SIZES: Declared = Declared {
     key: "sizes",
@@ -36,5 +36,5 @@ pub const SHOWS: &[Show] = &[Show::values(
 
 /// Creates the method of this figure for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    acting::port_rewrite(context, &SIZES)
+    actions::port_rewrite(context, &SIZES)
 }

@@ -7,11 +7,11 @@
 //! Method: the module `rule-activation`, with up to 1,400 entries, and with 1,000 for figure 8. Parameters: those
 //! of the module.
 
-use experiments::modules::rounds::Rounds;
-use experiments::modules::updates;
+use experiments::control_plane::rounds::Rounds;
+use experiments::control_plane::updates;
 use experiments::{Context, Method};
 use experiments::show::Show;
-use workload::parameter::own::Declared;
+use workload::parameter::declaration::Declared;
 
 /// Numbers of entries.
 const COUNTS: &str = "100,400,700,1000,1400";

@@ -16,13 +16,13 @@ use tester::controller::{ControlError, Controller, RealTime};
 use tester::module::{Module, StageReport};
 use tester::rig::live::LiveRig;
 use tester::rig::{Rig, RigError};
-use tester::stage::live::Dialer;
+use tester::executor::live::Dialer;
 use tester::stream::Rate;
 use tester::trial::{Trial, TrialReport};
 use testbed::Namespace;
 use testbed::account::Account;
-use testbed::pin::Cores;
-use testbed::taken::Taken;
+use testbed::affinity::Cores;
+use testbed::borrowed_interfaces::Taken;
 use openflow::model::multipart::FlowStats;
 use openflow::version::Version;
 use packet::time::Nanos;
@@ -33,18 +33,18 @@ use netio::clock;
 use netio::port::Port;
 
 use super::cables::Cables;
-use super::meeting::{interface_to, known_ports, not_reached, shown, take};
+use super::attach::{interface_to, known_ports, not_reached, shown, take};
 use super::neighbours::Neighbours;
-use super::reach::{Kept, Reach};
+use super::connect::{Kept, Reach};
 use super::switch::{self, Told};
 use super::{Device, Said};
 use workload::parameter::control::Capture;
 use workload::parameter::{Parameters, Table, Traffic};
 use crate::name::{Link, TargetKind};
 use workload::Technology;
-use crate::overdue::{self, Overdue, WorksOn};
+use crate::drain::{self, Overdue, WorksOn};
 use crate::veth::{INSTRUMENT_XDP, RIG_KEY, lab_error, station_mac};
-use crate::{Description, LossPlace, Snapshot, Target, TargetError, lesson, no_controller, orders, program, scene, tapped, witness};
+use crate::{Description, LossPlace, Snapshot, Target, TargetError, mac_learning, no_controller, orders, flow_setup, scene, control_capture, snmp};
 use workload::{Addresses, FIRST_NETWORK, NEXT_HOP, PORTS_MAX, Setup};
 
 /// Rates of the frames that verify entries, in frames per second: the first attempt, and the
@@ -160,9 +160,9 @@ impl DeviceBench {
         };
         let names = names(said);
         let ports = self.ports(&names[..wanted])?;
-        testbed::pin::pin(0, &self.cores.instrument).map_err(lab_error)?;
+        testbed::affinity::pin(0, &self.cores.instrument).map_err(lab_error)?;
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
-        rig.agents = witness::of_device(&self.parameters.witness)?;
+        rig.agents = snmp::of_device(&self.parameters.witness)?;
         if let Some(controller) = controller {
             met.state().kept = Some(Kept::keep(controller));
         }
@@ -305,10 +305,10 @@ impl DeviceTarget {
         let failed = |error| TargetError::failed("cannot install flows by OpenFlow", error);
         let mut controller = self.controller().map_err(failed)?;
         switch::clear(&mut controller).map_err(failed)?;
-        let flows = program::flows(setup, &self.addresses());
+        let flows = flow_setup::flows(setup, &self.addresses());
         let installed = controller.install(flows, &mut RealTime::default()).map_err(failed)?;
         self.met.state().kept = Some(Kept::keep(controller));
-        program::checked(&installed)?;
+        flow_setup::checked(&installed)?;
         self.see_acting(setup)
     }
 
@@ -375,8 +375,8 @@ impl DeviceTarget {
             (false, _) => Setup { table: Table::Learned, ..*setup },
         };
         let (kind, addresses) = (self.kind, self.addresses());
-        lesson::teach(kind, &lesson, &addresses, |trial| {
-            self.rig.trial(trial).map(drop).or_else(lesson::failed)?;
+        mac_learning::teach(kind, &lesson, &addresses, |trial| {
+            self.rig.trial(trial).map(drop).or_else(mac_learning::failed)?;
             Ok(None)
         })
     }
@@ -465,8 +465,8 @@ impl Target for DeviceTarget {
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
-        if overdue::covers(trial) {
-            return overdue::trial(self, trial);
+        if drain::covers(trial) {
+            return drain::trial(self, trial);
         }
         if trial.orders.is_none() {
             return orders::trial(&mut self.rig, trial, &self.stop, |_| unreachable!("no orders"));
@@ -520,7 +520,7 @@ impl Target for DeviceTarget {
             }))
         });
         if let Some(tap) = tap {
-            tapped::settle(&mut report, tap);
+            control_capture::settle(&mut report, tap);
         }
         Ok(report)
     }

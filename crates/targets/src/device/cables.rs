@@ -106,7 +106,7 @@ impl Cables<'_> {
         let rule = FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(called(1))]);
         let meanwhile = &mut tester::controller::RealTime::default();
         let installed = controller.install([rule], meanwhile).map_err(failed)?;
-        crate::program::checked(&installed)?;
+        crate::flow_setup::checked(&installed)?;
         let checked = self.check_through(
             "check whether the device activates flow entries before its barrier reply",
         );

@@ -14,9 +14,9 @@ use tester::module::{Module, StageReport};
 use tester::rig::live::LiveRig;
 use tester::rig::sim::{Device, SimRig};
 use tester::rig::{Rig, RigError};
-use tester::stage::{Scene, Wanted};
+use tester::executor::{Scene, Wanted};
 use tester::trial::{Trial, TrialReport};
-use testbed::pin::{self, Cores};
+use testbed::affinity::{self, Cores};
 use packet::frame::PortNo;
 use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError};
@@ -30,7 +30,7 @@ use super::{
 };
 use crate::name::TargetKind;
 use crate::network::{End, Network, NetworkTarget};
-use crate::{ADDRESSES, Description, Snapshot, Target, TargetError, alone, no_controller, orders, witness};
+use crate::{ADDRESSES, Description, Snapshot, Target, TargetError, alone, no_controller, orders, snmp};
 use workload::{Addresses, Setup};
 
 /// Switches in this process.
@@ -99,15 +99,15 @@ impl MemoryBench {
                 .map(|(node, (service, time))| Simulated::new(Some(Box::new(node)), service, time));
             let switches = Switches(each.collect());
             // In virtual time, devices are not available either.
-            witness::of_network(&self.parameters.witness)?;
-            witness::simulated(&self.parameters.witness)?;
+            snmp::of_network(&self.parameters.witness)?;
+            snmp::simulated(&self.parameters.witness)?;
             let mut rig = SimRig::new(near, switches, key_of(kind));
             rig.stop = Arc::clone(&self.stop);
             AnyRig::Simulated(Box::new(rig))
         } else {
-            pin::pin(0, &self.cores.instrument).map_err(super::super::veth::lab_error)?;
+            affinity::pin(0, &self.cores.instrument).map_err(super::super::veth::lab_error)?;
             let mut rig = LiveRig::new(near, key_of(kind), Arc::clone(&self.stop));
-            rig.agents = witness::of_network(&self.parameters.witness)?;
+            rig.agents = snmp::of_network(&self.parameters.witness)?;
             AnyRig::Live(Box::new(rig), nodes)
         };
         let (cores, stop) = (self.cores.clone(), Arc::clone(&self.stop));
@@ -180,7 +180,7 @@ impl Target for NetworkInMemory {
         std::thread::scope(|scope| {
             let worker = scope.spawn(|| {
                 // If pinning is not permitted, the scheduler chooses the core.
-                let _ = pin::pin(0, cores);
+                let _ = affinity::pin(0, cores);
                 drive(nodes, |_, _| done.load(Ordering::Acquire))
             });
             let report = orders::trial(rig, trial, &self.stop, |_| unreachable!());
@@ -208,7 +208,7 @@ impl Target for NetworkInMemory {
                 let (report, busy) = std::thread::scope(|scope| {
                     let worker = scope.spawn(move || {
                         // If pinning is not permitted, the scheduler chooses the core.
-                        let _ = pin::pin(0, cores);
+                        let _ = affinity::pin(0, cores);
                         drive(nodes, |nodes, now| {
                             let adopt = |(switch, theirs): (usize, _)| {
                                 nodes[switch].adopt(theirs, now);
@@ -254,7 +254,7 @@ impl Target for NetworkInMemory {
                 }
             };
             let answer = ask(node, Request::Get(What::Counters), now)?;
-            snapshot.add_of(&switch.name, testbed::peer::ours::control::flatten(&answer));
+            snapshot.add_of(&switch.name, testbed::peer::planimeter::control::flatten(&answer));
         }
         if self.busy_ns > 0 {
             let core = self.cores.target.first().map(|&core| core as u32);

@@ -14,7 +14,7 @@ use elements::node::Node;
 
 use super::service::FrameService;
 use super::turns::{Turns, patient};
-use crate::{orders, witness};
+use crate::{orders, snmp};
 
 /// Interval at which a controller polls for replies in virtual time.
 const ORDERS_TURN: Nanos = Nanos::from_micros(20);
@@ -31,7 +31,7 @@ pub(super) struct Simulated {
     /// Total busy time.
     pub(super) busy: Nanos,
     /// SNMP agent that reports the node's counters.
-    pub(super) agent: Option<witness::Simulated>,
+    pub(super) agent: Option<snmp::Simulated>,
     /// Times of program swaps, the first one last.
     pub(super) swaps: Vec<Nanos>,
     /// Commands of a controller, and their results.

@@ -11,7 +11,7 @@ use elements::node::Node;
 use super::adopted;
 use crate::model::SETTLE_MAX;
 use crate::network::Hop;
-use crate::{ADDRESSES, TargetError, program};
+use crate::{ADDRESSES, TargetError, flow_setup};
 use workload::Setup;
 
 /// Duration of a control turn in virtual time, so that timeouts can expire.
@@ -32,9 +32,9 @@ pub(super) fn installed(
     let mut turns = Turns { node, now, is_live };
     let mut controller = Controller::start(channel, settings, &mut turns).map_err(failed)?;
     controller.delete_all(&mut turns).map_err(failed)?;
-    let flows = program::flows(setup, &ADDRESSES).map(|flow| hop.led(flow));
+    let flows = flow_setup::flows(setup, &ADDRESSES).map(|flow| hop.led(flow));
     let installed = controller.install(flows, &mut turns).map_err(failed)?;
-    program::checked(&installed)?;
+    flow_setup::checked(&installed)?;
     turns.settle(stop)?;
     Ok((controller, turns.now.since(now)))
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tester::module::{Module, StageReport};
 use tester::rig::RigError;
 use tester::rig::live::LiveRig;
-use tester::stage::live::Dialer;
+use tester::executor::live::Dialer;
 use tester::trial::{Trial, TrialReport};
 use testbed::account::Account;
 use testbed::peer::{Access, Peer};
@@ -21,8 +21,8 @@ use netio::channel::Url;
 use super::{PATIENCE, RIG_KEY, VethBench, install_flows, lab_error, station_mac};
 use crate::name::TargetKind;
 use crate::network::{End, Network, NetworkTarget, Switch};
-use crate::overdue::{self, Overdue, WorksOn};
-use crate::{Description, LossPlace, Snapshot, Target, TargetError, alone, model, network, orders, witness};
+use crate::drain::{self, Overdue, WorksOn};
+use crate::{Description, LossPlace, Snapshot, Target, TargetError, alone, model, network, orders, snmp};
 use workload::{Addresses, Setup};
 
 /// Switches in namespaces.
@@ -82,9 +82,9 @@ impl VethBench {
         }
         let ends = network.instrument.iter().map(|end| end_at(&members, *end));
         let ports = ends.map(|end| self.opened(end)).collect::<Result<_, _>>()?;
-        testbed::pin::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
+        testbed::affinity::pin(0, &self.wiring.cores.instrument).map_err(lab_error)?;
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
-        rig.agents = witness::of_network(&self.parameters.witness)?;
+        rig.agents = snmp::of_network(&self.parameters.witness)?;
         let (lab, stop) = (Arc::clone(&self.lab), Arc::clone(&self.stop));
         let (overdue, holds) = (Overdue::default(), None);
         Ok(Box::new(NetworkOnVeth { target, network, lab, members, rig, overdue, holds, stop }))
@@ -145,8 +145,8 @@ impl Target for NetworkOnVeth {
     }
 
     fn trial(&mut self, trial: &Trial) -> Result<TrialReport, RigError> {
-        if overdue::covers(trial) {
-            return overdue::trial(self, trial);
+        if drain::covers(trial) {
+            return drain::trial(self, trial);
         }
         orders::trial(&mut self.rig, trial, &self.stop, |_| unreachable!())
     }

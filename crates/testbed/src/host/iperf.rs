@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::Host;
 use crate::process::{Launch, Process};
-use crate::{LabError, RunFolder, need};
+use crate::{LabError, RunFolder, requirement};
 
 /// Timeout for the server to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -111,7 +111,7 @@ impl<'a> Iperf<'a> {
     /// Like [`Iperf::start`], with these arguments for the client in addition to the server's
     /// address.
     fn launch(from: &'a Host, to: &Host, more: &str, place: &Place) -> Result<Iperf<'a>, LabError> {
-        let program = need::tool("iperf3", "iperf3")?;
+        let program = requirement::tool("iperf3", "iperf3")?;
         let said = place.path.join(SAID);
         // Remove the output of an earlier client, which would precede the new one.
         match fs::remove_file(&said) {

@@ -5,7 +5,7 @@
 //! Invariant: interface names are checked before they reach the kernel (1 to 15 bytes).
 
 use super::Netlink;
-use crate::need::{Feature, Need};
+use crate::requirement::{Feature, Need};
 use crate::{LabError, Mac, Namespace};
 use netlink_packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;

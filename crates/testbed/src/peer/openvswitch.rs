@@ -13,7 +13,7 @@ pub mod statistics;
 mod unixctl;
 
 use super::{Access, Description, Peer, Plan, Wired, refuse};
-use crate::need;
+use crate::requirement;
 use crate::{LabError, Site};
 use instance::Instance;
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ pub fn check_prefix(prefix: &Path) -> Result<(), PathBuf> {
 impl Peer for OpenVswitch {
     fn start(&mut self, site: &Site) -> Result<(), LabError> {
         let plan = instance::Plan {
-            switch: need::tool_below(self.prefix.as_deref(), "ovs-vswitchd", "openvswitch-switch")?,
+            switch: requirement::tool_below(self.prefix.as_deref(), "ovs-vswitchd", "openvswitch-switch")?,
             prefix: self.prefix.clone(),
             cores: site.wiring.cores.target.clone(),
             environment: Vec::new(),

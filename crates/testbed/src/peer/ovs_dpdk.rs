@@ -20,7 +20,7 @@ use super::openvswitch::instance::{self, Instance};
 use super::openvswitch::statistics::{self, Flows, Polling, ThreadStats};
 use super::{Access, Description, Peer, Plan, Wired, refuse};
 use crate::hugepages::HugePages;
-use crate::need::{self, Need};
+use crate::requirement::{self, Need};
 use crate::topology::port_name;
 use crate::{LabError, Site};
 use std::collections::BTreeMap;
@@ -130,7 +130,7 @@ impl OvsDpdk {
     pub fn needs(ports: Ports) -> Result<(), Need> {
         dpdk::ovs_program()?;
         for program in ["ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
-            need::tool(program, "openvswitch-switch")?;
+            requirement::tool(program, "openvswitch-switch")?;
         }
         let devices = match ports {
             Ports::Memif => vec![Device::MemifServer("p1".into())],

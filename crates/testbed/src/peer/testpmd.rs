@@ -15,7 +15,7 @@
 use super::dpdk::{self, Device, TESTPMD, TESTPMD_MEBIBYTES, TESTPMD_PACKAGE, telemetry};
 use super::{Access, Description, Peer, Plan, Wired, refuse};
 use crate::hugepages::HugePages;
-use crate::need::{self, Need};
+use crate::requirement::{self, Need};
 use crate::process::{Launch, Process};
 use crate::{LabError, Site};
 use std::collections::BTreeMap;
@@ -74,7 +74,7 @@ impl Testpmd {
 
     /// Checks the requirements on this machine.
     pub fn needs(devices: &[Device]) -> Result<(), Need> {
-        need::tool(TESTPMD, TESTPMD_PACKAGE)?;
+        requirement::tool(TESTPMD, TESTPMD_PACKAGE)?;
         dpdk::needs(devices, TESTPMD_MEBIBYTES)
     }
 
@@ -127,7 +127,7 @@ impl Peer for Testpmd {
         crate::runfolder::checked_socket_path(&telemetry)?;
         devices.iter().try_for_each(Device::clear)?;
         let launch = Launch {
-            program: need::tool(TESTPMD, TESTPMD_PACKAGE)?,
+            program: requirement::tool(TESTPMD, TESTPMD_PACKAGE)?,
             arguments: self.arguments(&devices, site)?,
             environment: vec![dpdk::environment(site)],
             log: site.path.join("testpmd.log"),

@@ -5,7 +5,7 @@ use crate::raw::{Raw, frame, segment};
 use testbed::account::Account;
 use testbed::ethtool::{self, Offload};
 use testbed::netlink::link::VethEnd;
-use testbed::{LabError, Namespace, Wiring, pin};
+use testbed::{LabError, Namespace, Wiring, affinity};
 use std::time::Duration;
 
 fn names(namespace: &Namespace) -> Vec<String> {
@@ -85,7 +85,7 @@ pub fn kernel_threads_run_on_their_core() {
             let found = interface.threads.as_ref().unwrap();
             assert!(found.pinned && !found.threads.is_empty());
             for thread in &found.threads {
-                assert_eq!(&pin::affinity(*thread).unwrap(), cores);
+                assert_eq!(&affinity::affinity(*thread).unwrap(), cores);
                 let name = std::fs::read_to_string(format!("/proc/{thread}/comm")).unwrap();
                 assert!(name.starts_with(&format!("napi/{}-", interface.name)), "{name}");
             }
@@ -147,7 +147,7 @@ pub fn every_lost_frame_is_counted() {
     let bytes = frame([0xff; 6], site.instrument[0].mac, 3);
     let sent = std::thread::scope(|scope| {
         let body = || {
-            pin::pin(0, &wiring.cores.target).unwrap();
+            affinity::pin(0, &wiring.cores.target).unwrap();
             (0..50_000).filter(|_| raw.send(&bytes).is_ok()).count() as u64
         };
         scope.spawn(body).join().unwrap()
@@ -178,7 +178,7 @@ pub fn frames_are_not_merged() {
     let segments: Vec<Vec<u8>> = (0..200).map(|n| segment(site.target[0].mac, n)).collect();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            pin::pin(0, &wiring.cores.target).unwrap();
+            affinity::pin(0, &wiring.cores.target).unwrap();
             segments.iter().for_each(|bytes| raw.send(bytes).unwrap());
         });
     });

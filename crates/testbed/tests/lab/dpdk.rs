@@ -8,7 +8,7 @@ use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
 use testbed::peer::testpmd::Testpmd;
 use testbed::peer::{Access, Peer, Plan, Station};
-use testbed::pin::Cores;
+use testbed::affinity::Cores;
 use testbed::{Lab, LabError, Site, Wiring};
 use std::path::Path;
 

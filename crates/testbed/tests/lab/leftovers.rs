@@ -5,7 +5,7 @@ use testbed::netlink::Netlink;
 use testbed::peer::Peer;
 use testbed::peer::openvswitch::OpenVswitch;
 use testbed::proc::Identity;
-use testbed::{Lab, need, runfolder};
+use testbed::{Lab, requirement, runfolder};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -73,7 +73,7 @@ pub fn a_killed_run_is_cleaned_up() {
 pub fn checking_requirements_leaves_nothing_behind() {
     let own = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let before = own();
-    let findings = need::survey();
+    let findings = requirement::survey();
     for finding in &findings {
         println!("  {}: {:?}", finding.name, finding.result);
         assert!(finding.optional || finding.result.is_ok(), "{finding:?}");

@@ -19,7 +19,7 @@ mod leftovers;
 mod rootless;
 
 use testbed::LabError;
-use testbed::need::{self, Feature, Need};
+use testbed::requirement::{self, Feature, Need};
 use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
 use testbed::peer::testpmd::Testpmd;
@@ -194,12 +194,12 @@ fn must_not_skip() -> bool {
 }
 
 fn lab_needs() -> Result<(), Need> {
-    if need::privileged() { Ok(()) } else { Err(Need::Privilege) }
+    if requirement::privileged() { Ok(()) } else { Err(Need::Privilege) }
 }
 
 fn thread_needs() -> Result<(), Need> {
     lab_needs()?;
-    match need::try_feature(Feature::ThreadedNapi) {
+    match requirement::try_feature(Feature::ThreadedNapi) {
         Err(LabError::Need(need)) => Err(need),
         Err(other) => panic!("{other}"),
         Ok(_) => Ok(()),
@@ -209,14 +209,14 @@ fn thread_needs() -> Result<(), Need> {
 fn ovs_needs() -> Result<(), Need> {
     lab_needs()?;
     for program in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
-        need::tool(program, "openvswitch-switch")?;
+        requirement::tool(program, "openvswitch-switch")?;
     }
     Ok(())
 }
 
 fn iperf_needs() -> Result<(), Need> {
     lab_needs()?;
-    need::tool("iperf3", "iperf3").map(drop)
+    requirement::tool("iperf3", "iperf3").map(drop)
 }
 
 fn page_needs() -> Result<(), Need> {
@@ -240,13 +240,13 @@ fn dpdk_needs() -> Result<(), Need> {
 
 fn rootless_needs() -> Result<(), Need> {
     lab_needs()?;
-    need::tool("setpriv", "util-linux")?;
+    requirement::tool("setpriv", "util-linux")?;
     // Changing the user requires that all users exist, which is not so in a user namespace.
     let users = std::fs::read_to_string("/proc/self/uid_map").unwrap();
     if users.split_ascii_whitespace().nth(2) != Some("4294967295") {
         return Err(Need::Privilege);
     }
-    need::user_namespaces()
+    requirement::user_namespaces()
 }
 
 fn rootless_ovs_needs() -> Result<(), Need> {

@@ -6,7 +6,7 @@
 
 use crate::fixture::{PATIENCE, Root, processes_with, wiring};
 use testbed::LabError;
-use testbed::peer::ours::{Mode, Ours};
+use testbed::peer::planimeter::{Mode, Ours};
 use testbed::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use std::io::{BufRead, BufReader, Write};
 use std::net::Ipv4Addr;

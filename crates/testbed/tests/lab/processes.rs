@@ -2,7 +2,7 @@
 
 use crate::fixture::{PATIENCE, Root, in_time, processes_with};
 use testbed::process::{Launch, Process};
-use testbed::{LabError, Namespace, RunFolder, pin, proc};
+use testbed::{LabError, Namespace, RunFolder, affinity, proc};
 use std::fs;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub fn a_process_runs_in_its_namespace_and_on_its_core() {
     let root = Root::new();
     let folder = RunFolder::create(&root.0).unwrap();
     let namespace = Namespace::create().unwrap();
-    let core = pin::affinity(0).unwrap()[0];
+    let core = affinity::affinity(0).unwrap()[0];
     let script = "echo $PATH; set; exec sleep 100";
     let launch =
         Launch { namespace: Some(namespace.clone()), cores: vec![core], ..shell(&folder, script) };
@@ -49,7 +49,7 @@ pub fn a_process_runs_in_its_namespace_and_on_its_core() {
     process.wait_ready(PATIENCE, is_sleep).unwrap();
     let network = fs::read_link(format!("/proc/{pid}/ns/net")).unwrap();
     assert_eq!(network.to_string_lossy(), namespace.label());
-    assert_eq!(pin::affinity(pid).unwrap(), [core]);
+    assert_eq!(affinity::affinity(pid).unwrap(), [core]);
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     assert!(status.contains(&format!("PPid:\t{}", std::process::id())));
     let recorded = fs::read_to_string(folder.path().join("children")).unwrap();

@@ -6,7 +6,7 @@ use testbed::namespace::{Entered, enter_rootless};
 use testbed::peer::Peer;
 use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::openvswitch::OpenVswitch;
-use testbed::{Lab, need};
+use testbed::{Lab, requirement};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -14,9 +14,9 @@ use std::time::Duration;
 
 /// A forwarding bridge, without any privilege.
 pub fn child(root: &Path) {
-    assert!(!need::privileged());
+    assert!(!requirement::privileged());
     assert_eq!(enter_rootless(), Ok(Entered::Rootless));
-    assert!(need::privileged());
+    assert!(requirement::privileged());
     assert_eq!(enter_rootless(), Ok(Entered::Privileged));
     let lab = Lab::open(root).unwrap();
     let site = lab.site("rootless", &wiring()).unwrap();

@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 
 use packet::time::Nanos;
 use netio::clock;
-use netio::courtesy::Courtesy;
+use netio::yield_poll::Courtesy;
 
 use super::Meanwhile;
 

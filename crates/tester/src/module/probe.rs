@@ -6,7 +6,7 @@
 
 use packet::time::Nanos;
 
-use crate::generate::templates::Templates;
+use crate::generator::templates::Templates;
 use crate::mix::mix;
 use crate::signature::{NUMBER_MAX, Sent, Sequence};
 use crate::stream::Stream;

@@ -4,12 +4,12 @@
 
 use openflow::version::{MessageKind, Version};
 use packet::time::{Clock, Nanos};
-use netio::channel::wire::Remarks;
+use netio::channel::tcp_reassembly::Remarks;
 use netio::port::PortCounters;
 use stats::histogram::Histogram;
 
 use super::findings::{LogEntry, Measured, Series};
-use crate::stall::Stalls;
+use crate::pauses::Stalls;
 use crate::stream::Problem;
 use crate::trial::Flag;
 

@@ -304,7 +304,7 @@ fn connections_per_source_are_limited() {
 
 #[test]
 fn the_delay_of_the_proxy_is_measured() {
-    let added = added::measure().unwrap();
+    let added = overhead::measure().unwrap();
     assert_eq!((added.straight.count(), added.through.count()), (300, 300));
     assert!(added.ns().is_some());
 }

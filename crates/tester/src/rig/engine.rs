@@ -3,21 +3,21 @@
 //! The caller passes time and ports: the engine reads no clock and never blocks. Live and simulated
 //! rigs drive the same engine.
 
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::time::{Clock, Nanos};
 use netio::capture::read_ahead::ReadAhead;
 use netio::port::{Port, PortCounters, PortDrop};
 
 use crate::account::{Account, Place};
 use crate::gauge::{Coarse, Gauge};
-use crate::generate::player::Player;
-use crate::generate::schedule::{Period, Schedule};
-use crate::generate::sender::{Leg, Outgoing, Sender};
-use crate::generate::templates::Templates;
-use crate::monitor::{Arrivals, Expected, Monitor, PortTally};
+use crate::generator::replay_sender::Player;
+use crate::generator::schedule::{Period, Schedule};
+use crate::generator::sender::{Leg, Outgoing, Sender};
+use crate::generator::templates::Templates;
+use crate::analyzer::{Arrivals, Expected, Monitor, PortTally};
 use crate::replay::{Back, Mark, Replay, ReplayReport};
 use crate::rig::RigError;
-use crate::stall::Watch;
+use crate::pauses::Watch;
 use crate::stream::{Problem, Stream, validate};
 use crate::trial::{
     Flag, Load, Missed, OFFERED_SHARE_MIN, Pacing, PortReport, STALL, STRETCH_SHARE_MIN,

@@ -16,8 +16,8 @@ use crate::gauge::{self, GAUGE};
 use crate::rig::engine::{Engine, Prepared, RECEIVE_FRAMES};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
-use crate::stage::agents::Agent;
-use crate::stage::hosts::Hosts;
+use crate::executor::agents::Agent;
+use crate::executor::hosts::Hosts;
 use crate::trial::{Trial, TrialReport};
 
 /// Time between the setup of a trial and its first frame.

@@ -14,8 +14,8 @@ use crate::gauge::{GAUGE, Gauge, SPARSE};
 use crate::rig::engine::{Engine, Prepared};
 use crate::rig::{Rig, RigError, RigKind};
 use crate::signature::EPOCHS;
-use crate::stage::agents::Agent;
-use crate::stage::sim::MOMENTS_MAX;
+use crate::executor::agents::Agent;
+use crate::executor::sim::MOMENTS_MAX;
 use crate::trial::{Trial, TrialReport};
 
 /// Maximum iterations of tester and device at one virtual time. With more, the rig reports

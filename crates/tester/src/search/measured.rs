@@ -16,7 +16,7 @@ pub struct Measured {
     pub forwarded: u64,
     /// Whether the tester offered less than intended.
     pub is_tester_limited: bool,
-    /// Whether the trial counts although the tester disturbed it ([`super::disturbed`]).
+    /// Whether the trial counts although the tester disturbed it ([`super::interference`]).
     pub is_disturbed: bool,
 }
 

@@ -17,7 +17,7 @@
 
 pub mod classify;
 pub mod goal;
-mod found;
+mod result;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +29,7 @@ use packet::time::Nanos;
 use super::bracket::{Bracket, Sought};
 use super::measured::Measured;
 use classify::{Bound, Tried, classify};
-pub use found::{Found, Irregularity};
+pub use result::{Found, Irregularity};
 use goal::{Goal, GoalError, LEVELS};
 
 /// Maximum number of trials of one search.
@@ -202,7 +202,7 @@ impl Search {
                 Ask::Trial { rate_pps: load as f64 / LOADS_PER_PPS, duration, goal }
             }
             None => {
-                Ask::Found((0..self.progress.len()).map(|goal| found::of(self, goal)).collect())
+                Ask::Found((0..self.progress.len()).map(|goal| result::of(self, goal)).collect())
             }
         }
     }

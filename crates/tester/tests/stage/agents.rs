@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use tester::module::*;
 use tester::rig::sim::{Device, SimRig};
-use tester::stage::Scene;
-use tester::stage::agents::Agent;
+use tester::executor::Scene;
+use tester::executor::agents::Agent;
 use packet::time::Nanos;
 use netio::channel::ChannelError;
 use netio::datagram::{Datagrams, Memory, pair};

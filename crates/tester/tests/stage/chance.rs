@@ -2,7 +2,7 @@
 
 use tester::module::*;
 use tester::rig::sim::{Device, SimRig};
-use tester::stage::Scene;
+use tester::executor::Scene;
 use tester::stream::Rate;
 use openflow::model::flow::FlowMod;
 use openflow::model::message::Message;

@@ -17,7 +17,7 @@ use std::net::Ipv4Addr;
 
 use tester::module::{Module, StageReport};
 use tester::rig::sim::SimRig;
-use tester::stage::Scene;
+use tester::executor::Scene;
 use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
 use packet::time::Clock;
 use netio::memory::pair_stamped;

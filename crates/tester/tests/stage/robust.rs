@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use tester::module::*;
-use tester::stage::{CONNECT_NS_MAX, FEATURES_NS_MAX, HELLO_NS_MAX};
+use tester::executor::{CONNECT_NS_MAX, FEATURES_NS_MAX, HELLO_NS_MAX};
 use openflow::model::message::Message;
 use openflow::version::Version;
 use packet::time::Nanos;

@@ -1,7 +1,7 @@
 //! Wire timestamps of messages in virtual time: they are exact also if the tester stalled.
 
 use tester::module::*;
-use tester::stage::Scene;
+use tester::executor::Scene;
 use openflow::model::message::Message;
 use packet::time::{Clock, Nanos, Stamp};
 

@@ -5,7 +5,7 @@
 use tester::controller::script::{AHEAD_MAX, Commit};
 use openflow::version::Version;
 
-use super::own::{Declared, Takes};
+use super::declaration::{Declared, Takes};
 use super::{list, number};
 
 /// Default number of flow-mods in a bundle.

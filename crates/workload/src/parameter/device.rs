@@ -5,7 +5,7 @@
 use packet::time::Nanos;
 
 use super::number;
-use super::own::{Declared, Takes};
+use super::declaration::{Declared, Takes};
 
 /// Options for user-provided devices.
 #[derive(Debug, Clone, PartialEq)]

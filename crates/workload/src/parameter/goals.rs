@@ -6,7 +6,7 @@
 use tester::search::mlr::goal::Goal;
 use packet::time::Nanos;
 
-use super::own::{Declared, Takes};
+use super::declaration::{Declared, Takes};
 use super::{Effort, list, number};
 
 /// A named goal.

@@ -3,7 +3,7 @@
 //!
 //! They have a separate module because few experiments use each of them; parsing is the same.
 
-use super::own::{Declared, Takes};
+use super::declaration::{Declared, Takes};
 use super::{Effort, list, number};
 
 /// Maximum number of ports of a meshed target.

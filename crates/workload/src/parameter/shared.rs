@@ -3,8 +3,8 @@
 //! Invariant: every run takes those of [`always`], which are about the run, the tester and the
 //! targets. Only experiments that include a group take its other parameters.
 
-use super::own::{Declared, Takes};
-use super::{control, device, goals, methods, witness};
+use super::declaration::{Declared, Takes};
+use super::{control, device, goals, methods, snmp};
 
 /// Capacity of the nominal link.
 pub const CAPACITY: Declared = Declared {
@@ -282,7 +282,7 @@ pub const SIZE: Declared = ENTRIES;
 
 /// Iterates over the parameters of every run.
 pub fn always() -> impl Iterator<Item = &'static Declared> {
-    RUN.iter().chain(TARGETS).chain(witness::ALL).chain(device::ALL)
+    RUN.iter().chain(TARGETS).chain(snmp::ALL).chain(device::ALL)
 }
 
 /// All groups with their titles.
@@ -297,7 +297,7 @@ pub const GROUPS: &[(&str, &[Declared])] = &[
     ("Searches with several goals", goals::ALL),
     ("Controllers", control::ALL),
     ("Standard methods", methods::ALL),
-    ("SNMP agents", witness::ALL),
+    ("SNMP agents", snmp::ALL),
     ("External devices", device::ALL),
 ];
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::crowd::CrowdView;
+use super::overflow::CrowdView;
 use super::tuple::TupleView;
 use crate::classifier::NOWHERE;
 use crate::classifier::exact::BATCH_MAX;
-use crate::fast::sieve::{GROUPS, Sieve};
+use crate::fast::prefilter::{GROUPS, Sieve};
 use crate::fast::slab::Slab;
 use crate::key::Key;
 use crate::key::wide::Wide;

@@ -4,10 +4,8 @@ use super::*;
 use crate::classifier::NOWHERE;
 use crate::classifier::exact::BATCH_MAX;
 use crate::classifier::linear::LinearTable;
-use crate::classifier::rest::tests::{
-    Installed, check_overlap, random_acl_key, random_acl_match, random_match,
-};
-use crate::dice::Dice;
+use crate::classifier::wildcard::tests::{Installed, check_overlap, random_acl_key, random_acl_match, random_match};
+use crate::rng::Dice;
 use crate::key::wide::Wide;
 
 /// Applies random changes to tuples and to a list, and compares lookup results.

@@ -9,7 +9,7 @@ use loom::sync::atomic::AtomicU64 as Cell;
 
 use super::*;
 use crate::fast::epoch::Epochs;
-use crate::fast::published::Published;
+use crate::fast::rcu_cell::Published;
 use crate::hash::mix;
 
 /// Three buckets of entries with chosen hashes, that is, chosen first and second buckets.

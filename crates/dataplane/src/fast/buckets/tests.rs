@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::dice::Dice;
+use crate::rng::Dice;
 use crate::hash::mix;
 
 /// Buckets whose entries are numbers, each with the hash of its number.

@@ -12,7 +12,7 @@ use packet::frame::PortNo;
 use packet::time::Nanos;
 use progfe::compile::Compiled;
 use progfe::element::{Basis, Change, Prepared};
-use progfe::enforce::Enforcer;
+use progfe::executor::Enforcer;
 use progfe::lfb::Lfb;
 use progfe::program::Program;
 use progfe::program::document::no_files;
@@ -26,8 +26,8 @@ use crate::budget::Budget;
 use crate::config;
 use crate::control::request::{ComponentAt, Document, MacEntry, Request, Settings, What};
 use crate::control::task::{self, Carried, Cursor};
-use crate::plane::Element;
-use crate::workshop::Made;
+use crate::datapath::Element;
+use crate::program_compiler::Made;
 
 /// Component IDs of Ext-PG-LearnSearch.
 const AGE_SECONDS: u32 = 5;

@@ -18,7 +18,7 @@ use progfe::xml::Source;
 use serde_json::{Map, Value, json};
 
 use crate::control::request::{CostsAsked, Document, OBSERVED_MS_MAX, TraceAsked, TracedAsked};
-use crate::plane::Element;
+use crate::datapath::Element;
 
 /// Maximum number of frames in one reply.
 const FRAMES_ONCE: usize = 32;

@@ -11,7 +11,7 @@ use crate::budget::{Budget, RUN_STEPS};
 use crate::config::Mac;
 use crate::control::request::{Request, What};
 use crate::control::task::{self, Carried, Cursor, Flush, Task};
-use crate::plane::{add_neighbour, add_route, router_error_text};
+use crate::datapath::{add_neighbour, add_route, router_error_text};
 
 /// Processes a request that only a router supports, up to the budget.
 pub(super) fn carry(

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::not_for;
 use crate::control::request::{FlowsFrom, Request};
-use crate::lower;
+use crate::translate;
 
 /// Maximum number of flow entries in one reply.
 pub const FLOWS_TOLD_MAX: usize = 1024;
@@ -34,7 +34,7 @@ fn flows(pipeline: &Pipeline, from: usize, now: Nanos) -> Value {
 }
 
 fn flow(record: &FlowRecord) -> Value {
-    let told = lower::flow_stats_up(record, record.table == 0);
+    let told = translate::flow_stats_up(record, record.table == 0);
     let actions = Instruction::applied(&told.instructions);
     let actions: Vec<String> = actions.iter().map(ToString::to_string).collect();
     json!({
@@ -54,7 +54,7 @@ fn flow(record: &FlowRecord) -> Value {
 
 /// Returns the counters of the tables.
 pub(super) fn tables(pipeline: &Pipeline) -> Value {
-    let tables = lower::flow::PARTS.map(|id| {
+    let tables = translate::flow::PARTS.map(|id| {
         let account = pipeline.tables().part_account(0, id);
         json!({
             "name": table_name(id),

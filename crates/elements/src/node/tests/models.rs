@@ -8,7 +8,7 @@ use openflow::model::multipart::{FlowStatsRequest, MultipartReplyBody, Multipart
 use openflow::model::multipart::{MultipartReply, MultipartRequestBody};
 
 use super::*;
-use crate::behaviour::model::file;
+use crate::hardware_model::model::file;
 use crate::config::BridgeConfig;
 
 const MS: u64 = 1_000_000;
@@ -23,7 +23,7 @@ fn modelled(keys: &str) -> Rig {
 }
 
 /// Creates a model from lines of `section.key = value`, each with a source.
-fn model(keys: &str) -> Arc<crate::behaviour::model::Model> {
+fn model(keys: &str) -> Arc<crate::hardware_model::model::Model> {
     let mut text = "name = \"test\"\nabout = \"test\"\n".to_string();
     for line in keys.split(';').map(str::trim).filter(|line| !line.is_empty()) {
         let (key, value) = line.split_once('=').unwrap();

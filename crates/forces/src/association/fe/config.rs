@@ -8,9 +8,9 @@
 
 use std::time::Duration;
 
-use super::{Ack, Element, Fe, Flags, Header, Id, OperationKind, ResultCode, Select, World, own};
-use crate::association::apply::{self, Plan, Work};
-use crate::association::{Moment, parts};
+use super::{Ack, Element, Fe, Flags, Header, Id, OperationKind, ResultCode, Select, World, protocol_objects};
+use crate::association::operations::{self, Plan, Work};
+use crate::association::{Moment, fragmentation};
 use crate::wire::{Content, Mode, Operation, Outcome, Phase};
 
 /// Timeout of a transaction without messages.
@@ -69,7 +69,7 @@ impl World<'_> {
                     ran.push(Ran { kind, plan: None, results });
                     continue;
                 }
-                let mut plan = apply::plan(self, select, operation);
+                let mut plan = operations::plan(self, select, operation);
                 let mut results = Vec::new();
                 for work in std::mem::take(&mut plan.work) {
                     let code = match done.failed {
@@ -139,7 +139,7 @@ impl Fe {
         let answer = |select: &Select| {
             let operations = select.operations.iter();
             let operations =
-                operations.map(|operation| apply::answer(&world, select, operation, extended));
+                operations.map(|operation| operations::answer(&world, select, operation, extended));
             Select {
                 class: select.class,
                 instance: select.instance,
@@ -149,8 +149,8 @@ impl Fe {
         let selects: Vec<_> = selects.iter().map(answer).collect();
         let header = self.response_header(ce, header);
         let catalog = element.catalog();
-        let types = |select: &Select, path: &[u32]| own::type_at(catalog, select.class, path);
-        for message in parts::messages(header, selects, &types) {
+        let types = |select: &Select, path: &[u32]| protocol_objects::type_at(catalog, select.class, path);
+        for message in fragmentation::messages(header, selects, &types) {
             self.queue(ce, &message);
         }
     }
@@ -204,7 +204,7 @@ impl Fe {
             // request.
             let mut header = self.response_header(ce, header);
             (header.flags.atomic, header.flags.phase) = (false, Phase::Start);
-            for message in parts::responses(header, selects) {
+            for message in fragmentation::responses(header, selects) {
                 self.queue(ce, &message);
             }
         }
@@ -325,7 +325,7 @@ fn refused(world: &World<'_>, selects: &[Select], code: ResultCode) -> Done {
             if kind.is_empty() {
                 return Ran { kind, plan: None, results: Vec::new() };
             }
-            let plan = apply::plan(world, select, operation);
+            let plan = operations::plan(world, select, operation);
             let results = vec![code; plan.work.len()];
             Ran { kind, plan: Some(plan), results }
         };

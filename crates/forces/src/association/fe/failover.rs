@@ -4,7 +4,7 @@
 //! expires. In cold standby it tries the backups one after the other. In hot standby they are
 //! already associated and one takes over.
 
-use super::own::{self, ADMIN_DISABLE, OPER_DISABLE, OPER_ENABLE};
+use super::protocol_objects::{self, ADMIN_DISABLE, OPER_DISABLE, OPER_ENABLE};
 use super::{
     Body, CES_MAX, Element, Fe, FeEvent, Flags, Id, Peer, RETRY_INTERVAL, SetupResult, Stand,
     TeardownReason,
@@ -59,9 +59,9 @@ impl Fe {
         }
         let (last, primary) = (self.own.last(), self.own.primary());
         if last != Id::NONE && last != primary {
-            let told = [(own::PRIMARY_DOWN, last), (own::PRIMARY_CHANGED, primary)];
+            let told = [(protocol_objects::PRIMARY_DOWN, last), (protocol_objects::PRIMARY_CHANGED, primary)];
             for (event, ce) in told {
-                if let Some(select) = own::notification(element.catalog(), event, ce) {
+                if let Some(select) = protocol_objects::notification(element.catalog(), event, ce) {
                     self.tell(&select);
                 }
             }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use rustls::Connection;
 
-use super::{Tls, words};
+use super::{Tls, errors};
 use crate::channel::{Channel, ChannelError, Progress, Source};
 
 /// Maximum number of encrypted bytes that wait for the socket.
@@ -120,7 +120,7 @@ impl TlsStream {
                 Err(error) => {
                     // The alert reports the reason to the peer; a failure to send it is ignored.
                     let _ = self.push();
-                    let why = words::explain(&error, self.ca_cert.as_ref().map(|ca| ca.as_path()));
+                    let why = errors::explain(&error, self.ca_cert.as_ref().map(|ca| ca.as_path()));
                     return Err(ChannelError::Tls { peer: self.peer.clone(), why });
                 }
             }

@@ -1,6 +1,6 @@
 //! Two of our ports over a socket: both roles, several queues, sleeping, leaving and reconnecting.
 
-use packet::copies::Copies;
+use packet::batch_copy::Copies;
 use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::Nanos;
 

@@ -21,9 +21,9 @@ use super::inputs::{self, Role};
 use super::{FILES_FOLDER, plan, refused};
 use crate::cli::failure::Failure;
 use crate::cli::plan::{self as plans, Step, Wanted};
-use crate::cli::{report, run, words};
+use crate::cli::{report, run, shell_words};
 use runner::environment;
-use workload::parameter::witness::{CREDENTIALS, CREDENTIALS_VARIABLE};
+use workload::parameter::snmp::{CREDENTIALS, CREDENTIALS_VARIABLE};
 
 /// Size limit of a file that a plan names, in bytes.
 pub const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -111,7 +111,7 @@ fn campaign(folder: &Path) -> Result<Said, Failure> {
 }
 
 fn step(folder: &Path, name: &str, command_line: &str) -> Result<Step, Failure> {
-    let arguments = run::parsed(&words::split(command_line))
+    let arguments = run::parsed(&shell_words::split(command_line))
         .ok_or_else(|| refused(folder, "this version cannot parse the command line of the run"))?;
     Ok(Step { name: name.into(), at: 0, arguments })
 }

@@ -4,7 +4,7 @@
 
 use crate::cli::run::Arguments;
 use workload::parameter::shared::STREAM;
-use workload::parameter::witness::CREDENTIALS;
+use workload::parameter::snmp::CREDENTIALS;
 use runner::python::script;
 use targets::{build, model, network, progfe};
 

@@ -20,7 +20,7 @@ use super::contents::{Contents, without_dots};
 use super::pack::{self, Packer};
 use super::{FACTS_FILE, FILES_FOLDER, RUN_FOLDER, refused};
 use crate::cli::failure::Failure;
-use crate::cli::masking::Masking;
+use crate::cli::anonymize::Masking;
 use crate::cli::report as reports;
 
 /// Extensions of text files in the folder of a run or campaign.

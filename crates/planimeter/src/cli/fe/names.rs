@@ -8,7 +8,7 @@ use forces::association::Place;
 use forces::model::{Class, Event, Field, Kind, Target};
 use forces::wire::{Data, ResultCode, Select, data};
 use forces::{Catalog, DataType, Value};
-use progfe::control::whole;
+use progfe::control::program_lfb;
 use progfe::program::PREFIX;
 
 /// A component of an instance, as the user named it.
@@ -22,7 +22,7 @@ pub struct Part {
 impl Part {
     /// Returns a component of the program as a whole.
     pub fn of_program(id: u32) -> Part {
-        let place = Place { class: whole::CLASS, instance: 1, path: vec![id] };
+        let place = Place { class: program_lfb::CLASS, instance: 1, path: vec![id] };
         Part { text: format!("Ext-PG-Program.{id}"), place }
     }
 }

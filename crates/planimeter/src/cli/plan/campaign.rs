@@ -8,11 +8,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use report::derive::failed;
+use report::analysis::failed;
 use record::{CampaignStep, Record, SCHEMA, Tool};
 use report::Run;
 use store::lock::Locked;
-use store::team::address::Address;
+use store::postgres::address::Address;
 use store::{Output, campaign as stored};
 use report::summary;
 
@@ -20,11 +20,11 @@ use super::gates::{self, Judged};
 use super::steps::Beside;
 use super::{Plan, given_effort, stored_effort, told_folder};
 use crate::cli::failure::{self, Failure, FailureKind};
-use crate::cli::out::{self, remark, to_stdout};
-use crate::cli::place;
+use crate::cli::output::{self, remark, to_stdout};
+use crate::cli::environment;
 use crate::cli::resume;
 use crate::cli::run::{self, Arguments};
-use crate::cli::team;
+use crate::cli::store;
 use crate::cli::trust;
 use workload::parameter::Effort;
 use runner::Destination;
@@ -110,7 +110,7 @@ impl Campaign {
             to_stdout(format_args!("{}", self.plan.dry()));
             return Ok(ExitCode::SUCCESS);
         }
-        let store = team::asked(arguments.store.as_ref())?;
+        let store = store::asked(arguments.store.as_ref())?;
         let store = store.as_ref();
         let done = self.measured(store).and_then(|records| {
             let judged = gates::judged(&self.plan, &records, &mut |folder, again| {
@@ -205,7 +205,7 @@ impl Campaign {
         let named = |step: &CampaignStep| format!("step {}", step.name);
         let named: Vec<(Option<String>, &Record)> =
             self.facts.steps.iter().map(|step| Some(named(step))).zip(records).collect();
-        out::summary(&summary::markdown_of(Some(&self.facts.name), &named));
+        output::summary(&summary::markdown_of(Some(&self.facts.name), &named));
         to_stdout(format_args!("{}", gates::text(judged)));
         told_folder(&self.folder);
     }
@@ -246,7 +246,7 @@ fn measured(
         let created = runner::environment::wall_clock();
         (runner::Plan { created, ..plan }, Destination::At(folder.to_path_buf()))
     };
-    let finished = run::carried_out(&plan, destination, &place::surroundings()?, store, is_strict)?;
+    let finished = run::carried_out(&plan, destination, &environment::surroundings()?, store, is_strict)?;
     if finished.record.partial {
         let line = "interrupted: partial results are kept".into();
         return Err(Failure { kind: FailureKind::Interrupted, line });

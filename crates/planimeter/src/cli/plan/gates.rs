@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stats::contrast::{self, Contrast, Outcome, Side};
+use stats::comparison::{self, Contrast, Outcome, Side};
 use stats::gate::Gate;
 use record::{Metric, Record};
 use store::campaign as stored;
@@ -18,7 +18,7 @@ use super::steps::Step;
 use super::text::{self, Faults, Word};
 use super::{Plan, campaign};
 use studies::Entry;
-use crate::cli::compare::{self, again, refused, side};
+use crate::cli::compare::{self, remeasure, refused, operand};
 use crate::cli::failure::Failure;
 use crate::cli::run::Arguments;
 use workload::nearest;
@@ -77,7 +77,7 @@ pub fn by_turns(steps: &mut [Step], wanted: &[Wanted], out: &Path) {
             None => targets.first(),
         });
         if let Some(base) = bases.next().filter(|_| targets.len() > 1) {
-            again::same_loads(&mut step.arguments, base);
+            remeasure::same_loads(&mut step.arguments, base);
         }
     }
 }
@@ -194,7 +194,7 @@ pub fn run_of(text: &str, out: &Path) -> Option<(PathBuf, Option<String>)> {
     if text.parse::<TargetKind>().is_ok() {
         return None;
     }
-    side::stored(text).or_else(|| side::stored(&out.join(text).to_string_lossy()))
+    operand::stored(text).or_else(|| operand::stored(&out.join(text).to_string_lossy()))
 }
 
 /// Returns the run of a step in a stored campaign; a stored run serves every step.
@@ -266,7 +266,7 @@ pub fn judged(
         let (step, record) = (&plan.steps[task.step].0, &records[task.step]);
         let base = match &task.base {
             Base::Target(_) => None,
-            Base::Stored(_, folder, _) => Some(side::results_of(folder)?),
+            Base::Stored(_, folder, _) => Some(operand::results_of(folder)?),
         };
         let has = |gate: &Gate| {
             let metrics = |record: &Record| record.cells.iter().any(|it| it.metric == gate.metric);
@@ -286,11 +286,11 @@ pub fn judged(
             (Base::Target(name), _) | (Base::Stored(name, ..), None) => {
                 let new = task.new.as_deref().expect("a target is compared with another");
                 let names = [name.as_str(), new];
-                let [one, other] = again::sides(names, record);
-                let found = contrast::contrast(&one, &other, &gates, true);
+                let [one, other] = remeasure::sides(names, record);
+                let found = comparison::contrast(&one, &other, &gates, true);
                 let mut found = found.map_err(|error| refused(&error))?;
                 let asked = only(&step.arguments, names);
-                again::confirm(&mut found, record, &asked, names, |round, again| {
+                remeasure::confirm(&mut found, record, &asked, names, |round, again| {
                     let folder = campaign::folder_of(task.step, &step.name);
                     measure(&format!("{folder}-again-{}-{}", number + 1, round + 1), again)
                 })?;
@@ -329,7 +329,7 @@ fn against_stored(
     let old = target.or_else(|| new.filter(|name| base.target(name).is_some()));
     let one = Side { name, record: base, target: old };
     let other = Side { name: &step.name, record, target: new };
-    contrast::contrast(&one, &other, gates, true).map_err(|error| {
+    comparison::contrast(&one, &other, gates, true).map_err(|error| {
         let Failure { line, kind } = refused(&error);
         let line = format!(
             "step {} against {name}: {line} (hint: add step = {:?} to a gate that is for this step \
@@ -354,14 +354,14 @@ fn only(arguments: &Arguments, names: [&str; 2]) -> Arguments {
 
 /// Formats all comparisons as text.
 pub fn text(judged: &[Judged]) -> String {
-    let one = |it: &Judged| format!("\nstep {}: {}", it.step, contrast::text(&it.contrast));
+    let one = |it: &Judged| format!("\nstep {}: {}", it.step, comparison::text(&it.contrast));
     judged.iter().map(one).collect()
 }
 
 /// Formats all comparisons as Markdown.
 pub fn markdown(judged: &[Judged]) -> String {
     let one = |it: &Judged| {
-        let text = contrast::markdown(&it.contrast);
+        let text = comparison::markdown(&it.contrast);
         match judged.len() {
             1 => text,
             _ => format!("## Step {}\n\n{text}\n", it.step),
@@ -374,7 +374,7 @@ pub fn markdown(judged: &[Judged]) -> String {
 pub fn junit(judged: &[Judged]) -> String {
     let all: Vec<(&str, &Contrast)> =
         judged.iter().map(|it| (it.step.as_str(), &it.contrast)).collect();
-    contrast::junit_of("planimeter run", &all)
+    comparison::junit_of("planimeter run", &all)
 }
 
 /// Returns the exit code of the worst gate outcome.

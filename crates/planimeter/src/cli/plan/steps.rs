@@ -9,7 +9,7 @@ use super::file::{Settings, Written};
 use super::text::{Faults, Word};
 use runner::python::script;
 use studies::taking;
-use crate::cli::joining::Asked;
+use crate::cli::link_arguments::Asked;
 use crate::cli::run;
 use workload::parameter::{self, Parameters};
 use targets::name::TargetKind;

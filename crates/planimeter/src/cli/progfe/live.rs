@@ -13,9 +13,9 @@ use netio::clock;
 use progfe::program::Program;
 use serde_json::{Map, Value, json};
 
-use super::ask::Asking;
+use super::agent::Asking;
 use crate::cli::failure::Failure;
-use crate::cli::out::remark;
+use crate::cli::output::remark;
 
 /// Observation of a running element.
 pub struct Live {

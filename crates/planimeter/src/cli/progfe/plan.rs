@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::ask::Asking;
+use super::agent::Asking;
 use super::load;
 use crate::cli::failure::Failure;
-use crate::cli::out::{remark, say};
+use crate::cli::output::{remark, say};
 
 /// Arguments of `plan`.
 #[derive(clap::Args)]

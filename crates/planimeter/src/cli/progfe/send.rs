@@ -11,7 +11,7 @@ use netio::clock::{self, Wait};
 use elements::services::ethernet::sender::{Outcome, Sender};
 
 use crate::cli::failure::{EXIT_USAGE, Failure};
-use crate::cli::out::say;
+use crate::cli::output::say;
 
 /// Its arguments.
 #[derive(clap::Args)]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::live::{Costs, Live, look, short};
 use super::{load, milliseconds};
 use crate::cli::failure::Failure;
-use crate::cli::out::say;
+use crate::cli::output::say;
 
 /// Arguments of `show`.
 #[derive(clap::Args)]

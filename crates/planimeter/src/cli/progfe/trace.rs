@@ -19,16 +19,16 @@ use packet::time::Nanos;
 use netio::capture::{CaptureError, CaptureOptions, CaptureWriter};
 use netio::clock;
 use progfe::element::Element;
-use progfe::problem::Problems;
+use progfe::diagnostic::Problems;
 use progfe::program::Program;
 use serde_json::{Value, json};
 use elements::control::answer::observed;
 
-use super::ask::Asking;
+use super::agent::Asking;
 use super::{bytes_of, load};
 use crate::cli::failure::Failure;
-use crate::cli::out::{remark, say};
-use crate::cli::stop;
+use crate::cli::output::{remark, say};
+use crate::cli::signals;
 
 /// Interval between polls of a running element.
 const PAUSE: Nanos = Nanos::from_millis(20);
@@ -126,7 +126,7 @@ fn frames_of(file: &Path) -> Result<Vec<Vec<u8>>, Failure> {
 fn running(control: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { count, seconds, when, port, .. } = arguments;
     let for_ms = super::milliseconds("--seconds", *seconds)?;
-    let stop = stop::flag()?;
+    let stop = signals::flag()?;
     let mut asking = Asking::open(control)?;
     let asked = json!({ "count": count, "for_ms": for_ms, "port": port, "when": when });
     // Before any request: if the file cannot be written, the element is not touched.

@@ -5,7 +5,7 @@ use tester::module::{Ended, StageReport};
 use packet::time::Nanos;
 use targets::name::TargetKind;
 use record::{Metric, Name, Record};
-use elements::behaviour::model::Model;
+use elements::hardware_model::model::Model;
 
 use super::super::common::Folder;
 use super::super::models::modelled;

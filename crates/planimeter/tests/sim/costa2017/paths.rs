@@ -2,7 +2,7 @@
 
 use targets::name::TargetKind;
 use record::{Record, Verdict};
-use report::table::{Judged, Way, sheets, ways};
+use report::table::{Judged, Way, rfc, ways};
 
 use super::super::common::Folder;
 use super::super::{claims_with_rates, measure, plan};

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
-use crate::lfb::told::ToldFrame;
+use crate::lfb::exceptions::ToldFrame;
 
 /// Maximum number of neighbours in the table.
 pub const NEIGHBOURS_MAX: usize = 4096;

@@ -7,7 +7,7 @@ use crate::frames::{
     COUNTED_BITS_MAX, Checksum, Expression, Field, ITEMS_MAX, Item, ROUNDS_MAX, Repeat, Variable,
     Width,
 };
-use crate::problem::Code;
+use crate::diagnostic::Code;
 use crate::xml::Reader;
 
 /// Reads an `<f>`. Its expressions may use preceding fields.

@@ -11,7 +11,7 @@ use forces::Class;
 use roxmltree::Node;
 
 use super::settings::{Settings, near};
-use crate::problem::Code;
+use crate::diagnostic::Code;
 use crate::program::{INSTANCES_MAX, Instance, PREFIX, Program, VALUES_MAX};
 use crate::xml::Reader;
 

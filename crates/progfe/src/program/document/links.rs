@@ -7,7 +7,7 @@
 use roxmltree::Node;
 
 use super::instances::Groups;
-use crate::problem::Code;
+use crate::diagnostic::Code;
 use crate::program::{End, GROUP_MAX, LINKS_MAX, Link, Program};
 use crate::xml::Reader;
 

@@ -15,7 +15,7 @@ use forces::model::{Base, Kind, Target};
 use forces::{Catalog, Class, DataType, Value};
 use roxmltree::Node;
 
-use crate::problem::{Code, Place};
+use crate::diagnostic::{Code, Place};
 use crate::program::{Instance, PREFIX, VALUES_MAX};
 use crate::xml::Reader;
 

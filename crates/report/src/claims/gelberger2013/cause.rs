@@ -9,7 +9,7 @@
 use super::super::verdict::undecided;
 use super::Finding;
 use stats::conclude::{Conclusion, Estimate};
-use crate::derive::richer::{TCP, against_variation, correlation, named};
+use crate::analysis::gelberger2013::{TCP, against_variation, correlation, named};
 use record::number;
 use stats::rank::{Correlation, GROUPS_MIN};
 use record::{Reason, Record, Verdict};

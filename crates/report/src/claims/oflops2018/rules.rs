@@ -8,7 +8,7 @@ use crate::claims::verdict::{is_smaller, undecided};
 use stats::conclude::{Conclusion, Estimate, acknowledges_early};
 use record::number;
 use record::{Cell, Target, Verdict};
-use crate::words::share_in_words;
+use crate::text::share_in_words;
 
 /// A pause begins or ends near what is claimed if within this share of it.
 const NEAR_SHARE: f64 = 0.3;

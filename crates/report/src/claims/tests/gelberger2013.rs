@@ -60,7 +60,7 @@ fn flexibility_has_no_cost_if_every_ratio_is_one() {
 #[test]
 fn worse_and_unusable_are_evaluated_separately() {
     let judged = |switch: [f64; 3]| {
-        let metric = crate::derive::richer::named("frames_per_s_lossfree");
+        let metric = crate::analysis::gelberger2013::named("frames_per_s_lossfree");
         let made = run("offload", metric, [[1e6; 3], switch]);
         ["is worse", "unusable"].map(|text| made.verdict(text, &["ours", ELEMENT]))
     };
@@ -109,11 +109,11 @@ fn time_outs_that_rise_with_the_variation_show_no_cause() {
                 ("fig6", "pdv_ns_mean", level),
                 ("fig6", "pdv_ns_p50", 1e4 * (1.0 + level)),
                 ("fig7", "timeouts_count", timeouts(level)),
-                ("fig7", crate::derive::richer::TCP, 1e9 / (1.0 + level)),
+                ("fig7", crate::analysis::gelberger2013::TCP, 1e9 / (1.0 + level)),
             ];
             for (item, metric, value) in values {
                 let point = Point::new("frame_bytes", 1518.0).within(WORKLOAD, 1.0);
-                made.add(&name, crate::derive::richer::named(metric), point, value);
+                made.add(&name, crate::analysis::gelberger2013::named(metric), point, value);
                 made.record.cells.last_mut().unwrap().experiment = format!("gelberger2013/{item}");
             }
         }
@@ -126,7 +126,7 @@ fn time_outs_that_rise_with_the_variation_show_no_cause() {
 
 #[test]
 fn two_bridges_at_the_capacity_of_the_link_are_not_affected() {
-    let metric = crate::derive::richer::named("bridge_rate_pps");
+    let metric = crate::analysis::gelberger2013::named("bridge_rate_pps");
     let judged = |bridge: f64, is_full: bool| {
         let mut made = run("fig3", metric, [[1e6; 3], [bridge; 3]]);
         made.record.targets.iter_mut().find(|it| it.name == "ours").unwrap().technology =

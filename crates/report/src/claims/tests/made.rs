@@ -1,7 +1,7 @@
 //! Handmade runs: values of five repeats that differ by a few per mille, and their verdicts.
 
 use crate::claims::judge;
-use crate::derive::richer::named;
+use crate::analysis::gelberger2013::named;
 use stats::interval::{self, LEVEL_PERCENT};
 use record::{Cell, ClaimVerdict, Metric, Point, Record, Target, Technology, Verdict};
 

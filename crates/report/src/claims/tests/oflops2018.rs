@@ -79,7 +79,7 @@ fn an_early_barrier_is_stated_with_its_time_and_share_of_rules() {
 fn probes_that_prove_premature_rules_in_a_quorum_of_repeats_decide_whatever_the_interval_is() {
     let judged = |shares: [f64; 5]| {
         let mut made = run("fig7a");
-        let metric = crate::derive::richer::named("rules_premature_ratio");
+        let metric = crate::analysis::gelberger2013::named("rules_premature_ratio");
         made.add_samples(HARD, metric, Point::new("x", 1000.0), &shares);
         // Half of the rules may be premature without proof.
         made.record.cells[0].resolution = Some(0.5);

@@ -7,7 +7,7 @@
 //! Invariant: neither `/var/run/openvswitch` nor any other system path is used.
 
 use super::{statistics, unixctl};
-use crate::need::{self, Feature, Need};
+use crate::requirement::{self, Feature, Need};
 use crate::proc::{self, Stat};
 use crate::process::{self, Launch, Process};
 use crate::runfolder::checked_socket_path;
@@ -55,7 +55,7 @@ pub(in crate::peer) struct Plan {
 impl Plan {
     /// Returns the path of an Open vSwitch program.
     fn tool(&self, name: &'static str) -> Result<PathBuf, Need> {
-        need::tool_below(self.prefix.as_deref(), name, PACKAGE)
+        requirement::tool_below(self.prefix.as_deref(), name, PACKAGE)
     }
 }
 
@@ -63,7 +63,7 @@ impl Plan {
 /// file.
 pub(in crate::peer) fn check_prefix(prefix: &Path) -> Result<(), PathBuf> {
     for name in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
-        need::tool_below(Some(prefix), name, PACKAGE)
+        requirement::tool_below(Some(prefix), name, PACKAGE)
             .map_err(|_| prefix.join("sbin").join(name))?;
     }
     let schema = prefix.join(SCHEMA);
@@ -91,7 +91,7 @@ impl Instance {
         let place = Place { path: site.path.clone() };
         checked_socket_path(&place.file("br0.mgmt"))?;
         // Without this check, the switch would retry for a long time and report it only in its log.
-        need::require(Feature::Tun)?;
+        requirement::require(Feature::Tun)?;
         let schema = schema(plan.prefix.as_deref())?;
         let conf = place.file("conf.db");
         // A database of an earlier run at the same site.

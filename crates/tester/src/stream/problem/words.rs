@@ -2,7 +2,7 @@
 
 use super::Problem;
 use crate::signature::SIGNATURE_BYTES;
-use crate::stream::shape::RAMP_MAX;
+use crate::stream::burst_profile::RAMP_MAX;
 
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

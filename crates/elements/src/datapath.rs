@@ -1,0 +1,387 @@
+//! The data plane of a process.
+//!
+//! Invariant: its kind never changes while the process runs.
+
+use dataplane::bridge::{self, Bridge, Learning};
+use dataplane::counter::DropCounters;
+use dataplane::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sight};
+use dataplane::group::GroupLimits;
+use dataplane::meter::MeterLimits;
+use dataplane::neighbor::Place;
+use dataplane::pipeline::{OnMiss, Pipeline, Settings};
+use dataplane::route_table::Prefix;
+use dataplane::router::{self, Router, RouterError};
+use dataplane::table::{Classifier, TableConfig, TableSettings};
+use dataplane::tagger::{self, Tagger};
+use packet::frame::{Batch, Frame, PortNo};
+use packet::header::ethernet;
+use packet::time::Nanos;
+use progfe::compile::Compiled;
+use progfe::element;
+use progfe::program::Program;
+
+use crate::hardware_model::{self, Behaviour};
+use crate::config::{
+    self, BridgeConfig, Config, Kind, Neighbour, OpenFlowConfig, Route, RouterConfig,
+};
+use crate::forward::{NumberedPort, mac_of};
+
+/// A ProGFE element, whose programs run compiled.
+pub type Element = element::Element<Compiled>;
+
+/// A data plane.
+pub enum Plane {
+    /// An OpenFlow pipeline.
+    OpenFlow(Box<Pipeline>),
+    /// A learning bridge.
+    Bridge(Box<Bridge>),
+    /// An IPv4 router.
+    Router(Box<Router>),
+    /// A VLAN tagger.
+    Tagger(Box<Tagger>),
+    /// A ProGFE element.
+    ProGfe(Box<Element>),
+    /// An OpenFlow pipeline or a learning bridge that emulates a hardware model.
+    Modelled(Box<Modelled>),
+}
+
+/// A data plane, and the hardware model that it emulates.
+pub struct Modelled {
+    /// The tables of the agent, or the bridge.
+    pub plane: Plane,
+    /// The state of the emulation.
+    pub behaviour: Behaviour,
+}
+
+/// Why a data plane cannot be created.
+#[derive(Debug)]
+pub enum PlaneError {
+    /// The router configuration is invalid.
+    Router(RouterError),
+    /// The program is invalid.
+    Program(progfe::diagnostic::Problems),
+}
+
+impl std::fmt::Display for PlaneError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PlaneError::Router(error) => f.write_str(&router_error_text(*error)),
+            PlaneError::Program(problems) => f.write_str(problems.to_string().trim_end()),
+        }
+    }
+}
+
+impl Plane {
+    /// Creates the configured data plane between these ports. `seed` is a secret for hashing.
+    pub fn new(config: &Config, ports: &[NumberedPort], seed: u64) -> Result<Plane, PlaneError> {
+        let numbers: Vec<PortNo> = ports.iter().map(|(number, _)| *number).collect();
+        let (plane, behaviour) = match (&config.kind, &config.model) {
+            (Kind::OpenFlow(switch), None) => {
+                let settings = settings(switch, seed);
+                return Ok(Plane::OpenFlow(Box::new(Pipeline::new(&numbers, &settings))));
+            }
+            (Kind::OpenFlow(switch), Some(model)) => {
+                let settings = settings(&hardware_model::told(model, switch), seed);
+                let mut pipeline = Pipeline::new(&numbers, &settings);
+                let made = (&numbers[..], &settings);
+                let behaviour = Behaviour::of_switch(model, &mut pipeline, made, seed);
+                (Plane::OpenFlow(Box::new(pipeline)), behaviour)
+            }
+            (Kind::Bridge(config), None) => {
+                return Ok(Plane::Bridge(Box::new(bridge(config, &numbers, seed))));
+            }
+            (Kind::Bridge(config), Some(model)) => {
+                let behaviour = Behaviour::of_bridge(model, &numbers, seed);
+                (Plane::Bridge(Box::new(bridge(config, &numbers, seed))), behaviour)
+            }
+            (Kind::Router(config), _) => {
+                let router = router(config, ports, seed).map_err(PlaneError::Router)?;
+                return Ok(Plane::Router(Box::new(router)));
+            }
+            (Kind::Tagger(config), _) => {
+                let tagger = Tagger::new(tagger::Settings::from(config));
+                return Ok(Plane::Tagger(Box::new(tagger)));
+            }
+            (Kind::ProGfe(config), _) => {
+                let element = Element::start(Program::clone(&config.program), seed);
+                return Ok(Plane::ProGfe(Box::new(element.map_err(PlaneError::Program)?)));
+            }
+        };
+        Ok(Plane::Modelled(Box::new(Modelled { plane, behaviour })))
+    }
+
+    /// Returns the flow tables that controllers change, if there are any.
+    pub fn openflow(&mut self) -> Option<&mut Pipeline> {
+        self.ordered().map(|(pipeline, _)| pipeline)
+    }
+
+    /// Returns the flow tables and the hardware model, if any.
+    pub fn ordered(&mut self) -> Option<(&mut Pipeline, Option<&mut Behaviour>)> {
+        match self {
+            Plane::OpenFlow(pipeline) => Some((pipeline, None)),
+            Plane::Modelled(modelled) => {
+                let Modelled { plane, behaviour } = &mut **modelled;
+                plane.openflow().map(|pipeline| (pipeline, Some(behaviour)))
+            }
+            Plane::Bridge(_) | Plane::Router(_) | Plane::Tagger(_) | Plane::ProGfe(_) => None,
+        }
+    }
+
+    /// Returns the data plane without its hardware model.
+    pub fn inner(&mut self) -> &mut Plane {
+        match self {
+            Plane::Modelled(modelled) => &mut modelled.plane,
+            plain => plain,
+        }
+    }
+
+    /// Returns the hardware model, if any.
+    pub fn behaviour(&self) -> Option<&Behaviour> {
+        match self {
+            Plane::Modelled(modelled) => Some(&modelled.behaviour),
+            _ => None,
+        }
+    }
+
+    /// Returns the name of its kind.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Plane::OpenFlow(_) => "switch",
+            Plane::Bridge(_) => "bridge",
+            Plane::Router(_) => "router",
+            Plane::Tagger(_) => "tagger",
+            Plane::ProGfe(_) => "progfe",
+            Plane::Modelled(modelled) => modelled.plane.kind(),
+        }
+    }
+
+    /// Creates the configured queues of the ports.
+    pub fn set_queues(&mut self, config: &Config, now: Nanos) {
+        if let (Some(pipeline), Kind::OpenFlow(config)) = (self.openflow(), &config.kind) {
+            for queues in config.port_queues() {
+                let set = pipeline.set_queues(&queues, now);
+                set.expect("the configuration was validated");
+            }
+        }
+    }
+
+    /// Returns dropped frames by reason. A ProGFE element has its own reasons.
+    pub fn drops(&self) -> DropCounters {
+        match self {
+            Plane::OpenFlow(pipeline) => pipeline.drops(),
+            Plane::Bridge(bridge) => bridge.drops.clone(),
+            Plane::Router(router) => router.drops.clone(),
+            Plane::Tagger(tagger) => tagger.drops.clone(),
+            Plane::ProGfe(_) => DropCounters::default(),
+            Plane::Modelled(modelled) => modelled.plane.drops(),
+        }
+    }
+}
+
+/// Returns the pipeline settings. Table misses are dropped until the agent changes that.
+fn settings(config: &OpenFlowConfig, seed: u64) -> Settings {
+    let table = |number: u8| TableSettings {
+        exact_entries_max: if number == 0 { config.exact_flows_max } else { 0 },
+        wildcard_entries_max: config.flows_max_of(number),
+        classifier: match config.classifier_of(number) {
+            config::Classifier::Auto => Classifier::Automatic,
+            config::Classifier::Linear => Classifier::Linear,
+            config::Classifier::Tuple => Classifier::TupleSpace,
+        },
+        config: TableConfig::default(),
+    };
+    Settings {
+        tables: (0..config.tables as u8).map(table).collect(),
+        groups: GroupLimits {
+            groups_max: config.groups_max,
+            buckets_max: config.buckets_max,
+            ..GroupLimits::default()
+        },
+        meters: MeterLimits { meters_max: config.meters_max, ..MeterLimits::default() },
+        hash_seed: seed,
+        on_miss: OnMiss::Drop,
+        normal: Some(bridge::Settings { seed, ..bridge::Settings::default() }),
+        ..Settings::default()
+    }
+}
+
+fn bridge(config: &BridgeConfig, ports: &[PortNo], seed: u64) -> Bridge {
+    let settings = bridge::Settings {
+        addresses_max: config.macs_max,
+        ageing: config.ageing(),
+        learning: if config.per_vlan { Learning::PerVlan } else { Learning::Shared },
+        seed,
+    };
+    Bridge::new(ports, &settings)
+}
+
+/// Creates a router with its static routes and neighbours. An interface without a configured MAC
+/// address or MTU uses those of its port.
+fn router(config: &RouterConfig, ports: &[NumberedPort], seed: u64) -> Result<Router, RouterError> {
+    let interfaces = config.interface.iter().map(|interface| {
+        let (_, port) = ports
+            .iter()
+            .find(|(number, _)| *number == interface.port)
+            .expect("the configuration was validated");
+        let carries = port.facts().frame_bytes_max.saturating_sub(ethernet::HEADER_BYTES);
+        let addresses = interface.addresses.iter().map(|own| (own.address, own.bits));
+        router::Interface {
+            port: interface.port,
+            mac: interface.mac.map_or_else(|| mac_of(interface.port, port.as_ref()), |mac| mac.0),
+            addresses: addresses.collect(),
+            mtu: interface.mtu.unwrap_or(u16::try_from(carries).unwrap_or(u16::MAX)),
+        }
+    });
+    let settings = router::Settings {
+        interfaces: interfaces.collect(),
+        routes_max: config.routes_max,
+        neighbors_max: config.neighbours_max,
+        cache_entries: config.cache,
+        seed,
+        ..router::Settings::default()
+    };
+    let mut router = Router::new(&settings)?;
+    for route in &config.route {
+        add_route(&mut router, route)?;
+    }
+    // No frame waits for a neighbour yet, so none leaves.
+    let mut nothing = Outputs::new(&[]);
+    for neighbour in &config.neighbour {
+        add_neighbour(&mut router, neighbour, &mut nothing)?;
+    }
+    Ok(router)
+}
+
+/// Adds a static route.
+pub fn add_route(router: &mut Router, route: &Route) -> Result<(), RouterError> {
+    let prefix = Prefix::new(route.to.address, route.to.bits);
+    let prefix = prefix.ok_or(RouterError::BadAddress(route.to.address, route.to.bits))?;
+    router.add_route(prefix, route.via, route.port)
+}
+
+/// Adds a static neighbour. Frames that waited for it go to the outputs.
+pub fn add_neighbour(
+    router: &mut Router,
+    neighbour: &Neighbour,
+    out: &mut Outputs,
+) -> Result<(), RouterError> {
+    let place = Place { port: neighbour.port, address: neighbour.address };
+    router.set_neighbor(place, neighbour.mac.0, out)
+}
+
+/// Returns an error message.
+pub fn router_error_text(error: RouterError) -> String {
+    match error {
+        RouterError::InterfaceTwice(port) => format!("port {port} has two interfaces"),
+        RouterError::BadMac(port) => format!("port {port}: mac is not a unicast address"),
+        RouterError::BadAddress(address, bits) => {
+            format!("{address}/{bits}: not a host address in this network")
+        }
+        RouterError::BadMtu(mtu) => {
+            format!("mtu {mtu}: below the minimum of {}", router::MTU_MIN)
+        }
+        RouterError::NoInterface(port) => format!("no interface on port {port}"),
+        RouterError::UnreachableHop(hop) => {
+            format!("no interface is in the network of next hop {hop}")
+        }
+        RouterError::OwnAddress(prefix) => format!(
+            "{}/{}: own address or broadcast address of a connected network",
+            prefix.address(),
+            prefix.length()
+        ),
+        RouterError::RoutesFull(full) => format!("route table full: at most {} routes", full.0),
+        RouterError::NeighborsFull(max) => {
+            format!("neighbour table full: at most {max} neighbours")
+        }
+    }
+}
+
+impl Forwarder for Plane {
+    fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
+        match self {
+            Plane::OpenFlow(pipeline) => pipeline.forward(port, batch, now, out),
+            Plane::Bridge(bridge) => bridge.forward(port, batch, now, out),
+            Plane::Router(router) => router.forward(port, batch, now, out),
+            Plane::Tagger(tagger) => tagger.forward(port, batch, now, out),
+            Plane::ProGfe(element) => element.forward(port, batch, now, out),
+            Plane::Modelled(modelled) => {
+                let Modelled { plane, behaviour } = &mut **modelled;
+                behaviour.forward(plane, (port, batch), now, out);
+            }
+        }
+    }
+
+    fn decides(&self) -> bool {
+        // Frames of a hardware model do not leave immediately.
+        !matches!(self, Plane::Modelled(_))
+    }
+
+    fn decide(
+        &mut self,
+        port: PortNo,
+        sights: [&[Sight<'_>]; 2],
+        now: Nanos,
+        decisions: &mut [Decision; SIGHTS_MAX],
+    ) -> Decided {
+        match self {
+            Plane::OpenFlow(pipeline) => pipeline.decide(port, sights, now, decisions),
+            Plane::Bridge(bridge) => bridge.decide(port, sights, now, decisions),
+            Plane::Router(router) => router.decide(port, sights, now, decisions),
+            Plane::ProGfe(element) => element.decide(port, sights, now, decisions),
+            Plane::Tagger(tagger) => tagger.decide(port, sights, now, decisions),
+            Plane::Modelled(_) => Decided::Done(0),
+        }
+    }
+
+    fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+        match self {
+            Plane::OpenFlow(pipeline) => pipeline.resume(frames, now, out),
+            Plane::Bridge(bridge) => bridge.resume(frames, now, out),
+            Plane::ProGfe(element) => element.resume(frames, now, out),
+            // These planes never request whole frames.
+            Plane::Router(_) | Plane::Tagger(_) | Plane::Modelled(_) => {}
+        }
+    }
+
+    fn rewrites(&self) -> bool {
+        match self {
+            Plane::OpenFlow(pipeline) => pipeline.rewrites(),
+            Plane::Bridge(bridge) => bridge.rewrites(),
+            Plane::Router(router) => router.rewrites(),
+            Plane::ProGfe(element) => element.rewrites(),
+            Plane::Tagger(tagger) => tagger.rewrites(),
+            Plane::Modelled(_) => false,
+        }
+    }
+
+    fn grows(&self, place: usize) -> isize {
+        match self {
+            Plane::Tagger(tagger) => tagger.grows(place),
+            Plane::ProGfe(element) => element.grows(place),
+            _ => 0,
+        }
+    }
+
+    fn rewrite(&mut self, place: usize, head: &mut [u8], bytes: usize) -> usize {
+        match self {
+            Plane::Router(router) => router.rewrite(place, head, bytes),
+            Plane::Tagger(tagger) => tagger.rewrite(place, head, bytes),
+            Plane::ProGfe(element) => element.rewrite(place, head, bytes),
+            _ => bytes,
+        }
+    }
+
+    fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos> {
+        match self {
+            Plane::OpenFlow(pipeline) => pipeline.tick(now, out),
+            Plane::Bridge(bridge) => bridge.tick(now, out),
+            Plane::Router(router) => router.tick(now, out),
+            Plane::Tagger(tagger) => tagger.tick(now, out),
+            Plane::ProGfe(element) => element.tick(now, out),
+            Plane::Modelled(modelled) => {
+                let Modelled { plane, behaviour } = &mut **modelled;
+                behaviour.tick(plane, now, out)
+            }
+        }
+    }
+}

@@ -1,0 +1,595 @@
+//! Abuse: the service of a switch to its controller while another controller sends malformed messages or floods it.
+//!
+//! Claim: malformed and flooding input slows the switch down for all controllers.
+//!
+//! Method: one controller sends echo requests and adds exact-match entries, one by one. Probes visit all entries in
+//! turn and show their activation. Frames in the other direction show the forwarding rate. After a quiet period,
+//! one of these runs: a second controller sends echo requests, a share of them malformed or at a set rate; or
+//! frames without an entry flood the controllers. A second quiet period follows. The module reports the values of
+//! the periods and their ratio.
+//!
+//! Source: metric C17 of the method; RFC 8456, section 5.3.
+//!
+//! Invariant: the first controller never sends a malformed message. If its connection closes, the switch caused it.
+
+use std::collections::BTreeMap;
+
+use tester::module::{
+    Connection, Desk, Ended, Event, Facts, Measured, Module, Needs, Prepared, Probe, Said, Span,
+    TimerId, Watch, What,
+};
+use openflow::header::Xid;
+use openflow::model::message::Message;
+use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT, reserved};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::requests::PATIENCE_LIMIT;
+use super::pacer::{Paced, TICK};
+use super::rounds::{Rounds, Spot};
+use super::rules::{FAR, NEAR, Rules};
+use super::summary::Spread;
+use super::updates::{VERSION, versions};
+use crate::show::Show;
+use crate::{Context, Method};
+use workload::parameter::declaration::{Declared, Takes};
+use targets::flow_setup::{PORT_IN, PORT_OUT};
+
+/// Name of the axis.
+pub const AXIS: &str = "malformed_percent";
+
+/// Connections of the regular and the misbehaving controller.
+const HONEST: usize = 0;
+const ABUSER: usize = 1;
+
+/// Streams of probes, of frames without an entry, and of frames that an entry forwards in the other direction.
+///
+/// Only the last leave the tester's second port, so that the port counter gives their number.
+const PROBES: u16 = 1;
+const FLOOD: u16 = 2;
+const BACK: u16 = 3;
+
+/// Rate of the frames in the other direction, per second.
+const BACK_PPS: f64 = 10_000.0;
+
+/// Periods that are compared: quiet, abuse, quiet.
+const TIMES: usize = 3;
+
+/// Interval of new entries and of echo requests.
+const RULE_EVERY: Nanos = Nanos::from_millis(5);
+const ECHO_EVERY: Nanos = Nanos::from_millis(1);
+
+/// Time to wait for frames and replies in flight.
+const LINGER: Nanos = Nanos::from_millis(100);
+
+/// Name of the limit reached when the switch closes the first controller's connection.
+///
+/// The measurements that need this connection are then missing.
+const LOSSES_LIMIT: &str = "closed connections of the first controller (none allowed)";
+
+/// Maximum time to wait for a barrier reply.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+
+/// Delay before a closed connection is reopened, and the number of attempts.
+const AGAIN: Nanos = Nanos::from_millis(5);
+const AGAIN_MAX: u64 = 100;
+
+const PERCENT: Declared = Declared {
+    key: "malformed_percent",
+    takes: Takes::Integers(0, 100),
+    default: "0,1,2,100",
+    unit: "%",
+    help: "share of malformed messages of the second controller",
+};
+
+const FORMS: Declared = Declared {
+    key: "malformed",
+    takes: Takes::Words(&["type", "body", "version", "length"]),
+    default: "type,body,version,length",
+    unit: "",
+    help: "faults of these messages, in turn: an unknown type, a truncated body, another version, \
+           a length shorter than the header",
+};
+
+const FLOODS: Declared = Declared {
+    key: "floods",
+    takes: Takes::Words(&["messages", "frames"]),
+    default: "messages,frames",
+    unit: "",
+    help: "additional floods: messages of the second controller, or frames without a flow entry",
+};
+
+const ABUSE_PER_S: Declared = Declared {
+    key: "abuse_per_s",
+    takes: Takes::Number(1.0, 1e7),
+    default: "5000",
+    unit: "messages/s",
+    help: "message rate of the second controller, malformed messages included",
+};
+
+const FLOOD_PER_S: Declared = Declared {
+    key: "flood_per_s",
+    takes: Takes::Number(1.0, 1e7),
+    default: "200000",
+    unit: "per second",
+    help: "rate of a flood of messages or frames",
+};
+
+const TIME: Declared = Declared {
+    key: "time",
+    takes: Takes::Number(0.02, 600.0),
+    default: "0.1",
+    unit: "s",
+    help: "duration of each of the three periods",
+};
+
+const PROBES_PPS: Declared = Declared {
+    key: "probes_pps",
+    takes: Takes::Number(100.0, 2e7),
+    default: "50000",
+    unit: "frames/s",
+    help: "probe rate, all entries together",
+};
+
+/// Parameters of the experiment.
+pub const PARAMETERS: &[Declared] =
+    &[PERCENT, FORMS, FLOODS, ABUSE_PER_S, FLOOD_PER_S, TIME, PROBES_PPS, VERSION];
+
+/// Values that the report shows.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Echo and activation delay: ratio of abuse to the quiet period (floods at 0 %)",
+        &["echo_ratio", "activation_ratio", "messages_echo_ratio", "frames_echo_ratio"],
+        &["messages_activation_ratio", "frames_activation_ratio"],
+    ),
+    Show::values(
+        "Share of forwarded frames with a flow entry",
+        &["forwarded_ratio", "messages_forwarded_ratio", "frames_forwarded_ratio"],
+        &["quiet_forwarded_ratio", "after_forwarded_ratio"],
+    ),
+    Show::values(
+        "Closed connections and errors",
+        &["honest_lost_count", "abuser_lost_count"],
+        &["abuser_errors_count", "malformed_count", "messages_honest_lost_count"],
+    ),
+];
+
+/// Behaviour of the second controller or of the sender of frames.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Abuse {
+    /// Messages at a rate, a share of them malformed.
+    Messages {
+        /// Messages per second.
+        per_s: f64,
+        /// Share of malformed messages.
+        malformed: f64,
+        /// Types of malformation, used in turn.
+        forms: Vec<Form>,
+    },
+    /// Frames per second that match no entry.
+    Frames(f64),
+}
+
+/// Malformation of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Invalid type.
+    Type,
+    /// Truncated body.
+    Body,
+    /// Invalid version.
+    Version,
+    /// Invalid length.
+    Length,
+}
+
+/// Settings of the abuse test.
+#[derive(Debug, Clone)]
+pub struct Abusing {
+    /// Type of abuse.
+    pub abuse: Abuse,
+    /// Entries of the regular controller.
+    pub flows: Rules,
+    /// Duration of each period.
+    pub time: Nanos,
+    /// Probes per second.
+    pub probes_pps: f64,
+    /// OpenFlow versions offered.
+    pub versions: Vec<Version>,
+}
+
+/// State of the module.
+pub struct Abused {
+    abusing: Abusing,
+    version: Option<Version>,
+    barrier: Option<Xid>,
+    timer: Option<TimerId>,
+    begun_at: Option<Nanos>,
+    echoes: Paced,
+    rules: Paced,
+    abuse: Paced,
+    /// Echo requests without a reply, with the time of sending.
+    open: BTreeMap<Xid, Option<Nanos>>,
+    /// Transaction id of each entry, time of sending, and time at which the first probe passed by it.
+    said: Vec<(Xid, Option<Nanos>, Option<Nanos>)>,
+    times: [Time; TIMES],
+    malformed: Vec<Prepared>,
+    malformed_said: u64,
+    /// Fraction of a malformed message carried over to the next tick.
+    owed: f64,
+    lost: [u64; 2],
+    abuser_errors: u64,
+    /// Counter of the second port at the beginning of each period and at the end.
+    sent_back: Vec<u64>,
+    /// Number of counter requests sent.
+    asked: usize,
+    /// Largest delay of these requests.
+    late: Nanos,
+    is_stopped: bool,
+}
+
+/// Observations of one period.
+#[derive(Debug, Clone, Default)]
+struct Time {
+    echoes: Vec<f64>,
+    acted: Vec<f64>,
+    forwarded: u64,
+}
+
+impl Abused {
+    /// Creates the module for one type of abuse.
+    pub fn new(abusing: Abusing) -> Abused {
+        let nothing = Paced::new(1.0, 0, Nanos::ZERO);
+        Abused {
+            version: None,
+            barrier: None,
+            timer: None,
+            begun_at: None,
+            echoes: nothing,
+            rules: nothing,
+            abuse: nothing,
+            open: BTreeMap::new(),
+            said: Vec::new(),
+            times: Default::default(),
+            malformed: Vec::new(),
+            malformed_said: 0,
+            owed: 0.0,
+            lost: [0; 2],
+            abuser_errors: 0,
+            sent_back: Vec::new(),
+            asked: 0,
+            late: Nanos::ZERO,
+            is_stopped: false,
+            abusing,
+        }
+    }
+
+    fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
+        self.version = facts.version(HONEST);
+        let flows = &self.abusing.flows;
+        let is_flood = matches!(self.abusing.abuse, Abuse::Frames(_));
+        let below = if is_flood { vec![Action::output(reserved::CONTROLLER)] } else { Vec::new() };
+        let below = FlowMod::add(Match::ANY, 0, below);
+        let drops = flows.probes(PROBES, 64, self.abusing.probes_pps);
+        // Probes of entries that are not installed yet are dropped and do not flood the controller.
+        let quiet = FlowMod::add(Rules::all(), 1, Vec::new());
+        let back = Match::ANY.with(Field::InPort, PORT_OUT);
+        let back = FlowMod::add(back, 2, vec![Action::output(PORT_IN.into())]);
+        let rules = [Rules::cleared(self.version), below, quiet, back];
+        let mut messages: Vec<Message> = rules.map(Message::FlowMod).into();
+        messages.push(Message::BarrierRequest);
+        self.barrier = desk.send_all(HONEST, messages).xids().last();
+        self.timer = Some(desk.timer_in(PATIENCE));
+        desk.prepare(drops);
+        if let Abuse::Frames(pps) = self.abusing.abuse {
+            desk.prepare(flows.strangers(FLOOD, 64, pps));
+        }
+        let mut back = flows.visits(BACK, 0..1, 64, BACK_PPS);
+        (back.from, back.to) = (FAR, NEAR);
+        desk.prepare(back);
+        desk.watch(FAR, Watch::Streams(vec![PROBES]));
+        desk.watch(NEAR, Watch::Streams(vec![BACK]));
+        let wire = facts.version(ABUSER).map_or(4, Version::wire);
+        if let Abuse::Messages { forms, .. } = &self.abusing.abuse {
+            self.malformed = forms.iter().map(|form| desk.raw(form.bytes(wire))).collect();
+        }
+    }
+
+    fn begin(&mut self, desk: &mut Desk) {
+        let now = desk.now();
+        self.begun_at = Some(now);
+        let times = self.abusing.time.0 * TIMES as u64;
+        let every = |span: Nanos| Paced::new(1e9 / span.0 as f64, times / span.0, now);
+        (self.echoes, self.rules) = (every(ECHO_EVERY), every(RULE_EVERY));
+        let from = now.saturating_add(self.abusing.time);
+        if let Abuse::Messages { per_s, .. } = self.abusing.abuse {
+            self.abuse = Paced::over(per_s, self.abusing.time, from);
+        }
+        self.count(desk);
+        desk.begin(BACK, Span::OPEN);
+        desk.begin(PROBES, Span::OPEN);
+        if let Abuse::Frames(_) = self.abusing.abuse {
+            let until = from.saturating_add(self.abusing.time);
+            desk.begin(FLOOD, Span { from: Some(from), until: Some(until), frames: None });
+        }
+        self.timer = Some(desk.timer_in(TICK));
+    }
+
+    /// Returns the period that contains this time.
+    fn time(&mut self, at: Nanos) -> Option<&mut Time> {
+        let since = at.since(self.begun_at.filter(|begun| at >= *begun)?);
+        self.times.get_mut((since.0 / self.abusing.time.0) as usize)
+    }
+
+    /// Reads the counter of sent frames at the beginning of a period.
+    fn count(&mut self, desk: &mut Desk) {
+        let begun_at = self.begun_at.unwrap_or(desk.now());
+        let due = begun_at.saturating_add(Nanos(self.abusing.time.0 * self.asked as u64));
+        if self.asked <= TIMES && desk.now() >= due {
+            self.asked += 1;
+            self.late = self.late.max(desk.now().since(due));
+            desk.counters();
+        }
+    }
+
+    /// Sends the messages that are due and sets the next timer.
+    fn say(&mut self, desk: &mut Desk) {
+        let now = desk.now();
+        self.count(desk);
+        for number in self.echoes.due(now) {
+            let xid = desk.send(HONEST, Message::EchoRequest(number.to_be_bytes().to_vec()));
+            self.open.insert(xid, None);
+        }
+        for number in self.rules.due(now) {
+            let rule = rule(&self.abusing.flows, number as u32);
+            self.said.push((desk.send(HONEST, Message::FlowMod(rule)), None, None));
+        }
+        self.abuse(desk);
+        let Some(begun_at) = self.begun_at else { return };
+        let over_at = begun_at.saturating_add(Nanos(self.abusing.time.0 * TIMES as u64));
+        if now >= over_at.saturating_add(LINGER) {
+            // The replies to the last requests have arrived by now, if there are any.
+            return match self.open.is_empty() {
+                true => desk.end(),
+                false => desk.end_by_limit(PATIENCE_LIMIT),
+            };
+        }
+        if now >= over_at && !std::mem::replace(&mut self.is_stopped, true) {
+            desk.stop(PROBES);
+            desk.stop(BACK);
+        }
+        self.timer = Some(desk.timer_in(TICK));
+    }
+
+    /// Sends the messages of the second controller.
+    fn abuse(&mut self, desk: &mut Desk) {
+        let Abuse::Messages { malformed, .. } = self.abusing.abuse else { return };
+        let now = desk.now();
+        if now < self.abuse.begun_at() {
+            return;
+        }
+        for number in self.abuse.due(now) {
+            self.owed += malformed;
+            match self.owed >= 1.0 && !self.malformed.is_empty() {
+                true => {
+                    self.owed -= 1.0;
+                    let form = self.malformed_said as usize % self.malformed.len();
+                    self.malformed_said += 1;
+                    desk.say(ABUSER, &self.malformed[form]);
+                }
+                false => {
+                    desk.send(ABUSER, Message::EchoRequest(number.to_be_bytes().to_vec()));
+                }
+            }
+        }
+    }
+
+    fn sent(&mut self, connection: usize, said: Said, first: Nanos) {
+        if connection != HONEST {
+            return;
+        }
+        if let Some(sent) = self.open.get_mut(&said.xid) {
+            *sent = Some(first);
+        } else if let Ok(place) = self.said.binary_search_by_key(&said.xid, |(xid, ..)| *xid) {
+            self.said[place].1 = Some(first);
+        }
+    }
+
+    fn echoed(&mut self, xid: Xid, at: Nanos, is_known: bool) {
+        let Some(Some(first)) = self.open.remove(&xid) else { return };
+        if let Some(time) = self.time(first).filter(|_| is_known) {
+            time.echoes.push(at.since(first).0 as f64);
+        }
+    }
+
+    /// Records a probe that an installed entry forwarded.
+    fn came(&mut self, probe: Probe, at: Nanos) {
+        if probe.stream == BACK {
+            if let Some(time) = self.time(probe.sent_at) {
+                time.forwarded += 1;
+            }
+            return;
+        }
+        let rule = self.said.get_mut(probe.place as usize);
+        if let Some((_, _, acts_at)) = rule.filter(|_| probe.is_delay_known) {
+            acts_at.get_or_insert(at);
+        }
+    }
+
+    /// Assigns the entries to the periods in which they were sent.
+    fn sort(&mut self) {
+        for (_, said_at, acts_at) in std::mem::take(&mut self.said) {
+            let Some((said_at, acts_at)) = said_at.zip(acts_at) else { continue };
+            if let Some(time) = self.time(said_at) {
+                time.acted.push(acts_at.since(said_at).0 as f64);
+            }
+        }
+    }
+
+    fn lost(&mut self, connection: usize, desk: &mut Desk) {
+        self.lost[connection] += 1;
+        if connection == HONEST {
+            desk.end_by_limit(LOSSES_LIMIT);
+        } else if self.lost[ABUSER] <= AGAIN_MAX {
+            desk.timer_in(AGAIN);
+        }
+    }
+
+    /// Returns the uncertainty of activation times: half the time between two probes of an entry.
+    fn half(&self) -> f64 {
+        f64::from(self.abusing.flows.count()) / self.abusing.probes_pps * 1e9 / 2.0
+    }
+
+    fn tell(&self, desk: &mut Desk) {
+        let half = self.half();
+        let turn = desk.turn().0 as f64;
+        let mut tell = |measured: Measured| desk.measured(measured);
+        let middle = |samples: &[f64]| Spread::of(samples.to_vec()).map(|it| it.quantile(0.5));
+        let mut ratio = |name: &'static str, half: f64, pick: fn(&Time) -> &Vec<f64>| {
+            let [quiet, abused, _] = self.times.each_ref().map(|time| middle(pick(time)));
+            let (Some(quiet), Some(abused)) = (quiet, abused) else { return };
+            if quiet > 0.0 {
+                let ratio = abused / quiet;
+                tell(Measured::new(name, "ratio", ratio, half / quiet * ratio));
+            }
+        };
+        ratio("echo_ratio", turn, |time| &time.echoes);
+        ratio("activation_ratio", half, |time| &time.acted);
+        for (place, (time, name)) in self.times.iter().zip(["quiet_", "", "after_"]).enumerate() {
+            if let Some(echoes) = Spread::of(time.echoes.clone()) {
+                echoes.tell(&format!("{name}echo_ns"), turn, &mut tell);
+            }
+            if let Some(acted) = Spread::of(time.acted.clone()) {
+                acted.tell(&format!("{name}activation_ns"), half, &mut tell);
+            }
+            let sent = self.sent_back.get(place + 1).zip(self.sent_back.get(place));
+            let sent = sent.map_or(0, |(after, before)| after.saturating_sub(*before));
+            if sent > 0 {
+                let share = time.forwarded as f64 / sent as f64;
+                // The counters are read on a timer, which may be late.
+                let late = self.late.saturating_add(TICK).as_secs_f64();
+                let half = 2.0 * (late * BACK_PPS).ceil() / sent as f64;
+                let named = Measured::new(format!("{name}forwarded_ratio"), "ratio", share, half);
+                tell(named.of(sent));
+            }
+        }
+        let unanswered = self.open.len() as f64;
+        for (name, value) in [
+            ("unanswered_count", unanswered),
+            ("honest_lost_count", self.lost[HONEST] as f64),
+            ("abuser_lost_count", self.lost[ABUSER] as f64),
+            ("abuser_errors_count", self.abuser_errors as f64),
+            ("malformed_count", self.malformed_said as f64),
+        ] {
+            tell(Measured::new(name, "count", value, 0.0));
+        }
+    }
+}
+
+/// Returns the exact-match entry for this place, which forwards frames.
+fn rule(flows: &Rules, place: u32) -> FlowMod {
+    FlowMod::add(flows.exact(place), PRIORITY_DEFAULT, vec![Action::output(PORT_OUT.into())])
+}
+
+impl Form {
+    /// Builds a malformed message of this version: version, type, length, transaction id, body.
+    fn bytes(self, wire: u8) -> Vec<u8> {
+        let header = |version, kind, length: u8| vec![version, kind, 0, length, 0, 0, 0, 9];
+        match self {
+            Form::Type => header(wire, 99, 8),
+            // A flow-mod is much longer.
+            Form::Body => [header(wire, 14, 16), vec![0xff; 8]].concat(),
+            Form::Version => header(0x63, 2, 8),
+            Form::Length => header(wire, 2, 4),
+        }
+    }
+}
+
+impl Module for Abused {
+    fn needs(&self) -> Needs {
+        let limit = Nanos(self.abusing.time.0 * 4).saturating_add(Nanos::from_secs(10));
+        let connections = vec![Connection::new(0), Connection::new(0)];
+        let needs = Needs::new(limit);
+        let needs = Needs { connections, ends_when_lost: false, ..needs };
+        needs.in_versions(&self.abusing.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts, desk),
+            What::Sent { connection, said, first, .. } => self.sent(connection, said, first),
+            What::Message { connection: HONEST, xid, message, is_moment_known, .. } => {
+                match message {
+                    Message::BarrierReply if self.barrier == Some(xid) => {
+                        self.barrier = None;
+                        self.timer.take().map(|timer| desk.cancel(timer));
+                        self.begin(desk);
+                    }
+                    Message::EchoReply(_) => self.echoed(xid, event.at, is_moment_known),
+                    _ => {}
+                }
+            }
+            What::Message { message: Message::Error(_), .. } => self.abuser_errors += 1,
+            What::Frame(arrival) => {
+                if let Some(probe) = arrival.probe {
+                    self.came(probe, event.at);
+                }
+            }
+            What::Counters(counters) => {
+                self.sent_back.extend(counters.get(FAR).map(|it| it.tx_frames));
+            }
+            What::Lost { connection, .. } => self.lost(connection, desk),
+            What::Timer(timer) if self.timer == Some(timer) => match self.begun_at {
+                None => desk.end_by_limit(PATIENCE_LIMIT),
+                Some(_) => self.say(desk),
+            },
+            // The only other timer reopens a closed connection.
+            What::Timer(_) => desk.connect(ABUSER),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        self.sort();
+        self.tell(desk);
+    }
+}
+
+/// Creates the method for one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let time = Nanos::from_secs_f64(own.number(&TIME));
+    let rules = (time.0 * TIMES as u64 / RULE_EVERY.0) as u32;
+    let form = |word: &str| match word {
+        "type" => Form::Type,
+        "body" => Form::Body,
+        "version" => Form::Version,
+        _ => Form::Length,
+    };
+    let forms: Vec<Form> = own.words(&FORMS).map(form).collect();
+    let spot = |x: f64, abuse: Abuse| {
+        let abusing = Abusing {
+            abuse,
+            flows: Rules::new(context, rules),
+            time,
+            probes_pps: own.number(&PROBES_PPS),
+            versions: versions(context),
+        };
+        let make = move |_| Box::new(Abused::new(abusing.clone())) as Box<_>;
+        Spot::new(x, time.as_secs_f64() * TIMES as f64, make)
+    };
+    let messages = |per_s, malformed| Abuse::Messages { per_s, malformed, forms: forms.clone() };
+    let mut spots = Vec::new();
+    for percent in own.integers(&PERCENT) {
+        let share = percent as f64 / 100.0;
+        spots.push(spot(percent as f64, messages(own.number(&ABUSE_PER_S), share)));
+    }
+    let flood = own.number(&FLOOD_PER_S);
+    for what in own.words(&FLOODS) {
+        spots.push(match what {
+            "frames" => spot(0.0, Abuse::Frames(flood)).named("frames_"),
+            _ => spot(0.0, messages(flood, 0.0)).named("messages_"),
+        });
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}

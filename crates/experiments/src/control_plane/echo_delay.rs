@@ -1,0 +1,350 @@
+//! Echo delay: the echo reply time of the switch, idle and under load.
+//!
+//! Claim: the echo reply time includes the control channel and the process that serves it, and grows with the other
+//! work of the switch.
+//!
+//! Method: the module sends echo requests of one size at a constant rate. The time of each starts before the socket
+//! takes its first byte and ends when the reply was read. Meanwhile the switch is idle, forwards frames, or adds
+//! and deletes entries on the same connection.
+//!
+//! Source: metric C16 of the method; OFLOPS's module `echo_delay`, which had no load.
+
+use std::collections::BTreeMap;
+
+use tester::module::{
+    Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
+};
+use tester::stream::Rate;
+use openflow::header::Xid;
+use openflow::model::flow::FlowModCommand;
+use openflow::model::message::Message;
+use openflow::model::{Action, FlowMod, PRIORITY_DEFAULT};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::requests::PATIENCE_LIMIT;
+use super::pacer::{Paced, TICK};
+use super::unexpected_errors::Refusals;
+use super::rounds::{Rounds, Spot};
+use super::rules::{FAR, Rules};
+use super::summary::Spread;
+use super::updates::{VERSION, versions};
+use crate::show::Show;
+use crate::{Context, Method};
+use workload::parameter::declaration::{Declared, Takes};
+use targets::flow_setup::PORT_OUT;
+
+/// Name of the axis.
+pub const AXIS: &str = "payload_bytes";
+
+/// The stream of frames.
+const FRAMES: u16 = 1;
+
+/// Number of entries that are added and deleted in turn.
+const RULES: u32 = 100;
+
+/// Time for which the load runs before the first echo request.
+const LEAD: Nanos = Nanos::from_millis(10);
+
+/// Maximum time to wait for replies.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+
+const PAYLOAD: Declared = Declared {
+    key: "payload",
+    takes: Takes::Integers(0, 65_000),
+    default: "0,64,1400,16000",
+    unit: "bytes",
+    help: "payload of an echo request",
+};
+
+const LOADS: Declared = Declared {
+    key: "loads",
+    takes: Takes::Words(&["none", "frames", "flow_mods"]),
+    default: "none,frames,flow_mods",
+    unit: "",
+    help: "load of the switch during the requests",
+};
+
+const ECHOES: Declared = Declared {
+    key: "echoes",
+    takes: Takes::Integer(2, 100_000),
+    default: "200",
+    unit: "messages",
+    help: "number of echo requests",
+};
+
+const ECHOES_PER_S: Declared = Declared {
+    key: "echoes_per_s",
+    takes: Takes::Number(0.1, 1e6),
+    default: "1000",
+    unit: "messages/s",
+    help: "rate of the echo requests",
+};
+
+const LOAD_PPS: Declared = Declared {
+    key: "load_pps",
+    takes: Takes::Number(1.0, 2e7),
+    default: "100000",
+    unit: "frames/s",
+    help: "rate of the 64-byte frames that the switch forwards under load",
+};
+
+const LOAD_PER_S: Declared = Declared {
+    key: "load_flow_mods_per_s",
+    takes: Takes::Number(1.0, 1e7),
+    default: "5000",
+    unit: "flow-mods/s",
+    help: "rate of flow-mods that add and delete entries under load, on the same connection",
+};
+
+/// Parameters of the experiment.
+pub const PARAMETERS: &[Declared] =
+    &[PAYLOAD, LOADS, ECHOES, ECHOES_PER_S, LOAD_PPS, LOAD_PER_S, VERSION];
+
+/// Values that the report shows.
+pub const SHOWS: &[Show] = &[Show::values(
+    "Echo delay by payload: idle, under frames, under flow-mods",
+    &["echo_ns_p50", "under_frames_echo_ns_p50", "under_flow_mods_echo_ns_p50"],
+    &[
+        "echo_ns_min",
+        "echo_ns_max",
+        "under_frames_echo_ns_max",
+        "under_flow_mods_echo_ns_max",
+        "unanswered_ratio",
+    ],
+)];
+
+/// Other load of the switch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// Nothing.
+    Nothing,
+    /// Forwards this many frames per second.
+    Frames(f64),
+    /// Changes this many entries per second.
+    FlowMods(f64),
+}
+
+/// Settings of the echo test.
+#[derive(Debug, Clone)]
+pub struct Asking {
+    /// Payload size of each request, in bytes.
+    pub payload_bytes: usize,
+    /// Number of requests.
+    pub echoes: u64,
+    /// Requests per second.
+    pub per_s: f64,
+    /// Other load of the switch.
+    pub load: Load,
+    /// Entries and frames.
+    pub flows: Rules,
+    /// OpenFlow versions offered.
+    pub versions: Vec<Version>,
+}
+
+/// State of the module.
+pub struct EchoDelay {
+    asking: Asking,
+    barrier: Option<Xid>,
+    timer: Option<TimerId>,
+    echoes: Option<Paced>,
+    changes: Option<Paced>,
+    /// Outstanding echo requests, with the time of sending.
+    open: BTreeMap<Xid, Option<Nanos>>,
+    delays: Vec<f64>,
+    answered: u64,
+    /// Replies with a different payload, or without a matching request.
+    wrong: u64,
+    refusals: Refusals,
+}
+
+impl EchoDelay {
+    /// Creates the module for echo requests of one size.
+    pub fn new(asking: Asking) -> EchoDelay {
+        EchoDelay {
+            asking,
+            barrier: None,
+            timer: None,
+            echoes: None,
+            changes: None,
+            open: BTreeMap::new(),
+            delays: Vec::new(),
+            answered: 0,
+            wrong: 0,
+            refusals: Refusals::default(),
+        }
+    }
+
+    /// Installs the entry that forwards frames.
+    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+        let asking = &self.asking;
+        let on = FlowMod::add(asking.flows.exact(0), PRIORITY_DEFAULT, onward());
+        let empty = Rules::cleared(version);
+        let mut messages: Vec<Message> = [empty, on].map(Message::FlowMod).into();
+        messages.push(Message::BarrierRequest);
+        self.barrier = desk.send_all(0, messages).xids().last();
+        self.timer = Some(desk.timer_in(PATIENCE));
+        if let Load::Frames(pps) = asking.load {
+            let mut stream = asking.flows.probes(FRAMES, 64, 1.0);
+            (stream.rate, stream.vary) = (Rate::FramesPerSecond(pps), Vec::new());
+            desk.prepare(stream);
+            desk.watch(FAR, Watch::None);
+        }
+    }
+
+    fn begin(&mut self, desk: &mut Desk) {
+        let from = desk.now().saturating_add(LEAD);
+        match self.asking.load {
+            Load::Nothing => {}
+            Load::Frames(_) => desk.begin(FRAMES, Span::OPEN),
+            Load::FlowMods(per_s) => self.changes = Some(Paced::new(per_s, u64::MAX, desk.now())),
+        }
+        self.echoes = Some(Paced::new(self.asking.per_s, self.asking.echoes, from));
+        self.timer = Some(desk.timer_in(TICK));
+    }
+
+    /// Sends the requests that are due and sets the next timer.
+    fn say(&mut self, desk: &mut Desk) {
+        let now = desk.now();
+        if let Some(changes) = &mut self.changes {
+            let flows = &self.asking.flows;
+            let messages: Vec<Message> =
+                changes.due(now).map(|number| change(flows, number)).collect();
+            if !messages.is_empty() {
+                desk.send_all(0, messages);
+            }
+        }
+        let Some(echoes) = self.echoes.as_mut().filter(|echoes| now >= echoes.begun_at()) else {
+            self.timer = Some(desk.timer_in(TICK));
+            return;
+        };
+        for number in echoes.due(now) {
+            let xid =
+                desk.send(0, Message::EchoRequest(payload(number, self.asking.payload_bytes)));
+            self.open.insert(xid, None);
+        }
+        let given_at = echoes.begun_at().saturating_add(echoes.span());
+        let is_late = now.since(given_at) >= PATIENCE;
+        if echoes.is_over() && self.open.is_empty() {
+            return desk.end();
+        }
+        if echoes.is_over() && is_late {
+            return desk.end_by_limit(PATIENCE_LIMIT);
+        }
+        self.timer = Some(desk.timer_in(TICK));
+    }
+
+    fn answered(&mut self, xid: Xid, bytes: usize, at: Nanos, is_known: bool) {
+        match self.open.remove(&xid) {
+            Some(sent) if bytes == self.asking.payload_bytes => {
+                self.answered += 1;
+                let delay = sent.map(|first| at.since(first).0 as f64);
+                self.delays.extend(delay.filter(|_| is_known));
+            }
+            _ => self.wrong += 1,
+        }
+    }
+
+    fn sent(&mut self, said: Said, first: Nanos) {
+        if let Some(sent) = self.open.get_mut(&said.xid) {
+            *sent = Some(first);
+        }
+    }
+}
+
+/// Returns the actions that forward frames.
+fn onward() -> Vec<Action> {
+    vec![Action::output(PORT_OUT.into())]
+}
+
+/// Builds change `number`: all entries are added, then all deleted, repeatedly. No sent frame matches them.
+fn change(flows: &Rules, number: u64) -> Message {
+    let place = 1 + (number % u64::from(RULES)) as u32;
+    let rule = FlowMod::add(flows.exact(place), PRIORITY_DEFAULT, onward());
+    let is_deleted = (number / u64::from(RULES)) % 2 == 1;
+    Message::FlowMod(match is_deleted {
+        false => rule,
+        true => {
+            let command = FlowModCommand::DeleteStrict;
+            FlowMod { command, instructions: Vec::new(), ..rule }
+        }
+    })
+}
+
+/// Returns the payload of an echo request, which differs for each request.
+fn payload(number: u64, bytes: usize) -> Vec<u8> {
+    (0..bytes as u64).map(|place| (number + place) as u8).collect()
+}
+
+impl Module for EchoDelay {
+    fn needs(&self) -> Needs {
+        let span = Nanos::from_secs_f64(self.asking.echoes as f64 / self.asking.per_s);
+        Needs::new(span.saturating_add(Nanos::from_secs(10))).in_versions(&self.asking.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts.version(0), desk),
+            What::Sent { said, first, .. } => self.sent(said, first),
+            What::Message { xid, message, is_moment_known, .. } => match message {
+                Message::EchoReply(data) => {
+                    self.answered(xid, data.len(), event.at, is_moment_known);
+                }
+                Message::BarrierReply if self.barrier == Some(xid) => {
+                    self.barrier = None;
+                    self.timer.take().map(|timer| desk.cancel(timer));
+                    self.begin(desk);
+                }
+                Message::Error(error) => self.refusals.note(error),
+                _ => {}
+            },
+            What::Timer(timer) if self.timer == Some(timer) => match self.echoes {
+                None => desk.end_by_limit(PATIENCE_LIMIT),
+                Some(_) => self.say(desk),
+            },
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let asked = self.echoes.map_or(0, |echoes| echoes.given());
+        let turn = desk.turn().0 as f64;
+        let mut tell = |measured: Measured| desk.measured(measured);
+        if let Some(delays) = Spread::of(std::mem::take(&mut self.delays)) {
+            delays.tell("echo_ns", turn, &mut tell);
+        }
+        if asked > 0 {
+            let missing = 1.0 - self.answered as f64 / asked as f64;
+            tell(Measured::new("unanswered_ratio", "ratio", missing, 0.0).of(asked));
+        }
+        tell(Measured::new("wrong_count", "count", self.wrong as f64, 0.0));
+        self.refusals.tell(&mut tell);
+    }
+}
+
+/// Creates the method for one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let mut spots = Vec::new();
+    for payload_bytes in own.integers(&PAYLOAD) {
+        for load in own.words(&LOADS) {
+            let (load, prefix) = match load {
+                "frames" => (Load::Frames(own.number(&LOAD_PPS)), "under_frames_"),
+                "flow_mods" => (Load::FlowMods(own.number(&LOAD_PER_S)), "under_flow_mods_"),
+                _ => (Load::Nothing, ""),
+            };
+            let asking = Asking {
+                payload_bytes: payload_bytes as usize,
+                echoes: own.integer(&ECHOES),
+                per_s: own.number(&ECHOES_PER_S),
+                load,
+                flows: Rules::new(context, RULES + 1),
+                versions: versions(context),
+            };
+            let seconds = asking.echoes as f64 / asking.per_s;
+            let make = move |_| Box::new(EchoDelay::new(asking.clone())) as Box<_>;
+            spots.push(Spot::new(payload_bytes as f64, seconds, make).named(prefix));
+        }
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}

@@ -1,0 +1,234 @@
+//! Description of a switch from its own replies, and the OpenFlow versions that it supports.
+//!
+//! Source: costa2017, table I; OpenFlow 1.0.0 sections 5.3.1 and 5.3.5, 1.3.5 sections 7.3.1, 7.3.5.1 and 7.3.5.13.
+//!
+//! Method: the module requests features, description and ports on one connection. It then opens a connection for
+//! each version alone, which succeeds or fails. Texts become notes to their size in bytes. A target without
+//! OpenFlow gets no requests; its ports are those that the tester is connected to.
+//!
+//! Invariant: values without a reply before the timeout are left out.
+
+use tester::module::{Connection, Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use openflow::model::message::Message;
+use openflow::model::multipart::{MultipartReplyBody, MultipartRequestBody};
+use openflow::model::reserved;
+use openflow::model::switch::Features;
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::rounds::{Rounds, Spot};
+use super::updates::{PATIENCE, VERSION, versions};
+use crate::show::Show;
+use crate::{Context, Method};
+use workload::parameter::declaration::Declared;
+use workload::Technology;
+
+/// Name of the axis, which has a single position.
+pub const AXIS: &str = "switch";
+
+/// Maximum length of a stored text, in bytes.
+const TEXT_BYTES_MAX: usize = 256;
+
+/// Parameters of the experiment.
+pub const PARAMETERS: &[Declared] = &[VERSION, PATIENCE];
+
+/// Values that the report shows.
+pub const SHOWS: &[Show] = &[Show::values(
+    "Number of ports, tables and OpenFlow versions",
+    &["ports_count", "tables_count", "versions_count"],
+    &["buffers_count"],
+)];
+
+/// State of the module.
+pub struct Describing {
+    versions: Vec<Version>,
+    patience: Nanos,
+    /// Whether the target has OpenFlow.
+    is_asked: bool,
+    timer: Option<TimerId>,
+    features: Option<Features>,
+    /// Manufacturer, hardware and software.
+    texts: Option<[String; 3]>,
+    ports: Option<usize>,
+    /// Number of the connection being opened, from 1, and the versions that succeeded.
+    trying: usize,
+    spoken: Vec<Version>,
+}
+
+impl Describing {
+    /// Creates the module, on a connection with one of these versions.
+    pub fn new(versions: Vec<Version>, patience: Nanos) -> Describing {
+        Describing {
+            versions,
+            patience,
+            is_asked: true,
+            timer: None,
+            features: None,
+            texts: None,
+            ports: None,
+            trying: 0,
+            spoken: Vec::new(),
+        }
+    }
+
+    /// Creates the module for a target without OpenFlow.
+    pub fn unasked() -> Describing {
+        Describing { is_asked: false, ..Describing::new(Vec::new(), Nanos::from_secs(1)) }
+    }
+
+    fn wait(&mut self, desk: &mut Desk) {
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer = Some(desk.timer_in(self.patience));
+    }
+
+    fn ask(&mut self, version: Option<Version>, desk: &mut Desk) {
+        desk.send(0, Message::ask(MultipartRequestBody::Desc));
+        if version >= Some(Version::V1_3) {
+            desk.send(0, Message::ask(MultipartRequestBody::PortDesc(reserved::NONE)));
+        }
+        desk.send(0, Message::BarrierRequest);
+        self.wait(desk);
+    }
+
+    /// Opens a connection with the next version.
+    fn next(&mut self, desk: &mut Desk) {
+        if self.trying > 0 {
+            desk.disconnect(self.trying);
+        }
+        self.trying += 1;
+        if self.trying > Version::SPOKEN.len() {
+            return desk.end();
+        }
+        desk.connect(self.trying);
+        self.wait(desk);
+    }
+
+    fn hear(&mut self, body: &MultipartReplyBody) {
+        match body {
+            MultipartReplyBody::Desc(it) => {
+                let texts = [&it.manufacturer, &it.hardware, &it.software];
+                self.texts = Some(texts.map(|text| told(&text.to_string())));
+            }
+            MultipartReplyBody::PortDesc(ports) => {
+                let real = ports.iter().filter(|port| port.number < reserved::MAX).count();
+                *self.ports.get_or_insert(0) += real;
+            }
+            _ => {}
+        }
+    }
+
+    fn tell(&self, desk: &mut Desk) {
+        let count =
+            |name: &'static str, value: usize| Measured::new(name, "count", value as f64, 0.0);
+        if let Some(features) = &self.features {
+            desk.measured(count("tables_count", features.tables.into()));
+            desk.measured(count("buffers_count", features.buffers as usize));
+        }
+        let listed = |features: &Features| {
+            features.ports.iter().filter(|port| port.number < reserved::MAX).count()
+        };
+        if let Some(ports) = self.ports.or_else(|| self.features.as_ref().map(listed)) {
+            desk.measured(count("ports_count", ports));
+        }
+        if !self.is_asked {
+            return;
+        }
+        for (name, text) in NAMES.into_iter().zip(self.texts.iter().flatten()) {
+            let bytes = Measured::new(name, "bytes", text.len() as f64, 0.0);
+            desk.measured(bytes.noting(text.clone()));
+        }
+        let spoken = self.spoken.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let versions = count("versions_count", spoken.len());
+        desk.measured(if spoken.is_empty() {
+            versions
+        } else {
+            versions.noting(spoken.join(", "))
+        });
+    }
+}
+
+/// Metric names of the texts.
+const NAMES: [&str; 3] = ["manufacturer_bytes", "hardware_bytes", "software_bytes"];
+
+/// Returns a text of the switch on one line.
+fn told(text: &str) -> String {
+    let plain: String = text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect();
+    let end = (0..=TEXT_BYTES_MAX.min(plain.len())).rev().find(|end| plain.is_char_boundary(*end));
+    plain[..end.unwrap_or(0)].trim().to_string()
+}
+
+impl Module for Describing {
+    fn needs(&self) -> Needs {
+        if !self.is_asked {
+            return Needs { connections: Vec::new(), ..Needs::new(self.patience) };
+        }
+        let rounds = Version::SPOKEN.len() as u64 + 2;
+        let limit = Nanos(self.patience.0.saturating_mul(rounds));
+        let needs = Needs::new(limit).in_versions(&self.versions);
+        let one = |version: &Version| Connection {
+            versions: vec![*version],
+            opens: false,
+            ..Connection::new(0)
+        };
+        let connections = needs.connections.iter().cloned().chain(Version::SPOKEN.iter().map(one));
+        Needs { connections: connections.collect(), ends_when_lost: false, ..needs }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) if !self.is_asked => {
+                self.ports = Some(facts.ports.iter().filter(|it| it.joined.is_some()).count());
+                desk.end();
+            }
+            What::Start(facts) => {
+                let first = facts.connections.first();
+                self.features = first.and_then(|it| it.features.clone());
+                self.ask(facts.version(0), desk);
+            }
+            What::Message { connection: 0, message: Message::MultipartReply(part), .. } => {
+                self.hear(&part.body);
+            }
+            What::Message { connection: 0, message: Message::BarrierReply, .. }
+                if self.trying == 0 =>
+            {
+                self.next(desk);
+            }
+            What::Up { connection, facts } if connection == self.trying => {
+                self.spoken.extend(facts.version);
+                self.next(desk);
+            }
+            What::Lost { connection, .. } if connection == self.trying => self.next(desk),
+            What::Timer(timer) if self.timer == Some(timer) => self.next(desk),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        self.tell(desk);
+    }
+}
+
+/// Creates the method for one target; it runs once.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let versions = versions(context);
+    let patience = Nanos::from_secs_f64(context.parameters.own.number(&PATIENCE).min(5.0));
+    let is_asked = context.technology == Technology::OpenFlow;
+    let make = move |_| match is_asked {
+        true => Box::new(Describing::new(versions.clone(), patience)) as Box<dyn Module>,
+        false => Box::new(Describing::unasked()) as Box<dyn Module>,
+    };
+    let mut once = context.clone();
+    once.parameters.repeats = 1;
+    Box::new(Rounds::new(&once, AXIS, vec![Spot::new(1.0, 1.0, make)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_one_line_and_limited() {
+        assert_eq!(told("a\nb\u{0} "), "a b");
+        assert_eq!(told(&"é".repeat(200)).len(), TEXT_BYTES_MAX);
+    }
+}

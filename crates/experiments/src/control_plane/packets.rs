@@ -1,0 +1,200 @@
+//! Packet-in experiments: packet-in, packet-in with packet-out, reactive setup.
+//!
+//! All are [`super::packet_in`] with different reactions, over frame sizes.
+
+use packet::time::Nanos;
+
+use super::packet_in::{self, Answer, Asking, Misses};
+use super::rounds::{Rounds, Spot};
+use super::rules::{RULES_MAX, Rules};
+use super::updates::{VERSION, versions};
+use crate::show::Show;
+use crate::{Context, Method};
+use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::shared;
+
+/// Name of the axis.
+pub const AXIS: &str = "frame_bytes";
+
+/// Default frame sizes.
+const FRAMES: Declared = shared::FRAMES.with_default("96,512,1472");
+
+/// Miss send length for whole frames without buffering.
+pub const WHOLE: u16 = 0xffff;
+
+/// Bytes of a buffered frame in a packet-in.
+const PART: u16 = 128;
+
+const BUFFER: Declared = Declared {
+    key: "buffer",
+    takes: Takes::Words(&["whole", "kept"]),
+    default: "whole,kept",
+    unit: "",
+    help: "whether packet-ins contain whole frames, or the switch buffers frames and sends a part, \
+           if supported",
+};
+
+const BUFFER_ONE: Declared = Declared {
+    key: "buffer",
+    takes: Takes::Word(&["whole", "kept"]),
+    default: "whole",
+    unit: "",
+    help: BUFFER.help,
+};
+
+/// Number of frames for the delays.
+pub const SAMPLES: Declared = Declared {
+    key: "samples",
+    takes: Takes::Integer(2, 100_000),
+    default: "300",
+    unit: "frames",
+    help: "number of frames that give the delays",
+};
+
+/// Rate of those frames.
+pub const SLOW_PPS: Declared = Declared {
+    key: "slow_pps",
+    takes: Takes::Number(1.0, 1e6),
+    default: "2000",
+    unit: "frames/s",
+    help: "rate of these frames",
+};
+
+/// Initial rate of searches.
+pub const RATE_MAX: Declared = Declared {
+    key: "rate_max",
+    takes: Takes::Number(100.0, 2e7),
+    default: "300000",
+    unit: "frames/s",
+    help: "start of the search for the highest rates",
+};
+
+/// Duration of a step of a search.
+pub const STEP: Declared = Declared {
+    key: "step",
+    takes: Takes::Number(0.005, 60.0),
+    default: "0.03",
+    unit: "s",
+    help: "duration of each step",
+};
+
+const FLOWS: Declared = Declared {
+    key: "flows_max",
+    takes: Takes::Integer(10, RULES_MAX),
+    default: "5000",
+    unit: "flows",
+    help: "maximum number of flows per step",
+};
+
+/// Lowest rate of searches, in frames per second.
+pub const RATE_MIN: f64 = 100.0;
+
+/// Parameters of packet-in.
+pub const IN: &[Declared] = &[FRAMES, BUFFER, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+
+/// Parameters of packet-in with packet-out.
+pub const IN_OUT: &[Declared] = &[FRAMES, BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+
+/// Parameters of reactive setup.
+pub const SETUP: &[Declared] =
+    &[FRAMES, BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, FLOWS, VERSION];
+
+/// Report values of packet-in.
+pub const IN_SHOWS: &[Show] = &[
+    Show::values(
+        "Packet-in delay by frame size",
+        &["packet_in_ns_p50", "kept_packet_in_ns_p50"],
+        &["packet_in_ns_min", "packet_in_ns_max", "lost_ratio"],
+    ),
+    Show::values(
+        "Packet-in rate by frame size",
+        &[
+            "packet_ins_per_s_lossfree",
+            "packet_ins_per_s_peak",
+            "kept_packet_ins_per_s_lossfree",
+            "kept_packet_ins_per_s_peak",
+        ],
+        &["kept_buffered_ratio", "kept_carried_bytes_mean", "carried_bytes_mean", "errors_count"],
+    ),
+    Show::series("Packet-in rate over requested frame rate", &["done_per_s"]),
+];
+
+/// Report values of packet-in with packet-out.
+pub const IN_OUT_SHOWS: &[Show] = &[
+    Show::values(
+        "Round-trip time of frames through the controller, and the tester's share of it",
+        &["round_trip_ns_p50", "round_trip_ns_p90", "think_ns_p50"],
+        &["round_trip_ns_min", "round_trip_ns_max", "think_ns_max", "lost_ratio"],
+    ),
+    Show::values(
+        "Rate of frames through the controller by frame size",
+        &["packets_per_s_lossfree", "packets_per_s_peak"],
+        &["buffered_ratio", "carried_bytes_mean", "errors_count"],
+    ),
+];
+
+/// Report values of reactive setup.
+pub const SETUP_SHOWS: &[Show] = &[
+    Show::values(
+        "Flow setup delay, and the tester's share of it",
+        &["setup_ns_p50", "setup_ns_p90", "think_ns_p50"],
+        &["setup_ns_min", "setup_ns_max", "think_ns_max", "lost_ratio"],
+    ),
+    Show::values(
+        "Flow setup rate by frame size",
+        &["setups_per_s_lossfree", "setups_per_s_peak"],
+        &["buffered_ratio", "errors_count"],
+    ),
+];
+
+/// Creates the packet-in method.
+pub fn packet_in(context: &Context) -> Box<dyn Method> {
+    let buffers: Vec<&str> = context.parameters.own.words(&BUFFER).collect();
+    rounds(context, Answer::Nothing, &buffers, u64::MAX)
+}
+
+/// Creates the method for packet-ins with packet-out replies.
+pub fn packet_in_out(context: &Context) -> Box<dyn Method> {
+    let buffer = context.parameters.own.text(&BUFFER_ONE);
+    rounds(context, Answer::Send, &[buffer], u64::MAX)
+}
+
+/// Creates the method for packet-ins with flow-mod replies.
+pub fn reactive_setup(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    rounds(context, Answer::Rule, &[own.text(&BUFFER_ONE)], own.integer(&FLOWS))
+}
+
+fn rounds(
+    context: &Context,
+    answer: Answer,
+    buffers: &[&str],
+    step_frames_max: u64,
+) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let mut spots = Vec::new();
+    for frame_bytes in context.frames(&FRAMES) {
+        for &buffer in buffers {
+            let is_kept = buffer == "kept";
+            let flows = Rules::new(context, RULES_MAX as u32);
+            let asking = Asking {
+                answer,
+                frames: flows.probes(packet_in::FRAMES, frame_bytes.into(), own.number(&SLOW_PPS)),
+                greeting: None,
+                flows,
+                told_bytes: if is_kept { PART } else { WHOLE },
+                samples: own.integer(&SAMPLES).min(step_frames_max),
+                slow_pps: own.number(&SLOW_PPS),
+                rates_pps: (RATE_MIN, own.number(&RATE_MAX)),
+                step: Nanos::from_secs_f64(own.number(&STEP)),
+                step_frames_max,
+                versions: versions(context),
+            };
+            let make = move |_| Box::new(Misses::new(asking.clone())) as Box<_>;
+            let spot = Spot::new(frame_bytes.into(), 0.7, make);
+            let has_both = answer == Answer::Nothing;
+            spots.push(if has_both && is_kept { spot.named("kept_") } else { spot });
+        }
+    }
+    Box::new(Rounds::new(context, AXIS, spots))
+}

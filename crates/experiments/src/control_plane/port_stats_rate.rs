@@ -1,0 +1,219 @@
+//! Port statistics at increasing rates: reply times, and the number of missing replies.
+//!
+//! Claim: a switch replies to a few requests per second in time, and to many of them late or never.
+//!
+//! Method: the module sends 2 port statistics requests per second, then 4, and so on up to 1024. Each rate runs for
+//! a set time and for at least two requests, independent of earlier replies. A request without a reply some time
+//! after the last request counts as lost.
+//!
+//! Source: the port status module of OFLOPS; costa2017, table VIII.
+
+use tester::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use openflow::model::Match;
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::requests::{Asking, Delays, PATIENCE_LIMIT};
+use super::rounds::{Rounds, Spot};
+use super::statistics::Statistic;
+use super::updates;
+use crate::show::Show;
+use crate::{Context, Method};
+use workload::parameter::declaration::{Declared, Takes};
+
+/// Name of the axis.
+pub const AXIS: &str = "requests_per_s";
+
+/// Minimum number of requests at a rate.
+const REQUESTS_MIN: u64 = 2;
+
+/// Settings of the request rate test.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Type of statistics requested.
+    pub statistic: Statistic,
+    /// Requests per second.
+    pub per_second: u64,
+    /// Duration.
+    pub span: Nanos,
+    /// OpenFlow versions offered.
+    pub versions: Vec<Version>,
+    /// Maximum time to wait for replies after the last request.
+    pub patience: Nanos,
+}
+
+/// State of the module.
+pub struct PortStatsRate {
+    asked: Asked,
+    version: Version,
+    asking: Asking,
+    begun_at: Nanos,
+    count: u64,
+    timer: Option<TimerId>,
+    delays: Delays,
+    /// Time of the last request.
+    last_at: Nanos,
+}
+
+impl Asked {
+    /// Returns the number of requests.
+    fn requests(&self) -> u64 {
+        let in_span = self.span.as_secs_f64() * self.per_second as f64;
+        (in_span.round() as u64).max(REQUESTS_MIN)
+    }
+
+    /// Returns the time at which a request is due, relative to the first.
+    fn due(&self, place: u64) -> Nanos {
+        Nanos::from_secs_f64(place as f64 / self.per_second as f64)
+    }
+}
+
+impl PortStatsRate {
+    /// Creates the module for one rate.
+    pub fn new(asked: Asked) -> PortStatsRate {
+        PortStatsRate {
+            asked,
+            version: Version::V1_3,
+            asking: Asking::default(),
+            begun_at: Nanos::ZERO,
+            count: 0,
+            timer: None,
+            delays: Delays::default(),
+            last_at: Nanos::ZERO,
+        }
+    }
+
+    /// Sends a request and sets the timer for the next.
+    fn ask(&mut self, desk: &mut Desk) {
+        let message = self.asked.statistic.ask(self.version, Match::ANY);
+        self.asking.ask(desk, 0, vec![message]);
+        self.last_at = desk.now();
+        self.count += 1;
+        self.timer = Some(match self.count < self.asked.requests() {
+            true => desk.timer_at(self.begun_at.saturating_add(self.asked.due(self.count))),
+            false => desk.timer_in(self.asked.patience),
+        });
+    }
+
+    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+        if self.timer != Some(timer) {
+            return;
+        }
+        match self.count < self.asked.requests() {
+            true => self.ask(desk),
+            false => desk.end_by_limit(PATIENCE_LIMIT),
+        }
+    }
+}
+
+impl Module for PortStatsRate {
+    fn needs(&self) -> Needs {
+        let all = [self.asked.due(self.asked.requests()), self.asked.patience, Nanos::from_secs(5)];
+        let limit = all.into_iter().fold(Nanos::ZERO, Nanos::saturating_add);
+        Needs::new(limit).in_versions(&self.asked.versions)
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => {
+                self.version = facts.version(0).unwrap_or(self.version);
+                self.begun_at = event.at;
+                self.ask(desk);
+            }
+            What::Timer(timer) => self.timed(timer, desk),
+            _ => {
+                if let Some(answer) = self.asking.note(event) {
+                    self.delays.note(&answer);
+                    if self.count == self.asked.requests() && self.asking.waiting() == 0 {
+                        desk.end();
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        if self.count == 0 {
+            return;
+        }
+        let turn = desk.turn().0 as f64;
+        let mut tell = |measured: Measured| desk.measured(measured);
+        self.delays.tell("reply_ns", turn, &mut tell);
+        let mut ratio = |name: &'static str, count: u64| {
+            let share = count as f64 / self.count as f64;
+            tell(Measured::new(name, "ratio", share, 0.0).of(self.count));
+        };
+        ratio("lost_ratio", self.asking.waiting() as u64);
+        ratio("refused_ratio", self.delays.refused);
+        ratio("unknown_ratio", self.delays.unknown);
+        let took = self.last_at.since(self.begun_at).as_secs_f64();
+        if took > 0.0 {
+            let rate = (self.count - 1) as f64 / took;
+            tell(Measured::new("requests_per_s", "per_s", rate, 0.0).of(self.count));
+        }
+    }
+}
+
+const RATES: Declared = Declared {
+    key: "rates",
+    takes: Takes::Integers(1, 1_000_000),
+    default: "2,4,8,16,32,64,128,256,512,1024",
+    unit: "requests/s",
+    help: "request rates",
+};
+
+const STATISTIC: Declared = Declared {
+    key: "statistic",
+    takes: Takes::Word(&["port", "flow", "aggregate", "table"]),
+    default: "port",
+    unit: "",
+    help: "type of statistics to request",
+};
+
+const SPAN: Declared = Declared {
+    key: "span",
+    takes: Takes::Number(0.001, 3600.0),
+    default: "0.25",
+    unit: "s",
+    help: "duration of each rate (5 in OFLOPS), at least two requests",
+};
+
+const PATIENCE: Declared = Declared {
+    key: "patience",
+    takes: Takes::Number(0.1, 600.0),
+    default: "1",
+    unit: "s",
+    help: "timeout for replies after the last request",
+};
+
+/// Parameters of the experiment.
+pub const PARAMETERS: &[Declared] = &[RATES, STATISTIC, SPAN, updates::VERSION, PATIENCE];
+
+/// Values that the report shows.
+pub const SHOWS: &[Show] = &[
+    Show::values(
+        "Statistics reply time by request rate",
+        &["reply_ns_p50", "reply_ns_max"],
+        &["requests_per_s", "refused_ratio", "unknown_ratio"],
+    ),
+    Show::values("Requests without a reply", &["lost_ratio"], &[]),
+];
+
+/// Creates the method for one target.
+pub fn method(context: &Context) -> Box<dyn Method> {
+    let own = &context.parameters.own;
+    let spot = |per_second: u64| {
+        let asked = Asked {
+            statistic: Statistic::of(own.text(&STATISTIC)).unwrap_or(Statistic::Port),
+            per_second,
+            span: Nanos::from_secs_f64(own.number(&SPAN)),
+            versions: updates::versions(context),
+            patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
+        };
+        let seconds = asked.due(asked.requests()).as_secs_f64();
+        let make = move |_| Box::new(PortStatsRate::new(asked.clone())) as Box<_>;
+        Spot::new(per_second as f64, seconds, make)
+    };
+    let spots = own.integers(&RATES).into_iter().map(spot).collect();
+    Box::new(Rounds::new(context, AXIS, spots))
+}

@@ -1,0 +1,144 @@
+//! Recovery: waits for a switch that disconnected or stopped replying, then clears its tables.
+//!
+//! Source: costa2017, section IV-E (switches that hang when their tables are nearly full have to be restarted).
+//!
+//! Method: the module opens a connection, deletes all entries of all tables and waits for the barrier reply. If the
+//! connection fails, closes or stays silent, it opens another one. It ends when the switch replies, or after the
+//! time limit.
+//!
+//! Invariants:
+//!
+//! - It always ends.
+//! - Only the barrier reply shows success.
+
+use tester::module::{
+    Connection, Desk, Ended, Event, Measured, Module, Needs, TIME_LIMIT, TimerId, What,
+};
+use openflow::header::Xid;
+use openflow::model::message::Message;
+use openflow::model::table::TABLE_ALL;
+use openflow::model::{FlowMod, Match};
+use openflow::version::Version;
+use packet::time::Nanos;
+
+use super::requests::PATIENCE_LIMIT;
+use super::forwarding_check::UNANSWERED;
+
+/// Limit that ends the module if the switch does not reply again.
+pub const NEEDS_RESET: &str = "timeout for a switch that stopped replying";
+
+/// Maximum time without a message on a connection.
+const SILENT: Nanos = Nanos::from_secs(5);
+
+/// Time between two attempts.
+const PAUSE: Nanos = Nanos::from_millis(200);
+
+/// State of the module.
+pub struct Recovery {
+    switch: usize,
+    limit: Nanos,
+    begun: Nanos,
+    attempts: u32,
+    /// Timers of the end and of the next step.
+    over: Option<TimerId>,
+    timer: Option<TimerId>,
+    barrier: Option<Xid>,
+    is_connected: bool,
+    took: Option<Nanos>,
+}
+
+/// Returns whether a switch needs recovery after a module ended like this.
+pub fn is_wanted(ended: &Ended) -> bool {
+    match ended {
+        Ended::Lost { .. } | Ended::NotReady { .. } => true,
+        Ended::Limit(name) => [UNANSWERED, PATIENCE_LIMIT, TIME_LIMIT].contains(name),
+        _ => false,
+    }
+}
+
+impl Recovery {
+    /// Creates the module for one of the switches, with a time limit.
+    pub fn new(switch: usize, limit: Nanos) -> Recovery {
+        let (begun, attempts, is_connected) = (Nanos(0), 0, false);
+        let (over, timer, barrier, took) = (None, None, None, None);
+        Recovery { switch, limit, begun, attempts, over, timer, barrier, is_connected, took }
+    }
+
+    /// Returns the time until the switch replied; `None` if it did not.
+    pub fn took(&self) -> Option<Nanos> {
+        self.took
+    }
+
+    fn wait(&mut self, span: Nanos, desk: &mut Desk) {
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer = Some(desk.timer_in(span));
+    }
+
+    fn connect(&mut self, desk: &mut Desk) {
+        self.attempts += 1;
+        (self.is_connected, self.barrier) = (true, None);
+        desk.connect(0);
+        self.wait(SILENT.saturating_add(tester::executor::CONNECT_NS_MAX), desk);
+    }
+
+    /// Closes the connection and opens another one soon.
+    fn give_up(&mut self, desk: &mut Desk) {
+        if std::mem::take(&mut self.is_connected) {
+            desk.disconnect(0);
+        }
+        self.wait(PAUSE, desk);
+    }
+
+    fn empty(&mut self, version: Option<Version>, desk: &mut Desk) {
+        // In OpenFlow 1.0, table 0 stands for all tables.
+        let table = if version == Some(Version::V1_0) { 0 } else { TABLE_ALL };
+        let delete = FlowMod::delete(table, Match::ANY);
+        let said = desk.send_all(0, vec![Message::FlowMod(delete), Message::BarrierRequest]);
+        self.barrier = said.xids().last();
+        self.wait(SILENT, desk);
+    }
+}
+
+impl Module for Recovery {
+    fn needs(&self) -> Needs {
+        let opens =
+            Connection { opens: false, asks_features: false, ..Connection::new(self.switch) };
+        let limit = self.limit.saturating_add(SILENT);
+        Needs { connections: vec![opens], ends_when_lost: false, ..Needs::new(limit) }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => {
+                self.begun = desk.now();
+                self.over = Some(desk.timer_in(self.limit));
+                self.connect(desk);
+            }
+            What::Up { facts, .. } => self.empty(facts.version, desk),
+            What::Message { xid, message: Message::BarrierReply, .. }
+                if self.barrier == Some(xid) =>
+            {
+                self.took = Some(event.at.since(self.begun));
+                desk.end();
+            }
+            What::Lost { .. } => {
+                self.is_connected = false;
+                self.wait(PAUSE, desk);
+            }
+            What::Timer(timer) if self.over == Some(timer) => desk.end_by_limit(NEEDS_RESET),
+            What::Timer(timer) if self.timer == Some(timer) => {
+                self.timer = None;
+                match self.is_connected {
+                    true => self.give_up(desk),
+                    false => self.connect(desk),
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        let attempts = f64::from(self.attempts);
+        desk.measured(Measured::new("attempts_count", "count", attempts, 0.0));
+    }
+}

@@ -1,0 +1,576 @@
+//! Round trips: packets from a client through the target to a server, and back.
+//!
+//! Claim: the round trip time shows the cost of a switch per packet, once entries are installed and no packet goes
+//! to the controller.
+//!
+//! Method: the module installs entries for both directions, over a prefilled table if requested. When packets
+//! return, it sends a number of packets. They go one by one (the next when the last returned, as published) or at a
+//! set rate. Client and server are the tester's two ports, or programs with sockets on hosts at the ends of its
+//! links, which send the same headers. A packet-in marks the run as invalid. A target without a controller has its
+//! entries already.
+//!
+//! Source: costa2017, section III.
+//!
+//! Invariants:
+//!
+//! - The measurement begins after the first packets returned as expected, or after a limit.
+//! - A packet with inexact times counts as returned and has no round trip time.
+
+use tester::module::host_tasks::{Done, Errand, Talk, Talked};
+use tester::module::{
+    Arrival, Desk, Ended, Event, Facts, Frames, Measured, Module, Needs, Probe, Said, Span,
+    TimerId, Watch, What,
+};
+use tester::stream::Stream;
+use openflow::header::Xid;
+use openflow::model::message::Message;
+use openflow::model::{Action, FlowMod, Match, reserved};
+use openflow::version::Version;
+use packet::time::Nanos;
+use record::BoundCause;
+
+use super::requests::hear_news;
+use super::forwarding_check::{Seen, UNANSWERED, is_like};
+use super::rules::{FAR, NEAR};
+use super::verdict::{Activation, Bound, Verdict};
+use table_fill::{Fill, Filled};
+use times::{Returned, Times};
+
+mod times;
+pub mod table_fill;
+
+/// Stream of the client.
+pub const THERE: u16 = 1;
+
+/// Stream of the server.
+pub const BACK: u16 = 2;
+
+/// Consecutive packets that must return as expected before the measurement begins.
+const WARMING: u64 = 5;
+
+/// After an incorrect packet, the next one waits for at least this time...
+const PAUSE_MIN: Nanos = Nanos::from_micros(50);
+
+/// ...or for this share of the time since the barrier reply, which sets the resolution of a late activation.
+const PAUSE_SHARE: u64 = 50;
+
+/// Maximum number of consecutive lost packets.
+const LOST_MAX: u64 = 20;
+
+/// Packets of each direction that are compared byte by byte, if they should leave changed.
+const CHECKED_MAX: u64 = 256;
+
+/// Limit that ends a run with packet-ins.
+pub const ASKED: &str = "packet-ins during the measurement (none allowed)";
+
+/// Limit that ends a run whose first packets did not return.
+pub const NOTHING_BACK: &str = "timeout for the first packets to return";
+
+/// Limit that ends a run with too many consecutive losses.
+pub const LOST_IN_A_ROW: &str = "packets lost in a row";
+
+/// Settings of a round trip test.
+#[derive(Debug, Clone)]
+pub struct Trip {
+    /// Name of its series; those at a set rate have the prefix `open_`.
+    pub name: &'static str,
+    /// Entries of both directions; `None` if the target has no controller.
+    pub rules: Option<Vec<Message>>,
+    /// Entries for OpenFlow versions before 1.2, if they differ.
+    pub rules_early: Option<Vec<Message>>,
+    /// How the table is prefilled.
+    pub fill: Option<Fill>,
+    /// Packets of the client and of the server.
+    pub ways: [Stream; 2],
+    /// Expected output packets, if they differ from those sent.
+    pub comes_out: Option<[Stream; 2]>,
+    /// Client and server.
+    pub ends: Ends,
+    /// Number of packets.
+    pub packets: u64,
+    /// Packets per second; `None` for one by one.
+    pub pps: Option<f64>,
+    /// OpenFlow versions offered.
+    pub versions: Vec<Version>,
+    /// Maximum time of the switch for a batch of entries, and for the first packets.
+    pub patience: Nanos,
+    /// Knowledge of activation times shared between repeats.
+    pub bound: Bound,
+    /// Time after which a packet counts as lost.
+    pub wait: Nanos,
+}
+
+/// Types of client and server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ends {
+    /// The tester's two ports.
+    #[default]
+    Ports,
+    /// Programs with sockets, each on its own host; their packets go one by one.
+    Sockets,
+}
+
+/// State of the module.
+pub struct RoundTrip {
+    trip: Trip,
+    phase: Phase,
+    version: Option<Version>,
+    filled: Filled,
+    said: Option<Said>,
+    barrier: Option<Xid>,
+    timer: Option<TimerId>,
+    refused: Option<String>,
+    deadline: Nanos,
+    /// Number of the client's packets, and how many of them precede the measurement.
+    sent: u64,
+    sent_before: u64,
+    lost_in_a_row: u64,
+    /// Time of the barrier reply after the entries, and whether packets show that they are active.
+    acknowledged_at: Nanos,
+    activation: Activation,
+    /// Whether the current packet was incorrect at the server.
+    is_wrong: bool,
+    /// Whether the next packet is delayed.
+    is_pausing: bool,
+    /// For each packet of the server, the client's packet that it replies to.
+    answered: Vec<Answered>,
+    /// Replies that wait until the server's previous packet has left.
+    owed: u64,
+    is_answering: bool,
+    returned: u64,
+    returned_before: u64,
+    times: Times,
+    packet_ins: u64,
+    expected: Option<[Frames; 2]>,
+    seen: Seen,
+}
+
+/// A packet of the client that arrived at the server.
+#[derive(Debug, Clone, Copy)]
+struct Answered {
+    number: u64,
+    sent_at: Nanos,
+    came_at: Nanos,
+    is_known: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Filling,
+    Ruling,
+    Warming,
+    Running,
+}
+
+impl RoundTrip {
+    /// Creates the module.
+    pub fn new(trip: Trip) -> RoundTrip {
+        RoundTrip {
+            phase: Phase::Filling,
+            version: None,
+            filled: Filled::default(),
+            said: None,
+            barrier: None,
+            timer: None,
+            refused: None,
+            deadline: Nanos::MAX,
+            sent: 0,
+            sent_before: 0,
+            lost_in_a_row: 0,
+            acknowledged_at: Nanos::ZERO,
+            activation: Activation::default(),
+            is_wrong: false,
+            is_pausing: false,
+            answered: Vec::new(),
+            owed: 0,
+            is_answering: false,
+            returned: 0,
+            returned_before: 0,
+            times: Times::new(trip.ends == Ends::Sockets),
+            packet_ins: 0,
+            expected: None,
+            seen: Seen::default(),
+            trip,
+        }
+    }
+
+    fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
+        self.version = facts.version(0);
+        let comes_out = self.trip.comes_out.as_ref();
+        self.expected = comes_out.map(|ways| ways.each_ref().map(|it| facts.signer.frames(it)));
+        self.trip.ways.iter().for_each(|stream| desk.prepare(stream.clone()));
+        desk.watch(FAR, Watch::Streams(vec![THERE]));
+        desk.watch(NEAR, Watch::Streams(vec![BACK]));
+        if self.trip.rules.is_none() {
+            return self.warm(desk);
+        }
+        let mut messages = vec![hear_news(), Message::FlowMod(FlowMod::delete(0, Match::ANY))];
+        // OpenFlow 1.0 sends unmatched frames to the controller by default; later versions require a table-miss
+        // entry.
+        if self.version != Some(Version::V1_0) {
+            let ask = vec![Action::output(reserved::CONTROLLER)];
+            messages.push(Message::FlowMod(FlowMod::add(Match::ANY, 0, ask)));
+        }
+        self.say(messages, desk);
+    }
+
+    /// Sends messages, followed by a barrier request.
+    fn say(&mut self, mut messages: Vec<Message>, desk: &mut Desk) {
+        messages.push(Message::BarrierRequest);
+        let said = desk.send_all(0, messages);
+        (self.said, self.barrier) = (Some(said), said.xids().last());
+        self.wait(self.trip.patience, desk);
+    }
+
+    fn wait(&mut self, span: Nanos, desk: &mut Desk) {
+        self.timer.take().map(|timer| desk.cancel(timer));
+        self.timer = Some(desk.timer_in(span));
+    }
+
+    /// Continues after the barrier reply.
+    fn go_on(&mut self, desk: &mut Desk) {
+        match self.phase {
+            Phase::Filling => {
+                // The first message clears the table.
+                let count = self.said.map_or(0, |said| said.count.saturating_sub(1));
+                self.filled.settle(if self.filled.has_begun() { count } else { 0 });
+                self.fill(desk);
+            }
+            Phase::Ruling if self.refused.is_some() => desk.end(),
+            Phase::Ruling => self.warm(desk),
+            Phase::Warming | Phase::Running => {}
+        }
+    }
+
+    /// Sends the next batch that fills the table, or the entries.
+    fn fill(&mut self, desk: &mut Desk) {
+        let next = self.trip.fill.as_ref().and_then(|fill| self.filled.next(fill));
+        if let Some(batch) = next {
+            return self.say(batch, desk);
+        }
+        self.phase = Phase::Ruling;
+        let fill = self.trip.fill.as_ref();
+        let mut messages = fill.map_or_else(Vec::new, |fill| self.filled.relieve(fill));
+        let is_early = matches!(self.version, Some(Version::V1_0 | Version::V1_1));
+        let early = self.trip.rules_early.as_ref().filter(|_| is_early);
+        messages.extend(early.or(self.trip.rules.as_ref()).into_iter().flatten().cloned());
+        self.say(messages, desk);
+    }
+
+    fn refuse(&mut self, xid: Xid, why: &str) {
+        let Some(place) = self.said.and_then(|said| said.place(xid)) else { return };
+        match self.phase {
+            Phase::Filling if self.filled.has_begun() => self.filled.refuse(place, why),
+            Phase::Ruling => {
+                self.refused.get_or_insert(why.into());
+            }
+            _ => {}
+        }
+    }
+
+    /// Sends packets until some have returned.
+    fn warm(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Warming;
+        self.acknowledged_at = desk.now();
+        self.deadline = desk.now().saturating_add(self.trip.bound.of(self.trip.patience));
+        self.send(desk);
+    }
+
+    /// Sends one packet.
+    fn send(&mut self, desk: &mut Desk) {
+        self.sent += 1;
+        self.is_wrong = false;
+        desk.begin(THERE, Span::frames(1));
+        self.wait(self.trip.wait, desk);
+    }
+
+    /// Sends the next packet after a pause, because the entries are not active yet.
+    fn pause(&mut self, desk: &mut Desk) {
+        self.is_pausing = true;
+        let waited = desk.now().since(self.acknowledged_at);
+        self.wait(PAUSE_MIN.max(Nanos(waited.0 / PAUSE_SHARE)), desk);
+    }
+
+    /// Ends the warm-up: the first packets did not return as expected within the limit.
+    fn give_up(&mut self, desk: &mut Desk) {
+        self.trip.bound.missed();
+        match self.returned >= WARMING {
+            true => self.run(desk),
+            false => desk.end_by_limit(NOTHING_BACK),
+        }
+    }
+
+    /// Begins the measurement.
+    fn run(&mut self, desk: &mut Desk) {
+        self.phase = Phase::Running;
+        self.activation.settle(self.activation.has_in_a_row(WARMING));
+        (self.sent_before, self.returned_before) = (self.sent, self.returned);
+        if self.trip.ends == Ends::Sockets {
+            self.timer.take().map(|timer| desk.cancel(timer));
+            let talk = Talk::of(&self.trip.ways, self.trip.packets, self.trip.wait);
+            let talk = Talk { lost_in_a_row_max: LOST_MAX, ..talk };
+            return desk.errand(Errand::Talk(talk));
+        }
+        let Some(pps) = self.trip.pps else { return self.send(desk) };
+        self.sent += self.trip.packets;
+        desk.begin(THERE, Span::frames(self.trip.packets));
+        let span = Nanos::from_secs_f64(self.trip.packets as f64 / pps);
+        self.wait(span.saturating_add(self.trip.wait), desk);
+    }
+
+    fn is_single(&self) -> bool {
+        self.phase == Phase::Warming || self.trip.pps.is_none()
+    }
+
+    /// Continues after a packet returned or was lost, if packets go one by one.
+    fn next(&mut self, desk: &mut Desk) {
+        match self.phase {
+            Phase::Warming if self.activation.has_in_a_row(WARMING) => self.run(desk),
+            Phase::Warming if desk.now() > self.deadline => self.give_up(desk),
+            Phase::Warming if self.activation.is_failing() => self.pause(desk),
+            Phase::Running if self.sent - self.sent_before >= self.trip.packets => self.end(desk),
+            Phase::Running if self.lost_in_a_row >= LOST_MAX => desk.end_by_limit(LOST_IN_A_ROW),
+            _ => self.send(desk),
+        }
+    }
+
+    /// Processes the results of the hosts.
+    fn talked(&mut self, talked: &Talked, desk: &mut Desk) {
+        self.sent += talked.sent;
+        self.returned += talked.returned.len() as u64;
+        talked.returned.iter().for_each(|it| self.times.note(Returned::from(*it)));
+        match talked.is_given_up {
+            true => desk.end_by_limit(LOST_IN_A_ROW),
+            false => self.end(desk),
+        }
+    }
+
+    fn end(&self, desk: &mut Desk) {
+        match self.packet_ins {
+            0 => desk.end(),
+            _ => desk.end_by_limit(ASKED),
+        }
+    }
+
+    /// Processes a packet at the server, which sends one back.
+    fn reached(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut Desk) {
+        let is_new = self.answered.last().is_none_or(|last| last.number < probe.number);
+        let is_awaited = !self.is_single() || probe.number + 1 == self.sent;
+        if !(is_new && is_awaited) {
+            return;
+        }
+        self.is_wrong = self.check(0, probe, arrival) == Some(false);
+        if self.is_wrong && !self.is_single() {
+            self.activation.note(probe.sent_at, false);
+        }
+        self.answered.push(Answered {
+            number: probe.number,
+            sent_at: probe.sent_at,
+            came_at: arrival.stamp.at,
+            is_known: probe.is_delay_known,
+        });
+        self.owed += 1;
+        self.answer(desk);
+    }
+
+    fn answer(&mut self, desk: &mut Desk) {
+        if !self.is_answering && self.owed > 0 {
+            self.is_answering = true;
+            desk.begin(BACK, Span::frames(std::mem::take(&mut self.owed)));
+        }
+    }
+
+    /// Processes a packet-in: no entry matched the packet.
+    fn asked(&mut self, probe: &Probe, desk: &mut Desk) {
+        self.activation.note(probe.sent_at, false);
+        let is_under_way = match probe.stream {
+            THERE => probe.number + 1 == self.sent,
+            _ => probe.number + 1 == self.answered.len() as u64,
+        };
+        if self.phase == Phase::Warming && !self.is_pausing && is_under_way {
+            self.next(desk);
+        }
+    }
+
+    /// Processes a packet that returned to the client.
+    fn came_back(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut Desk) {
+        let Some(there) = self.answered.get(probe.number as usize).copied() else { return };
+        if self.is_pausing || self.is_single() && there.number + 1 != self.sent {
+            return;
+        }
+        if let Some(is_right) = self.check(1, probe, arrival) {
+            let was_wrong = self.is_single() && self.is_wrong;
+            self.activation.note(there.sent_at, is_right && !was_wrong);
+        }
+        self.returned += 1;
+        self.lost_in_a_row = 0;
+        if there.number >= self.sent_before && self.phase == Phase::Running && there.is_known {
+            let Answered { number, sent_at, came_at, .. } = there;
+            let (answered_at, back_at) = (probe.sent_at, arrival.stamp.at);
+            if probe.is_delay_known {
+                self.times.note(Returned { number, sent_at, came_at, answered_at, back_at });
+            }
+        }
+        if self.is_single() {
+            self.next(desk);
+        }
+    }
+
+    /// Compares a packet with the expected one; `None` once enough were compared.
+    fn check(&mut self, way: usize, probe: &Probe, arrival: &Arrival<'_>) -> Option<bool> {
+        let Some(expected) = &self.expected else { return Some(true) };
+        if self.phase == Phase::Running && self.seen.checked >= 2 * CHECKED_MAX {
+            return None;
+        }
+        let frame = expected[way].frame(probe.number, probe.sent_at);
+        Some(match self.phase {
+            Phase::Running => self.seen.check(&frame, arrival.bytes),
+            _ => is_like(&frame, arrival.bytes),
+        })
+    }
+
+    fn timed(&mut self, desk: &mut Desk) {
+        self.timer = None;
+        match self.phase {
+            Phase::Filling if self.filled.has_begun() => {
+                self.filled.give_up();
+                self.fill(desk);
+            }
+            Phase::Filling | Phase::Ruling => desk.end_by_limit(UNANSWERED),
+            Phase::Running if !self.is_single() => self.end(desk),
+            Phase::Warming if std::mem::take(&mut self.is_pausing) => self.send(desk),
+            Phase::Warming | Phase::Running => {
+                self.lost_in_a_row += 1;
+                self.next(desk);
+            }
+        }
+    }
+
+    fn tell(&self, desk: &mut Desk) {
+        match (self.trip.name, self.trip.pps) {
+            (name, None) => self.times.tell(name, desk),
+            (name, Some(_)) => self.times.tell(&format!("open_{name}"), desk),
+        }
+        let count =
+            |name: &'static str, value: u64| Measured::new(name, "count", value as f64, 0.0);
+        if self.trip.fill.is_some() {
+            let rules = |name: &'static str, value: u32| {
+                Measured::new(name, "rules", f64::from(value), 0.0)
+            };
+            let taken = rules("taken_rules", self.filled.taken());
+            desk.measured(match self.filled.why() {
+                Some(why) => taken.noting(why.to_string()),
+                None => taken.at_least(
+                    BoundCause::SearchLimit,
+                    "the limit was reached before the table was full",
+                ),
+            });
+            desk.measured(rules("filling_rules", self.filled.there()));
+            desk.measured(count("is_full_count", self.filled.is_full().into()));
+        }
+        let refused = count("refused_count", self.refused.is_some().into());
+        desk.measured(match &self.refused {
+            Some(why) => refused.noting(why.clone()),
+            None => refused,
+        });
+        if self.sent == 0 {
+            return;
+        }
+        let is_counted = self.phase == Phase::Running;
+        let (sent, returned) = match is_counted {
+            true => (self.sent - self.sent_before, self.returned - self.returned_before),
+            false => (self.sent, 0),
+        };
+        let ratio = returned as f64 / sent.max(1) as f64;
+        desk.measured(Measured::new("returned_ratio", "ratio", ratio, 0.0).of(sent));
+        desk.measured(count("packet_ins_count", self.packet_ins).of(sent));
+        desk.measured(count("unknown_count", returned - self.times.count()).of(returned));
+        if let Some(right) = self.seen.right_ratio() {
+            let told = Measured::new("right_ratio", "ratio", right, 0.0).of(self.seen.checked);
+            desk.measured(match &self.seen.wrong {
+                Some(wrong) => told.noting(wrong.clone()),
+                None => told,
+            });
+        }
+        if self.trip.rules.is_some() && self.refused.is_none() {
+            self.tell_verdict(desk);
+        }
+    }
+
+    /// Reports whether the entries are active: shares of repeats, once there are several.
+    fn tell_verdict(&self, desk: &mut Desk) {
+        let verdict = self.activation.verdict();
+        let share = |name: &'static str, is: bool| {
+            Measured::new(name, "ratio", f64::from(u8::from(is)), 0.0)
+        };
+        desk.measured(share("done_ratio", matches!(verdict, Verdict::Done | Verdict::Late)));
+        desk.measured(share("undone_ratio", matches!(verdict, Verdict::NotDone | Verdict::Unseen)));
+        if let Some((value, half)) = self.activation.late_ns(self.acknowledged_at) {
+            desk.measured(Measured::new("late_ns", "ns", value, half));
+        }
+    }
+}
+
+impl Module for RoundTrip {
+    fn needs(&self) -> Needs {
+        let Trip { packets, pps, patience, wait, fill, rules, .. } = &self.trip;
+        let each = pps.map_or(wait.0, |pps| (1e9 / pps) as u64);
+        let batches = fill.as_ref().map_or(0, Fill::batches);
+        let all = packets.saturating_mul(each).saturating_add(patience.0 * (batches + 4));
+        let limit = Nanos(all).saturating_add(Nanos::from_secs(5)).min(Nanos::from_secs(1800));
+        // The next packet waits for the previous one.
+        let is_prompt = pps.is_none();
+        let needs = Needs { is_prompt, ..Needs::new(limit).in_versions(&self.trip.versions) };
+        match rules {
+            Some(_) => needs,
+            None => Needs { connections: Vec::new(), ..needs },
+        }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(facts) => self.prepare(facts, desk),
+            // A late frame of the tester does not matter while the hosts exchange packets.
+            What::Frame(_) if self.trip.ends == Ends::Sockets && self.phase == Phase::Running => {}
+            What::Frame(arrival) => match &arrival.probe {
+                Some(probe) if arrival.port == FAR => self.reached(probe, arrival, desk),
+                Some(probe) => self.came_back(probe, arrival, desk),
+                None => {}
+            },
+            What::StreamOver(BACK) => {
+                self.is_answering = false;
+                self.answer(desk);
+            }
+            What::Errand(Done::Talked(talked)) => self.talked(talked, desk),
+            What::Errand(Done::Failed(why)) => desk.fail(why.as_str()),
+            // Packets that the hosts send are for each other.
+            What::Message { message: Message::PacketIn(_), probe, .. } => {
+                let is_counted = probe.is_some() || self.trip.ends == Ends::Sockets;
+                self.packet_ins += u64::from(self.phase == Phase::Running && is_counted);
+                if let Some(probe) = probe {
+                    self.asked(&probe, desk);
+                }
+            }
+            What::Message { xid, message: Message::Error(error), .. } => {
+                self.refuse(xid, &error.to_string());
+            }
+            What::Unsent { said, why, .. } if Some(said) == self.said => {
+                self.refused.get_or_insert(why.to_string());
+                desk.end();
+            }
+            What::Message { xid, message: Message::BarrierReply, .. }
+                if self.barrier == Some(xid) =>
+            {
+                self.barrier = None;
+                self.timer.take().map(|timer| desk.cancel(timer));
+                self.go_on(desk);
+            }
+            What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+        self.tell(desk);
+    }
+}

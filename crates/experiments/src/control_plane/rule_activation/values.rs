@@ -1,0 +1,257 @@
+//! Values of a trial: from the pass with the best resolution, and the reliability of the barrier reply over all
+//! passes.
+//!
+//! Invariant: within its uncertainty, each value covers everything that the windows of the entries allow.
+
+use tester::module::{Desk, Measured, Series};
+use packet::time::Nanos;
+
+use super::super::activation::Activation;
+use super::super::tcam_shifts::Costs;
+use super::super::rules::Priorities;
+use super::super::summary::Spread;
+use super::passes::{Pass, best};
+use super::{Deed, Probing, RuleActivation};
+use crate::activation_times::batches::Grouping;
+use crate::activation_times::order::Order;
+use crate::activation_times::{ActivationTimes, Bounds};
+
+/// Note for the report if batches are not resolved.
+const UNRESOLVED: &str = "probes are too far apart to show shorter pauses and batches (hint: \
+                          increase probes_pps or use fewer entries)";
+
+/// Largest uncertainty of a rank correlation that is reported: it lies between -1 and 1.
+const TAU_HALF_MAX: f64 = 1.0;
+
+/// Quantile of the normal distribution for an interval of 95 %.
+const Z_95: f64 = 1.96;
+
+impl RuleActivation {
+    /// Reports the available values.
+    pub(super) fn tell(&mut self, desk: &mut Desk) {
+        let passes = || self.earlier.iter().chain([&self.pass]).filter(|pass| pass.sent.is_some());
+        let Some(pass) = best(passes()) else { return };
+        let Some(first) = pass.sent else { return };
+        let count = u64::from(self.update.rules.count());
+        let turn = desk.turn();
+        let times = pass.activation.times();
+        let mut tell = |measured: Measured| desk.measured(measured);
+        if let Some(said) = pass.acknowledged_at {
+            let span = said.since(first).0 as f64;
+            tell(Measured::new("control_plane_ns", "ns", span, turn.0 as f64).of(count));
+        }
+        let share = times.len() as f64 / count as f64;
+        tell(Measured::new("rules_active_ratio", "ratio", share, 0.0).of(count));
+        tell(Measured::new("errors_count", "count", pass.errors as f64, 0.0));
+        let unready = pass.unready as f64 / count as f64;
+        tell(Measured::new("rules_unready_ratio", "ratio", unready, 0.0).of(count));
+        tell_barrier(&passes().collect::<Vec<_>>(), count, &mut tell);
+        if let Probing::After(_) = self.update.probing {
+            self.late.tell(&mut tell);
+            return tell_first_probes(&pass.activation, self.round(), &mut tell);
+        }
+        tell(Measured::new("probes_per_s", "per_s", pass.probes_pps, 0.0));
+        tell_ways(pass, first, &mut tell);
+        tell_times(pass, &times, turn, &mut tell);
+        let order = times.order();
+        if let Some(order) = &order {
+            tau("order_tau_index", order).into_iter().for_each(&mut tell);
+            let (inversions, unresolved) = (order.inversions as f64, order.unresolved as f64);
+            tell(Measured::new("inversions_count", "count", inversions, unresolved));
+            tell(Measured::new("unresolved_pairs_count", "count", unresolved, 0.0));
+        }
+        // If entries are missing, neither batches nor moves are known.
+        if pass.activation.is_complete() {
+            let is_in_order = order.is_some_and(|it| it.inversions == 0);
+            self.tell_grouping(pass, &times, is_in_order, &mut tell);
+        }
+        for series in series(&times) {
+            desk.series(series);
+        }
+    }
+
+    fn tell_grouping(
+        &self,
+        pass: &Pass,
+        times: &ActivationTimes,
+        is_in_order: bool,
+        tell: &mut impl FnMut(Measured),
+    ) {
+        let grouping = times.grouping();
+        if let Some(hidden) = times.hidden_pause() {
+            let bound = Measured::new("pause_hidden_ns_max", "ns", hidden, 0.0);
+            tell(if grouping == Grouping::Unresolved { bound.noting(UNRESOLVED) } else { bound });
+        }
+        if let Some(costs) = self.costs(&pass.activation).filter(|_| is_in_order) {
+            costs.tell(tell);
+        }
+        let Grouping::Batches(batches) = grouping else { return };
+        let count = batches.groups.len();
+        tell(Measured::new("batches_count", "count", count as f64, 0.0));
+        let (size, off) = batches.size();
+        tell(Measured::new("batch_rules_p50", "rules", size, off).of(count as u64 - 1));
+        let interval = batches.interval();
+        let (mean, half) = (interval.middle(), interval.half());
+        tell(Measured::new("batch_interval_ns_mean", "ns", mean, half).of(count as u64 - 1));
+        if let Some(order) = times.order_within(&batches.groups) {
+            tau("batch_order_tau_index", &order).into_iter().for_each(tell);
+        }
+    }
+
+    /// Returns the cost of insertions, if the priorities determine what each one moved.
+    ///
+    /// With rising priorities these are the entries below, including the lowest entry; with falling priorities the
+    /// ones above.
+    fn costs(&self, activation: &Activation) -> Option<Costs> {
+        let others = match (self.update.deed, self.update.priorities) {
+            (Deed::Add, Priorities::Ascending) => 1,
+            (Deed::Add, Priorities::Descending) => 0,
+            _ => return None,
+        };
+        let moments: Vec<_> = activation.moments().map(|(_, moment)| moment).collect();
+        Costs::of(&moments, others)
+    }
+}
+
+/// Reports the barrier replies against the activation times, over all acknowledged updates.
+fn tell_barrier(passes: &[&Pass], count: u64, tell: &mut impl FnMut(Measured)) {
+    let acknowledged: Vec<&Activation> = passes
+        .iter()
+        .filter(|pass| pass.acknowledged_at.is_some())
+        .map(|pass| &pass.activation)
+        .collect();
+    let updates = acknowledged.len();
+    if updates == 0 {
+        return;
+    }
+    let sum = |of: fn(&Activation) -> usize| acknowledged.iter().map(|it| of(it)).sum::<usize>();
+    let rules = (count * updates as u64) as f64;
+    // Premature according to a probe, and possibly premature according to the windows.
+    let shown = sum(Activation::premature) as f64 / rules;
+    let possible = sum(Activation::premature_most) as f64 / rules;
+    let premature = Measured::new("rules_premature_ratio", "ratio", shown, possible - shown);
+    tell(premature.of(rules as u64));
+    let early = acknowledged.iter().filter(|it| it.premature() > 0).count();
+    tell(Measured::new("updates_count", "count", updates as f64, 0.0));
+    let share = early as f64 / updates as f64;
+    let half = share_half(early as f64, updates as f64);
+    tell(Measured::new("updates_premature_ratio", "ratio", share, half).of(updates as u64));
+    let frames = |of: fn(&Activation) -> u64| acknowledged.iter().map(|it| of(it)).sum::<u64>();
+    let stale = frames(Activation::stale) as f64;
+    tell(Measured::new("stale_frames", "frames", stale, 0.0));
+    let relapsed = frames(Activation::relapsed) as f64;
+    tell(Measured::new("relapsed_frames", "frames", relapsed, 0.0));
+}
+
+/// Returns the half width of the 95 % interval of a share (Wilson).
+fn share_half(some: f64, all: f64) -> f64 {
+    let (share, square) = (some / all, Z_95 * Z_95);
+    let middle = (share + square / (2.0 * all)) / (1.0 + square / all);
+    let spread = (share * (1.0 - share) / all + square / (4.0 * all * all)).sqrt();
+    (middle - share).abs() + Z_95 * spread / (1.0 + square / all)
+}
+
+/// Reports the latency of the first and the last frames of an entry, and the share of frames that returned before.
+fn tell_ways(pass: &Pass, first: Nanos, tell: &mut impl FnMut(Measured)) {
+    let names = ["first_frame_ns", "last_frame_ns"];
+    for (name, took) in names.into_iter().zip(pass.activation.took()) {
+        if let Some(took) = Spread::of(took) {
+            took.tell(name, 0.0, tell);
+        }
+    }
+    let sent = pass.probes_pps * first.since(pass.probed_from).as_secs_f64();
+    if pass.back > 0 && sent >= 1.0 {
+        let back = (pass.back as f64 / sent).min(1.0);
+        tell(Measured::new("probes_back_ratio", "ratio", back, 0.0).of(pass.back));
+    }
+}
+
+/// Reports the activation times from the first byte of the update on.
+fn tell_times(pass: &Pass, times: &ActivationTimes, turn: Nanos, tell: &mut impl FnMut(Measured)) {
+    let [lows, highs] = times.ends().map(Spread::of);
+    let (Some(lows), Some(highs), Some(last)) = (lows, highs, times.last()) else { return };
+    let count = times.len() as u64;
+    let value = |name: &'static str, bounds: Bounds, more: f64| {
+        Measured::new(name, "ns", bounds.middle(), bounds.half() + more).of(count)
+    };
+    Spread::tell_between(&lows, &highs, "activation_ns", tell);
+    let half = times.half_median().unwrap_or(0.0);
+    tell(Measured::new("resolution_ns_p50", "ns", half, 0.0).of(count));
+    // If entries are missing, the last activation is not known.
+    if pass.activation.is_complete() {
+        tell(value("data_plane_ns", last, 0.0));
+        let per_s = |ns: f64| count as f64 * 1e9 / ns.max(1.0);
+        let rate = Bounds { low: per_s(last.high), high: per_s(last.low) };
+        // If the shortest time may be zero, the rate has no upper bound.
+        if last.low > 0.0 {
+            tell(Measured::new("rules_per_s", "per_s", rate.middle(), rate.half()));
+        }
+    }
+    if let Some((said, first)) = pass.acknowledged_at.zip(pass.sent) {
+        // The reply may have waited one event loop iteration before it was read.
+        let said = said.since(first).0 as f64;
+        let (said, turn) = (Bounds { low: said, high: said }, turn.0 as f64);
+        let middle = Bounds { low: lows.quantile(0.5), high: highs.quantile(0.5) };
+        tell(value("barrier_gap_ns_p50", middle.since(said), turn));
+        tell(value("barrier_gap_ns_max", last.since(said), turn));
+    }
+    if let Some(pause) = times.longest_pause() {
+        tell(value("pause_ns_max", pause.length, 0.0));
+        tell(value("pause_begins_ns", pause.begins, 0.0));
+    }
+}
+
+/// Reports whether entries waited for a frame; for probes that run only long after the barrier reply.
+fn tell_first_probes(activation: &Activation, round: Nanos, tell: &mut impl FnMut(Measured)) {
+    let (probed, at_work) = activation.first_probes();
+    if probed == 0 {
+        return;
+    }
+    let share = at_work as f64 / probed as f64;
+    let named = Measured::new("first_probe_active_ratio", "ratio", share, 0.0);
+    tell(named.of(probed as u64));
+    let waits: Vec<f64> = activation.after_first_probe().map(|span| span.0 as f64).collect();
+    if let Some(waits) = Spread::of(waits) {
+        waits.tell("after_first_probe_ns", round.0 as f64, tell);
+    }
+}
+
+/// Returns a rank correlation as a value, unless the unresolved pairs allow it to be almost anything.
+fn tau(name: &'static str, found: &Order) -> Option<Measured> {
+    let value = Measured::new(name, "index", found.tau(), found.tau_half()).of(found.resolved);
+    (found.tau_half() < TAU_HALF_MAX).then_some(value)
+}
+
+/// Returns the series of the trial.
+///
+/// - Number of active entries over the time since the first byte of the update (figure 8a).
+/// - Place in the order of activation over place in the order of sending (figure 8b); they differ only where probes
+///   show it.
+/// - Window of each entry.
+fn series(times: &ActivationTimes) -> Vec<Series> {
+    let acting = (0..times.len()).map(|rank| (times.nth(rank).middle(), rank as f64 + 1.0));
+    let ranks = times.ranks();
+    let place = ranks.iter().map(|(rule, rank)| (*rule as f64, rank.nearest() as f64));
+    let mut windows = times.windows().to_vec();
+    windows.sort_by_key(|window| window.rule);
+    let end = |of: fn(Bounds) -> f64| {
+        windows.iter().map(|window| (window.rule as f64, of(window.acts))).collect()
+    };
+    let of = |name: &'static str, unit: &'static str, points: Vec<(f64, f64)>| Series {
+        name: name.into(),
+        unit: unit.into(),
+        x_name: "place_sent".into(),
+        x_unit: "".into(),
+        points,
+    };
+    vec![
+        Series {
+            x_name: "time_ns".into(),
+            x_unit: "ns".into(),
+            ..of("rules_acting", "rules", acting.collect())
+        },
+        of("place_acting", "", place.collect()),
+        of("acts_after_ns", "ns", end(|acts| acts.low)),
+        of("acts_by_ns", "ns", end(|acts| acts.high)),
+    ]
+}

@@ -1,0 +1,445 @@
+//! Requirements of a lab on the machine, missing ones, and hints to fix them.
+//!
+//! Each requirement is tested by using the feature in a temporary namespace, not by reading a
+//! version: a kernel can have a feature that a container forbids.
+//!
+//! Source: `capabilities(7)`, `user_namespaces(7)`.
+//!
+//! Invariant: the tests leave nothing behind and change nothing, except that [`survey`] moves an
+//! unprivileged process into a user namespace.
+
+#![allow(unsafe_code)]
+
+use crate::netlink::link::BridgeSettings;
+use crate::peer::dpdk;
+use crate::pid_namespace::PidNamespace;
+use crate::veth::{Cable, EndSettings};
+use crate::{LabError, Namespace, hugepages, affinity};
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A requirement of the lab that this machine does not meet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Need {
+    /// Neither root nor the capabilities to create networks.
+    Privilege,
+    /// Unprivileged user namespaces are not available.
+    UserNamespaces {
+        /// The kernel's reason.
+        why: String,
+    },
+    /// A program is not installed.
+    Tool {
+        /// The program.
+        name: &'static str,
+        /// Its Debian package.
+        package: &'static str,
+    },
+    /// A file of an installed program is missing.
+    File {
+        /// The file.
+        name: &'static str,
+        /// Its Debian package.
+        package: &'static str,
+    },
+    /// A kernel feature is missing.
+    Kernel {
+        /// The feature.
+        feature: Feature,
+        /// The kernel's reason.
+        why: String,
+    },
+    /// Huge pages are missing.
+    HugePages {
+        /// The required amount.
+        mebibytes: u64,
+        /// Why it is not available.
+        why: String,
+    },
+    /// There is no core for the target that the tester does not use.
+    Cores,
+}
+
+/// A kernel feature that the lab uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// Cables between namespaces.
+    Veth,
+    /// The Linux bridge.
+    Bridge,
+    /// Raw frames from and to user space.
+    PacketSocket,
+    /// Interfaces whose other end is a program (Open vSwitch creates one per bridge).
+    Tun,
+    /// Receive work on kernel threads that can be pinned to a core.
+    ThreadedNapi,
+    /// Frames that bypass the network stack, and the privilege to attach a program to an interface.
+    XdpSocket,
+    /// Open vSwitch's kernel datapath; the lab uses the userspace datapath and does not require it.
+    OpenvswitchModule,
+    /// `sctp(7)`.
+    Sctp,
+    /// A PID namespace for a run, so that all its processes end with it.
+    PidNamespace,
+}
+
+/// Result of one check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The requirement.
+    pub name: &'static str,
+    /// Its purpose.
+    pub purpose: &'static str,
+    /// Whether a lab works without it.
+    pub optional: bool,
+    /// A description of the feature, or the missing requirement.
+    pub result: Result<String, Need>,
+}
+
+impl Need {
+    pub(crate) fn user_namespaces(error: &LabError) -> Need {
+        Need::UserNamespaces { why: error.to_string() }
+    }
+
+    /// Returns a hint to fix this.
+    pub fn mend(&self) -> String {
+        match self {
+            Need::Privilege => "run as root, or allow user namespaces".to_owned(),
+            Need::UserNamespaces { .. } => {
+                "run as root, or run 'sysctl kernel.unprivileged_userns_clone=1 \
+                 user.max_user_namespaces=10000' (Ubuntu: also \
+                 kernel.apparmor_restrict_unprivileged_userns=0)"
+                    .to_owned()
+            }
+            Need::Tool { package, .. } | Need::File { package, .. } => {
+                format!("run 'apt-get install {package}'")
+            }
+            Need::Kernel { feature, .. } => feature.mend().to_owned(),
+            Need::HugePages { mebibytes, .. } => format!(
+                "run as root with {mebibytes} MiB of free memory, or reserve them with 'sysctl \
+                 vm.nr_hugepages={}'",
+                hugepages::pages(*mebibytes)
+            ),
+            Need::Cores => "give the machine or container a second core".to_owned(),
+        }
+    }
+}
+
+impl Feature {
+    /// Returns the feature's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Feature::Veth => "veth interfaces",
+            Feature::Bridge => "Linux bridge",
+            Feature::PacketSocket => "packet sockets",
+            Feature::Tun => "tun and tap interfaces",
+            Feature::ThreadedNapi => "threaded NAPI held on a core",
+            Feature::XdpSocket => "AF_XDP sockets",
+            Feature::OpenvswitchModule => "openvswitch module",
+            Feature::Sctp => "SCTP",
+            Feature::PidNamespace => "PID namespaces",
+        }
+    }
+
+    fn mend(self) -> &'static str {
+        match self {
+            Feature::Veth => "run 'modprobe veth' (CONFIG_VETH)",
+            Feature::Bridge => "run 'modprobe bridge' (CONFIG_BRIDGE)",
+            Feature::PacketSocket => {
+                "run 'modprobe af_packet' (CONFIG_PACKET), and allow CAP_NET_RAW"
+            }
+            Feature::Tun => {
+                "run 'modprobe tun', pass /dev/net/tun to the container, and run 'chmod 666 \
+                 /dev/net/tun'"
+            }
+            Feature::ThreadedNapi => {
+                "use Linux 5.12 or later, as root, in the machine's own PID namespace"
+            }
+            Feature::XdpSocket => "use Linux 5.11 or later with CONFIG_XDP_SOCKETS, as root",
+            Feature::OpenvswitchModule => "run 'modprobe openvswitch'",
+            Feature::Sctp => "run 'modprobe sctp' (CONFIG_IP_SCTP)",
+            Feature::PidNamespace => {
+                "run 'sysctl user.max_pid_namespaces=10000' (CONFIG_PID_NS), or clean up killed \
+                 runs with 'planimeter doctor --clean'"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::Privilege => write!(f, "not permitted to create networks")?,
+            Need::UserNamespaces { why } => write!(f, "no rootless networks: {why}")?,
+            Need::Tool { name, .. } => write!(f, "{name} is not installed")?,
+            Need::File { name, .. } => write!(f, "{name} is not installed")?,
+            Need::Kernel { feature, why } => write!(f, "no {}: {why}", feature.name())?,
+            Need::HugePages { mebibytes, why } => {
+                write!(f, "no {mebibytes} MiB of huge pages: {why}")?;
+            }
+            Need::Cores => write!(f, "only one core: tester and target share it")?,
+        }
+        write!(f, " (hint: {})", self.mend())
+    }
+}
+
+impl std::error::Error for Need {}
+
+/// Returns whether this process may create and enter networks: capabilities NET_ADMIN, NET_RAW and
+/// SYS_ADMIN.
+pub fn privileged() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    has_capabilities(&status, &[12, 13, 21])
+}
+
+fn has_capabilities(status: &str, wanted: &[u32]) -> bool {
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let held = line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
+    wanted.iter().all(|bit| held & (1 << bit) != 0)
+}
+
+/// Checks whether an unprivileged process could create a user namespace, by trying it in a child
+/// process.
+pub fn user_namespaces() -> Result<(), Need> {
+    // SAFETY: the child calls only unshare and _exit, which are safe after a fork of a program with
+    // threads.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // Some systems allow a user namespace, but nothing in it: so a network namespace is tried
+        // as well.
+        // SAFETY: as above; no call touches memory.
+        unsafe {
+            let user = libc::unshare(libc::CLONE_NEWUSER);
+            let network = libc::unshare(libc::CLONE_NEWNET);
+            libc::_exit(i32::from(user != 0 || network != 0))
+        }
+    }
+    let mut status = 0;
+    // SAFETY: `status` is an integer that the call writes to.
+    let waited = unsafe { libc::waitpid(child, &mut status, 0) };
+    if child > 0 && waited == child && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0 {
+        return Ok(());
+    }
+    Err(Need::UserNamespaces { why: "the kernel does not allow user namespaces".to_owned() })
+}
+
+/// Returns the path of a program in the usual directories.
+pub fn tool(name: &'static str, package: &'static str) -> Result<PathBuf, Need> {
+    const PLACES: [&str; 6] =
+        ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+    let found = PLACES.iter().map(|place| Path::new(place).join(name)).find(|path| path.is_file());
+    found.ok_or(Need::Tool { name, package })
+}
+
+/// Returns the path of a program below an installation prefix, in `sbin` or `bin`; without a
+/// prefix, in the usual directories.
+pub fn tool_below(
+    prefix: Option<&Path>,
+    name: &'static str,
+    package: &'static str,
+) -> Result<PathBuf, Need> {
+    let Some(prefix) = prefix else { return tool(name, package) };
+    let found = ["sbin", "bin"].map(|folder| prefix.join(folder).join(name));
+    found.into_iter().find(|path| path.is_file()).ok_or(Need::Tool { name, package })
+}
+
+/// Checks all requirements and optional features on this machine.
+pub fn survey() -> Vec<Finding> {
+    let mut findings = vec![privilege(), rootless(), cores()];
+    // Like an unprivileged run; if this is rejected, each finding reports it.
+    let _ = crate::namespace::enter_rootless();
+    for feature in [
+        Feature::Veth,
+        Feature::Bridge,
+        Feature::PacketSocket,
+        Feature::Tun,
+        Feature::ThreadedNapi,
+        Feature::XdpSocket,
+        Feature::OpenvswitchModule,
+        Feature::Sctp,
+        Feature::PidNamespace,
+    ] {
+        findings.push(kernel(feature));
+    }
+    for name in ["ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl"] {
+        let package = if name.starts_with("ovsdb") || name == "ovs-vswitchd" {
+            "openvswitch-switch"
+        } else {
+            "openvswitch-common"
+        };
+        let result = tool(name, package).map(|path| path.display().to_string());
+        findings.push(Finding { name, purpose: "the target ovs", optional: true, result });
+    }
+    let iperf = tool("iperf3", "iperf3").map(|path| path.display().to_string());
+    let purpose = "load of costa2017 (load_by=iperf3)";
+    findings.push(Finding { name: "iperf3", purpose, optional: true, result: iperf });
+    findings.extend(dpdk::survey());
+    findings
+}
+
+fn privilege() -> Finding {
+    let result = if privileged() { Ok("yes".to_owned()) } else { Err(Need::Privilege) };
+    Finding { name: "privilege", purpose: "networks with root", optional: true, result }
+}
+
+fn rootless() -> Finding {
+    let result = user_namespaces().map(|()| "allowed".to_owned());
+    Finding { name: "user namespaces", purpose: "networks without root", optional: true, result }
+}
+
+fn cores() -> Finding {
+    let result = match crate::affinity::Cores::of_machine() {
+        Ok(cores) if !cores.shared() => {
+            Ok(format!("tester {:?}, target {:?}", cores.instrument, cores.target))
+        }
+        _ => Err(Need::Cores),
+    };
+    Finding { name: "cores", purpose: "a core for the target", optional: true, result }
+}
+
+/// Checks whether a feature works, by [`try_feature`].
+pub fn require(feature: Feature) -> Result<String, Need> {
+    try_feature(feature).map_err(|error| match error {
+        LabError::Need(need) => need,
+        other => Need::Kernel { feature, why: other.to_string() },
+    })
+}
+
+fn kernel(feature: Feature) -> Finding {
+    let result = require(feature);
+    let (purpose, optional) = match feature {
+        Feature::Veth | Feature::PacketSocket => ("the link veth", false),
+        Feature::Bridge => ("the target linux-bridge", true),
+        Feature::Tun => ("the target ovs", true),
+        Feature::ThreadedNapi => ("kernel targets on their own core", true),
+        Feature::XdpSocket => ("the link veth:xdp", true),
+        Feature::OpenvswitchModule => ("the target ovs-kernel (later version)", true),
+        Feature::Sctp => ("ForCES over SCTP; TCP works without it", true),
+        Feature::PidNamespace => ("ends all processes with their run", true),
+    };
+    Finding { name: feature.name(), purpose, optional, result }
+}
+
+/// Tries a feature in a namespace that is removed immediately.
+pub fn try_feature(feature: Feature) -> Result<String, LabError> {
+    match feature {
+        Feature::Veth => try_cable(false).map(|_| "works".to_owned()),
+        Feature::Bridge => {
+            let settings = BridgeSettings { ageing: Duration::from_secs(300) };
+            let namespace = Namespace::create()?;
+            namespace.netlink()?.bridge_add("try", &settings).map(|()| "works".to_owned())
+        }
+        Feature::PacketSocket => Namespace::create()?.run(packet_socket)?,
+        Feature::Tun => {
+            let path = "/dev/net/tun";
+            let opened = File::options().read(true).write(true).open(path);
+            opened.map_err(|error| LabError::system("open", path, error))?;
+            Ok("works".to_owned())
+        }
+        Feature::XdpSocket => xdp_socket(),
+        Feature::ThreadedNapi => {
+            let mut cable = try_cable(true)?;
+            let refused = cable.ends[0].threads.take().and_then(|threads| threads.refused);
+            match refused {
+                Some(why) => Err(Need::Kernel { feature, why }.into()),
+                None => Ok("works".to_owned()),
+            }
+        }
+        Feature::Sctp => sctp_socket(),
+        Feature::PidNamespace => PidNamespace::create().map(|_| "works".to_owned()),
+        Feature::OpenvswitchModule => {
+            let path = "/sys/module/openvswitch";
+            let found = fs::metadata(path);
+            found.map_err(|error| LabError::system("find", path, error))?;
+            Ok("loaded".to_owned())
+        }
+    }
+}
+
+fn try_cable(threaded: bool) -> Result<Cable, LabError> {
+    let namespace = Namespace::create()?;
+    let cores = affinity::affinity(0)?;
+    let end = |name: &str, last| EndSettings {
+        namespace: namespace.clone(),
+        name: name.to_owned(),
+        mac: [2, 0, 0, 0, 0, last],
+        threaded: threaded.then(|| cores.clone()),
+    };
+    Cable::lay(&end("try1", 1), &end("try2", 2), 1500)
+}
+
+/// Tries an AF_XDP socket and a map of such sockets, which requires more privileges than a user
+/// namespace gives.
+fn xdp_socket() -> Result<String, LabError> {
+    /// `BPF_MAP_CREATE`, and its `BPF_MAP_TYPE_XSKMAP`.
+    const MAP_CREATE: libc::c_int = 0;
+    const XDP_SOCKETS: u32 = 17;
+    let refused =
+        |why: io::Error| Need::Kernel { feature: Feature::XdpSocket, why: why.to_string() };
+    // SAFETY: socket takes no pointers; the descriptor is closed below.
+    let socket = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if socket < 0 {
+        return Err(refused(io::Error::last_os_error()).into());
+    }
+    // Type, bytes of a key and of a value, entries, flags.
+    let table = [XDP_SOCKETS, 4, 4, 1, 0];
+    // SAFETY: the pointer and the length describe the map's attributes, which the call reads. Both
+    // descriptors belong to this process and are closed here.
+    let map = unsafe {
+        let bytes = size_of_val(&table) as libc::c_uint;
+        let map = libc::syscall(libc::SYS_bpf, MAP_CREATE, table.as_ptr(), bytes);
+        let error = io::Error::last_os_error();
+        libc::close(socket);
+        if map < 0 { Err(error) } else { Ok(libc::close(map as libc::c_int)) }
+    };
+    map.map_err(refused)?;
+    Ok("works".to_owned())
+}
+
+/// Checks whether a type of socket is available.
+fn socket(
+    (family, kind, protocol): (libc::c_int, libc::c_int, libc::c_int),
+    name: &str,
+) -> Result<String, LabError> {
+    // SAFETY: socket takes no pointers; the descriptor is closed below.
+    let socket = unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) };
+    if socket < 0 {
+        return Err(LabError::last("open a socket", name));
+    }
+    // SAFETY: the descriptor was opened above and is used nowhere else.
+    unsafe { libc::close(socket) };
+    Ok("works".to_owned())
+}
+
+fn packet_socket() -> Result<String, LabError> {
+    socket((libc::AF_PACKET, libc::SOCK_RAW, 0), "packet")
+}
+
+fn sctp_socket() -> Result<String, LabError> {
+    socket((libc::AF_INET, libc::SOCK_STREAM, 132), "sctp")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capabilities_are_parsed_from_status() {
+        let root = "Name:\tx\nCapEff:\t000001ffffffffff\n";
+        assert!(has_capabilities(root, &[12, 13, 21]));
+        assert!(!has_capabilities("CapEff:\t0000000000001000\n", &[12, 13]));
+        assert!(!has_capabilities("CapEff:\tzz\n", &[12]));
+        assert!(!has_capabilities("", &[12]));
+    }
+
+    #[test]
+    fn a_need_states_the_missing_requirement_and_the_remedy() {
+        let need = tool("no-such-switchd", "openvswitch-switch").unwrap_err();
+        let text = need.to_string();
+        assert!(text.contains("no-such-switchd") && text.contains("apt-get install openvswitch"));
+        assert!(tool("sh", "dash").is_ok());
+    }
+}

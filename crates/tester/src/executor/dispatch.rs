@@ -1,0 +1,198 @@
+//! Event delivery to the module, and execution of its commands.
+//!
+//! Commands run in order when the module has returned, before its next event. Events that they
+//! cause are delivered in the next iteration, so that a module in an endless loop does not block
+//! the ports.
+
+use std::sync::Arc;
+
+use packet::time::Nanos;
+
+use super::connection::Line;
+use super::transmit::{Streams, Usable};
+use super::{EVENTS_WAITING_MAX, Later, Phase, Stage, World};
+use crate::module::context::Command;
+use crate::module::{Ended, Event, Said, Unsent, What};
+
+/// Queued events to deliver before ports and connections are served.
+const TELL_MAX: usize = 1024;
+
+impl Stage {
+    /// Delivers an event and runs the module's commands.
+    pub(super) fn tell(&mut self, world: &mut World<'_>, at: Nanos, what: What<'_>) {
+        if self.phase != Phase::Running || self.desk.over().is_some() {
+            return;
+        }
+        let before = (world.clock)();
+        self.desk.now = at;
+        world.module.react(&Event { at, what }, &mut self.desk);
+        let now = self.look(world);
+        self.charge(now.since(before), 1);
+        self.execute(world);
+        self.tell_limits(world, now);
+    }
+
+    /// Delivers queued events. New events that they cause wait for the next iteration, so that a
+    /// module in an endless loop does not block the ports.
+    pub(super) fn tell_later(&mut self, world: &mut World<'_>) -> bool {
+        let waiting = self.later.len().min(TELL_MAX);
+        for _ in 0..waiting {
+            let Some(later) = self.later.pop_front() else { break };
+            let now = (world.clock)();
+            match later {
+                Later::Unsent(connection, said, why) => {
+                    self.tell(world, now, What::Unsent { connection, said, why });
+                }
+                Later::StreamOver(stream) => self.tell(world, now, What::StreamOver(stream)),
+                Later::Counters(counters) => self.tell(world, now, What::Counters(&counters)),
+                Later::Snmp(agent, asked, at, answer) => {
+                    self.tell(world, at, What::Snmp { agent, asked, answer: &answer });
+                }
+                Later::Errand(done) => self.tell(world, now, What::Errand(&done)),
+                Later::Up(connection) => {
+                    let facts = Arc::clone(&self.facts);
+                    let facts = &facts.connections[connection];
+                    self.tell(world, now, What::Up { connection, facts });
+                }
+                Later::Lost(connection, why) => {
+                    self.tell(world, now, What::Lost { connection, why: &why });
+                    if self.needs.ends_when_lost && self.desk.over().is_none() {
+                        self.end(Ended::Lost { connection, why }, now);
+                    }
+                }
+            }
+        }
+        waiting > 0
+    }
+
+    /// Reports each reached limit once.
+    pub(super) fn tell_limits(&mut self, world: &mut World<'_>, now: Nanos) {
+        while let Some(name) = self.desk.findings_mut().take_untold() {
+            if self.phase == Phase::Running && self.desk.over().is_none() {
+                let event = Event { at: now, what: What::LimitReached(name) };
+                world.module.react(&event, &mut self.desk);
+                self.execute(world);
+            }
+        }
+    }
+
+    /// Queues an event until the module has returned.
+    pub(super) fn tell_soon(&mut self, later: Later) {
+        match self.later.len() < EVENTS_WAITING_MAX {
+            true => self.later.push_back(later),
+            false => self.desk.findings_mut().beyond("EVENTS_WAITING_MAX"),
+        }
+    }
+
+    pub(super) fn charge(&mut self, spent: Nanos, events: u64) {
+        self.costs.events += events;
+        self.costs.react_ns_total += spent.0;
+        self.costs.react_ns_longest = self.costs.react_ns_longest.max(spent.0);
+    }
+
+    /// Runs the queued commands in order.
+    pub(super) fn execute(&mut self, world: &mut World<'_>) {
+        if self.desk.commands.is_empty() {
+            return;
+        }
+        let now = (world.clock)();
+        let mut commands = std::mem::take(&mut self.desk.commands);
+        for command in commands.drain(..) {
+            self.carry_out(command, world, now);
+        }
+        self.desk.commands = commands;
+    }
+
+    fn carry_out(&mut self, command: Command, world: &mut World<'_>, now: Nanos) {
+        match command {
+            Command::Send(connection, said, messages) => {
+                let queued = self.line(connection, |line| line.say_all(said, &messages));
+                self.said(connection, said, queued, messages.len());
+            }
+            Command::Say(connection, prepared) => {
+                let queued = self.line(connection, |line| line.say(&prepared));
+                self.said(connection, prepared.said, queued, prepared.said.count as usize);
+            }
+            Command::Connect(connection) => {
+                let _ = self.line(connection, |line| {
+                    line.begin(now);
+                    Ok(())
+                });
+            }
+            Command::Disconnect(connection) => {
+                let _ = self.line(connection, |line| {
+                    line.close(None);
+                    Ok(())
+                });
+                if let Some(line) = self.lines.get(connection) {
+                    Arc::make_mut(&mut self.facts).connections[connection] = line.facts();
+                }
+            }
+            Command::Prepare(stream) => match self.streams.prepare(*stream, world.ports) {
+                Ok(expected) => self.known.add(expected),
+                Err(problems) => self.end(Ended::Unusable(problems), now),
+            },
+            Command::Begin(stream, span) => {
+                let limit = self.started_at.saturating_add(self.needs.limit);
+                self.on_streams(now, |it| it.begin(stream, span, now, limit));
+            }
+            Command::ChangeRate(stream, rate) => {
+                self.on_streams(now, |it| it.change_rate(stream, rate, now));
+            }
+            Command::Stop(stream) => self.on_streams(now, |it| it.stop(stream)),
+            Command::Watch(port, watch) => match self.watching.get_mut(port) {
+                Some(watching) => {
+                    if watching.set(watch).is_err() {
+                        self.desk.findings_mut().beyond("ENTRIES_MAX");
+                    }
+                }
+                None => self.end(Ended::Port(port, "no such port".into()), now),
+            },
+            Command::Snmp(agent, asked, question) => {
+                let refused = self.asked.ask(world.agents, agent, (asked, question), now);
+                if let Some(answer) = refused {
+                    self.tell_soon(Later::Snmp(agent, asked, now, answer));
+                }
+            }
+            Command::Errand(errand) => {
+                let refused = self.hosts.begin(world.hosts.as_deref_mut(), errand);
+                refused.into_iter().for_each(|done| self.tell_soon(Later::Errand(done)));
+            }
+            Command::EndErrand => {
+                let done = self.end_errand(world);
+                done.into_iter().for_each(|done| self.tell_soon(Later::Errand(done)));
+            }
+            Command::Counters => {
+                let counters = world.ports.iter_mut().map(|port| port.counters()).collect();
+                self.tell_soon(Later::Counters(counters));
+            }
+        }
+    }
+
+    /// Applies `act` to a connection. A connection that was never needed is not up.
+    fn line(
+        &mut self,
+        connection: usize,
+        act: impl FnOnce(&mut Line) -> Result<(), Unsent>,
+    ) -> Result<(), Unsent> {
+        self.lines.get_mut(connection).map_or(Err(Unsent::NotUp), act)
+    }
+
+    fn said(&mut self, connection: usize, said: Said, queued: Result<(), Unsent>, messages: usize) {
+        if let Err(why) = queued {
+            if let Some(line) = self.lines.get_mut(connection) {
+                line.unsent(messages as u64);
+            }
+            if let Unsent::Limit(name) = why {
+                self.desk.findings_mut().beyond_by(name, messages as u64);
+            }
+            self.tell_soon(Later::Unsent(connection, said, why));
+        }
+    }
+
+    fn on_streams(&mut self, now: Nanos, act: impl FnOnce(&mut Streams) -> Usable) {
+        if let Err(problems) = act(&mut self.streams) {
+            self.end(Ended::Unusable(problems), now);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Tests of the event loop on a manual clock: time spent in a module, and the resulting unknown
+//! delays.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use netio::memory::pair;
+use netio::port::Port;
+use netio::wrap::delay::{Delay, DelayOptions};
+
+use super::hosts::Hosts;
+use super::*;
+use crate::module::host_tasks::{Done, Errand, Host, Talk, Talked};
+use crate::module::{Event, Span, Watch, What};
+use crate::stream::{Headers, Rate, Stream};
+
+/// Module that spends `thinks` on the fifth frame.
+struct Thinker {
+    clock: Arc<AtomicU64>,
+    thinks: Nanos,
+    seen: u64,
+    unknown: Vec<u64>,
+}
+
+impl Module for Thinker {
+    fn needs(&self) -> Needs {
+        let connections = Vec::new();
+        Needs { connections, ..Needs::new(Nanos::from_millis(10)) }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => {
+                let ip = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+                let headers = Headers::udp(([2; 6], [4; 6]), ip, (1, 2));
+                desk.start(Stream::plain(1, 64, headers, Rate::FramesPerSecond(1e4)), Span::OPEN);
+                desk.watch(1, Watch::All);
+            }
+            What::Frame(arrival) => {
+                self.seen += 1;
+                let probe = arrival.probe.expect("only probes arrive");
+                if !probe.is_delay_known {
+                    self.unknown.push(probe.number);
+                }
+                if self.seen == 5 {
+                    self.clock.fetch_add(self.thinks.0, Ordering::Relaxed);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+}
+
+/// Runs the module over a cable. Each clock read takes a microsecond.
+fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
+    let (near, far) = pair(64, "cable");
+    let mut ports: Vec<Box<dyn Port>> = vec![Box::new(near), Box::new(far)];
+    let clock = Arc::new(AtomicU64::new(1_000_000));
+    let mut module = Thinker { clock: Arc::clone(&clock), thinks, seen: 0, unknown: Vec::new() };
+    let gauge: &'static Gauge = Box::leak(Box::default());
+    let stage = Stage::new(
+        module.needs(),
+        &Scene::default(),
+        Signer::new(1, 1),
+        (&mut ports, &[], false),
+        Nanos(1_000_000),
+        false,
+    );
+    let mut stage = stage.shown_on(gauge, Nanos(1_000_000));
+    while !stage.is_over() {
+        let mut connect = |_, _| Ok(None);
+        let mut world = World {
+            ports: &mut ports,
+            module: &mut module,
+            agents: &mut [],
+            hosts: None,
+            connect: &mut connect,
+            clock: &mut || Nanos(clock.fetch_add(1_000, Ordering::Relaxed)),
+        };
+        stage.turn(&mut world);
+    }
+    let report = stage.finish(&mut module, &mut ports);
+    let shown = gauge.read().expect("the final values are in the gauge");
+    let [sent, came] = [report.streams[0].sent, report.ports[1].received];
+    assert_eq!((shown.sent, shown.received), (vec![sent, 0], vec![0, came]));
+    (module, report)
+}
+
+#[test]
+fn the_time_spent_in_the_module_is_measured() {
+    let (module, report) = carry_out(Nanos::from_micros(100));
+    assert_eq!(report.ended, Ended::Limit(crate::module::TIME_LIMIT));
+    assert!(module.unknown.is_empty() && module.seen > 90, "{:?}", module.unknown);
+    let Costs { events, react_ns_total, react_ns_longest, .. } = report.costs;
+    assert_eq!((react_ns_longest / 1_000, report.stalls.count), (101, 0));
+    // Start, end of stream and end of time. Each takes one clock read, and one event took long.
+    assert_eq!((events, react_ns_total), (module.seen + 3, (module.seen + 3) * 1_000 + 100_000));
+}
+
+#[test]
+fn delays_are_unknown_if_the_module_takes_longer_than_a_stall() {
+    let (module, report) = carry_out(Nanos::from_millis(2));
+    assert_eq!((report.stalls.count, report.costs.react_ns_longest), (1, 2_001_000));
+    // Frames due during the stall were sent late with their actual send times: their delays are
+    // known.
+    assert_eq!(report.stalls.delays_unknown, module.unknown.len() as u64);
+    assert_eq!(report.streams[0].lost(), 0);
+    assert!(report.flags.contains(&Flag::Stalled(1)));
+}
+
+/// Module that ends after sending twenty frames, before the last of them return.
+struct Hasty;
+
+impl Module for Hasty {
+    fn needs(&self) -> Needs {
+        Needs { connections: Vec::new(), ..Needs::new(Nanos::from_millis(100)) }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => {
+                let ip = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+                let headers = Headers::udp(([2; 6], [4; 6]), ip, (1, 2));
+                let rate = Rate::FramesPerSecond(100.0);
+                desk.start(Stream::plain(1, 64, headers, rate), Span::frames(20));
+            }
+            What::StreamOver(_) => desk.end(),
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+}
+
+#[test]
+fn frames_in_transit_at_the_end_of_a_module_are_awaited() {
+    let (near, far) = pair(64, "cable");
+    // Longer than the drain and shorter than the time to send all frames.
+    let fixed = Nanos::from_millis(90);
+    let near = Delay::new(near, DelayOptions { fixed, ..DelayOptions::default() });
+    let mut ports: Vec<Box<dyn Port>> = vec![Box::new(near), Box::new(far)];
+    let clock = AtomicU64::new(0);
+    let mut module = Hasty;
+    let mut needs = module.needs();
+    needs.limit = Nanos::from_secs(1);
+    assert!(needs.drain < fixed);
+    let from = (&mut ports[..], &[][..], false);
+    let mut stage =
+        Stage::new(needs, &Scene::default(), Signer::new(1, 1), from, Nanos::ZERO, false);
+    while !stage.is_over() {
+        let mut connect = |_, _| Ok(None);
+        let mut world = World {
+            ports: &mut ports,
+            module: &mut module,
+            agents: &mut [],
+            hosts: None,
+            connect: &mut connect,
+            clock: &mut || Nanos(clock.fetch_add(50_000, Ordering::Relaxed)),
+        };
+        stage.turn(&mut world);
+    }
+    let report = stage.finish(&mut module, &mut ports);
+    assert_eq!(report.ended, Ended::Said);
+    assert_eq!((report.streams[0].sent, report.streams[0].arrived), (20, 20));
+}
+
+/// Test hosts: a task completes after `looks` polls.
+struct Slow {
+    looks: u32,
+    done: Option<Done>,
+    stopped: Arc<AtomicU64>,
+}
+
+impl Hosts for Slow {
+    fn begin(&mut self, errand: Errand) {
+        let Errand::Talk(talk) = errand else { panic!("expected a talk") };
+        self.done = Some(Done::Talked(Talked { sent: talk.packets, ..Talked::default() }));
+    }
+
+    fn done(&mut self) -> Option<Done> {
+        self.looks = self.looks.checked_sub(1)?;
+        if self.looks == 0 { self.done.take() } else { Some(Done::Loading) }
+    }
+
+    fn stop(&mut self) -> Option<Done> {
+        self.stopped.fetch_add(1, Ordering::Relaxed);
+        self.done.take()
+    }
+}
+
+/// Starts host tasks and collects their results.
+struct Sender {
+    errands: u32,
+    ends_after: usize,
+    told: Vec<Done>,
+}
+
+impl Module for Sender {
+    fn needs(&self) -> Needs {
+        Needs { connections: Vec::new(), ..Needs::new(Nanos::from_millis(10)) }
+    }
+
+    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        match event.what {
+            What::Start(_) => {
+                let host = Host {
+                    port: 0,
+                    mac: [2; 6],
+                    address: [10, 0, 0, 1].into(),
+                    udp_port: 1,
+                    next_hop: [4; 6],
+                };
+                let talk = Talk {
+                    hosts: [host; 2],
+                    payload_bytes: 18,
+                    packets: 7,
+                    wait: Nanos(1),
+                    lost_in_a_row_max: 1,
+                };
+                (0..self.errands).for_each(|_| desk.errand(Errand::Talk(talk.clone())));
+            }
+            What::Errand(done) => {
+                self.told.push(done.clone());
+                if self.told.len() == self.ends_after {
+                    desk.end();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+}
+
+/// Runs a module with this many tasks. Returns its results and the number of stopped tasks.
+fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<Done>, u64) {
+    let mut ports: Vec<Box<dyn Port>> = Vec::new();
+    let (clock, stopped) = (AtomicU64::new(1_000_000), Arc::new(AtomicU64::new(0)));
+    let seen = Arc::clone(&stopped);
+    let mut hosts = looks.map(|looks| Slow { looks, done: None, stopped: seen });
+    let mut module = Sender { errands, ends_after, told: Vec::new() };
+    let known = (&mut ports[..], &[][..], hosts.is_some());
+    let (needs, scene) = (module.needs(), Scene::default());
+    let mut stage = Stage::new(needs, &scene, Signer::new(1, 1), known, Nanos(1_000_000), false);
+    let mut waited = 0;
+    while !stage.is_over() {
+        let mut connect = |_, _| Ok(None);
+        let mut world = World {
+            ports: &mut ports,
+            module: &mut module,
+            agents: &mut [],
+            hosts: hosts.as_mut().map(|it| it as &mut AnyHosts),
+            connect: &mut connect,
+            clock: &mut || Nanos(clock.fetch_add(1_000, Ordering::Relaxed)),
+        };
+        stage.turn(&mut world);
+        let now = Nanos(clock.load(Ordering::Relaxed));
+        waited += u64::from(stage.waits(now).is_some_and(|until| until > now));
+    }
+    // The loop busy-polls unless hosts use its cores.
+    assert_eq!(waited > 0, looks.is_some());
+    (module.told, stopped.load(Ordering::Relaxed))
+}
+
+#[test]
+fn hosts_run_their_tasks_and_results_are_reported() {
+    let talked = Done::Talked(Talked { sent: 7, ..Talked::default() });
+    let reported = [Done::Loading, Done::Loading, talked.clone()];
+    assert_eq!(sent_on_errands(1, 3, Some(3)), (reported.into(), 0));
+    // A second task at the same time fails. A task still running at the module's end is stopped.
+    let (reported, stopped) = sent_on_errands(2, 1, Some(3));
+    assert!(
+        matches!(&reported[..], [Done::Failed(why)] if why.contains("another task")),
+        "{reported:?}"
+    );
+    assert_eq!(stopped, 1);
+    let (reported, stopped) = sent_on_errands(1, 1, None);
+    assert!(
+        matches!(&reported[..], [Done::Failed(why)] if why.contains("no hosts")),
+        "{reported:?}"
+    );
+    assert_eq!(stopped, 0);
+}
