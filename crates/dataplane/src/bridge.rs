@@ -24,7 +24,7 @@ use packet::header::{array_at, u16_at, vlan};
 use packet::time::Nanos;
 
 use crate::counter::{DropCounters, DropReason};
-use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
+use crate::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, FrameHead};
 use crate::mac_table::{ADDRESSES_MAX_DEFAULT, AGEING_DEFAULT, Hint, Learned, MacKey, MacTable};
 
 mod batch;
@@ -287,10 +287,10 @@ impl Forwarder for Bridge {
     fn decide(
         &mut self,
         port: PortNo,
-        [sights, next]: [&[Sight<'_>]; 2],
+        [sights, next]: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> Decided {
+    ) -> BatchDecision {
         if !self.is_ahead {
             self.ahead.see(heads(sights), self.learning, &self.table);
             self.ahead.guess(&self.table);
@@ -306,7 +306,7 @@ impl Forwarder for Bridge {
             self.ahead.guess(&self.table);
         }
         if !plain {
-            return Decided::Needs(sights.len());
+            return BatchDecision::Needs(sights.len());
         }
         for (place, decision) in decisions[..sights.len()].iter_mut().enumerate() {
             *decision = match self.row.to(place) {
@@ -321,7 +321,7 @@ impl Forwarder for Bridge {
                 Destination::Flood => unreachable!("rows that flood are decided elsewhere"),
             };
         }
-        Decided::Done(sights.len())
+        BatchDecision::Done(sights.len())
     }
 
     fn resume(&mut self, frames: &mut [Frame], _now: Nanos, out: &mut Outputs) {
@@ -340,7 +340,7 @@ impl Forwarder for Bridge {
 }
 
 /// Returns the visible bytes of the frames.
-fn heads<'a>(sights: &'a [Sight<'a>]) -> impl ExactSizeIterator<Item = &'a [u8]> {
+fn heads<'a>(sights: &'a [FrameHead<'a>]) -> impl ExactSizeIterator<Item = &'a [u8]> {
     sights.iter().map(|sight| sight.head)
 }
 

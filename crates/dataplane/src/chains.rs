@@ -91,12 +91,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::rng::Dice;
+    use crate::rng::Rng;
     use crate::hash::mix;
 
     #[test]
     fn chains_have_the_contents_of_a_set() {
-        let (mut dice, mut set, mut chains) = (Dice::new(1), BTreeSet::new(), Chains::new(60));
+        let (mut dice, mut set, mut chains) = (Rng::new(1), BTreeSet::new(), Chains::new(60));
         let hash = |number: u32| mix(u64::from(number / 2), 3);
         for _ in 0..4000 {
             let number = dice.roll(300) as u32;

@@ -72,7 +72,7 @@ pub(crate) struct Deferred {
 }
 
 /// Origin and outputs of a frame.
-pub struct Way<'a> {
+pub struct EgressContext<'a> {
     /// The ingress port.
     pub in_port: PortNo,
     /// Time of reception, actual or assumed.
@@ -85,7 +85,7 @@ pub struct Way<'a> {
 
 /// Result of an action list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ran {
+pub enum ActionOutcome {
     /// The frame was sent somewhere, or dropped and counted on the way.
     Sent,
     /// No action sent the frame anywhere. Unless later actions do, the caller must count a drop.
@@ -133,7 +133,7 @@ impl Egress {
 
     /// Sends the frame to one port, as an output action does.
     #[inline]
-    pub fn output(&mut self, port: PortNo, frame: &mut Frame, way: &mut Way) {
+    pub fn output(&mut self, port: PortNo, frame: &mut Frame, way: &mut EgressContext) {
         match self.barrier(port, way.in_port) {
             None => self.deliver(port, None, frame, way),
             Some(why) => self.drops.add(why),
@@ -142,7 +142,7 @@ impl Egress {
 
     /// Executes actions in order. Consumes the frame unless `keep` is set; then the frame has the
     /// changes of the actions. [`Action::Table`] is not supported here.
-    pub fn run(&mut self, actions: &[Action], frame: &mut Frame, keep: bool, way: &mut Way) -> Ran {
+    pub fn run(&mut self, actions: &[Action], frame: &mut Frame, keep: bool, way: &mut EgressContext) -> ActionOutcome {
         let mut next = None;
         let mut sent = false;
         for action in actions {
@@ -161,7 +161,7 @@ impl Egress {
                 _ => self.change(action, frame, way),
             };
             if !goes_on {
-                return Ran::Over;
+                return ActionOutcome::Over;
             }
         }
         if keep {
@@ -169,16 +169,16 @@ impl Egress {
         } else if let Some(last) = next {
             self.send(last, frame, way);
         }
-        if sent { Ran::Sent } else { Ran::Nowhere }
+        if sent { ActionOutcome::Sent } else { ActionOutcome::Nowhere }
     }
 
     /// Sends the frame to the controller because of a table miss.
-    pub fn miss(&mut self, frame: &mut Frame, way: &mut Way) {
+    pub fn miss(&mut self, frame: &mut Frame, way: &mut EgressContext) {
         self.packet_in(frame, None, PacketInReason::NoMatch, way);
     }
 
     /// Changes the frame. Returns false if its TTL is invalid; then the frame is consumed.
-    fn change(&mut self, action: &Action, frame: &mut Frame, way: &mut Way) -> bool {
+    fn change(&mut self, action: &Action, frame: &mut Frame, way: &mut EgressContext) -> bool {
         let changed = rewrite::apply(action, frame, &mut way.context.fields);
         if changed.is_err() && self.tell_invalid_ttl {
             self.packet_in(frame, None, PacketInReason::InvalidTtl, way);
@@ -195,7 +195,7 @@ impl Egress {
         action: &Action,
         frame: &Frame,
         next: &mut Option<Next>,
-        way: &mut Way,
+        way: &mut EgressContext,
     ) -> bool {
         let queue = way.context.queue;
         match *action {
@@ -228,7 +228,7 @@ impl Egress {
         queue: Option<QueueNo>,
         frame: &Frame,
         next: &mut Option<Next>,
-        way: &mut Way,
+        way: &mut EgressContext,
     ) {
         match self.barrier(port, way.in_port) {
             None => self.replace(Next::Port(port, queue), frame, next, way),
@@ -238,7 +238,7 @@ impl Egress {
 
     /// Adds the destination that a learning bridge selects. The bridge learns from frames as
     /// changed by previous actions, and only from frames of its ports.
-    fn line_up_normal(&mut self, frame: &Frame, next: &mut Option<Next>, way: &mut Way) -> bool {
+    fn line_up_normal(&mut self, frame: &Frame, next: &mut Option<Next>, way: &mut EgressContext) -> bool {
         let from_port = self.ports.contains(&way.in_port);
         let to = match &mut self.normal {
             Some(bridge) if from_port => bridge.decide_one(way.in_port, frame.bytes(), way.now),
@@ -260,7 +260,7 @@ impl Egress {
         flood: bool,
         frame: &Frame,
         next: &mut Option<Next>,
-        way: &mut Way,
+        way: &mut EgressContext,
     ) -> bool {
         let mut any = false;
         for place in 0..self.ports.len() {
@@ -276,7 +276,7 @@ impl Egress {
     }
 
     /// Sets the pending destination, and sends a copy of the frame to the previous one.
-    fn replace(&mut self, with: Next, frame: &Frame, next: &mut Option<Next>, way: &mut Way) {
+    fn replace(&mut self, with: Next, frame: &Frame, next: &mut Option<Next>, way: &mut EgressContext) {
         let before = next.replace(with);
         self.send_copy(before, frame, way);
     }

@@ -39,11 +39,11 @@ pub trait Forwarder {
     fn decide(
         &mut self,
         _port: PortNo,
-        _sights: [&[Sight<'_>]; 2],
+        _sights: [&[FrameHead<'_>]; 2],
         _now: Nanos,
         _decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> Decided {
-        Decided::Done(0)
+    ) -> BatchDecision {
+        BatchDecision::Done(0)
     }
 
     /// Whether frames that the last call of [`Forwarder::decide`] sends out need new headers. If
@@ -71,7 +71,7 @@ pub trait Forwarder {
     }
 
     /// Continues with the frames for which the last call of [`Forwarder::decide`] returned
-    /// [`Decided::Needs`], in the same order. Consumes the frames as [`Forwarder::forward`] does.
+    /// [`BatchDecision::Needs`], in the same order. Consumes the frames as [`Forwarder::forward`] does.
     fn resume(&mut self, _frames: &mut [Frame], _now: Nanos, _out: &mut Outputs) {}
 }
 
@@ -83,7 +83,7 @@ pub const SIGHTS_MAX: usize = 32;
 
 /// View of a frame in its receive buffer.
 #[derive(Debug, Clone, Copy)]
-pub struct Sight<'a> {
+pub struct FrameHead<'a> {
     /// The first bytes, or all of them.
     pub head: &'a [u8],
     /// Length of the frame in bytes.
@@ -101,7 +101,7 @@ pub enum Decision {
 
 /// Result of [`Forwarder::decide`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decided {
+pub enum BatchDecision {
     /// The first so many frames are decided. The others must be forwarded.
     Done(usize),
     /// The first so many frames must be passed to [`Forwarder::resume`]. The others must be

@@ -11,7 +11,7 @@
 //! - A field that no matching frame can have must be zero, as in the key of such a frame.
 //! - Two matches with the same meaning are equal.
 
-use packet::field::{self, FieldSet, Ground};
+use packet::field::{self, FieldSet, PrerequisiteCheck};
 
 use crate::key::wide::{self, Family, Wide, WordSet};
 use crate::key::{Field, Key, VLAN_PRESENT, WORDS, second_tag, second_tag_type};
@@ -31,7 +31,7 @@ pub struct Match {
 }
 
 /// A field, its required value, and the mask of significant bits.
-pub type Asked = (field::Field, u128, u128);
+pub type MatchedFields = (field::Field, u128, u128);
 
 impl Match {
     /// Matches every frame.
@@ -47,13 +47,13 @@ impl Match {
     ///
     /// A field without its prerequisites (see [`field::Field::needs`]) is wildcarded. Port numbers
     /// are the forwarder's. OpenFlow 1.0 matches on the lower byte of `arp_op` only.
-    pub fn asking(fields: &[Asked]) -> Match {
+    pub fn asking(fields: &[MatchedFields]) -> Match {
         Match::asking_each(fields.iter().copied())
     }
 
     /// Like [`Match::asking`](Match::asking), for an iterator that can be traversed more than once.
-    pub fn asking_each(fields: impl Iterator<Item = Asked> + Clone) -> Match {
-        let mut ground = Ground::default();
+    pub fn asking_each(fields: impl Iterator<Item = MatchedFields> + Clone) -> Match {
+        let mut ground = PrerequisiteCheck::default();
         fields.clone().for_each(|(field, value, mask)| ground.note(field, value, mask));
         let family = Family::of_type(ground.eth_type().unwrap_or_default() as u64);
         let mut matching = Match::ANY;
@@ -86,7 +86,7 @@ impl Match {
     }
 
     /// Returns what the match requires of these fields, in order, without wildcarded fields.
-    pub fn asked(&self, fields: FieldSet) -> Vec<Asked> {
+    pub fn asked(&self, fields: FieldSet) -> Vec<MatchedFields> {
         let family = self.family();
         let asked = fields.iter().map(|field| {
             if field == field::Field::EthType
@@ -104,7 +104,7 @@ impl Match {
     /// Returns the fields that the match requires a value of. Fields that must be zero because no
     /// matching frame has them are not included.
     pub fn fields_asked(&self) -> FieldSet {
-        let (mut set, mut ground) = (FieldSet::NONE, Ground::default());
+        let (mut set, mut ground) = (FieldSet::NONE, PrerequisiteCheck::default());
         let untagged = self.value.get(Field::Vlan) & VLAN_PRESENT == 0;
         for (field, value, mask) in self.asked(FieldSet::ALL) {
             if ground.bears(field) && !(untagged && field == field::Field::VlanPcp) {

@@ -27,7 +27,7 @@ use crate::classifier::NOWHERE;
 use crate::counter::{DropCounters, SharedDrops};
 use crate::egress::{Egress, PortSettings};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, FlowTotals, ModifyRules};
-use crate::forwarder::{Decided, Decision, Event, Forwarder, Outputs, SIGHTS_MAX, Sight};
+use crate::forwarder::{BatchDecision, Decision, Event, Forwarder, Outputs, SIGHTS_MAX, FrameHead};
 use crate::group::GroupLimits;
 use crate::meter::MeterLimits;
 use crate::table::{
@@ -383,14 +383,14 @@ impl Forwarder for Pipeline {
     fn decide(
         &mut self,
         port: PortNo,
-        sights: [&[Sight<'_>]; 2],
+        sights: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> Decided {
+    ) -> BatchDecision {
         self.tables.publish();
         let decided = self.worker.decide(port, sights, now, decisions);
         // No change occurs before the next call, even if the next frames are prefetched already.
-        if matches!(decided, Decided::Done(_)) {
+        if matches!(decided, BatchDecision::Done(_)) {
             self.worker.rest();
         }
         decided

@@ -4,12 +4,12 @@
 
 /// The generator.
 #[derive(Debug, Clone)]
-pub struct Dice(u64);
+pub struct Rng(u64);
 
-impl Dice {
+impl Rng {
     /// Creates a generator with this seed, which may be any number.
-    pub fn new(seed: u64) -> Dice {
-        Dice((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    pub fn new(seed: u64) -> Rng {
+        Rng((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// Returns a number below `sides`.

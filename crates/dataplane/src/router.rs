@@ -29,7 +29,7 @@ use packet::header::{array_at, ethernet, ethernet::Mac, ipv4, u16_at};
 use packet::time::Nanos;
 
 use crate::counter::{DropCounters, DropReason};
-use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
+use crate::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, FrameHead};
 use crate::neighbor::{Due, NeighborId, NeighborTable, Place, STEPS_PER_TICK, Wait, Waiting};
 use crate::route_cache::RouteCache;
 use crate::route_table::{HopId, NextHop, RouteTable};
@@ -89,7 +89,7 @@ pub struct Router {
     hop_neighbors: Vec<Option<NeighborId>>,
     /// Flushed route tables that are being freed.
     leaving: Vec<RouteTable>,
-    icmp: icmp::Limiter,
+    icmp: icmp::IcmpRateLimiter,
     identification: u16,
     /// The current frames.
     row: Box<Row>,
@@ -351,7 +351,7 @@ impl Forwarder for Router {
         let mut way = Way { now, out };
         for frames in batch.frames_mut().chunks_mut(SIGHTS_MAX) {
             let mac = self.interfaces[at].mac;
-            self.row.see(frames.iter().map(|it| Sight { head: it.bytes(), bytes: it.len() }), &mac);
+            self.row.see(frames.iter().map(|it| FrameHead { head: it.bytes(), bytes: it.len() }), &mac);
             self.find_routes();
             for (place, frame) in frames.iter_mut().enumerate() {
                 if let Some(onward) = self.onward(place) {
@@ -378,11 +378,11 @@ impl Forwarder for Router {
     fn decide(
         &mut self,
         port: PortNo,
-        [sights, next]: [&[Sight<'_>]; 2],
+        [sights, next]: [&[FrameHead<'_>]; 2],
         _now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> Decided {
-        let Some(at) = self.interface(port) else { return Decided::Done(0) };
+    ) -> BatchDecision {
+        let Some(at) = self.interface(port) else { return BatchDecision::Done(0) };
         let mac = self.interfaces[at].mac;
         if !self.is_ahead {
             self.ahead.see(sights.iter().copied(), &mac);
@@ -402,10 +402,10 @@ impl Forwarder for Router {
                     *decision = Decision::Output(onward.port);
                     self.counters.forwarded += 1;
                 }
-                _ => return Decided::Done(place),
+                _ => return BatchDecision::Done(place),
             }
         }
-        Decided::Done(sights.len())
+        BatchDecision::Done(sights.len())
     }
 
     fn rewrites(&self) -> bool {

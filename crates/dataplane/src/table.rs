@@ -18,7 +18,7 @@ use crate::action::Action;
 use crate::classifier::Verdict;
 use crate::classifier::wildcard_large::Entries;
 use crate::counter::TableAccount;
-use crate::fast::versioned::Edition;
+use crate::fast::versioned::TableVersion;
 use crate::fast::slab::Slab;
 use crate::flow::{FlowFilter, FlowFlags, FlowRecord, FlowRemovedReason, Named, Part};
 use crate::forwarder::Outputs;
@@ -47,7 +47,7 @@ mod select;
 mod trigger;
 
 pub use crate::classifier::Classifier;
-pub use crate::classifier::wildcard::Described;
+pub use crate::classifier::wildcard::ClassifierKind;
 
 pub use addition::Addition;
 pub use change::Modification;
@@ -98,7 +98,7 @@ pub struct Tables {
     leaving: Leaving,
     /// Last published view of each table, and its edition.
     views: Vec<Arc<View>>,
-    edition: Edition,
+    edition: TableVersion,
     /// Tables whose published view is out of date.
     changed: Vec<u8>,
     /// Whether changes are staged, to be published together.
@@ -176,7 +176,7 @@ impl Tables {
             free: Vec::new(),
             leaving: Leaving::default(),
             views,
-            edition: Edition::default(),
+            edition: TableVersion::default(),
             changed: Vec::new(),
             apart: false,
             bases: HashMap::new(),
@@ -359,7 +359,7 @@ impl Tables {
     }
 
     /// Describes how a table finds wildcard matches. Returns `None` if the table does not exist.
-    pub fn describe(&self, table: u8) -> Option<Described> {
+    pub fn describe(&self, table: u8) -> Option<ClassifierKind> {
         self.tables.get(usize::from(table)).map(Table::describe)
     }
 

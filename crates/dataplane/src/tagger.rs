@@ -24,7 +24,7 @@ use packet::header::{ipv4, u16_at, udp, vlan};
 use packet::time::Nanos;
 
 use crate::counter::{DropCounters, DropReason};
-use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
+use crate::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, FrameHead};
 
 /// Maximum number of rules: the number of bits in a bitmap.
 pub const RULES_MAX: usize = 64;
@@ -286,10 +286,10 @@ impl Forwarder for Tagger {
     fn decide(
         &mut self,
         port: PortNo,
-        [sights, _]: [&[Sight<'_>]; 2],
+        [sights, _]: [&[FrameHead<'_>]; 2],
         _now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> Decided {
+    ) -> BatchDecision {
         let to = self.other(port);
         for (place, sight) in sights.iter().enumerate() {
             let judged = match to {
@@ -307,7 +307,7 @@ impl Forwarder for Tagger {
                 }
             };
         }
-        Decided::Done(sights.len())
+        BatchDecision::Done(sights.len())
     }
 
     fn rewrites(&self) -> bool {
@@ -385,10 +385,10 @@ mod tests {
         seen: usize,
     ) -> Vec<(PortNo, Vec<u8>)> {
         let seen = seen.min(bytes.len());
-        let sight = Sight { head: &bytes[..seen], bytes: bytes.len() };
+        let sight = FrameHead { head: &bytes[..seen], bytes: bytes.len() };
         let mut decisions = [Decision::Dropped; SIGHTS_MAX];
         let decided = tagger.decide(port, [&[sight], &[]], Nanos::ZERO, &mut decisions);
-        assert_eq!(decided, Decided::Done(1));
+        assert_eq!(decided, BatchDecision::Done(1));
         let Decision::Output(to) = decisions[0] else { return Vec::new() };
         let grows = tagger.grows(0);
         let mut head = [vec![0; grows.max(0) as usize], bytes[..seen].to_vec()].concat();

@@ -17,7 +17,7 @@ use dataplane::forwarder::Outputs;
 use dataplane::key::wide::Wide;
 use dataplane::key::{Field, Key};
 use dataplane::matching::Match;
-use dataplane::table::{Classifier, Described, Lookup, TableSettings, Tables};
+use dataplane::table::{Classifier, ClassifierKind, Lookup, TableSettings, Tables};
 use packet::time::Nanos;
 
 const TABLES: u8 = 2;
@@ -37,7 +37,7 @@ struct Kind {
     /// Entries that stay and never win.
     others: Vec<(Match, u16)>,
     /// Whether the table uses the expected classifier.
-    is_it: fn(Described) -> bool,
+    is_it: fn(ClassifierKind) -> bool,
 }
 
 fn plain(number: u64) -> Key {
@@ -258,7 +258,7 @@ fn few_wildcard_entries() {
             (Match::of(&open[..1 + form as usize]), 500 + form as u16)
         },
         others: vec![(Match::ANY, 1)],
-        is_it: |how| how == Described::HalfBytes,
+        is_it: |how| how == ClassifierKind::HalfBytes,
     };
     swap(&kind, 24);
 }
@@ -271,7 +271,7 @@ fn a_linear_table() {
         key: plain,
         form: |form, number| (Match::of(&[(Field::EthSrc, number)]), 500 + form as u16),
         others: vec![(Match::ANY, 1)],
-        is_it: |how| how == Described::List,
+        is_it: |how| how == ClassifierKind::List,
     };
     swap(&kind, 24);
 }
@@ -289,7 +289,7 @@ fn hashes_for_masks() {
             (Match::of(&fields[..asked]), 500 + form as u16)
         },
         others: (0..150).map(|it| (Match::of(&[(Field::EthSrc, it)]), 3)).collect(),
-        is_it: |how| matches!(how, Described::Hashed { routes: 0, .. }),
+        is_it: |how| matches!(how, ClassifierKind::Hashed { routes: 0, .. }),
     };
     swap(&kind, 24);
 }
@@ -310,7 +310,7 @@ fn merged_masks() {
             (route(0x0a00_0000 | number << 8, length, 0), 900 + number as u16)
         },
         others: (0..900).map(other).collect(),
-        is_it: |how| matches!(how, Described::Hashed { routes: 0, tables: 13.. }),
+        is_it: |how| matches!(how, ClassifierKind::Hashed { routes: 0, tables: 13.. }),
     };
     swap(&kind, 24);
 }
@@ -329,7 +329,7 @@ fn a_routing_table() {
         key: routed,
         form: swapped_route,
         others: (0..3000).map(other).collect(),
-        is_it: |how| matches!(how, Described::Hashed { routes: 2000.., .. }),
+        is_it: |how| matches!(how, ClassifierKind::Hashed { routes: 2000.., .. }),
     };
     swap(&kind, 24);
 }

@@ -15,7 +15,7 @@ use dataplane::forwarder::Outputs;
 use dataplane::key::wide::Wide;
 use dataplane::key::{Field, Key};
 use dataplane::matching::Match;
-use dataplane::table::{Described, TableSettings, Tables, Work};
+use dataplane::table::{ClassifierKind, TableSettings, Tables, Work};
 use packet::time::Nanos;
 
 const ALLOW: [Action; 1] = [Action::Output { port: 2 }];
@@ -80,7 +80,7 @@ fn attack() -> impl Iterator<Item = Key> {
 }
 
 /// Applies the attack twice; the classifier must be as expected and must not change.
-fn check(mut tables: Tables, is_it: impl Fn(Described) -> bool, probes_max: usize) {
+fn check(mut tables: Tables, is_it: impl Fn(ClassifierKind) -> bool, probes_max: usize) {
     let described = tables.describe(0).expect("there is a table");
     assert!(is_it(described), "{described:?}");
     let (entries, lists) = (tables.account(0).entries, tables.instruction_lists());
@@ -112,13 +112,13 @@ fn check(mut tables: Tables, is_it: impl Fn(Described) -> bool, probes_max: usiz
 
 #[test]
 fn a_simple_policy_keeps_its_classifier() {
-    check(tables(std::iter::empty()), |it| it == Described::HalfBytes, 1);
+    check(tables(std::iter::empty()), |it| it == ClassifierKind::HalfBytes, 1);
 }
 
 #[test]
 fn a_policy_with_few_masks_keeps_one_hash_table_per_mask() {
     let others = (0..400).map(|at| (udp(&[(Field::IpDst, 0xf000_0000 + at)]), 7));
-    check(tables(others), |it| it == Described::Hashed { routes: 0, tables: 5 }, 5);
+    check(tables(others), |it| it == ClassifierKind::Hashed { routes: 0, tables: 5 }, 5);
 }
 
 #[test]
@@ -129,8 +129,8 @@ fn a_policy_with_many_masks_keeps_its_tuples() {
         let narrow = prefix(0xf000_0000 | at << 13, length);
         (Match::new(*narrow.value(), narrow.mask().or(&source)), 9 + at as u16)
     });
-    let is_merged = |it: Described| match it {
-        Described::Hashed { routes, tables } => routes == 0 && (2..=72).contains(&tables),
+    let is_merged = |it: ClassifierKind| match it {
+        ClassifierKind::Hashed { routes, tables } => routes == 0 && (2..=72).contains(&tables),
         _ => false,
     };
     check(tables(others), is_merged, 72);
@@ -145,6 +145,6 @@ fn a_policy_next_to_a_routing_table_keeps_its_classifier() {
     let mut known = std::collections::HashSet::new();
     let others = others.filter(move |(matching, _)| known.insert(*matching));
     let is_routed =
-        |it: Described| matches!(it, Described::Hashed { routes, tables: 4 } if routes > 2000);
+        |it: ClassifierKind| matches!(it, ClassifierKind::Hashed { routes, tables: 4 } if routes > 2000);
     check(tables(others), is_routed, 5);
 }

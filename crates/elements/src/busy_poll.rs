@@ -6,7 +6,7 @@
 //! the controller, so it yields the core between polls.
 
 use packet::time::Nanos;
-use netio::yield_poll::Courtesy;
+use netio::yield_poll::YieldPolicy;
 
 /// Maximum time of polling on an own core.
 const ALONE_MAX: Nanos = Nanos::from_millis(1);
@@ -16,22 +16,22 @@ const SHARED_MAX: Nanos = Nanos::from_micros(100);
 
 /// Time until which the channels are polled.
 #[derive(Debug)]
-pub(crate) struct Talk {
+pub(crate) struct BusyPoll {
     span: Nanos,
     until: Nanos,
     /// Yields of the core, if it is shared.
-    courtesy: Option<Courtesy>,
+    courtesy: Option<YieldPolicy>,
 }
 
-impl Talk {
+impl BusyPoll {
     /// Creates the state for a thread that busy-polls for `spin` after a frame. With frames, the
     /// thread has its own core.
-    pub(crate) fn new(spin: Nanos, has_frames: bool) -> Talk {
+    pub(crate) fn new(spin: Nanos, has_frames: bool) -> BusyPoll {
         let (most, courtesy) = match has_frames {
             true => (ALONE_MAX, None),
-            false => (SHARED_MAX, Some(Courtesy::default())),
+            false => (SHARED_MAX, Some(YieldPolicy::default())),
         };
-        Talk { span: spin.min(most), until: Nanos::ZERO, courtesy }
+        BusyPoll { span: spin.min(most), until: Nanos::ZERO, courtesy }
     }
 
     /// Records a controller's message.
@@ -58,14 +58,14 @@ mod tests {
 
     #[test]
     fn busy_polling_continues_for_a_while_after_each_message() {
-        let mut talk = Talk::new(Nanos::from_secs(1), true);
+        let mut talk = BusyPoll::new(Nanos::from_secs(1), true);
         assert!(!talk.goes_on(Nanos(0)));
         talk.heard(Nanos(5));
         assert!(talk.goes_on(Nanos::from_micros(900)) && !talk.goes_on(Nanos::from_millis(2)));
-        let mut shared = Talk::new(Nanos::from_secs(1), false);
+        let mut shared = BusyPoll::new(Nanos::from_secs(1), false);
         shared.heard(Nanos(5));
         assert!(shared.goes_on(Nanos::from_micros(90)) && !shared.goes_on(Nanos::from_micros(101)));
-        let mut never = Talk::new(Nanos::ZERO, true);
+        let mut never = BusyPoll::new(Nanos::ZERO, true);
         never.heard(Nanos(5));
         assert!(!never.goes_on(Nanos(5)), "without busy-polling it sleeps immediately");
     }

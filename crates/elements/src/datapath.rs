@@ -4,7 +4,7 @@
 
 use dataplane::bridge::{self, Bridge, Learning};
 use dataplane::counter::DropCounters;
-use dataplane::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sight};
+use dataplane::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, FrameHead};
 use dataplane::group::GroupLimits;
 use dataplane::meter::MeterLimits;
 use dataplane::neighbor::Place;
@@ -42,11 +42,11 @@ pub enum Plane {
     /// A ProGFE element.
     ProGfe(Box<Element>),
     /// An OpenFlow pipeline or a learning bridge that emulates a hardware model.
-    Modelled(Box<Modelled>),
+    Modelled(Box<ModelledDatapath>),
 }
 
 /// A data plane, and the hardware model that it emulates.
-pub struct Modelled {
+pub struct ModelledDatapath {
     /// The tables of the agent, or the bridge.
     pub plane: Plane,
     /// The state of the emulation.
@@ -107,7 +107,7 @@ impl Plane {
                 return Ok(Plane::ProGfe(Box::new(element.map_err(PlaneError::Program)?)));
             }
         };
-        Ok(Plane::Modelled(Box::new(Modelled { plane, behaviour })))
+        Ok(Plane::Modelled(Box::new(ModelledDatapath { plane, behaviour })))
     }
 
     /// Returns the flow tables that controllers change, if there are any.
@@ -120,7 +120,7 @@ impl Plane {
         match self {
             Plane::OpenFlow(pipeline) => Some((pipeline, None)),
             Plane::Modelled(modelled) => {
-                let Modelled { plane, behaviour } = &mut **modelled;
+                let ModelledDatapath { plane, behaviour } = &mut **modelled;
                 plane.openflow().map(|pipeline| (pipeline, Some(behaviour)))
             }
             Plane::Bridge(_) | Plane::Router(_) | Plane::Tagger(_) | Plane::ProGfe(_) => None,
@@ -305,7 +305,7 @@ impl Forwarder for Plane {
             Plane::Tagger(tagger) => tagger.forward(port, batch, now, out),
             Plane::ProGfe(element) => element.forward(port, batch, now, out),
             Plane::Modelled(modelled) => {
-                let Modelled { plane, behaviour } = &mut **modelled;
+                let ModelledDatapath { plane, behaviour } = &mut **modelled;
                 behaviour.forward(plane, (port, batch), now, out);
             }
         }
@@ -319,17 +319,17 @@ impl Forwarder for Plane {
     fn decide(
         &mut self,
         port: PortNo,
-        sights: [&[Sight<'_>]; 2],
+        sights: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> Decided {
+    ) -> BatchDecision {
         match self {
             Plane::OpenFlow(pipeline) => pipeline.decide(port, sights, now, decisions),
             Plane::Bridge(bridge) => bridge.decide(port, sights, now, decisions),
             Plane::Router(router) => router.decide(port, sights, now, decisions),
             Plane::ProGfe(element) => element.decide(port, sights, now, decisions),
             Plane::Tagger(tagger) => tagger.decide(port, sights, now, decisions),
-            Plane::Modelled(_) => Decided::Done(0),
+            Plane::Modelled(_) => BatchDecision::Done(0),
         }
     }
 
@@ -379,7 +379,7 @@ impl Forwarder for Plane {
             Plane::Tagger(tagger) => tagger.tick(now, out),
             Plane::ProGfe(element) => element.tick(now, out),
             Plane::Modelled(modelled) => {
-                let Modelled { plane, behaviour } = &mut **modelled;
+                let ModelledDatapath { plane, behaviour } = &mut **modelled;
                 behaviour.tick(plane, now, out)
             }
         }

@@ -18,7 +18,7 @@ use dataplane::forwarder::Outputs;
 use packet::time::Nanos;
 use netio::channel::{ChannelError, Tls, Url};
 use progfe::control::{Control, Speaker, notifications};
-use progfe::lfb::ToldTo;
+use progfe::lfb::DivertDestination;
 use progfe::program::Program;
 
 use crate::config::ForcesConfig;
@@ -248,7 +248,7 @@ impl Forces {
 
     /// Sends packet redirects and event notifications that wait.
     fn tell(&mut self, element: &mut Element, out: &mut Outputs, now: Nanos) {
-        while let Some(told) = element.next_told_to(|to| *to == ToldTo::Control) {
+        while let Some(told) = element.next_told_to(|to| *to == DivertDestination::Control) {
             let redirect = notifications::redirect(element.program(), &told);
             if !self.fe.redirect(redirect, moment(now)) {
                 self.redirects_lost += 1;

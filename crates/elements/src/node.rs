@@ -27,7 +27,7 @@ use crate::datapath::{Plane, PlaneError};
 use crate::services::Services;
 use crate::services::ethernet::agent_port::Door;
 use crate::services::http::Http;
-use crate::program_compiler::Workshop;
+use crate::program_compiler::ProgramCompiler;
 
 mod requests;
 
@@ -65,7 +65,7 @@ pub struct Node {
     /// for it.
     is_settled: bool,
     /// The compile thread, if there is one.
-    workshop: Option<Workshop>,
+    workshop: Option<ProgramCompiler>,
 }
 
 /// Why a node could not be opened.
@@ -164,7 +164,7 @@ impl Node {
     pub fn open_workshop(&mut self) {
         if let Plane::ProGfe(element) = &mut self.forward.forwarder {
             element.keep_gone();
-            self.workshop = Some(Workshop::default());
+            self.workshop = Some(ProgramCompiler::default());
         }
     }
 

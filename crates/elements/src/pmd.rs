@@ -40,7 +40,7 @@ pub struct Apart {
 }
 
 /// Ports of forwarding threads that are not started yet.
-pub struct Departure {
+pub struct PmdSetup {
     exchanges: Arc<[Exchange]>,
     threads: Vec<Share>,
 }
@@ -52,12 +52,12 @@ struct Share {
     owned: Vec<bool>,
 }
 
-impl Departure {
+impl PmdSetup {
     /// Divides the ports between `threads` threads. Returns a stand-in for each port.
     pub fn new(
         ports: Vec<NumberedPort>,
         threads: usize,
-    ) -> std::io::Result<(Departure, Vec<NumberedPort>)> {
+    ) -> std::io::Result<(PmdSetup, Vec<NumberedPort>)> {
         let control_bell = Doorbell::create()?;
         let exchanges = (0..threads).map(|_| Exchange::new(ports.len(), &control_bell));
         let exchanges: Arc<[Exchange]> = exchanges.collect::<std::io::Result<Vec<_>>>()?.into();
@@ -88,7 +88,7 @@ impl Departure {
             }
             remotes.push((number, stand_in(place, number, &facts, owner, &control_bell)));
         }
-        Ok((Departure { exchanges, threads: shares }, remotes))
+        Ok((PmdSetup { exchanges, threads: shares }, remotes))
     }
 
     /// Starts the threads, each with a worker and a function to call first. They busy-poll for
@@ -99,7 +99,7 @@ impl Departure {
         service: Service,
         spin: Nanos,
     ) -> std::io::Result<Apart> {
-        let Departure { exchanges, threads } = self;
+        let PmdSetup { exchanges, threads } = self;
         let mut apart = Apart { exchanges, threads: Vec::new(), events_lost: 0 };
         for (place, (share, (worker, first))) in threads.into_iter().zip(starts).enumerate() {
             let inside = Arc::clone(&apart.exchanges);

@@ -10,14 +10,14 @@ use packet::time::Nanos;
 use netio::afpacket::{Options, Stamps};
 use netio::clock::{self, Wait};
 
-use crate::pmd::Departure;
+use crate::pmd::PmdSetup;
 use crate::budget::Budget;
 use crate::config::{Config, FrameThreads, Kind, PortConfig, Service};
 use crate::event::Event;
 use crate::forward::NumberedPort;
 use crate::node::{Node, OpenError};
 use crate::datapath::Plane;
-use crate::busy_poll::Talk;
+use crate::busy_poll::BusyPoll;
 use crate::program_compiler;
 
 /// Interval at which controllers and clients are served while frames arrive.
@@ -94,7 +94,7 @@ pub fn open_apart(
     homes: &[Option<usize>],
     seed: u64,
 ) -> Result<Node, OpenError> {
-    let (departure, ports) = Departure::new(ports, homes.len()).map_err(OpenError::Thread)?;
+    let (departure, ports) = PmdSetup::new(ports, homes.len()).map_err(OpenError::Thread)?;
     let mut node = Node::open(config, ports, seed, clock::now())?;
     let Plane::OpenFlow(pipeline) = &mut node.forward.forwarder else {
         panic!("only a switch without a model can have forwarding threads");
@@ -136,7 +136,7 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
     let (mut spin_until, mut serve_at) = (Nanos::ZERO, Nanos::ZERO);
     let mut arriving_until = Nanos::ZERO;
     let (busy_turn, free_turn) = (node.busy_turn(), node.busy_turn().max(FREE_TURN));
-    let mut talk = Talk::new(spin, node.has_frames());
+    let mut talk = BusyPoll::new(spin, node.has_frames());
     let mut wall_at = Nanos::ZERO;
     // Selects the fail mode for frames without a controller before the first frame.
     node.serve(clock::now());

@@ -19,14 +19,14 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, OnceLock};
 
 use packet::time::Nanos;
-use netio::core::Modest;
+use netio::core::LowPriorityThread;
 use progfe::compile::Compiled;
 use progfe::element::{Basis, Prepared};
 use progfe::program::Program;
 use progfe::program::document::no_files;
 use progfe::xml::Source;
 
-use crate::control::request::Document;
+use crate::control::request::ProgramSource;
 
 /// Maximum time for which the forwarding thread yields its core.
 pub const LEND: Nanos = Nanos::from_micros(20);
@@ -36,11 +36,11 @@ pub const PATIENCE: Nanos = Nanos::from_millis(100);
 pub const LEND_INTERVAL: Nanos = Nanos::from_millis(1);
 
 /// Result of a compilation: the program and its warnings, or the error.
-pub type Made = Result<(Prepared<Compiled>, String), String>;
+pub type CompileResult = Result<(Prepared<Compiled>, String), String>;
 
 /// Handle of the compile thread.
 #[derive(Default)]
-pub struct Workshop {
+pub struct ProgramCompiler {
     worker: Option<Worker>,
     /// Programs submitted so far.
     given: u64,
@@ -48,27 +48,27 @@ pub struct Workshop {
     is_busy: bool,
     since: Option<Nanos>,
     /// The last result, until it is fetched.
-    done: Option<Made>,
+    done: Option<CompileResult>,
 }
 
 struct Worker {
     jobs: Sender<Job>,
-    made: Receiver<Made>,
+    made: Receiver<CompileResult>,
     /// The thread's priority handle, once the thread has started.
-    thread: Arc<OnceLock<Modest>>,
+    thread: Arc<OnceLock<LowPriorityThread>>,
     /// Whether the thread runs with normal priority.
     is_forward: bool,
 }
 
 /// Function that compiles a program.
-pub type Making = Box<dyn FnOnce(&Basis<Compiled>) -> Made + Send>;
+pub type Making = Box<dyn FnOnce(&Basis<Compiled>) -> CompileResult + Send>;
 
 enum Job {
     Make(Making, Box<Basis<Compiled>>),
     Free(Box<dyn Any + Send>),
 }
 
-impl Workshop {
+impl ProgramCompiler {
     /// Starts compiling a program for an element. Returns the number with which to fetch the
     /// result, or `None` while another program is being compiled.
     pub fn make(&mut self, making: Making, basis: Basis<Compiled>) -> Option<u64> {
@@ -89,7 +89,7 @@ impl Workshop {
     }
 
     /// Returns the result of a compilation, or `None` if it is not finished.
-    pub fn fetch(&mut self, number: u64) -> Option<Made> {
+    pub fn fetch(&mut self, number: u64) -> Option<CompileResult> {
         self.listen();
         if self.is_lost(number) {
             return Some(Err("replaced by a later program".into()));
@@ -169,7 +169,7 @@ impl Worker {
     fn start() -> std::io::Result<Worker> {
         let (jobs, to_do) = channel();
         let (done, made) = channel();
-        let thread: Arc<OnceLock<Modest>> = Arc::default();
+        let thread: Arc<OnceLock<LowPriorityThread>> = Arc::default();
         let tell = Arc::clone(&thread);
         let work = move || {
             // The thread also works without low priority.
@@ -193,7 +193,7 @@ impl Worker {
 }
 
 /// Compiles the program of a document.
-pub fn load(document: &Document, basis: &Basis<Compiled>) -> Made {
+pub fn load(document: &ProgramSource, basis: &Basis<Compiled>) -> CompileResult {
     let source = Source::new(&document.name, &document.text);
     let (program, problems) = Program::load(&source, &no_files);
     let said = problems.to_string().trim_end().to_owned();

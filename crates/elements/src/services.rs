@@ -11,10 +11,10 @@ use packet::frame::PortNo;
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 use progfe::agent::dispatcher::Dispatcher;
-use progfe::agent::{Ask, Fact};
+use progfe::agent::{AgentRequest, StatusValue};
 use progfe::control::notifications;
 use progfe::element::Report;
-use progfe::lfb::ToldTo;
+use progfe::lfb::DivertDestination;
 use progfe::program::Program;
 use serde_json::{Map, Value, json};
 
@@ -82,7 +82,7 @@ impl Services {
     /// Drops frames for control elements where none exists, so that they do not block frames for
     /// agents.
     pub fn take_control_elements_part(&mut self, element: &mut Element) {
-        while element.next_told_to(|to| *to == ToldTo::Control).is_some() {
+        while element.next_told_to(|to| *to == DivertDestination::Control).is_some() {
             self.no_control += 1;
         }
     }
@@ -136,7 +136,7 @@ impl Services {
     pub fn ask(
         &mut self,
         agent: &str,
-        ask: &Ask,
+        ask: &AgentRequest,
         (element, out): (&mut Element, &mut Outputs),
         now: Nanos,
     ) -> Result<Value, String> {
@@ -167,17 +167,17 @@ fn of_block(report: &Report, program: &Program) -> Value {
 }
 
 /// Converts a fact to JSON.
-fn value_of(fact: &Fact) -> Value {
+fn value_of(fact: &StatusValue) -> Value {
     match fact {
-        Fact::Unknown => Value::Null,
-        Fact::Flag(flag) => (*flag).into(),
-        Fact::Number(number) => match i64::try_from(*number) {
+        StatusValue::Unknown => Value::Null,
+        StatusValue::Flag(flag) => (*flag).into(),
+        StatusValue::Number(number) => match i64::try_from(*number) {
             Ok(number) => number.into(),
             Err(_) => u64::try_from(*number).map_or(Value::Null, Value::from),
         },
-        Fact::Text(text) => text.as_str().into(),
-        Fact::List(all) => all.iter().map(value_of).collect(),
-        Fact::Named(all) => {
+        StatusValue::Text(text) => text.as_str().into(),
+        StatusValue::List(all) => all.iter().map(value_of).collect(),
+        StatusValue::Named(all) => {
             Value::Object(all.iter().map(|(name, it)| ((*name).to_owned(), value_of(it))).collect())
         }
     }

@@ -9,9 +9,9 @@ use tester::trial::{Trial, TrialReport};
 use packet::time::Nanos;
 use record::Metric;
 
-use super::controller_trials::{Course, Leg};
+use super::controller_trials::{TrialSequence, Leg};
 use super::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::{Table, Traffic, control, shared};
 use workload::Setup;
 
@@ -19,18 +19,18 @@ use workload::Setup;
 pub const AXIS: &str = "flows_known";
 
 /// Number of flows.
-pub const FLOWS: Declared = control::FLOWS.with_default("131072");
+pub const FLOWS: Parameter = control::FLOWS.with_default("131072");
 
 /// Duration of a trial, which covers about the first second.
-const SECONDS: Declared = Declared {
-    takes: Takes::Number(0.01, 1.0),
+const SECONDS: Parameter = Parameter {
+    takes: ValueType::Number(0.01, 1.0),
     default: "quick 0.2; 1",
     help: "duration of a trial; the first second counts",
     ..shared::SECONDS
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[shared::FRAME, SECONDS];
+pub const PARAMETERS: &[Parameter] = &[shared::FRAME, SECONDS];
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
@@ -56,7 +56,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             flows: 0,
         }
     };
-    let course = Course::new(context, AXIS, vec![leg(false), leg(true)]);
+    let course = TrialSequence::new(context, AXIS, vec![leg(false), leg(true)]);
     Box::new(course.summing(0.0, Metric::RateColdRatio, |reports: &[TrialReport]| {
         let [unknown, known] = [0, 1].map(|trial| reports[trial].total.pps_forwarded());
         (known > 0.0).then(|| unknown / known)

@@ -43,7 +43,7 @@ pub type MakeTrial = Box<dyn Fn(&Setup, f64) -> Trial + Send>;
 pub type Sum = fn(&[TrialReport]) -> Option<f64>;
 
 /// A series of trials in progress.
-pub struct Course {
+pub struct TrialSequence {
     context: Context,
     axis: &'static str,
     legs: Vec<Leg>,
@@ -58,10 +58,10 @@ pub struct Course {
     findings: Vec<Finding>,
 }
 
-impl Course {
+impl TrialSequence {
     /// Creates a repeated series of these trials.
-    pub fn new(context: &Context, axis: &'static str, legs: Vec<Leg>) -> Course {
-        Course {
+    pub fn new(context: &Context, axis: &'static str, legs: Vec<Leg>) -> TrialSequence {
+        TrialSequence {
             context: context.clone(),
             axis,
             legs,
@@ -77,13 +77,13 @@ impl Course {
 
     /// Adds a value at `x` that is derived from the trials of each pass.
     #[must_use]
-    pub fn summing(self, x: f64, metric: Metric, sum: Sum) -> Course {
-        Course { sum: Some((x, metric, sum)), ..self }
+    pub fn summing(self, x: f64, metric: Metric, sum: Sum) -> TrialSequence {
+        TrialSequence { sum: Some((x, metric, sum)), ..self }
     }
 
     /// Adds a search for the target's own maximum before the passes, with this setup.
     #[must_use]
-    pub fn after_maximum(self, setup: Setup, frame_bytes: u16) -> Course {
+    pub fn after_maximum(self, setup: Setup, frame_bytes: u16) -> TrialSequence {
         let trial = self.context.trial(&setup, frame_bytes, self.context.link_percent(100.0));
         self.after_maximum_of(None, setup, trial)
     }
@@ -95,7 +95,7 @@ impl Course {
         curve: Option<(&'static str, f64)>,
         setup: Setup,
         trial: Trial,
-    ) -> Course {
+    ) -> TrialSequence {
         self.maxima.push(Search { curve, setup, trial, most_pps: None });
         self
     }
@@ -127,7 +127,7 @@ impl Course {
     }
 }
 
-impl Experiment for Course {
+impl Experiment for TrialSequence {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
@@ -157,7 +157,7 @@ impl Experiment for Course {
     }
 }
 
-impl Method for Course {
+impl Method for TrialSequence {
     fn tag(&self) -> Tag {
         let repeat = self.yielded.saturating_sub(1) / self.legs.len().max(1) as u64;
         let role = if self.is_searching { Role::Maximum } else { Role::Measure };

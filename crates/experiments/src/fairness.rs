@@ -18,10 +18,10 @@
 
 use tester::stream::{Rate, Stream};
 
-use super::controller_trials::{Course, Leg, share};
+use super::controller_trials::{TrialSequence, Leg, share};
 use super::{Context, FRAME_CURVE, Method, curve_of};
 use workload::parameter::Traffic;
-use workload::parameter::declaration::{Declared, Values};
+use workload::parameter::declaration::{Parameter, Values};
 use workload::parameter::shared;
 use workload::Setup;
 
@@ -29,7 +29,7 @@ use workload::Setup;
 pub const AXIS: &str = "f2_percent";
 
 /// Loads of the last flow.
-pub const LOADS: Declared = Declared {
+pub const LOADS: Parameter = Parameter {
     default: "40,50,60,90",
     help: "loads of the last flow, in percent of C",
     ..shared::LOADS
@@ -39,10 +39,10 @@ pub const LOADS: Declared = Declared {
 pub const MAXIMUM_SHARE: f64 = 0.65;
 
 /// Number of table entries.
-const ENTRIES: Declared = shared::SIZE.with_default("1024");
+const ENTRIES: Parameter = shared::SIZE.with_default("1024");
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOADS, ENTRIES];
+pub const PARAMETERS: &[Parameter] = &[shared::FRAMES, LOADS, ENTRIES];
 
 /// Settings of the flows.
 #[derive(Debug, Clone)]
@@ -116,7 +116,7 @@ pub fn method(context: &Context, flows: Flows) -> Box<dyn Method> {
     };
     let of = |&frame_bytes: &u16| loads.iter().map(move |&percent| (frame_bytes, percent));
     let legs = frames.iter().flat_map(of).map(|(size, percent)| leg(size, percent)).collect();
-    let course = Course::new(context, AXIS, legs);
+    let course = TrialSequence::new(context, AXIS, legs);
     Box::new(frames.iter().fold(course, |course, &size| {
         let search = context.trial_of(streams(&setup, size, &full));
         course.after_maximum_of(curve(size), setup, search)

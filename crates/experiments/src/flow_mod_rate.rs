@@ -12,9 +12,9 @@ use tester::controller::script::Commit;
 use tester::trial::{Trial, TrialReport};
 use record::{Deed, Metric};
 
-use super::controller_trials::{Course, Leg, share};
+use super::controller_trials::{TrialSequence, Leg, share};
 use super::{Context, Method, flow_mod_scripts};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::{control, shared};
 
 /// Name of the axis.
@@ -24,7 +24,7 @@ pub const AXIS: &str = "flow_mods_per_answer";
 pub const AXIS_IMPACT: &str = "flow_mods_per_s";
 
 /// Number of flows.
-pub const FLOWS: Declared = control::FLOWS.with_default("quick 10000; 100000");
+pub const FLOWS: Parameter = control::FLOWS.with_default("quick 10000; 100000");
 
 /// Divisor of the number of flows if each flow-mod waits for its reply.
 const SINGLES_SHARE: u32 = 10;
@@ -60,7 +60,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             });
         }
     }
-    let course = Course::new(context, AXIS, legs);
+    let course = TrialSequence::new(context, AXIS, legs);
     Box::new(if traffic.is_some() { course.after_maximum(setup, 64) } else { course })
 }
 
@@ -73,7 +73,7 @@ fn capped(commit: Commit, count: u32) -> Commit {
 }
 
 /// Parameters of [`impact`].
-pub const PARAMETERS_IMPACT: &[Declared] = &[shared::FRAME];
+pub const PARAMETERS_IMPACT: &[Parameter] = &[shared::FRAME];
 
 /// Creates the method for the cost of a steady flow-mod rate: a trial without flow-mods, and one with them.
 pub fn impact(context: &Context) -> Box<dyn Method> {
@@ -97,7 +97,7 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
     let per_second = control.flow_mods_per_s;
     let legs = vec![leg(0.0), leg(per_second)];
     let course =
-        Course::new(context, AXIS_IMPACT, legs).after_maximum(context.setup(), frame_bytes);
+        TrialSequence::new(context, AXIS_IMPACT, legs).after_maximum(context.setup(), frame_bytes);
     Box::new(course.summing(per_second, Metric::CyclesBusyRatio, cycles_ratio))
 }
 

@@ -9,10 +9,10 @@
 use tester::trial::Trial;
 use record::Metric;
 
-use super::controller_trials::{Course, Leg, share};
+use super::controller_trials::{TrialSequence, Leg, share};
 use super::flow_mod_rate::{TRAFFIC_PERCENT, cycles_ratio};
 use super::{Context, Method, flow_mod_scripts};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::{Table, Traffic, control};
 use workload::Setup;
 
@@ -23,7 +23,7 @@ pub const AXIS: &str = "entries";
 pub const AXIS_IMPACT: &str = "dumps";
 
 /// Number of flows.
-pub const FLOWS: Declared = control::FLOWS.with_default("quick 75000; 750000");
+pub const FLOWS: Parameter = control::FLOWS.with_default("quick 75000; 750000");
 
 fn setup(context: &Context) -> Setup {
     let traffic = context.parameters.traffic.unwrap_or(Traffic::One);
@@ -48,7 +48,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         }),
         flows: 0,
     };
-    let course = Course::new(context, AXIS, vec![leg]);
+    let course = TrialSequence::new(context, AXIS, vec![leg]);
     Box::new(if traffic.is_some() { course.after_maximum(setup, 64) } else { course })
 }
 
@@ -72,6 +72,6 @@ pub fn impact(context: &Context) -> Box<dyn Method> {
             flows: 0,
         }
     };
-    let course = Course::new(context, AXIS_IMPACT, vec![leg(0), leg(1)]).after_maximum(setup, 64);
+    let course = TrialSequence::new(context, AXIS_IMPACT, vec![leg(0), leg(1)]).after_maximum(setup, 64);
     Box::new(course.summing(1.0, Metric::CyclesBusyRatio, cycles_ratio))
 }

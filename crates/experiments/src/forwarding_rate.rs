@@ -7,7 +7,7 @@
 
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, FRAME_CURVE, LOAD_CURVE, Method, curve_of};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::{Parameters, Table, Traffic, shared};
 use workload::Technology;
 use workload::Setup;
@@ -23,7 +23,7 @@ const WAY: &str = "from_port";
 pub const ENTRIES_LARGE: u32 = 131_072;
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::LOADS];
+pub const PARAMETERS: &[Parameter] = &[shared::FRAMES, shared::LOADS];
 
 /// Checks whether these parameters can be measured: a point has one position on the axis and one curve.
 pub fn check(parameters: &Parameters, is_tagged: bool) -> Result<(), String> {

@@ -15,7 +15,7 @@ use record::{Metric, Role};
 
 use super::search::{Searches, Task};
 use super::{Context, FRAME_CURVE, Finding, Method, Tag, curve_of};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use targets::name::TargetKind;
 use workload::Setup;
@@ -24,14 +24,14 @@ use workload::Setup;
 pub const AXIS: &str = "load_percent";
 
 /// Shares of the found load.
-const LOADS: Declared = Declared {
+const LOADS: Parameter = Parameter {
     default: "10,50,90,100",
     help: "offered loads, in percent of the highest load within the loss ratio",
     ..shared::LOADS
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOADS];
+pub const PARAMETERS: &[Parameter] = &[shared::FRAMES, LOADS];
 
 /// Minimum loss ratio of the preceding search.
 const LOSS_MIN: f64 = 0.005;

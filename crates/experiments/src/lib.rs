@@ -38,7 +38,7 @@ use packet::time::Nanos;
 use record::{Bound, GoalResult, Metric, Role};
 
 use workload::parameter::Parameters;
-use workload::parameter::declaration::{Declared, Values};
+use workload::parameter::declaration::{Parameter, Values};
 use targets::name::TargetKind;
 use workload::Technology;
 use workload::{Addresses, Setup};
@@ -245,27 +245,27 @@ impl Context {
     }
 
     /// Returns the frame sizes of an axis.
-    pub fn frames(&self, declared: &Declared) -> Values<u16> {
+    pub fn frames(&self, declared: &Parameter) -> Values<u16> {
         self.parameters.own.integers(declared).map(|bytes| bytes as u16)
     }
 
     /// Returns the frame size of an experiment that takes only one.
-    pub fn frame(&self, declared: &Declared) -> u16 {
+    pub fn frame(&self, declared: &Parameter) -> u16 {
         self.parameters.own.integer(declared) as u16
     }
 
     /// Returns the loads of an axis, in percent.
-    pub fn loads(&self, declared: &Declared) -> Values<f64> {
+    pub fn loads(&self, declared: &Parameter) -> Values<f64> {
         self.parameters.own.numbers(declared)
     }
 
     /// Returns the load of an experiment that takes only one, in percent.
-    pub fn load(&self, declared: &Declared) -> f64 {
+    pub fn load(&self, declared: &Parameter) -> f64 {
         self.parameters.own.number(declared)
     }
 
     /// Returns the number of entries or flows of an experiment that takes only one.
-    pub fn count(&self, declared: &Declared) -> u32 {
+    pub fn count(&self, declared: &Parameter) -> u32 {
         self.parameters.own.integer(declared) as u32
     }
 }

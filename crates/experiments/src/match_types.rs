@@ -10,7 +10,7 @@
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, FRAME_CURVE, Method, curve_of};
 use workload::parameter::Table;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use workload::Setup;
 
@@ -28,7 +28,7 @@ const TYPES: [(f64, Table); 5] = [
 ];
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::LOAD];
+pub const PARAMETERS: &[Parameter] = &[shared::FRAMES, shared::LOAD];
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {

@@ -8,9 +8,9 @@
 use tester::trial::Trial;
 use packet::time::Nanos;
 
-use super::controller_trials::{Course, Leg};
+use super::controller_trials::{TrialSequence, Leg};
 use super::{Context, Method};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::{Table, Traffic, control};
 use workload::Setup;
 
@@ -18,7 +18,7 @@ use workload::Setup;
 pub const AXIS: &str = "flows_met";
 
 /// Number of flows.
-pub const FLOWS: Declared = control::FLOWS.with_default("quick 100000; 1000000");
+pub const FLOWS: Parameter = control::FLOWS.with_default("quick 100000; 1000000");
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
@@ -38,5 +38,5 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             flows: entries.into(),
         }
     };
-    Box::new(Course::new(context, AXIS, vec![leg(false), leg(true)]))
+    Box::new(TrialSequence::new(context, AXIS, vec![leg(false), leg(true)]))
 }

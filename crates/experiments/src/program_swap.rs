@@ -15,9 +15,9 @@
 use tester::trial::{Trial, TrialReport};
 use record::Metric;
 
-use super::controller_trials::{Course, Leg, share};
+use super::controller_trials::{TrialSequence, Leg, share};
 use super::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::shared;
 
 /// Name of the axis.
@@ -26,16 +26,16 @@ pub const AXIS: &str = "swaps_per_s";
 /// Load in percent of the maximum.
 const TRAFFIC_PERCENT: f64 = 80.0;
 
-const SWAPS: Declared = Declared {
+const SWAPS: Parameter = Parameter {
     key: "swaps_per_s",
-    takes: Takes::Number(0.1, 1000.0),
+    takes: ValueType::Number(0.1, 1000.0),
     default: "50",
     unit: "per second",
     help: "program swaps per second of the trial",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[SWAPS, shared::FRAME];
+pub const PARAMETERS: &[Parameter] = &[SWAPS, shared::FRAME];
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
@@ -58,7 +58,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let per_second = context.parameters.own.number(&SWAPS);
     let setup = context.setup();
     let search = context.trial(&setup, frame_bytes, context.link_percent(100.0));
-    let course = Course::new(context, AXIS, vec![leg(0.0), leg(per_second)]);
+    let course = TrialSequence::new(context, AXIS, vec![leg(0.0), leg(per_second)]);
     let course = course.after_maximum_of(None, setup, search);
     Box::new(course.summing(per_second, Metric::LatencyNsP99Extra, extra))
 }

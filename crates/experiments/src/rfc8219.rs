@@ -11,30 +11,30 @@
 //! trials last 120 seconds and tag 500 frames of the second half. Trials here have the configured duration, and all
 //! frames are tagged.
 
-use super::throughput_based::{Based, Throughputs, at_throughput};
+use super::throughput_based::{AtThroughput, Throughputs, at_throughput};
 use super::{Context, Method};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
 /// Frame sizes.
-const FRAMES: Declared = shared::FRAMES.with_default("64,128,256,512,768,1024,1280,1518");
+const FRAMES: Parameter = shared::FRAMES.with_default("64,128,256,512,768,1024,1280,1518");
 
 /// Number of trials at each size.
-const REPEATS: Declared = Declared {
+const REPEATS: Parameter = Parameter {
     default: "20",
     help: "trials at each size; the standard requires at least twenty",
     ..shared::REPEATS
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES, REPEATS];
+pub const PARAMETERS: &[Parameter] = &[FRAMES, REPEATS];
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames(&FRAMES), often))
+    Box::new(AtThroughput::new(context, context.frames(&FRAMES), often))
 }
 
 fn often(context: &Context, found: &Throughputs) -> Box<dyn Method> {

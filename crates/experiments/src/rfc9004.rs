@@ -13,14 +13,14 @@
 
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::generator::schedule::Period;
-use tester::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
-use tester::search::bracket::{Bracket, Sought};
+use tester::search::binary::{SearchRequest, BinarySearch, SearchResult, Goal, Irregularity, Measured};
+use tester::search::bracket::{Bracket, SearchQuantity};
 use tester::stream::Rate;
 use tester::trial::Trial;
 use packet::time::Nanos;
 use record::{Bound, BoundCause, BoundSide, Metric, Role};
 
-use super::throughput_based::{Based, Throughputs};
+use super::throughput_based::{AtThroughput, Throughputs};
 use super::sequence::Row;
 use super::{Context, Finding, Method, Tag, rfc2544};
 use workload::Setup;
@@ -39,7 +39,7 @@ const EMPTYING_MAX: Nanos = Nanos::from_secs(30);
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames(&rfc2544::FRAMES), bursts))
+    Box::new(AtThroughput::new(context, context.frames(&rfc2544::FRAMES), bursts))
 }
 
 fn bursts(context: &Context, found: &Throughputs) -> Box<dyn Method> {
@@ -103,7 +103,7 @@ impl Size {
         Trial { warmup: Nanos::ZERO, duration, drain, ..trial }
     }
 
-    fn findings(&self, repeat: u32, frames: f64, limit: f64, found: &Found) -> [Finding; 3] {
+    fn findings(&self, repeat: u32, frames: f64, limit: f64, found: &SearchResult) -> [Finding; 3] {
         let is_cut = found.irregular.contains(&Irregularity::TrialsExhausted);
         let is_disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
         let implied_s = frames / self.burst_pps;
@@ -141,12 +141,12 @@ impl Experiment for Bursts {
             };
             let goal = size.goal(&self.context);
             match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
-                Ask::Search { rate_pps: frames } | Ask::Confirm { rate_pps: frames } => {
+                SearchRequest::Search { rate_pps: frames } | SearchRequest::Confirm { rate_pps: frames } => {
                     let point = Point::new(&[(AXIS, f64::from(size.frame_bytes))]);
                     let trial = size.trial(&self.context, self.row.setup(), frames as u64);
                     return Step::Trial { point, trial };
                 }
-                Ask::Found(found) => {
+                SearchRequest::Found(found) => {
                     let (repeat, frames) = (self.row.repeat(), found.rate_pps.floor());
                     self.findings.extend(size.findings(repeat, frames, goal.rate_pps_max, &found));
                     self.search = None;
@@ -167,7 +167,7 @@ impl Method for Bursts {
     }
 
     fn brackets(&self) -> Vec<Bracket> {
-        let sought = Sought::new("longest burst", "nothing lost", "frames");
+        let sought = SearchQuantity::new("longest burst", "nothing lost", "frames");
         self.search.as_ref().and_then(|search| search.bracket(sought)).into_iter().collect()
     }
 

@@ -4,8 +4,8 @@
 //! frame size and loss ratio, whose steps and results go into the record.
 
 use tester::experiment::{Experiment, Outcome, Point, Step};
-use tester::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
-use tester::search::bracket::{Bracket, Sought};
+use tester::search::binary::{SearchRequest, BinarySearch, SearchResult, Goal, Irregularity, Measured};
+use tester::search::bracket::{Bracket, SearchQuantity};
 use tester::stream::{Rate, line_rate_pps};
 use tester::trial::Trial;
 use packet::time::Nanos;
@@ -92,7 +92,7 @@ impl Searches {
         }
     }
 
-    fn finish(&mut self, task: Task, found: &Found) {
+    fn finish(&mut self, task: Task, found: &SearchResult) {
         let limited = |it: &Irregularity| matches!(it, Irregularity::TesterLimited { rate_pps } if Some(*rate_pps) == found.rate_pps_missed);
         let disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
         let told = |it: &Irregularity| {
@@ -159,9 +159,9 @@ impl Experiment for Searches {
             let Some(task) = self.task() else { return Step::Done };
             let goal = self.goal(task);
             match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
-                Ask::Search { rate_pps } => return self.trial(task, rate_pps, Role::Search),
-                Ask::Confirm { rate_pps } => return self.trial(task, rate_pps, Role::Confirm),
-                Ask::Found(found) => self.finish(task, &found),
+                SearchRequest::Search { rate_pps } => return self.trial(task, rate_pps, Role::Search),
+                SearchRequest::Confirm { rate_pps } => return self.trial(task, rate_pps, Role::Confirm),
+                SearchRequest::Found(found) => self.finish(task, &found),
             }
         }
     }
@@ -181,7 +181,7 @@ impl Method for Searches {
     }
 
     fn brackets(&self) -> Vec<Bracket> {
-        let sought = self.task().map(|task| Sought::load("throughput", task.loss_ratio));
+        let sought = self.task().map(|task| SearchQuantity::load("throughput", task.loss_ratio));
         let bracket = self.search.as_ref().zip(sought);
         bracket.and_then(|(search, sought)| search.bracket(sought)).into_iter().collect()
     }

@@ -4,7 +4,7 @@ use record::{Metric, Name};
 
 /// A figure with its table, for an experiment with a module.
 #[derive(Debug, Clone, Copy)]
-pub struct Show {
+pub struct Chart {
     /// Heading.
     pub title: &'static str,
     /// Metrics of one unit that are drawn over the axis, by name.
@@ -17,25 +17,25 @@ pub struct Show {
     pub is_logarithmic: bool,
 }
 
-impl Show {
+impl Chart {
     /// Shows values over the axis, and others in the table.
     pub const fn values(
         title: &'static str,
         drawn: &'static [&'static str],
         beside: &'static [&'static str],
-    ) -> Show {
-        Show { title, drawn, beside, series: &[], is_logarithmic: false }
+    ) -> Chart {
+        Chart { title, drawn, beside, series: &[], is_logarithmic: false }
     }
 
     /// Shows series of a trial.
-    pub const fn series(title: &'static str, series: &'static [&'static str]) -> Show {
-        Show { title, drawn: &[], beside: &[], series, is_logarithmic: false }
+    pub const fn series(title: &'static str, series: &'static [&'static str]) -> Chart {
+        Chart { title, drawn: &[], beside: &[], series, is_logarithmic: false }
     }
 
     /// Converts to the form of the record.
-    pub fn stored(&self) -> record::Show {
+    pub fn stored(&self) -> record::Chart {
         let metrics = |names: &[&'static str]| names.iter().map(|name| metric(name)).collect();
-        record::Show {
+        record::Chart {
             title: self.title.into(),
             drawn: metrics(self.drawn),
             beside: metrics(self.beside),

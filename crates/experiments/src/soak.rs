@@ -14,10 +14,10 @@ use tester::stream::{Field, Order, Rate, Values, Vary};
 use tester::trial::Trial;
 use packet::time::Nanos;
 
-use super::throughput_based::{Based, Throughputs};
+use super::throughput_based::{AtThroughput, Throughputs};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, FRAME_CURVE, Method, curve_of, drain, flow_mod_scripts};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use workload::Technology;
 use workload::FIRST_MAC;
@@ -32,15 +32,15 @@ const POINTS: u32 = 20;
 const TRIALS: u32 = 3;
 
 /// Load in percent of the throughput.
-const LOAD: Declared =
-    Declared { default: "80", help: "offered load, in percent of the throughput", ..shared::LOAD };
+const LOAD: Parameter =
+    Parameter { default: "80", help: "offered load, in percent of the throughput", ..shared::LOAD };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOAD, shared::REPEATS_OF_SEARCHES];
+pub const PARAMETERS: &[Parameter] = &[shared::FRAMES, LOAD, shared::REPEATS_OF_SEARCHES];
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames(&shared::FRAMES), series))
+    Box::new(AtThroughput::new(context, context.frames(&shared::FRAMES), series))
 }
 
 fn series(context: &Context, found: &Throughputs) -> Box<dyn Method> {

@@ -8,17 +8,17 @@ use record::Metric;
 
 use super::search::{Searches, Task};
 use super::{Context, Method};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
 /// Frame sizes: RFC 2544's smallest, a medium one and Ethernet's largest.
-const FRAMES: Declared = shared::FRAMES.with_default("64,512,1518");
+const FRAMES: Parameter = shared::FRAMES.with_default("64,512,1518");
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES];
+pub const PARAMETERS: &[Parameter] = &[FRAMES];
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {

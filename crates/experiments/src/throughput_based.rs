@@ -30,7 +30,7 @@ pub struct Throughputs(BTreeMap<u16, f64>);
 pub type Make = fn(&Context, &Throughputs) -> Box<dyn Method>;
 
 /// A method that follows a throughput search.
-pub struct Based {
+pub struct AtThroughput {
     context: Context,
     frames: Vec<u16>,
     /// Known values, by frame size and repeat.
@@ -71,7 +71,7 @@ pub fn at_throughput(
     Box::new(Sweep::new(AXIS, found.each().map(point).collect(), repeats))
 }
 
-impl Based {
+impl AtThroughput {
     /// Creates the method with `make`, at the throughput of these frame sizes.
     pub fn new(context: &Context, frames: Values<u16>, make: Make) -> Self {
         let frames = frames.into_iter().collect();
@@ -82,13 +82,13 @@ impl Based {
             let searches = context.searches().min(context.parameters.searches_by_default());
             Searches::new(context, AXIS, tasks, searches)
         };
-        Based { context, frames, known, search, searching, make, then, findings }
+        AtThroughput { context, frames, known, search, searching, make, then, findings }
     }
 
     /// Replaces the throughput search.
     #[must_use]
     pub fn searching(self, searching: fn(&Context, Vec<Task>) -> Searches) -> Self {
-        Based { searching, ..self }
+        AtThroughput { searching, ..self }
     }
 
     /// Creates a search for the unknown values.
@@ -116,7 +116,7 @@ impl Based {
     }
 }
 
-impl Experiment for Based {
+impl Experiment for AtThroughput {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
@@ -143,7 +143,7 @@ impl Experiment for Based {
     }
 }
 
-impl Method for Based {
+impl Method for AtThroughput {
     fn tag(&self) -> Tag {
         let searching = || self.search.as_ref().map_or(1, |search| search.tag().repeat);
         match &self.then {

@@ -16,7 +16,7 @@ use packet::frame::{Batch, FRAME_BYTES_MAX};
 use packet::time::{Clock, Nanos, Stamp};
 
 use crate::clock::RealtimeLine;
-use crate::netns::Home;
+use crate::netns::NetNs;
 use crate::interface::{self, Interface};
 use crate::link::Link;
 use crate::port::{Port, PortCounters, PortDrop, PortError, PortFacts};
@@ -122,7 +122,7 @@ const CHECK_INTERVAL: Nanos = Nanos::from_millis(10);
 pub struct AfPacketPort {
     facts: PortFacts,
     options: Options,
-    home: Home,
+    home: NetNs,
     interface: Interface,
     socket: OwnedFd,
     ring: Ring,
@@ -163,7 +163,7 @@ impl AfPacketPort {
                 stamps: Clock::Kernel,
             },
             options: options.clone(),
-            home: Home::of_this_thread(),
+            home: NetNs::of_this_thread(),
             transmitter: Transmitter::new(sending, interface.mtu),
             interface,
             socket,

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use packet::capture::fault::Fault;
 use packet::capture::resolution::Resolution;
-use packet::capture::write::{Frame, Notes, Pcap, PcapNg, Unwritable};
+use packet::capture::write::{Frame, Notes, Pcap, PcapNg, CaptureWriteError};
 use packet::capture::{
     BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Decoder, Event, Interface, Next, Order, Statistics,
 };
@@ -30,7 +30,7 @@ pub enum CaptureError {
     /// The file is invalid.
     Fault(Fault),
     /// The format cannot represent a value.
-    Unwritable(Unwritable),
+    Unwritable(CaptureWriteError),
     /// The file contains no frame.
     NoFrames,
 }
@@ -358,8 +358,8 @@ impl From<Fault> for CaptureError {
     }
 }
 
-impl From<Unwritable> for CaptureError {
-    fn from(what: Unwritable) -> Self {
+impl From<CaptureWriteError> for CaptureError {
+    fn from(what: CaptureWriteError) -> Self {
         CaptureError::Unwritable(what)
     }
 }

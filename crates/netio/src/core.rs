@@ -36,16 +36,16 @@ pub fn hold(cores: &[usize]) -> io::Result<()> {
 
 /// A thread of this process with low priority.
 #[derive(Debug, Clone, Copy)]
-pub struct Modest(libc::pid_t);
+pub struct LowPriorityThread(libc::pid_t);
 
 /// Runs this thread only while no other thread uses its core (`SCHED_IDLE`).
-pub fn stand_back() -> io::Result<Modest> {
+pub fn stand_back() -> io::Result<LowPriorityThread> {
     schedule(0, libc::SCHED_IDLE)?;
     // SAFETY: the call only returns a number.
-    Ok(Modest(unsafe { libc::gettid() }))
+    Ok(LowPriorityThread(unsafe { libc::gettid() }))
 }
 
-impl Modest {
+impl LowPriorityThread {
     /// Gives the thread normal priority, after it has waited too long.
     pub fn step_forward(self) -> io::Result<()> {
         schedule(self.0, libc::SCHED_OTHER)

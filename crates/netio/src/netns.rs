@@ -15,14 +15,14 @@ use crate::sys;
 
 /// A network namespace.
 #[derive(Debug)]
-pub struct Home(Option<File>);
+pub struct NetNs(Option<File>);
 
-impl Home {
+impl NetNs {
     /// Returns the namespace of the calling thread.
     ///
-    /// If the system does not report it, [`Home::enter`] uses the namespace of its own caller.
-    pub fn of_this_thread() -> Home {
-        Home(File::open("/proc/thread-self/ns/net").ok())
+    /// If the system does not report it, [`NetNs::enter`] uses the namespace of its own caller.
+    pub fn of_this_thread() -> NetNs {
+        NetNs(File::open("/proc/thread-self/ns/net").ok())
     }
 
     /// Calls `make` in this namespace: directly if the calling thread is in it, else in a new

@@ -18,7 +18,7 @@ pub const STALL: Nanos = Nanos::from_millis(1);
 
 /// The gaps of one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hiccups {
+pub struct OsJitter {
     /// The core.
     pub core: usize,
     /// Duration of the observation.
@@ -35,10 +35,10 @@ pub struct Hiccups {
     pub stalled: Nanos,
 }
 
-impl Hiccups {
+impl OsJitter {
     fn new(core: usize) -> Self {
         let none = Nanos::ZERO;
-        Hiccups { core, span: none, count: 0, total: none, longest: none, stalls: 0, stalled: none }
+        OsJitter { core, span: none, count: 0, total: none, longest: none, stalls: 0, stalled: none }
     }
 
     fn add(&mut self, gap: Nanos) {
@@ -55,7 +55,7 @@ impl Hiccups {
 }
 
 /// Observes these cores for `span`, all at the same time.
-pub fn watch(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
+pub fn watch(cores: &[usize], span: Nanos) -> io::Result<Vec<OsJitter>> {
     std::thread::scope(|scope| {
         let threads: Vec<_> =
             cores.iter().map(|&core| scope.spawn(move || watch_one(core, span))).collect();
@@ -66,9 +66,9 @@ pub fn watch(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
     })
 }
 
-fn watch_one(core: usize, span: Nanos) -> io::Result<Hiccups> {
+fn watch_one(core: usize, span: Nanos) -> io::Result<OsJitter> {
     core::hold(&[core])?;
-    let mut found = Hiccups::new(core);
+    let mut found = OsJitter::new(core);
     let begin = clock::now();
     let mut last = begin;
     while last.since(begin) < span {
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn gaps_are_counted_from_the_minimum_on() {
-        let mut found = Hiccups::new(3);
+        let mut found = OsJitter::new(3);
         for ns in [20, LEAST.0 - 1, LEAST.0, 2_000_000] {
             found.add(Nanos(ns));
         }

@@ -1,7 +1,7 @@
 //! A port that replays frames from memory in a loop and counts the frames that it is given. It
 //! measures a data plane alone, without another process and without the cost of generating frames.
 //!
-//! - Frames are contiguous on a [`Tape`], as in the memory of a network interface. Each is copied
+//! - Frames are contiguous on a [`ReplayBuffer`], as in the memory of a network interface. Each is copied
 //!   once when it is received.
 //! - Frames leave in order, at most at a set rate, while the receiver polls. No queue overflows, so
 //!   the forwarding rate is that of the receiver.
@@ -29,7 +29,7 @@ const LINE_BYTES: usize = 64;
 
 /// Frames in memory, in replay order.
 #[derive(Debug)]
-pub struct Tape {
+pub struct ReplayBuffer {
     frames_max: usize,
     bytes: Vec<u8>,
     /// Start and length of each frame.
@@ -40,7 +40,7 @@ pub struct Tape {
 #[derive(Debug, Clone)]
 pub struct Play {
     /// The frames.
-    pub tape: Arc<Tape>,
+    pub tape: Arc<ReplayBuffer>,
     /// Maximum rate in frames per second, counted from the first frame; `None` for no limit. Frames
     /// that are due wait until they are received.
     pub rate_pps: Option<f64>,
@@ -83,7 +83,7 @@ pub struct ReplayPort {
 // SAFETY: the pointers are into the current tape, which the port owns a reference to.
 unsafe impl Send for ReplayPort {}
 
-impl Tape {
+impl ReplayBuffer {
     /// Creates an empty tape with room for `frames` frames of `frame_bytes` bytes, at most
     /// [`TAPE_BYTES_MAX`] bytes.
     ///
@@ -98,7 +98,7 @@ impl Tape {
         if let Some(length) = end.checked_sub(start).filter(|&length| length > 0) {
             pages::advise_huge(start, length);
         }
-        Tape { frames_max: frames, bytes, places: Vec::with_capacity(frames) }
+        ReplayBuffer { frames_max: frames, bytes, places: Vec::with_capacity(frames) }
     }
 
     /// Appends a copy of `frame`. Returns false if it is empty or too long, or if the tape is full.
@@ -125,7 +125,7 @@ impl Tape {
         self.places.is_empty()
     }
 
-    /// Returns the frame at `place`, which is less than [`Tape::len`].
+    /// Returns the frame at `place`, which is less than [`ReplayBuffer::len`].
     #[inline]
     pub fn frame(&self, place: usize) -> &[u8] {
         let (start, bytes) = self.places[place];
@@ -286,15 +286,15 @@ impl InPlace for ReplayPort {
 mod tests {
     use super::*;
 
-    fn tape(frames: u8) -> Arc<Tape> {
-        let mut tape = Tape::new(usize::from(frames), 60);
+    fn tape(frames: u8) -> Arc<ReplayBuffer> {
+        let mut tape = ReplayBuffer::new(usize::from(frames), 60);
         for frame in 0..frames {
             assert!(tape.push(&vec![frame; 60 + usize::from(frame)]));
         }
         Arc::new(tape)
     }
 
-    fn play(tape: Arc<Tape>, rate_pps: Option<f64>) -> Play {
+    fn play(tape: Arc<ReplayBuffer>, rate_pps: Option<f64>) -> Play {
         Play { tape, rate_pps, from: Nanos(1000), until: Nanos::from_secs(1) }
     }
 
@@ -369,19 +369,19 @@ mod tests {
 
     #[test]
     fn a_tape_rejects_invalid_and_excess_frames() {
-        let mut tape = Tape::new(usize::MAX, usize::MAX);
+        let mut tape = ReplayBuffer::new(usize::MAX, usize::MAX);
         assert!(!tape.push(&[]) && !tape.push(&vec![0; FRAME_BYTES_MAX + 1]) && tape.is_empty());
         assert!(tape.push(&vec![7; FRAME_BYTES_MAX]));
         assert_eq!(tape.frame(0), vec![7; FRAME_BYTES_MAX]);
         assert_eq!(tape.frames_max, TAPE_BYTES_MAX / FRAME_BYTES_MAX);
-        let mut tape = Tape::new(2, 60);
+        let mut tape = ReplayBuffer::new(2, 60);
         assert!(tape.push(&[1]) && tape.push(&[2]) && !tape.push(&[3]));
     }
 
     #[test]
     fn a_million_distinct_frames_are_played() {
         let count = 1 << 20;
-        let mut tape = Tape::new(count as usize, 60);
+        let mut tape = ReplayBuffer::new(count as usize, 60);
         let mut frame = [0; 60];
         for number in 0..count {
             frame[..4].copy_from_slice(&u32::to_be_bytes(number));

@@ -17,11 +17,11 @@ const CROWDED_FOR: Nanos = Nanos::from_secs(1);
 
 /// Decides whether to yield or to sleep.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Courtesy {
+pub struct YieldPolicy {
     crowded_until: Nanos,
 }
 
-impl Courtesy {
+impl YieldPolicy {
     /// Returns whether all recent yields returned soon.
     pub fn pays(&self, now: Nanos) -> bool {
         now >= self.crowded_until
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn the_core_is_not_yielded_for_a_while_after_a_late_return() {
-        let mut courtesy = Courtesy::default();
+        let mut courtesy = YieldPolicy::default();
         courtesy.came_back(Nanos(0), Nanos::from_micros(50));
         assert!(courtesy.pays(Nanos::from_micros(50)));
         courtesy.came_back(Nanos(0), Nanos::from_micros(600));

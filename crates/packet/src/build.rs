@@ -18,7 +18,7 @@
 //! bytes afterwards. Frames are padded with zeros to `ethernet::FRAME_BYTES_MIN`. Lengths that do
 //! not fit their field wrap.
 
-use crate::checksum::{self, Sum};
+use crate::checksum::{self, InternetChecksum};
 use crate::frame::Frame;
 use crate::header::{arp, ethernet, icmp, icmpv6, ipv4, ipv6, mpls, pbb, put_u16, sctp, tcp, udp};
 
@@ -208,7 +208,7 @@ impl Builder {
 
 /// Returns the sum of the pseudo-header that the innermost network header adds to a transport
 /// checksum.
-fn pseudo<'a>(outer: impl Iterator<Item = &'a Layer>, protocol: u8, length: usize) -> Sum {
+fn pseudo<'a>(outer: impl Iterator<Item = &'a Layer>, protocol: u8, length: usize) -> InternetChecksum {
     let mut last = None;
     for layer in outer {
         match layer {
@@ -226,7 +226,7 @@ fn pseudo<'a>(outer: impl Iterator<Item = &'a Layer>, protocol: u8, length: usiz
             _ => {}
         }
     }
-    Sum::default()
+    InternetChecksum::default()
 }
 
 impl Layer {
@@ -282,7 +282,7 @@ impl Layer {
     }
 
     /// Sets length and checksum in `bytes`, which extend from this header to the end.
-    fn fix(&self, bytes: &mut [u8], pseudo: impl Fn(u8) -> Sum) {
+    fn fix(&self, bytes: &mut [u8], pseudo: impl Fn(u8) -> InternetChecksum) {
         let length = bytes.len();
         match self {
             Layer::Ipv4(_) => {

@@ -14,13 +14,13 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// A partial ones' complement sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Sum(u64);
+pub struct InternetChecksum(u64);
 
-impl Sum {
+impl InternetChecksum {
     /// Adds bytes as 16-bit words in network byte order. An odd last byte is padded with a zero, so
     /// only the last part of the data may have an odd length.
     #[inline]
-    pub fn bytes(self, bytes: &[u8]) -> Sum {
+    pub fn bytes(self, bytes: &[u8]) -> InternetChecksum {
         let (words, rest) = bytes.as_chunks::<4>();
         let mut total = 0u64;
         for word in words {
@@ -35,31 +35,31 @@ impl Sum {
     /// bytes and the complement of the checksum gives the same result, except for all-zero bytes,
     /// where it gives the other zero.
     #[inline]
-    pub fn bytes_around(self, bytes: &[u8], at: usize) -> Sum {
+    pub fn bytes_around(self, bytes: &[u8], at: usize) -> InternetChecksum {
         self.bytes(&bytes[..at]).bytes(&bytes[at + 2..])
     }
 
     /// Adds one 16-bit word.
     #[inline]
-    pub fn u16(self, word: u16) -> Sum {
+    pub fn u16(self, word: u16) -> InternetChecksum {
         self.add(u64::from(word))
     }
 
     /// Adds two 16-bit words.
     #[inline]
-    pub fn u32(self, words: u32) -> Sum {
+    pub fn u32(self, words: u32) -> InternetChecksum {
         self.add(u64::from(words))
     }
 
     /// Adds four 16-bit words.
     #[inline]
-    pub fn u64(self, words: u64) -> Sum {
+    pub fn u64(self, words: u64) -> InternetChecksum {
         self.add(words)
     }
 
     /// Adds another sum.
     #[inline]
-    pub fn plus(self, other: Sum) -> Sum {
+    pub fn plus(self, other: InternetChecksum) -> InternetChecksum {
         self.add(other.0)
     }
 
@@ -85,9 +85,9 @@ impl Sum {
     }
 
     #[inline]
-    fn add(self, value: u64) -> Sum {
+    fn add(self, value: u64) -> InternetChecksum {
         let (sum, carry) = self.0.overflowing_add(value);
-        Sum(sum + u64::from(carry))
+        InternetChecksum(sum + u64::from(carry))
     }
 }
 
@@ -95,7 +95,7 @@ impl Sum {
 /// bits.
 #[inline]
 pub fn sum(bytes: &[u8]) -> u16 {
-    Sum::default().bytes(bytes).fold()
+    InternetChecksum::default().bytes(bytes).fold()
 }
 
 /// Returns the Internet checksum of `bytes`. For a header with a correct checksum the result is
@@ -108,14 +108,14 @@ pub fn checksum(bytes: &[u8]) -> u16 {
 /// Returns the sum of the IPv4 pseudo-header for TCP, UDP and others: addresses, protocol, and
 /// length of transport header and payload in bytes.
 #[inline]
-pub fn pseudo_ipv4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, length: u16) -> Sum {
-    Sum::default().u32(source.to_bits()).u32(destination.to_bits()).u16(protocol.into()).u16(length)
+pub fn pseudo_ipv4(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, length: u16) -> InternetChecksum {
+    InternetChecksum::default().u32(source.to_bits()).u32(destination.to_bits()).u16(protocol.into()).u16(length)
 }
 
 /// Returns the sum of the IPv6 pseudo-header for TCP, UDP, ICMPv6 and others (RFC 8200 section
 /// 8.1).
-pub fn pseudo_ipv6(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, length: u32) -> Sum {
-    Sum::default()
+pub fn pseudo_ipv6(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, length: u32) -> InternetChecksum {
+    InternetChecksum::default()
         .bytes(&source.octets())
         .bytes(&destination.octets())
         .u16(protocol.into())
@@ -125,13 +125,13 @@ pub fn pseudo_ipv6(source: Ipv6Addr, destination: Ipv6Addr, protocol: u8, length
 /// Updates a checksum after a covered 16-bit word changed from `old` to `new`.
 #[inline]
 pub fn update_u16(checksum: u16, old: u16, new: u16) -> u16 {
-    Sum::default().u16(!checksum).u16(!old).u16(new).checksum()
+    InternetChecksum::default().u16(!checksum).u16(!old).u16(new).checksum()
 }
 
 /// Updates a checksum after two adjacent covered 16-bit words changed from `old` to `new`.
 #[inline]
 pub fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
-    Sum::default().u16(!checksum).u32(!old).u32(new).checksum()
+    InternetChecksum::default().u16(!checksum).u32(!old).u32(new).checksum()
 }
 
 /// Updates a UDP checksum like [`update_u16`]. Zero (no checksum) remains, and a computed zero

@@ -10,7 +10,7 @@
 //! - Every length and checksum of a segment is correct.
 //! - No frame is longer than [`FRAME_BYTES_MAX`].
 
-use crate::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
+use crate::checksum::{InternetChecksum, pseudo_ipv4, pseudo_ipv6};
 use crate::frame::{FRAME_BYTES_MAX, Frame};
 use crate::header::{ethernet, ipv4, ipv6, put_u16, put_u32, tcp, u16_at, u32_at, udp, vlan};
 
@@ -173,7 +173,7 @@ impl Layout {
             let identification = u16_at(header, ipv4::IDENTIFICATION_AT).wrapping_add(index);
             put_u16(header, ipv4::IDENTIFICATION_AT, identification);
             put_u16(header, ipv4::CHECKSUM_AT, 0);
-            let checksum = Sum::default().bytes(header).checksum();
+            let checksum = InternetChecksum::default().bytes(header).checksum();
             put_u16(header, ipv4::CHECKSUM_AT, checksum);
             let [source, destination] =
                 [ipv4::SOURCE_AT, ipv4::DESTINATION_AT].map(|at| u32_at(header, at).into());
@@ -189,12 +189,12 @@ impl Layout {
                 transport[tcp::FLAGS_AT] &= !CWR;
             }
             put_u16(transport, tcp::CHECKSUM_AT, 0);
-            let checksum = pseudo.plus(Sum::default().bytes(transport)).checksum();
+            let checksum = pseudo.plus(InternetChecksum::default().bytes(transport)).checksum();
             put_u16(transport, tcp::CHECKSUM_AT, checksum);
         } else {
             put_u16(transport, udp::LENGTH_AT, transport_bytes as u16);
             put_u16(transport, udp::CHECKSUM_AT, 0);
-            let checksum = pseudo.plus(Sum::default().bytes(transport)).checksum_udp();
+            let checksum = pseudo.plus(InternetChecksum::default().bytes(transport)).checksum_udp();
             put_u16(transport, udp::CHECKSUM_AT, checksum);
         }
     }

@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use packet::capture::fault::{Fault, Odd, Why};
+use packet::capture::fault::{Fault, CaptureAnomaly, Why};
 use packet::capture::resolution::Resolution;
-use packet::capture::write::{Frame, Notes, Pcap, PcapNg, Unwritable};
+use packet::capture::write::{Frame, Notes, Pcap, PcapNg, CaptureWriteError};
 use packet::capture::{
     BLOCK_BYTES_MAX, CAPTURED_BYTES_MAX, Decoder, Direction, Event, Interface, Next, Order,
     Statistics,
@@ -140,7 +140,7 @@ fn written_files_decode_the_same_for_all_windows() {
         let frames = found.iter().filter(|event| event.starts_with("Frame")).count();
         assert!(frames == 9 || frames == 11, "{frames}");
         // The time of the obsolete block is nine nanoseconds after 1970.
-        assert_eq!(decoder.warnings().count(Odd::TimeBackwards), u64::from(frames == 11));
+        assert_eq!(decoder.warnings().count(CaptureAnomaly::TimeBackwards), u64::from(frames == 11));
         for more in [1, 3, 17, 100_000] {
             assert_eq!(decode(&file, more).0, found);
         }
@@ -352,7 +352,7 @@ fn anomalies_are_counted_with_their_first_offset() {
     assert!(warnings[0].starts_with("2 frames, the first at byte 176, older than"), "{warnings:?}");
     assert!(warnings[1].starts_with("1 frames, the first at byte 100, dated with"), "{warnings:?}");
     assert!(warnings[2].starts_with("4 frames, the first at byte 24, longer than the file's"));
-    assert_eq!(decoder.warnings().count(Odd::LongerThanOriginal), 4);
+    assert_eq!(decoder.warnings().count(CaptureAnomaly::LongerThanOriginal), 4);
 }
 
 #[test]
@@ -360,17 +360,17 @@ fn unrepresentable_frames_are_not_written() {
     let pcap = Pcap { order: Order::Little, has_nanos: true, snap_bytes: 0 };
     let mut out = Vec::new();
     let late = Frame { at: Nanos::MAX, ..frame(0) };
-    assert_eq!(pcap.frame(&mut out, &late), Err(Unwritable::Time(Nanos::MAX)));
+    assert_eq!(pcap.frame(&mut out, &late), Err(CaptureWriteError::Time(Nanos::MAX)));
     let bytes = vec![0; CAPTURED_BYTES_MAX + 1];
     let long = Frame { bytes: &bytes, ..frame(0) };
-    assert_eq!(pcap.frame(&mut out, &long), Err(Unwritable::TooLong(CAPTURED_BYTES_MAX + 1)));
+    assert_eq!(pcap.frame(&mut out, &long), Err(CaptureWriteError::TooLong(CAPTURED_BYTES_MAX + 1)));
     assert!(out.is_empty());
     let mut ng = PcapNg::begin(&mut out, Order::Little, "test", None);
     let start = out.len();
-    assert_eq!(ng.frame(&mut out, &frame(0)), Err(Unwritable::NoSuchInterface(0)));
+    assert_eq!(ng.frame(&mut out, &frame(0)), Err(CaptureWriteError::NoSuchInterface(0)));
     ng.interface(&mut out, &Interface { offset_seconds: 5, ..interface(6) }, None).unwrap();
     let early = Frame { at: Nanos(4), ..frame(0) };
     let length = out.len();
-    assert_eq!(ng.frame(&mut out, &early), Err(Unwritable::Time(Nanos(4))));
+    assert_eq!(ng.frame(&mut out, &early), Err(CaptureWriteError::Time(Nanos(4))));
     assert!(start < length && out.len() == length);
 }

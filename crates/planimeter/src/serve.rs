@@ -46,7 +46,7 @@ pub const LISTENERS_MAX: usize = 16;
 pub const BUSY_MAX: usize = 2;
 
 /// Configuration of a server.
-pub struct Wanted {
+pub struct ServeOptions {
     /// The folder of runs.
     pub folder: PathBuf,
     /// The access token.
@@ -77,8 +77,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    fn new(wanted: Wanted, address: SocketAddr) -> Arc<Shared> {
-        let Wanted { folder, token, program, store, names, limits } = wanted;
+    fn new(wanted: ServeOptions, address: SocketAddr) -> Arc<Shared> {
+        let ServeOptions { folder, token, program, store, names, limits } = wanted;
         let asked = store.as_ref().and_then(|store| store.asked.clone());
         Arc::new(Shared {
             watching: Watching::begin(folder.clone()),

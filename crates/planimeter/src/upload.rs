@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use testbed::affinity;
 use store::postgres::address::Address;
-use store::postgres::{Pushing, Team, TeamError};
+use store::postgres::{IncrementalUpload, PostgresStore, TeamError};
 
 /// Interval between two checks for new data.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ struct State {
 /// State of the thread: the run and its store.
 struct Work {
     address: Address,
-    pushing: Pushing,
+    pushing: IncrementalUpload,
     /// Formats the message for a store that cannot be used.
     trouble: fn(&Address, &TeamError) -> String,
     shared: Arc<Shared>,
@@ -63,7 +63,7 @@ impl Sending {
         cores: Vec<usize>,
     ) -> Sending {
         let shared = Arc::new(Shared::default());
-        let pushing = Pushing::new(folder, name, origin);
+        let pushing = IncrementalUpload::new(folder, name, origin);
         let work = Work { address, pushing, trouble, shared: Arc::clone(&shared) };
         let named = std::thread::Builder::new().name("sending".into());
         // Without the thread, all data is sent at the end of the run.
@@ -130,10 +130,10 @@ impl Work {
         }
     }
 
-    fn push(&mut self, team: &mut Option<Team>) -> Result<usize, TeamError> {
+    fn push(&mut self, team: &mut Option<PostgresStore>) -> Result<usize, TeamError> {
         let team = match team {
             Some(team) => team,
-            None => team.insert(Team::open(&self.address)?),
+            None => team.insert(PostgresStore::open(&self.address)?),
         };
         self.pushing.push(team)
     }

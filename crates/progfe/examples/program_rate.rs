@@ -14,7 +14,7 @@ use std::time::Instant;
 use dataplane::action::Action;
 use dataplane::bridge::{Bridge, Settings};
 use dataplane::flow::FlowSpec;
-use dataplane::forwarder::{Decided, Decision, Forwarder, GROWS_MAX, Outputs, SIGHTS_MAX, Sight};
+use dataplane::forwarder::{BatchDecision, Decision, Forwarder, GROWS_MAX, Outputs, SIGHTS_MAX, FrameHead};
 use dataplane::key::Field;
 use dataplane::matching::Match;
 use dataplane::neighbor::Place;
@@ -73,10 +73,10 @@ impl Heads {
         }
     }
 
-    fn sights(&self) -> [Sight<'_>; BATCH] {
+    fn sights(&self) -> [FrameHead<'_>; BATCH] {
         std::array::from_fn(|place| {
             let (head, bytes) = &self.0[place];
-            Sight { head: &head[GROWS_MAX..GROWS_MAX + (*bytes).min(SEEN)], bytes: *bytes }
+            FrameHead { head: &head[GROWS_MAX..GROWS_MAX + (*bytes).min(SEEN)], bytes: *bytes }
         })
     }
 }
@@ -101,7 +101,7 @@ impl Runner {
             // The last batch has no following frames.
             let sights = [&row.sights()[..], &after.sights()[..if nth < TURN { BATCH } else { 0 }]];
             match self.forwarder.decide(port, sights, now, &mut decisions) {
-                Decided::Done(count) => {
+                BatchDecision::Done(count) => {
                     if count < BATCH {
                         return None;
                     }
@@ -113,8 +113,8 @@ impl Runner {
                         }
                     }
                 }
-                Decided::Needs(_) => {
-                    let copy = |sight: &Sight<'_>| Frame::from_bytes(sight.head);
+                BatchDecision::Needs(_) => {
+                    let copy = |sight: &FrameHead<'_>| Frame::from_bytes(sight.head);
                     let mut frames: Vec<Frame> = sights[0].iter().map(copy).collect();
                     self.forwarder.resume(&mut frames, now, &mut self.out);
                 }

@@ -11,7 +11,7 @@ use packet::frame::{Frame, PortNo};
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
-use crate::lfb::exceptions::ToldFrame;
+use crate::lfb::exceptions::DivertedFrame;
 use crate::diagnostic::Problems;
 use crate::program::{self, Program};
 
@@ -31,7 +31,7 @@ pub use setup::Setup;
 /// A service agent.
 pub trait Agent: Send {
     /// Processes a diverted frame.
-    fn frame_came(&mut self, told: ToldFrame, around: &mut Around<'_>);
+    fn frame_came(&mut self, told: DivertedFrame, around: &mut Around<'_>);
 
     /// Processes the passing of time. The dispatcher calls it at [`Agent::due`] at the latest.
     fn time_came(&mut self, _around: &mut Around<'_>) {}
@@ -42,7 +42,7 @@ pub trait Agent: Send {
     }
 
     /// Executes a command. Returns its result or the reason for a failure.
-    fn asked(&mut self, ask: &Ask, _around: &mut Around<'_>) -> Result<Fact, String> {
+    fn asked(&mut self, ask: &AgentRequest, _around: &mut Around<'_>) -> Result<Fact, String> {
         ask.unknown(&[])
     }
 
@@ -57,14 +57,14 @@ pub trait Agent: Send {
 
 /// A command with its arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ask {
+pub struct AgentRequest {
     /// Name of the command.
     pub what: String,
     /// Names and values of the arguments.
     pub with: Vec<(String, String)>,
 }
 
-impl Ask {
+impl AgentRequest {
     /// Returns an argument by name.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.with.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -144,7 +144,7 @@ pub struct Sent {
 
 /// An event of an agent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Occurred {
+pub struct AgentEvent {
     /// Name of the event.
     pub event: &'static str,
     /// Time of the event.
@@ -166,7 +166,7 @@ pub struct Around<'a> {
     /// Frames to inject, in order.
     pub sent: &'a mut Vec<Sent>,
     /// Events, in order.
-    pub occurred: &'a mut Vec<Occurred>,
+    pub occurred: &'a mut Vec<AgentEvent>,
     /// State of a random number generator that outsiders cannot predict.
     pub chance: &'a mut u64,
 }
@@ -185,7 +185,7 @@ impl Around<'_> {
 
     /// Reports an event.
     pub fn event(&mut self, event: &'static str, facts: Fact) {
-        self.occurred.push(Occurred { event, at: self.now, facts });
+        self.occurred.push(AgentEvent { event, at: self.now, facts });
     }
 
     /// Returns the hardware address of a port.

@@ -22,7 +22,7 @@
 use std::sync::Arc;
 
 use dataplane::counter::Traffic;
-use dataplane::forwarder::{Decided, Decision, Outputs, SIGHTS_MAX, Sight};
+use dataplane::forwarder::{BatchDecision, Decision, Outputs, SIGHTS_MAX, FrameHead};
 use forces::Value;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
@@ -30,8 +30,8 @@ use packet::time::Nanos;
 use crate::executor::Enforcer;
 use crate::interpret::{Account, Interpreter};
 use crate::lfb::{Lfb, Told};
-use crate::compiled_program::{Ahead, Drops, Loaded};
-use crate::observe::Watch;
+use crate::compiled_program::{UpcomingBlocks, Drops, Loaded};
+use crate::observe::ObservationHook;
 use crate::diagnostic::Problems;
 use crate::program::Program;
 
@@ -123,7 +123,7 @@ impl Enforcer for Compiled {
         program: Arc<Program>,
         generation: u64,
         seed: u64,
-        ahead: Ahead,
+        ahead: UpcomingBlocks,
     ) -> Result<Box<Prepared>, Problems> {
         let running = &self.one_by_one.loaded;
         made_ready(running, program, generation, (seed, ahead))
@@ -139,7 +139,7 @@ impl Enforcer for Compiled {
         generation: u64,
         seed: u64,
     ) -> Result<Box<Prepared>, Problems> {
-        made_ready(shell, program, generation, (seed, Ahead::new()))
+        made_ready(shell, program, generation, (seed, UpcomingBlocks::new()))
     }
 
     fn loaded(prepared: &Box<Prepared>) -> &Loaded {
@@ -179,7 +179,7 @@ impl Enforcer for Compiled {
         for frames in batch.frames_mut().chunks_mut(SIGHTS_MAX) {
             if !self.has_room(told_max, frames.len()) {
                 for it in frames {
-                    self.one_by_one.receive(port, it, now, out, Watch::Nothing);
+                    self.one_by_one.receive(port, it, now, out, ObservationHook::Nothing);
                 }
             } else if root.is_some() {
                 self.decide_row(port, frames, now, out);
@@ -198,10 +198,10 @@ impl Enforcer for Compiled {
     fn decide(
         &mut self,
         port: PortNo,
-        sights: [&[Sight<'_>]; 2],
+        sights: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> Decided {
+    ) -> BatchDecision {
         self.decide_in_place(port, sights, now, decisions)
     }
 
@@ -226,7 +226,7 @@ impl Enforcer for Compiled {
         self.one_by_one.tick(now, out)
     }
 
-    fn leave(&mut self) -> Decided {
+    fn leave(&mut self) -> BatchDecision {
         self.leave_it()
     }
 
@@ -236,7 +236,7 @@ impl Enforcer for Compiled {
         frame: &mut Frame,
         now: Nanos,
         out: &mut Outputs,
-        watch: Watch<'_>,
+        watch: ObservationHook<'_>,
     ) {
         self.see_ports(out);
         self.one_by_one.receive(port, frame, now, out, watch);
@@ -306,7 +306,7 @@ fn made_ready(
     running: &Loaded,
     program: Arc<Program>,
     generation: u64,
-    (seed, ahead): (u64, Ahead),
+    (seed, ahead): (u64, UpcomingBlocks),
 ) -> Result<Box<Prepared>, Problems> {
     let loaded = Loaded::new(program, Some(running), generation, seed, ahead)?;
     let compiled = (!loaded.grows_as_before).then(|| {

@@ -16,7 +16,7 @@ use dataplane::counter::Traffic;
 use packet::time::Nanos;
 
 use crate::graph::Graph;
-use crate::lfb::{Lfb, Reason, Setup, Slots};
+use crate::lfb::{Lfb, DropReason, Setup, Slots};
 use crate::diagnostic::{Code, Problems};
 use crate::program::{Instance, Program, Source};
 
@@ -43,7 +43,7 @@ pub struct Loaded {
     pub replaces: Option<u64>,
     /// Pairs of matching instances: index in this program, index in the replaced program, preserved
     /// part.
-    same_blocks: Vec<(usize, usize, Kept)>,
+    same_blocks: Vec<(usize, usize, RetainedState)>,
     /// Pairs of matching links.
     same_links: Vec<(usize, usize)>,
     /// Whether the compiled form equals that of the replaced program: same graph, and each block
@@ -52,11 +52,11 @@ pub struct Loaded {
 }
 
 /// Successors of running blocks, by their indices in the new program.
-pub type Ahead = HashMap<usize, Lfb>;
+pub type UpcomingBlocks = HashMap<usize, Lfb>;
 
 /// The part of a block that is preserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum RetainedState {
     /// The block itself, because its settings are the same.
     Whole,
     /// Tables and counters.
@@ -65,16 +65,16 @@ pub enum Kept {
 
 /// Dropped frames of a block: reason, output (if it has no link), count.
 #[derive(Debug, Clone, Default)]
-pub struct Drops(Vec<(Reason, u32, u64)>);
+pub struct Drops(Vec<(DropReason, u32, u64)>);
 
 impl Drops {
     /// Counts one drop.
-    pub fn add(&mut self, reason: Reason, output: u32) {
+    pub fn add(&mut self, reason: DropReason, output: u32) {
         self.add_many(reason, output, 1);
     }
 
     /// Counts several drops.
-    pub fn add_many(&mut self, reason: Reason, output: u32, frames: u64) {
+    pub fn add_many(&mut self, reason: DropReason, output: u32, frames: u64) {
         match self.0.iter_mut().find(|(why, at, _)| (*why, *at) == (reason, output)) {
             Some((_, _, count)) => *count += frames,
             None => self.0.push((reason, output, frames)),
@@ -82,7 +82,7 @@ impl Drops {
     }
 
     /// Returns reasons, outputs and counts.
-    pub fn iter(&self) -> impl Iterator<Item = (Reason, u32, u64)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (DropReason, u32, u64)> + '_ {
         self.0.iter().copied()
     }
 
@@ -92,7 +92,7 @@ impl Drops {
     }
 
     /// Returns the number of drops with a reason.
-    pub fn of(&self, reason: Reason) -> u64 {
+    pub fn of(&self, reason: DropReason) -> u64 {
         self.0.iter().filter(|(why, _, _)| *why == reason).map(|(_, _, count)| count).sum()
     }
 }
@@ -105,7 +105,7 @@ impl Loaded {
         running: Option<&Loaded>,
         generation: u64,
         seed: u64,
-        mut ahead: Ahead,
+        mut ahead: UpcomingBlocks,
     ) -> Result<Loaded, Problems> {
         let mut problems = Problems::default();
         let Some(slots) = Slots::of(&program.catalog) else {
@@ -128,7 +128,7 @@ impl Loaded {
         let mut grows_as_before = is_same_graph;
         let taken: std::collections::HashSet<usize> = same_blocks
             .iter()
-            .filter(|(_, _, kept)| *kept == Kept::Whole)
+            .filter(|(_, _, kept)| *kept == RetainedState::Whole)
             .map(|(new, _, _)| *new)
             .collect();
         let mut blocks = Vec::with_capacity(program.instances.len());
@@ -201,9 +201,9 @@ impl Loaded {
         for (new, old, kept) in &self.same_blocks {
             let (new, old) = (&mut self.blocks[*new], &mut running.blocks[*old]);
             match (kept, &mut *new, &mut *old) {
-                (Kept::State, Some(new), Some(old)) => new.keep(old),
-                (Kept::State, ..) => {}
-                (Kept::Whole, ..) => std::mem::swap(new, old),
+                (RetainedState::State, Some(new), Some(old)) => new.keep(old),
+                (RetainedState::State, ..) => {}
+                (RetainedState::Whole, ..) => std::mem::swap(new, old),
             }
         }
         for (new, old, _) in &self.same_blocks {
@@ -224,14 +224,14 @@ impl Loaded {
         let kept = |running: &'l Loaded| {
             let mut same = self.same_blocks.iter();
             let (_, old, _) =
-                same.find(|(new, _, kept)| (*new, *kept) == (instance, Kept::Whole))?;
+                same.find(|(new, _, kept)| (*new, *kept) == (instance, RetainedState::Whole))?;
             running.block(*old)
         };
         self.block(instance).or_else(|| kept(running?))
     }
 
     /// Returns the preserved part of a block of the running program, by its index there.
-    pub fn keeps(&self, old: usize) -> Option<Kept> {
+    pub fn keeps(&self, old: usize) -> Option<RetainedState> {
         let mut same = self.same_blocks.iter();
         same.find(|(_, of, _)| *of == old).map(|(_, _, kept)| *kept)
     }
@@ -273,7 +273,7 @@ fn block(setup: &mut Setup<'_>) -> Option<Lfb> {
 }
 
 /// Finds the blocks of a program that match blocks of the running program.
-fn same_blocks(program: &Program, graph: &Graph, running: &Loaded) -> Vec<(usize, usize, Kept)> {
+fn same_blocks(program: &Program, graph: &Graph, running: &Loaded) -> Vec<(usize, usize, RetainedState)> {
     let olds = running.program.instances.iter().enumerate();
     let olds: HashMap<&str, usize> = olds.map(|(at, it)| (it.name.as_str(), at)).collect();
     // Fields and metadata of a block depend on definitions of the whole program.
@@ -292,7 +292,7 @@ fn same_blocks(program: &Program, graph: &Graph, running: &Loaded) -> Vec<(usize
             && graph.linked(new) == running.graph.linked(old)
             && running.blocks[old].is_some()
             && !is_alias_user(program, new);
-        same.push((new, old, if whole { Kept::Whole } else { Kept::State }));
+        same.push((new, old, if whole { RetainedState::Whole } else { RetainedState::State }));
     }
     same
 }

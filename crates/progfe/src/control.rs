@@ -29,7 +29,7 @@ pub mod notifications;
 pub mod program_lfb;
 
 use graph::{FE_OBJECT, Numbers};
-use program_lfb::Whole;
+use program_lfb::ProgramLfb;
 
 /// Number of changed rows after which blocks are updated in advance: about a millisecond of work.
 const ROWS_AHEAD: usize = 1024;
@@ -42,7 +42,7 @@ pub struct Control {
     numbers: Numbers,
     /// Row numbers before the last commit.
     numbers_before: Option<Numbers>,
-    whole: Whole,
+    whole: ProgramLfb,
     /// Number of rows staged since the last call of `take_work`.
     work: usize,
 }

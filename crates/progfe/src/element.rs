@@ -15,9 +15,9 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use dataplane::counter::Traffic;
-use dataplane::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sight};
+use dataplane::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, FrameHead};
 use forces::Value;
-use forces::association::Happening as Told;
+use forces::association::LfbEvent as Told;
 use forces::model::{PathFault, Target};
 use forces::value::ValueFault;
 use packet::frame::{Batch, Frame, PortNo};
@@ -27,10 +27,10 @@ use crate::check::{check, resources};
 use crate::control::notifications;
 use crate::executor::Enforcer;
 use crate::interpret::{Account, Interpreter};
-use crate::lfb::exceptions::{HAPPENINGS_MAX, ToldFrame};
-use crate::lfb::{Lfb, ToldTo};
-use crate::compiled_program::{Ahead, Drops, Loaded};
-use crate::observe::{Observing, Watch};
+use crate::lfb::exceptions::{HAPPENINGS_MAX, DivertedFrame};
+use crate::lfb::{Lfb, DivertDestination};
+use crate::compiled_program::{UpcomingBlocks, Drops, Loaded};
+use crate::observe::{Observing, ObservationHook};
 use crate::diagnostic::{Code, Problems};
 use crate::program::Program;
 use crate::trace::Trace;
@@ -252,10 +252,10 @@ impl<E: Enforcer> Element<E> {
         if problems.refuses() {
             return Err(problems);
         }
-        self.prepare_with(program, Ahead::new())
+        self.prepare_with(program, UpcomingBlocks::new())
     }
 
-    fn prepare_with(&mut self, program: Program, ahead: Ahead) -> Result<Prepared<E>, Problems> {
+    fn prepare_with(&mut self, program: Program, ahead: UpcomingBlocks) -> Result<Prepared<E>, Problems> {
         self.generations += 1;
         let watching = subscriptions::Watching::of(&program);
         let program = Arc::new(program);
@@ -451,7 +451,7 @@ impl<E: Enforcer> Element<E> {
         out: &mut Outputs,
     ) -> Trace {
         let mut trace = Trace::default();
-        self.enforcer.pass(port, frame, now, out, Watch::Trace(&mut trace));
+        self.enforcer.pass(port, frame, now, out, ObservationHook::Trace(&mut trace));
         trace
     }
 
@@ -500,12 +500,12 @@ impl<E: Enforcer> Element<E> {
     }
 
     /// Returns the next frame for a control element or an agent.
-    pub fn next_told(&mut self) -> Option<ToldFrame> {
+    pub fn next_told(&mut self) -> Option<DivertedFrame> {
         self.enforcer.told().frames.pop_front()
     }
 
     /// Returns the next frame whose receiver satisfies `is_for`.
-    pub fn next_told_to(&mut self, is_for: impl Fn(&ToldTo) -> bool) -> Option<ToldFrame> {
+    pub fn next_told_to(&mut self, is_for: impl Fn(&DivertDestination) -> bool) -> Option<DivertedFrame> {
         let frames = &mut self.enforcer.told().frames;
         let at = frames.iter().position(|frame| is_for(&frame.to))?;
         frames.remove(at)
@@ -565,10 +565,10 @@ impl<E: Enforcer> Forwarder for Element<E> {
     fn decide(
         &mut self,
         port: PortNo,
-        sights: [&[Sight<'_>]; 2],
+        sights: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> Decided {
+    ) -> BatchDecision {
         match &mut self.observing {
             None if self.forwards => self.enforcer.decide(port, sights, now, decisions),
             Some(observing) if self.forwards && !observing.wants(port, now) => {

@@ -7,15 +7,15 @@
 use std::sync::Arc;
 
 use dataplane::counter::Traffic;
-use dataplane::forwarder::{Decided, Decision, Outputs, SIGHTS_MAX, Sight};
+use dataplane::forwarder::{BatchDecision, Decision, Outputs, SIGHTS_MAX, FrameHead};
 use forces::Value;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::interpret::{Account, Interpreter};
 use crate::lfb::{Lfb, Told};
-use crate::compiled_program::{Ahead, Drops, Loaded};
-use crate::observe::Watch;
+use crate::compiled_program::{UpcomingBlocks, Drops, Loaded};
+use crate::observe::ObservationHook;
 use crate::diagnostic::Problems;
 use crate::program::Program;
 
@@ -34,7 +34,7 @@ pub trait Enforcer: Sized {
         program: Arc<Program>,
         generation: u64,
         seed: u64,
-        ahead: Ahead,
+        ahead: UpcomingBlocks,
     ) -> Result<Self::Prepared, Problems>;
 
     /// Returns the data to load a program without this engine.
@@ -77,11 +77,11 @@ pub trait Enforcer: Sized {
     fn decide(
         &mut self,
         _port: PortNo,
-        _sights: [&[Sight<'_>]; 2],
+        _sights: [&[FrameHead<'_>]; 2],
         _now: Nanos,
         _decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> Decided {
-        Decided::Done(0)
+    ) -> BatchDecision {
+        BatchDecision::Done(0)
     }
 
     /// See [`dataplane::forwarder::Forwarder::rewrites`].
@@ -106,8 +106,8 @@ pub trait Enforcer: Sized {
     fn tick(&mut self, now: Nanos, out: &mut Outputs) -> Option<Nanos>;
 
     /// Declines to decide frames in place, so that they arrive in `forward`.
-    fn leave(&mut self) -> Decided {
-        Decided::Done(0)
+    fn leave(&mut self) -> BatchDecision {
+        BatchDecision::Done(0)
     }
 
     /// Forwards one frame block by block and records what `watch` requests. Queues in blocks are
@@ -118,7 +118,7 @@ pub trait Enforcer: Sized {
         frame: &mut Frame,
         now: Nanos,
         out: &mut Outputs,
-        watch: Watch<'_>,
+        watch: ObservationHook<'_>,
     );
 
     /// Puts a frame with metadata into a block without inputs.
@@ -171,7 +171,7 @@ impl Enforcer for Interpreter {
     type Prepared = Box<Loaded>;
 
     fn start(program: Arc<Program>, seed: u64) -> Result<Self, Problems> {
-        Loaded::new(program, None, 1, seed, Ahead::new()).map(Interpreter::new)
+        Loaded::new(program, None, 1, seed, UpcomingBlocks::new()).map(Interpreter::new)
     }
 
     fn prepare(
@@ -179,7 +179,7 @@ impl Enforcer for Interpreter {
         program: Arc<Program>,
         generation: u64,
         seed: u64,
-        ahead: Ahead,
+        ahead: UpcomingBlocks,
     ) -> Result<Box<Loaded>, Problems> {
         Loaded::new(program, Some(&self.loaded), generation, seed, ahead).map(Box::new)
     }
@@ -194,7 +194,7 @@ impl Enforcer for Interpreter {
         generation: u64,
         seed: u64,
     ) -> Result<Box<Loaded>, Problems> {
-        Loaded::new(program, Some(shell), generation, seed, Ahead::new()).map(Box::new)
+        Loaded::new(program, Some(shell), generation, seed, UpcomingBlocks::new()).map(Box::new)
     }
 
     fn loaded(prepared: &Box<Loaded>) -> &Loaded {
@@ -233,7 +233,7 @@ impl Enforcer for Interpreter {
         frame: &mut Frame,
         now: Nanos,
         out: &mut Outputs,
-        watch: Watch<'_>,
+        watch: ObservationHook<'_>,
     ) {
         self.receive(port, frame, now, out, watch);
     }

@@ -11,9 +11,9 @@ use dataplane::forwarder::Outputs;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
-use crate::lfb::{At, Env, Lfb, Packet, Reason, Slots, Told, Verdict};
+use crate::lfb::{At, Env, Lfb, Packet, DropReason, Slots, Told, Verdict};
 use crate::compiled_program::Loaded;
-use crate::observe::Watch;
+use crate::observe::ObservationHook;
 use crate::trace::Step;
 
 /// Maximum number of steps that a frame and all its copies may take.
@@ -95,7 +95,7 @@ impl Interpreter {
     /// Sends a batch from a port through the graph. The frames of the batch are consumed.
     pub fn forward(&mut self, port: PortNo, batch: &mut Batch, now: Nanos, out: &mut Outputs) {
         for frame in batch.frames_mut() {
-            self.receive(port, frame, now, out, Watch::Nothing);
+            self.receive(port, frame, now, out, ObservationHook::Nothing);
         }
         self.serve(now, out);
     }
@@ -108,7 +108,7 @@ impl Interpreter {
         frame: &mut Frame,
         now: Nanos,
         out: &mut Outputs,
-        watch: Watch<'_>,
+        watch: ObservationHook<'_>,
     ) {
         self.account.received += 1;
         match self.loaded.graph.port(port) {
@@ -129,7 +129,7 @@ impl Interpreter {
         out: &mut Outputs,
     ) {
         self.account.injected += 1;
-        self.enter(instance, Entry::Injected(meta), frame, now, (out, Watch::Nothing));
+        self.enter(instance, Entry::Injected(meta), frame, now, (out, ObservationHook::Nothing));
         self.serve(now, out);
     }
 
@@ -139,7 +139,7 @@ impl Interpreter {
         entry: Entry<'_>,
         frame: &mut Frame,
         now: Nanos,
-        (out, mut watch): (&mut Outputs, Watch<'_>),
+        (out, mut watch): (&mut Outputs, ObservationHook<'_>),
     ) {
         let slots = &self.loaded.slots;
         let mut packet = self.spare.pop().unwrap_or_else(|| Packet::new(slots));
@@ -155,13 +155,13 @@ impl Interpreter {
     }
 
     /// Processes pending work until none remains.
-    fn run(&mut self, now: Nanos, out: &mut Outputs, mut watch: Watch<'_>) {
+    fn run(&mut self, now: Nanos, out: &mut Outputs, mut watch: ObservationHook<'_>) {
         let mut steps = 0;
         while let Some(work) = self.work.pop() {
             let Work { instance, at, packet, copy } = work;
             steps += 1;
             if steps > STEPS_MAX {
-                self.drop(instance, Reason::TooManySteps, 0);
+                self.drop(instance, DropReason::TooManySteps, 0);
                 self.spare.push(packet);
                 continue;
             }
@@ -176,11 +176,11 @@ impl Interpreter {
         entry: Entry<'_>,
         (mut packet, copy): (Packet, u32),
         now: Nanos,
-        (out, mut watch): (&mut Outputs, Watch<'_>),
+        (out, mut watch): (&mut Outputs, ObservationHook<'_>),
     ) {
-        let before = matches!(watch, Watch::Trace(_))
+        let before = matches!(watch, ObservationHook::Trace(_))
             .then(|| (listed(&packet, &self.loaded.slots), packet.bytes().to_vec()));
-        let mut verdict = Verdict::Dropped(Reason::NoPort);
+        let mut verdict = Verdict::Dropped(DropReason::NoPort);
         let mut told = 0;
         let since = watch.begin();
         self.with(instance, now, out, |block, env| {
@@ -194,7 +194,7 @@ impl Interpreter {
         watch.end(instance, since);
         self.account.told += told;
         self.account.copies += told + self.made.len() as u64;
-        if let (Watch::Trace(trace), Some((before, bytes))) = (watch, before) {
+        if let (ObservationHook::Trace(trace), Some((before, bytes))) = (watch, before) {
             let link = match verdict {
                 Verdict::Out(output, index) => self.loaded.graph.link(instance, output, index),
                 _ => None,
@@ -246,7 +246,7 @@ impl Interpreter {
     /// Sends a packet out of an output of a block.
     fn lead(&mut self, instance: usize, (output, index): (u32, u32), packet: Packet, copy: u32) {
         let Some(link) = self.loaded.graph.link(instance, output, index) else {
-            self.drop(instance, Reason::Unlinked, output);
+            self.drop(instance, DropReason::Unlinked, output);
             self.spare.push(packet);
             return;
         };
@@ -255,7 +255,7 @@ impl Interpreter {
         self.work.push(Work { instance, at, packet, copy });
     }
 
-    pub(crate) fn drop(&mut self, instance: usize, reason: Reason, output: u32) {
+    pub(crate) fn drop(&mut self, instance: usize, reason: DropReason, output: u32) {
         self.account.dropped += 1;
         self.loaded.drops[instance].add(reason, output);
     }
@@ -306,7 +306,7 @@ impl Interpreter {
         let mut made = std::mem::take(&mut self.made);
         for (output, index, packet) in made.drain(..) {
             self.lead(instance, (output, index), packet, 0);
-            self.run(now, out, Watch::Nothing);
+            self.run(now, out, ObservationHook::Nothing);
         }
         self.made = made;
         due
@@ -350,7 +350,7 @@ impl Interpreter {
                 }
             });
             for (_, _, packet) in std::mem::take(&mut self.made) {
-                self.drop(instance, Reason::QueueFull, 0);
+                self.drop(instance, DropReason::QueueFull, 0);
                 self.spare.push(packet);
             }
         }

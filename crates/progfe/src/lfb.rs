@@ -20,9 +20,9 @@ use forces::Value;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 
-use crate::compile::build::Grower;
+use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;
-use crate::compile::path_state::Way;
+use crate::compile::path_state::PathState;
 use crate::frames::FrameSet;
 
 pub mod packet;
@@ -63,7 +63,7 @@ pub mod hash;
 pub use packet::{Meta, Packet, Slots};
 pub use batch::Row;
 pub use config::Setup;
-pub use exceptions::{Happening, Told, ToldTo};
+pub use exceptions::{Happening, ExceptionQueue, ToldTo};
 
 /// Ids of the metadata that RFC 6956 classes set or read.
 pub mod meta_id {
@@ -145,20 +145,20 @@ pub mod exception {
     pub const METADATA_NO_MATCH: u128 = 15;
 }
 
-/// Declares [`Reason`]: variant, name in reports, meaning.
+/// Declares [`DropReason`]: variant, name in reports, meaning.
 macro_rules! reasons {
     ($($variant:ident $name:literal $meaning:literal,)*) => {
         /// Reason why a block dropped a frame or a copy.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Reason { $(#[doc = $meaning] $variant,)* }
+        pub enum DropReason { $(#[doc = $meaning] $variant,)* }
 
-        impl Reason {
+        impl DropReason {
             /// All reasons, in declaration order.
-            pub const ALL: &'static [Reason] = &[$(Reason::$variant,)*];
+            pub const ALL: &'static [DropReason] = &[$(DropReason::$variant,)*];
 
             /// Returns the name that reports use.
             pub fn name(self) -> &'static str {
-                match self { $(Reason::$variant => $name,)* }
+                match self { $(DropReason::$variant => $name,)* }
             }
         }
     };
@@ -203,7 +203,7 @@ pub enum Verdict {
     /// The frame waits in the block.
     Held,
     /// The frame is dropped.
-    Dropped(Reason),
+    Dropped(DropReason),
 }
 
 /// Context of a block while it processes frames.
@@ -223,7 +223,7 @@ pub struct Env<'a> {
     /// Unused packets.
     pub spare: &'a mut Vec<Packet>,
     /// Queues of redirected frames and of events.
-    pub told: &'a mut Told,
+    pub told: &'a mut ExceptionQueue,
     /// Queues of the ports.
     pub outputs: &'a mut Outputs,
     /// Number of copies sent to an agent while the original frame continues.
@@ -288,7 +288,7 @@ pub trait Block: Sized {
     /// Returns `None` if the block needs the frame itself. The block may change the knowledge about
     /// the path and add counters only after all its tests. If a test has no continuation, frames
     /// must arrive at the block unchanged.
-    fn grow(&self, _way: Way, _grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, _way: PathState, _grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         None
     }
 
@@ -381,7 +381,7 @@ macro_rules! blocks {
             }
 
             /// See [`Block::grow`].
-            pub fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+            pub fn grow(&self, way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
                 match self { $(Lfb::$variant(block) => block.grow(way, grower),)* }
             }
 

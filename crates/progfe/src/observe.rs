@@ -24,7 +24,7 @@ pub use tracing::{Traced, Tracing, Wanted};
 
 /// What to record of a frame.
 #[derive(Debug, Default)]
-pub enum Watch<'w> {
+pub enum ObservationHook<'w> {
     /// Nothing.
     #[default]
     Nothing,
@@ -34,26 +34,26 @@ pub enum Watch<'w> {
     Costs(&'w mut Costs),
 }
 
-impl Watch<'_> {
+impl ObservationHook<'_> {
     /// Reborrows the watch for a part of the path.
-    pub(crate) fn part(&mut self) -> Watch<'_> {
+    pub(crate) fn part(&mut self) -> ObservationHook<'_> {
         match self {
-            Watch::Nothing => Watch::Nothing,
-            Watch::Trace(trace) => Watch::Trace(trace),
-            Watch::Costs(costs) => Watch::Costs(costs),
+            ObservationHook::Nothing => ObservationHook::Nothing,
+            ObservationHook::Trace(trace) => ObservationHook::Trace(trace),
+            ObservationHook::Costs(costs) => ObservationHook::Costs(costs),
         }
     }
 
     /// Starts the cost measurement of a frame in a block.
     #[inline]
     pub(crate) fn begin(&self) -> u64 {
-        if let Watch::Costs(costs) = self { costs.read() } else { 0 }
+        if let ObservationHook::Costs(costs) = self { costs.read() } else { 0 }
     }
 
     /// Ends the cost measurement of a frame in a block.
     #[inline]
     pub(crate) fn end(&mut self, instance: usize, since: u64) {
-        if let Watch::Costs(costs) = self {
+        if let ObservationHook::Costs(costs) = self {
             costs.note(instance, since);
         }
     }
@@ -100,7 +100,7 @@ impl Observing {
                 if tracing.wants(port, now) && tracing.is_meant(port, frame) {
                     tracing.follow(enforcer, port, frame, now, out);
                 } else {
-                    enforcer.pass(port, frame, now, out, Watch::Nothing);
+                    enforcer.pass(port, frame, now, out, ObservationHook::Nothing);
                 }
             }
         } else if let Some(costs) = self.costs.as_mut().filter(|it| it.wants(now)) {

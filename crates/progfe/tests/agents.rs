@@ -7,11 +7,11 @@ use packet::build::Builder;
 use packet::frame::Batch;
 use packet::header::{arp, ipv4};
 use packet::time::Nanos;
-use progfe::agent::Fact;
+use progfe::agent::StatusValue;
 use progfe::agent::dispatcher::{Dispatcher, FRAMES_PER_TURN};
 use progfe::element::Element;
 use progfe::executor::Enforcer;
-use progfe::lfb::Reason;
+use progfe::lfb::DropReason;
 use progfe::lfb::exceptions::TOLD_FRAMES_MAX;
 use progfe::program::Program;
 use progfe::program::document::no_files;
@@ -114,7 +114,7 @@ fn over<E: Enforcer>() {
     }
     assert_eq!(run.left(), [(1, vec![0; 60]), (2, vec![1; 60])]);
     let from = run.element.program().find("from").unwrap();
-    assert_eq!(run.element.drops(from).of(Reason::Unlinked), 1, "output 7 has no link");
+    assert_eq!(run.element.drops(from).of(DropReason::Unlinked), 1, "output 7 has no link");
     // An unchanged agent survives; a changed one restarts.
     run.swap(&all_to(MINE, OUT, "").replace("name=\"all\"", "name=\"again\""));
     assert_eq!(run.fact("mine", "told"), 1);
@@ -138,7 +138,7 @@ fn full_queues_and_agents_without_inject_are_counted() {
     let mut run = Run::<progfe::compile::Compiled>::new(&all_to(MINE, "", ""));
     (0..TOLD_FRAMES_MAX + 5).for_each(|_| run.receive(1, &[1; 60]));
     let to = run.element.program().find("to").unwrap();
-    assert_eq!(run.element.drops(to).of(Reason::ToldQueueFull), 5);
+    assert_eq!(run.element.drops(to).of(DropReason::ToldQueueFull), 5);
     run.serve();
     assert_eq!(run.fact("mine", "told"), TOLD_FRAMES_MAX as i128);
     let around = (&mut run.element, run.now, &mut run.outputs);
@@ -249,5 +249,5 @@ fn neighbors_survive_program_changes() {
     let state = run.agents.facts(run.now);
     let arp =
         state.iter().find(|(name, _)| name == "arp").and_then(|(_, facts)| facts.get("state"));
-    assert_eq!(arp.unwrap().get("asked"), Some(&Fact::Number(1)));
+    assert_eq!(arp.unwrap().get("asked"), Some(&StatusValue::Number(1)));
 }

@@ -32,7 +32,7 @@ use progfe::compile::Compiled;
 use progfe::element::{Change, Element};
 use progfe::executor::Enforcer;
 use progfe::interpret::Interpreter;
-use progfe::lfb::{Reason, ToldTo};
+use progfe::lfb::{DropReason, DivertDestination};
 use progfe::program::Program;
 use progfe::program::document::no_files;
 use progfe::xml::Source;
@@ -223,8 +223,8 @@ impl<E: Enforcer> Run<E> {
         }
         while let Some(reported) = self.element.next_told() {
             let to = match &reported.to {
-                ToldTo::Control => "control".to_owned(),
-                ToldTo::Agent(name) => name.to_string(),
+                DivertDestination::Control => "control".to_owned(),
+                DivertDestination::Agent(name) => name.to_string(),
             };
             self.told.push((to, reported.frame.bytes().to_vec()));
             self.meta = reported.meta;
@@ -318,7 +318,7 @@ impl<E: Enforcer> Run<E> {
                 assert_eq!(value, wanted);
             }
             ["drops", name, reason] => {
-                let reason = Reason::ALL.iter().find(|it| it.name() == reason).expect("a reason");
+                let reason = DropReason::ALL.iter().find(|it| it.name() == reason).expect("a reason");
                 let drops = self.element.drops(self.instance(name)).of(*reason);
                 assert_eq!(drops, rest.trim().parse().unwrap());
             }

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use dataplane::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sight};
+use dataplane::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, FrameHead};
 use forces::Value;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
@@ -84,26 +84,26 @@ impl<E: Enforcer> Run<E> {
         let sight = |(_, bytes): &'_ (u32, Vec<u8>)| (bytes.len().min(SEEN), bytes.len());
         let see = |row: &[(u32, Vec<u8>)]| row.iter().map(sight).collect::<Vec<_>>();
         let (these, those) = (see(row), see(next));
-        fn sights<'a>(row: &'a [(u32, Vec<u8>)], seen: &[(usize, usize)]) -> Vec<Sight<'a>> {
+        fn sights<'a>(row: &'a [(u32, Vec<u8>)], seen: &[(usize, usize)]) -> Vec<FrameHead<'a>> {
             let both = row.iter().zip(seen);
-            both.map(|((_, all), (seen, bytes))| Sight { head: &all[..*seen], bytes: *bytes })
+            both.map(|((_, all), (seen, bytes))| FrameHead { head: &all[..*seen], bytes: *bytes })
                 .collect()
         }
         let (these, those) = (sights(row, &these), sights(next, &those));
         let port = row[0].0;
         let mut decisions = [Decision::Dropped; SIGHTS_MAX];
         match self.element.decide(port, [&these, &those], now, &mut decisions) {
-            Decided::Needs(count) => {
+            BatchDecision::Needs(count) => {
                 assert_eq!(count, row.len(), "all or none of a row");
                 let frames = row.iter().map(|(_, bytes)| Frame::from_bytes(bytes));
                 self.element.resume(&mut frames.collect::<Vec<_>>(), now, &mut self.out);
             }
-            Decided::Done(0) => {
+            BatchDecision::Done(0) => {
                 let mut batch = Batch::new(row.len());
                 row.iter().for_each(|(_, bytes)| assert!(batch.push_bytes(bytes)));
                 self.element.forward(port, &mut batch, now, &mut self.out);
             }
-            Decided::Done(count) => {
+            BatchDecision::Done(count) => {
                 assert_eq!(count, row.len(), "all or none of a row");
                 self.stayed += count;
                 for (place, (_, bytes)) in row.iter().enumerate() {

@@ -15,7 +15,7 @@ use packet::build::Builder;
 use packet::frame::Batch;
 use packet::header::{arp, icmp, icmpv6, ipv4, ipv6};
 use packet::time::Nanos;
-use progfe::agent::Ask;
+use progfe::agent::AgentRequest;
 use progfe::agent::dispatcher::Dispatcher;
 use progfe::element::Element;
 use progfe::program::Program;
@@ -70,7 +70,7 @@ impl Run {
 
     fn ask(&mut self, what: &str, with: &[(&str, &str)]) -> Vec<(u32, Vec<u8>)> {
         let with = with.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        let ask = Ask { what: what.into(), with: with.collect() };
+        let ask = AgentRequest { what: what.into(), with: with.collect() };
         let (element, out) = (&mut self.element, &mut self.outputs);
         self.agents.ask(("cfm", &ask), element, self.now, out).unwrap();
         self.left()

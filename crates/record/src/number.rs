@@ -9,7 +9,7 @@ use crate::{LEVEL_PERCENT, Bound, BoundCause, BoundSide, Cell, Interval, Metric,
 
 /// A display unit and the conversion factor from the stored unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shown {
+pub struct FormattedNumber {
     /// The unit's name.
     pub unit: &'static str,
     /// Displayed value = stored value * factor.
@@ -17,48 +17,48 @@ pub struct Shown {
 }
 
 /// The display unit of a metric.
-pub fn shown(metric: Metric) -> Shown {
+pub fn shown(metric: Metric) -> FormattedNumber {
     match metric {
-        Metric::LossRatioDifference => return Shown { unit: "percentage points", factor: 100.0 },
+        Metric::LossRatioDifference => return FormattedNumber { unit: "percentage points", factor: 100.0 },
         Metric::FairnessIndexJain | Metric::MaxMinShareRatio => {
-            return Shown { unit: "of 1", factor: 1.0 };
+            return FormattedNumber { unit: "of 1", factor: 1.0 };
         }
         Metric::RecoveryNs | Metric::ResetNs | Metric::ResetNsByLoss => {
-            return Shown { unit: "ms", factor: 1e-6 };
+            return FormattedNumber { unit: "ms", factor: 1e-6 };
         }
-        Metric::AddressesLearnedPerS => return Shown { unit: "addresses/s", factor: 1.0 },
-        Metric::MemoryBytes => return Shown { unit: "MB", factor: 1e-6 },
+        Metric::AddressesLearnedPerS => return FormattedNumber { unit: "addresses/s", factor: 1.0 },
+        Metric::MemoryBytes => return FormattedNumber { unit: "MB", factor: 1e-6 },
         Metric::Named(name) => return shown_of(name),
         _ => {}
     }
     match metric.unit() {
-        "pps" => Shown { unit: "frames/s", factor: 1.0 },
-        "bps" => Shown { unit: "Mbit/s", factor: 1e-6 },
-        "ratio" => Shown { unit: "%", factor: 100.0 },
-        "cycles" => Shown { unit: "cycles", factor: 1.0 },
-        "per_s" => Shown { unit: "flows/s", factor: 1.0 },
-        "bytes" => Shown { unit: "bytes", factor: 1.0 },
-        "frames" => Shown { unit: "frames", factor: 1.0 },
-        "addresses" => Shown { unit: "addresses", factor: 1.0 },
-        _ => Shown { unit: "µs", factor: 1e-3 },
+        "pps" => FormattedNumber { unit: "frames/s", factor: 1.0 },
+        "bps" => FormattedNumber { unit: "Mbit/s", factor: 1e-6 },
+        "ratio" => FormattedNumber { unit: "%", factor: 100.0 },
+        "cycles" => FormattedNumber { unit: "cycles", factor: 1.0 },
+        "per_s" => FormattedNumber { unit: "flows/s", factor: 1.0 },
+        "bytes" => FormattedNumber { unit: "bytes", factor: 1.0 },
+        "frames" => FormattedNumber { unit: "frames", factor: 1.0 },
+        "addresses" => FormattedNumber { unit: "addresses", factor: 1.0 },
+        _ => FormattedNumber { unit: "µs", factor: 1e-3 },
     }
 }
 
 /// The display unit of a module's metric: microseconds for times of frames, milliseconds for those
 /// of control messages.
-fn shown_of(name: Name) -> Shown {
+fn shown_of(name: Name) -> FormattedNumber {
     let of_frames =
         |word| matches!(word, "latency" | "jitter" | "pdv" | "ipdv" | "frame" | "extra");
     match name.unit() {
-        "ns" if name.text().split('_').any(of_frames) => Shown { unit: "µs", factor: 1e-3 },
-        "ns" => Shown { unit: "ms", factor: 1e-6 },
-        "per_s" => Shown { unit: per_second(name), factor: 1.0 },
-        "pps" => Shown { unit: "frames/s", factor: 1.0 },
-        "bps" => Shown { unit: "Mbit/s", factor: 1e-6 },
-        "ratio" => Shown { unit: "%", factor: 100.0 },
-        "percent" => Shown { unit: "%", factor: 1.0 },
-        "index" => Shown { unit: "of 1", factor: 1.0 },
-        unit => Shown { unit, factor: 1.0 },
+        "ns" if name.text().split('_').any(of_frames) => FormattedNumber { unit: "µs", factor: 1e-3 },
+        "ns" => FormattedNumber { unit: "ms", factor: 1e-6 },
+        "per_s" => FormattedNumber { unit: per_second(name), factor: 1.0 },
+        "pps" => FormattedNumber { unit: "frames/s", factor: 1.0 },
+        "bps" => FormattedNumber { unit: "Mbit/s", factor: 1e-6 },
+        "ratio" => FormattedNumber { unit: "%", factor: 100.0 },
+        "percent" => FormattedNumber { unit: "%", factor: 1.0 },
+        "index" => FormattedNumber { unit: "of 1", factor: 1.0 },
+        unit => FormattedNumber { unit, factor: 1.0 },
     }
 }
 
@@ -207,7 +207,7 @@ pub fn inflected(count: u64, [one, many]: [&str; 2]) -> &str {
 
 /// The value in the metric's display unit, without the unit. Counts keep all digits.
 pub fn value(metric: Metric, stored: f64) -> String {
-    let Shown { unit, factor } = shown(metric);
+    let FormattedNumber { unit, factor } = shown(metric);
     of_unit(stored * factor, unit)
 }
 
@@ -261,9 +261,9 @@ pub fn interval(metric: Metric, interval: &Interval) -> String {
 }
 
 /// The display unit of an axis whose largest stored value is `top`.
-pub fn shown_on_axis(metric: Metric, top: f64) -> Shown {
+pub fn shown_on_axis(metric: Metric, top: f64) -> FormattedNumber {
     match metric.unit() {
-        "pps" if top >= 1e4 => Shown { unit: "thousand frames/s", factor: 1e-3 },
+        "pps" if top >= 1e4 => FormattedNumber { unit: "thousand frames/s", factor: 1e-3 },
         _ => shown(metric),
     }
 }

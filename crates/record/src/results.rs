@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    Calibration, Cell, Effort, Environment, Experiment, Notice, Outcome, Record, Target, Tool,
+    Calibration, Cell, Effort, Environment, Experiment, WarningEntry, Outcome, Record, Target, Tool,
 };
 
 /// The fields of a [`Record`] except its trials and the fields made from them for readers.
@@ -39,7 +39,7 @@ pub struct Results {
     #[serde(default)]
     cells: Vec<Cell>,
     #[serde(default)]
-    warnings: Vec<Notice>,
+    warnings: Vec<WarningEntry>,
 }
 
 impl From<Results> for Record {

@@ -8,7 +8,7 @@ use crate::number::{counted, inflected};
 
 /// A warning about the whole run or a part of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Notice {
+pub struct WarningEntry {
     /// Scope: the experiment and target, or `run`.
     pub about: String,
     /// The warning.
@@ -122,18 +122,18 @@ pub enum Warning {
 /// - Notices of one kind about several targets of an experiment become one. It names all targets
 ///   and has the most severe warning, or the sum of the counts.
 /// - Equal notices from several items of a study become one.
-pub fn gathered(notices: &[Notice]) -> Vec<Notice> {
+pub fn gathered(notices: &[WarningEntry]) -> Vec<WarningEntry> {
     of_studies(of_experiments(notices))
 }
 
 /// Merges equal notices about the same targets in several items of one study.
-fn of_studies(notices: Vec<Notice>) -> Vec<Notice> {
-    let parts = |notice: &Notice| -> Option<[String; 3]> {
+fn of_studies(notices: Vec<WarningEntry>) -> Vec<WarningEntry> {
+    let parts = |notice: &WarningEntry| -> Option<[String; 3]> {
         let (experiment, targets) = notice.about.split_once(" on ")?;
         let (study, item) = experiment.split_once('/')?;
         Some([study, item, targets].map(str::to_string))
     };
-    let mut found: Vec<Notice> = Vec::new();
+    let mut found: Vec<WarningEntry> = Vec::new();
     for notice in notices {
         let same = parts(&notice).and_then(|[study, item, targets]| {
             found.iter_mut().find_map(|earlier| {
@@ -150,8 +150,8 @@ fn of_studies(notices: Vec<Notice>) -> Vec<Notice> {
     found
 }
 
-fn of_experiments(notices: &[Notice]) -> Vec<Notice> {
-    let mut found: Vec<Notice> = Vec::new();
+fn of_experiments(notices: &[WarningEntry]) -> Vec<WarningEntry> {
+    let mut found: Vec<WarningEntry> = Vec::new();
     for notice in notices {
         let Some((experiment, target)) = notice.about.split_once(" on ") else {
             found.push(notice.clone());

@@ -153,7 +153,7 @@ fn full() -> Record {
         text: Some("t".into()),
     }];
     record.claims[0].verdict = Verdict::CannotTell("why".into());
-    record.warnings.push(Notice {
+    record.warnings.push(WarningEntry {
         about: "run".into(),
         warning: Warning::Partial { trials: 1, planned: Some(2) },
     });

@@ -21,7 +21,7 @@ use crate::claims;
 use stats::conclude::{Conclusion, Estimate};
 use stats::interval::{self, LEVEL_PERCENT, LEVEL_PERCENT_HIGH};
 use record::links;
-use record::{RING_TO_TESTER_FULL, Answer, Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, Notice, Orders, Outcome, Point, Ratio, Record, Role, Target, Trial, Warning};
+use record::{RING_TO_TESTER_FULL, Answer, Cell, Claim, Deed, Drop, DropPlace, Experiment, Flag, Interval, Metric, WarningEntry, Orders, Outcome, Point, Ratio, Record, Role, Target, Trial, Warning};
 use stats::series;
 
 /// Number of repeats below which a cell has a warning.
@@ -477,13 +477,13 @@ fn ratios(record: &Record) -> Vec<Ratio> {
         .collect()
 }
 
-fn warnings(record: &Record) -> Vec<Notice> {
-    let mut notices: Vec<Notice> = run_warnings(record)
+fn warnings(record: &Record) -> Vec<WarningEntry> {
+    let mut notices: Vec<WarningEntry> = run_warnings(record)
         .into_iter()
-        .map(|warning| Notice { about: "run".into(), warning })
+        .map(|warning| WarningEntry { about: "run".into(), warning })
         .collect();
     for experiment in &record.experiments {
-        notices.extend(experiment.left_out.iter().map(|(target, why)| Notice {
+        notices.extend(experiment.left_out.iter().map(|(target, why)| WarningEntry {
             about: format!("{} on {target}", experiment.id),
             warning: Warning::LeftOut { why: why.clone() },
         }));
@@ -512,8 +512,8 @@ fn warnings(record: &Record) -> Vec<Notice> {
                 wrong(&here),
             ];
             let maximum = maximum_limited(record, experiment, target)
-                .map(|warning| Notice { about: format!("{about}, its maximum"), warning });
-            let notice = |warning| Notice { about: about.clone(), warning };
+                .map(|warning| WarningEntry { about: format!("{about}, its maximum"), warning });
+            let notice = |warning| WarningEntry { about: about.clone(), warning };
             notices.extend(found.into_iter().flatten().map(notice).chain(maximum));
         }
     }

@@ -12,7 +12,7 @@ use tester::trial::{Load, StreamReport, Trial, TrialReport};
 use packet::time::Nanos;
 
 use super::Plan;
-use studies::Entry;
+use studies::Experiment;
 use experiments::{Context, Finding, Method};
 use workload::parameter::Capacity;
 use targets::name::TargetKind;
@@ -64,7 +64,7 @@ pub struct Cost {
 /// Cost of an experiment of a plan on each of its targets.
 pub struct Estimate {
     /// The experiment.
-    pub entry: &'static Entry,
+    pub entry: &'static Experiment,
     /// Its targets, with their costs.
     pub costs: Vec<(TargetKind, Cost)>,
     /// Whether the experiment runs modules.
@@ -82,12 +82,12 @@ impl Estimate {
 }
 
 /// Returns the entry of [`COSTS_VIRTUAL`] for an experiment.
-pub fn cost_virtual(entry: &Entry) -> Option<f64> {
+pub fn cost_virtual(entry: &Experiment) -> Option<f64> {
     COSTS_VIRTUAL.iter().find(|(id, _)| *id == entry.id).map(|(_, cost)| *cost)
 }
 
 /// Returns the duration of a module's trial in seconds, from its declared duration.
-pub fn module_seconds(entry: &Entry, method: &dyn Method, is_virtual: bool) -> f64 {
+pub fn module_seconds(entry: &Experiment, method: &dyn Method, is_virtual: bool) -> f64 {
     let cost = cost_virtual(entry).filter(|_| is_virtual).unwrap_or(1.0);
     method.module_seconds().unwrap_or_default() * cost
 }
@@ -131,7 +131,7 @@ pub fn of(plan: &Plan) -> Vec<Estimate> {
 }
 
 /// Runs a method on the model; returns its cost and its results.
-fn walk(entry: &Entry, method: &mut dyn Method, context: &Context) -> (Cost, Vec<Finding>) {
+fn walk(entry: &Experiment, method: &mut dyn Method, context: &Context) -> (Cost, Vec<Finding>) {
     let is_virtual = context.parameters.simulated;
     let overhead_s = if is_virtual { 0.0 } else { LIVE_OVERHEAD_S };
     let (mut cost, mut findings, mut last) = (Cost::default(), Vec::new(), None);
@@ -207,7 +207,7 @@ fn report(trial: &Trial, context: &Context) -> TrialReport {
 }
 
 /// Converts results of the model to the record's type.
-fn outcome(entry: &Entry, kind: TargetKind, found: &Finding) -> record::Outcome {
+fn outcome(entry: &Experiment, kind: TargetKind, found: &Finding) -> record::Outcome {
     record::Outcome {
         experiment: entry.id.into(),
         target: kind.name().into(),

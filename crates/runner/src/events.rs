@@ -10,24 +10,24 @@ use record::{Ended, Measured, ModuleRun};
 
 use super::estimate::{Cost, Estimate};
 use super::recording::Facts;
-use super::{Plan, Watcher};
+use super::{Plan, ProgressListener};
 use experiments::Method;
-use crate::live::event::{self, Begun, Event, Joined, Standing, TrialBegun, TrialEnded};
-use crate::live::writer::Teller;
+use crate::live::event::{self, RunStarted, Event, Joined, TargetStatus, TrialBegun, TrialEnded};
+use crate::live::writer::LiveWriter;
 use targets::Benches;
 use targets::name::TargetKind;
 use targets::network::{self, End};
 
 /// A watcher in this process, and the events file that other processes follow.
-pub(super) struct Telling<'a> {
-    watcher: &'a mut dyn Watcher,
-    teller: Teller,
+pub(super) struct EventEmitter<'a> {
+    watcher: &'a mut dyn ProgressListener,
+    teller: LiveWriter,
 }
 
-impl<'a> Telling<'a> {
+impl<'a> EventEmitter<'a> {
     /// Begins to report on a run in this folder.
     pub(super) fn begin(
-        watcher: &'a mut dyn Watcher,
+        watcher: &'a mut dyn ProgressListener,
         plan: &Plan,
         benches: &mut Benches,
         folder: &Path,
@@ -36,8 +36,8 @@ impl<'a> Telling<'a> {
         let cores = benches.all().next().map(|bench| bench.cores().instrument.clone());
         let cores = cores.unwrap_or_default();
         watcher.opened(folder, &cores);
-        let teller = Teller::begin(folder, cores);
-        let mut telling = Telling { watcher, teller };
+        let teller = LiveWriter::begin(folder, cores);
+        let mut telling = EventEmitter { watcher, teller };
         telling.tell(&Event::Begun(Box::new(begun(plan))));
         telling
     }
@@ -48,7 +48,7 @@ impl<'a> Telling<'a> {
     }
 }
 
-impl Watcher for Telling<'_> {
+impl ProgressListener for EventEmitter<'_> {
     fn say(&mut self, line: &str) {
         self.teller.tell(Event::Said { line: line.into() });
         self.watcher.say(line);
@@ -72,11 +72,11 @@ impl Watcher for Telling<'_> {
     }
 }
 
-fn begun(plan: &Plan) -> Begun {
-    let mut targets: Vec<Standing> = Vec::new();
+fn begun(plan: &Plan) -> RunStarted {
+    let mut targets: Vec<TargetStatus> = Vec::new();
     for (kind, _) in plan.all_kinds() {
         if targets.iter().all(|known| known.name != kind.name()) {
-            targets.push(Standing {
+            targets.push(TargetStatus {
                 name: kind.name().into(),
                 is: kind.technology().singular().into(),
                 link: plan.link_of(kind).name().into(),
@@ -84,7 +84,7 @@ fn begun(plan: &Plan) -> Begun {
             });
         }
     }
-    Begun {
+    RunStarted {
         command_line: plan.command_line.clone(),
         created: plan.created.clone(),
         experiments: plan.entries.iter().map(|entry| entry.id.into()).collect(),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use testbed::process::{Launch, Process};
+use testbed::process::{Command, Process};
 use testbed::{LabError, RunFolder};
 use packet::time::Nanos;
 use netio::clock;
@@ -64,7 +64,7 @@ pub struct Hooks {
 
 /// The context that is passed to a command.
 #[derive(Debug, Clone, Copy)]
-pub struct Occasion<'a> {
+pub struct HookPoint<'a> {
     /// When it is run.
     pub when: When,
     /// The target's name.
@@ -123,7 +123,7 @@ impl Hooks {
     /// with `processes`, which the first command creates.
     pub fn run(
         &self,
-        occasion: Occasion<'_>,
+        occasion: HookPoint<'_>,
         folder: &Path,
         processes: &OnceCell<RunFolder>,
         limit_s: f64,
@@ -145,7 +145,7 @@ impl Hooks {
                 processes.get_or_init(|| created)
             }
         };
-        let launch = Launch {
+        let launch = Command {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), command.into()],
             environment: variables(occasion, folder),
@@ -174,7 +174,7 @@ impl Hooks {
 }
 
 /// Environment variables of a command, in addition to those of this process.
-fn variables(occasion: Occasion<'_>, folder: &Path) -> Vec<(OsString, OsString)> {
+fn variables(occasion: HookPoint<'_>, folder: &Path) -> Vec<(OsString, OsString)> {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     let mut variables = environment::inherited();
     let mut add = |name: &str, value: OsString| variables.push((name.into(), value));
@@ -189,7 +189,7 @@ fn variables(occasion: Occasion<'_>, folder: &Path) -> Vec<(OsString, OsString)>
 }
 
 /// Creates the output file of a command, named by experiment and target.
-fn output_of(folder: &Path, occasion: Occasion<'_>) -> PathBuf {
+fn output_of(folder: &Path, occasion: HookPoint<'_>) -> PathBuf {
     let plain = |text: &str| -> String {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '-';
         text.chars().map(|it| if is_plain(it) { it } else { '_' }).take(80).collect()

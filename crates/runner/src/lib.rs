@@ -35,7 +35,7 @@ use record::{Ended, Line, Outcome, Record};
 use store::lines::Lines;
 use store::{Histograms, Resumed, Store, StoreError, TRIALS_FILE};
 
-use studies::Entry;
+use studies::Experiment;
 use experiments::Context;
 use crate::live::event::Event;
 use studies::papers;
@@ -77,7 +77,7 @@ pub struct Finished {
 }
 
 /// Observer of a run's progress.
-pub trait Watcher: Send {
+pub trait ProgressListener: Send {
     /// Prints a remark.
     fn say(&mut self, line: &str);
     /// Sets the expected number of trials in total.
@@ -91,7 +91,7 @@ pub trait Watcher: Send {
         Vec::new()
     }
     /// Handles an event, for watchers that show more than lines. Remarks come through
-    /// [`Watcher::say`] only.
+    /// [`ProgressListener::say`] only.
     fn tell(&mut self, _event: &Event) {}
 }
 
@@ -160,7 +160,7 @@ pub fn run(
     destination: Destination,
     benches: &mut Benches,
     stop: &Arc<AtomicBool>,
-    watcher: &mut dyn Watcher,
+    watcher: &mut dyn ProgressListener,
 ) -> Result<Finished, RunError> {
     let mut run = Run::open(plan, destination, benches)?;
     let folder = run.store.folder().to_path_buf();
@@ -274,7 +274,7 @@ impl<'a> Run<'a> {
         &mut self,
         benches: &mut Benches,
         stop: &Arc<AtomicBool>,
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn ProgressListener,
     ) -> Result<(), RunError> {
         let mut targets: Vec<Box<dyn Target>> = Vec::new();
         let mut result = self.measure_on(benches, &mut targets, stop, watcher);
@@ -303,7 +303,7 @@ impl<'a> Run<'a> {
         kind: TargetKind,
         experiment: &str,
         stop: &AtomicBool,
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn ProgressListener,
     ) -> Result<bool, RunError> {
         let Some(command) = self.plan.hooks.command(when) else { return Ok(false) };
         watcher.say(&format!("--{} on {}: {command}", when.name(), kind.name()));
@@ -323,7 +323,7 @@ impl<'a> Run<'a> {
         lanes: &[Lane],
         targets: &mut [Box<dyn Target>],
         stop: &AtomicBool,
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn ProgressListener,
     ) -> Result<(), RunError> {
         for lane in lanes {
             let (kind, experiment) = (lane.seat.kind, lane.experiment());
@@ -343,7 +343,7 @@ impl<'a> Run<'a> {
         lane: &Lane,
         targets: &mut [Box<dyn Target>],
         stop: &AtomicBool,
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn ProgressListener,
     ) -> Result<(), RunError> {
         let (kind, experiment) = (lane.seat.kind, lane.experiment());
         if self.hook(When::Between, kind, experiment, stop, watcher)? {

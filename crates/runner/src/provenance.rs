@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use record::{IMPLEMENTATION, Implementation, MODEL, MODEL_MODE, MODEL_STUDIES, PROCESSOR, Record, SCHEMA, Tool};
 
 use super::plan::Plan;
-use studies::Entry;
-use experiments::show::Show;
+use studies::Experiment;
+use experiments::show::Chart;
 use studies::papers;
 use workload::parameter::Effort;
 use targets::model::Mode;
@@ -25,7 +25,7 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
     parameters.insert("warmup_s".into(), plan.parameters.warmup_s.into());
     let drain = experiments::drain(plan.parameters.seconds);
     parameters.insert("drain_s".into(), drain.as_secs_f64().into());
-    let has_bursts = |entry: &&Entry| matches!(entry.id, "rfc2544/back-to-back" | "rfc9004");
+    let has_bursts = |entry: &&Experiment| matches!(entry.id, "rfc2544/back-to-back" | "rfc9004");
     if plan.entries.iter().any(has_bursts) {
         parameters.insert("burst_seconds".into(), plan.parameters.methods.burst_s.into());
         parameters.insert("burst_step".into(), plan.parameters.methods.burst_step.into());
@@ -42,7 +42,7 @@ pub(super) fn new_record(plan: &Plan, benches: &Benches) -> Record {
         method: Some(entry.method.into()),
         parameters: entry.effective(plan.effort, &plan.assignments),
         trials_of: plan.shares(entry).map(Into::into),
-        shows: entry.shows.iter().map(Show::stored).collect(),
+        shows: entry.shows.iter().map(Chart::stored).collect(),
         left_out: plan.left_out(entry).collect(),
     });
     Record {

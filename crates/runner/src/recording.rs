@@ -6,7 +6,7 @@
 pub mod module;
 
 use tester::account::{Account, Place};
-use tester::controller::play::Played;
+use tester::controller::play::ScriptReport;
 use tester::experiment::Point;
 use tester::trial::{Classes, Flag, Histogram, StreamReport, TrialReport};
 use packet::time::{Clock, Nanos};
@@ -38,7 +38,7 @@ pub struct Facts<'a> {
 }
 
 /// Counters before and after a trial.
-pub struct Around {
+pub struct Snapshots {
     /// Before the first warm-up frame.
     pub before: Snapshot,
     /// After the drain.
@@ -51,7 +51,7 @@ pub struct Around {
 }
 
 /// Returns the line for this trial.
-pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial {
+pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Snapshots) -> Trial {
     let (sent, received) = (report.account.offered, report.account.received);
     let Balance { drops, copies, unexplained } = balance(sent, received, drops(report, around));
     let bytes = |count: fn(&StreamReport) -> u64| -> u64 {
@@ -109,7 +109,7 @@ pub fn trial(facts: &Facts<'_>, report: &TrialReport, around: &Around) -> Trial 
     }
 }
 
-fn orders(played: &Played, deed: Deed) -> Orders {
+fn orders(played: &ScriptReport, deed: Deed) -> Orders {
     Orders {
         deed,
         flow_mods: played.flow_mods,
@@ -124,8 +124,8 @@ fn orders(played: &Played, deed: Deed) -> Orders {
 }
 
 /// Restores the replayed commands from a line.
-pub fn played(orders: &Orders) -> Played {
-    Played {
+pub fn played(orders: &Orders) -> ScriptReport {
+    ScriptReport {
         flow_mods: orders.flow_mods,
         answers: orders.answers,
         rows: orders.rows,
@@ -137,7 +137,7 @@ pub fn played(orders: &Orders) -> Played {
     }
 }
 
-fn memory(around: &Around) -> Option<Memory> {
+fn memory(around: &Snapshots) -> Option<Memory> {
     let (bytes_before, flows) = around.fresh?;
     Some(Memory { bytes_before, bytes_after: around.after.memory_bytes?, flows })
 }
@@ -251,12 +251,12 @@ pub fn own_drops(account: &Account) -> Vec<Drop> {
 
 /// Returns the tester's own drops, followed by those that kernel and target counted around the
 /// trial.
-fn drops(report: &TrialReport, around: &Around) -> Vec<Drop> {
+fn drops(report: &TrialReport, around: &Snapshots) -> Vec<Drop> {
     own_drops(&report.account).into_iter().chain(drops_around(around)).collect()
 }
 
 /// Returns the drops that kernel and target counted around a trial.
-fn drops_around(around: &Around) -> Vec<Drop> {
+fn drops_around(around: &Snapshots) -> Vec<Drop> {
     let mut drops = Vec::new();
     for ((who, at, reason), &after) in &around.after.drops {
         let before = around.before.drops.get(&(*who, at.clone(), reason.clone())).copied();
@@ -344,7 +344,7 @@ pub fn flags(report: &TrialReport) -> Vec<record::Flag> {
     flags
 }
 
-fn counters(around: &Around) -> Vec<CounterChange> {
+fn counters(around: &Snapshots) -> Vec<CounterChange> {
     let change = |(name, &after): (&String, &u64)| CounterChange {
         name: name.clone(),
         before: around.before.counters.get(name).copied().unwrap_or(0),
@@ -354,7 +354,7 @@ fn counters(around: &Around) -> Vec<CounterChange> {
 }
 
 /// Returns the work of the target's polling threads around a trial.
-pub fn work(around: &Around) -> Option<Work> {
+pub fn work(around: &Snapshots) -> Option<Work> {
     let (before, after) = (around.before.work?, around.after.work?);
     Some(Work {
         cycles_busy: after.cycles_busy.saturating_sub(before.cycles_busy),
@@ -373,7 +373,7 @@ pub fn add_warming(line: &mut Trial, warmed: &Warmed) {
     }
 }
 
-fn cpu(around: &Around) -> Vec<CpuUse> {
+fn cpu(around: &Snapshots) -> Vec<CpuUse> {
     let span = around.span_ns.max(1) as f64;
     let used = |(name, &(after, core)): (&String, &(u64, Option<u32>))| {
         let before = around.before.cpu_ns.get(name)?.0;

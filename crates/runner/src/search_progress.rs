@@ -4,30 +4,30 @@
 //! module's reports into events, like the steps of other searches. Invariant: the inner module
 //! receives exactly the same calls as without the wrapper.
 
-use tester::module::{Desk, Ended, Event as Happened, Module, Needs};
+use tester::module::{ModuleContext, Ended, Event as Happened, Module, ModuleRequirements};
 
-use super::Watcher;
+use super::ProgressListener;
 use crate::live::event::Event;
 
 /// A module and the watchers of its search.
 pub(super) struct Watched<'a> {
     pub(super) module: &'a mut dyn Module,
-    pub(super) watcher: &'a mut dyn Watcher,
+    pub(super) watcher: &'a mut dyn ProgressListener,
 }
 
 impl Module for Watched<'_> {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         self.module.needs()
     }
 
-    fn react(&mut self, event: &Happened<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Happened<'_>, desk: &mut ModuleContext) {
         self.module.react(event, desk);
         if let Some(bracket) = desk.take_searching() {
             self.watcher.tell(&Event::Searching(bracket));
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
         self.module.finish(ended, desk);
     }
 }

@@ -17,12 +17,12 @@ use tester::trial::{Flag, Trial, TrialReport};
 use packet::time::Nanos;
 use netio::clock;
 
-use super::recording::{self, Around, Facts};
+use super::recording::{self, Snapshots, Facts};
 use super::recovery;
 use super::search_progress::Watched;
 use super::snmp;
-use super::{RunError, Watcher, estimate, events};
-use studies::Entry;
+use super::{RunError, ProgressListener, estimate, events};
+use studies::Experiment;
 use experiments::{Finding, Method};
 use workload::parameter::snmp::Witness;
 use targets::name::{Link, TargetKind};
@@ -33,10 +33,10 @@ use workload::Setup;
 const SNAPSHOT_INTERVAL: Nanos = Nanos::from_millis(200);
 
 /// A method that runs on a target.
-pub struct Lane {
-    entry: &'static Entry,
+pub struct MeasurementTask {
+    entry: &'static Experiment,
     /// The target and its link.
-    pub seat: Seat,
+    pub seat: TargetContext,
     method: Box<dyn Method>,
     /// Approximate number of trials in total.
     trials_expected: u64,
@@ -63,7 +63,7 @@ pub struct Lane {
 }
 
 /// A target of the run and its link.
-pub struct Seat {
+pub struct TargetContext {
     /// Its index among the open targets.
     pub target: usize,
     /// Ports through which frames are sent into it.
@@ -85,7 +85,7 @@ pub struct Seat {
 }
 
 /// Result of a step.
-pub enum Stepped {
+pub enum StepOutcome {
     /// A trial was run.
     Trial(Box<Done>),
     /// The target cannot hold the requested state, with the reason; the lane ends.
@@ -122,15 +122,15 @@ enum Next {
     Module(Point, Box<dyn Module>),
 }
 
-impl Lane {
+impl MeasurementTask {
     /// Creates a method that has not started.
     pub fn new(
-        entry: &'static Entry,
-        seat: Seat,
+        entry: &'static Experiment,
+        seat: TargetContext,
         method: Box<dyn Method>,
         trials_expected: u64,
     ) -> Self {
-        Lane {
+        MeasurementTask {
             entry,
             seat,
             method,
@@ -188,8 +188,8 @@ impl Lane {
         target: &mut Box<dyn Target>,
         bench: &mut Bench,
         (id, seed): (u64, u64),
-        watcher: &mut dyn Watcher,
-    ) -> Result<Stepped, RunError> {
+        watcher: &mut dyn ProgressListener,
+    ) -> Result<StepOutcome, RunError> {
         let kind = self.seat.kind;
         let failed = |error| RunError::Target(kind, error);
         let (mut fresh, inputs) = (self.fresh, self.seat.inputs);
@@ -217,12 +217,12 @@ impl Lane {
         let next = match next {
             Err(RunError::Target(_, TargetError::CannotHold(why))) => {
                 self.is_done = true;
-                return Ok(Stepped::Refused(why));
+                return Ok(StepOutcome::Refused(why));
             }
             next => next?,
         };
         let (point, trial) = match next {
-            None => return Ok(Stepped::Finished),
+            None => return Ok(StepOutcome::Finished),
             Some(Next::Trial(point, trial)) => {
                 let facts = self.facts(id, &point, seed);
                 let (trial_begun, method) = (events::trial_begun, self.method.as_ref());
@@ -258,7 +258,7 @@ impl Lane {
         let fresh = self.fresh.zip(grown);
         let overdue = report.drain.since(trial.drain);
         let span_ns = trial.length().saturating_add(overdue).0;
-        let around = Around { before, after, span_ns, fresh };
+        let around = Snapshots { before, after, span_ns, fresh };
         report.work = recording::work(&around);
         let allowed = if failure.is_some() { Vec::new() } else { self.method.allowed() };
         let verdict = self.patience.judge(&trial, &report, &allowed);
@@ -279,7 +279,7 @@ impl Lane {
             self.digest(point, report.clone(), id);
         }
         let seen = Seen::Trial(Box::new(report));
-        Ok(Stepped::Trial(Box::new(Done {
+        Ok(StepOutcome::Trial(Box::new(Done {
             trial: line,
             seen,
             failure,
@@ -294,8 +294,8 @@ impl Lane {
         (target, bench): (&mut Box<dyn Target>, &mut Bench),
         (point, mut module): (Point, Box<dyn Module>),
         (id, seed): (u64, u64),
-        watcher: &mut dyn Watcher,
-    ) -> Result<Stepped, RunError> {
+        watcher: &mut dyn ProgressListener,
+    ) -> Result<StepOutcome, RunError> {
         let kind = self.seat.kind;
         let failed = |error| RunError::Target(kind, error);
         let seen =
@@ -327,7 +327,7 @@ impl Lane {
             found => (found?, false),
         };
         let span_ns = report.ended_at.since(report.started_at).0;
-        let around = Around { before, after, span_ns, fresh: None };
+        let around = Snapshots { before, after, span_ns, fresh: None };
         let facts = self.facts(id, &point, seed);
         let mut line = recording::module::trial(&facts, self.entry.set(), &report, &around);
         self.bear_witness(target, &mut line, seen, (&told.0, told.1)).map_err(failed)?;
@@ -350,7 +350,7 @@ impl Lane {
         let log = report.log.iter().map(recording::module::line).collect();
         self.trials.push(id);
         self.last = Some(Outcome::Module { point, report: Box::new(report) });
-        Ok(Stepped::Trial(Box::new(Done {
+        Ok(StepOutcome::Trial(Box::new(Done {
             trial: line,
             seen: Seen::Log(log, capture),
             failure: None,

@@ -10,7 +10,7 @@
 use crate::credentials::Credentials;
 use crate::message::{self, Kind, Pdu, Status};
 use crate::mib::Refusal;
-use crate::usm_message::{self, Cover, Distrust, Envelope};
+use crate::usm_message::{self, Cover, UsmError, SnmpV3Message};
 use crate::usm::Keys;
 use crate::{Binding, DATAGRAM_BYTES_MAX, Oid, Value};
 
@@ -56,7 +56,7 @@ impl Agent {
                 fitting(respond(&asked, table)?, encode)
             }
             Credentials::User(_) => {
-                let envelope = Envelope::read(datagram).ok()?;
+                let envelope = SnmpV3Message::read(datagram).ok()?;
                 self.answer_sealed(&envelope, table, time_s)
             }
         }
@@ -64,7 +64,7 @@ impl Agent {
 
     fn answer_sealed(
         &mut self,
-        envelope: &Envelope,
+        envelope: &SnmpV3Message,
         table: &[Binding],
         time_s: u32,
     ) -> Option<Vec<u8>> {
@@ -83,9 +83,9 @@ impl Agent {
         let opened = || match envelope.open(keys) {
             Ok(_) if !envelope.is_protected_by(keys) => Err(Refusal::SecurityLevel),
             Ok(pdu) => Ok(pdu),
-            Err(Distrust::Forged) => Err(Refusal::WrongDigest),
-            Err(Distrust::Unprotected) => Err(Refusal::SecurityLevel),
-            Err(Distrust::Unreadable(_)) => Err(Refusal::Decryption),
+            Err(UsmError::Forged) => Err(Refusal::WrongDigest),
+            Err(UsmError::Unprotected) => Err(Refusal::SecurityLevel),
+            Err(UsmError::Unreadable(_)) => Err(Refusal::Decryption),
         };
         let is_in_time = asked.boots == self.boots && asked.time.abs_diff(time_s) <= TIME_WINDOW_S;
         let outcome = if asked.engine_id != self.engine_id {

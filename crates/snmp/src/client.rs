@@ -16,7 +16,7 @@ use packet::time::Nanos;
 use crate::credentials::{Credentials, User};
 use crate::message::{self, Kind, Pdu, Status};
 use crate::mib::{self, Refusal};
-use crate::usm_message::{self, Cover, Distrust, Envelope};
+use crate::usm_message::{self, Cover, UsmError, SnmpV3Message};
 use crate::usm::Keys;
 use crate::{Binding, Oid, Value};
 
@@ -93,7 +93,7 @@ pub enum Failure {
 
 /// Numbers of ignored datagrams, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Strays {
+pub struct UnexpectedDatagrams {
     /// The datagram is invalid.
     pub unreadable: u64,
     /// The datagram is not authenticated as required.
@@ -113,7 +113,7 @@ pub struct Client {
     salt: u64,
     /// The request of the last datagram returned by [`Client::transmit`].
     handed: Option<Ticket>,
-    strays: Strays,
+    strays: UnexpectedDatagrams,
 }
 
 /// The agent's engine; messages depend on its identifier and clock.
@@ -158,7 +158,7 @@ impl Client {
             number: (seed >> 3) as i32 & 0x3fff_ffff,
             salt: seed,
             handed: None,
-            strays: Strays::default(),
+            strays: UnexpectedDatagrams::default(),
         }
     }
 
@@ -168,7 +168,7 @@ impl Client {
     }
 
     /// Returns the numbers of ignored datagrams.
-    pub fn strays(&self) -> Strays {
+    pub fn strays(&self) -> UnexpectedDatagrams {
         self.strays
     }
 
@@ -259,7 +259,7 @@ impl Client {
                 Ok((_, pdu)) => self.answer(pdu.id, pdu, at),
                 Err(_) => self.strays.unreadable += 1,
             },
-            Credentials::User(_) => match Envelope::read(datagram) {
+            Credentials::User(_) => match SnmpV3Message::read(datagram) {
                 Ok(envelope) => self.opened(&envelope, at),
                 Err(_) => self.strays.unreadable += 1,
             },
@@ -315,7 +315,7 @@ impl Client {
     }
 
     /// Processes a message of version 3.
-    fn opened(&mut self, envelope: &Envelope, at: Nanos) {
+    fn opened(&mut self, envelope: &SnmpV3Message, at: Nanos) {
         let Credentials::User(user) = &self.credentials else { return };
         let number = envelope.cover.message_id;
         let Some(engine) = &mut self.engine else {
@@ -330,7 +330,7 @@ impl Client {
     }
 
     /// Processes a discovery report with the engine identifier.
-    fn discovered(&mut self, envelope: &Envelope, number: i32, at: Nanos) {
+    fn discovered(&mut self, envelope: &SnmpV3Message, number: i32, at: Nanos) {
         let Credentials::User(user) = &self.credentials else { return };
         let Some(place) = self.asked(number) else {
             self.strays.unasked += 1;
@@ -481,7 +481,7 @@ impl Engine {
     }
 
     /// Processes a message of this engine.
-    fn hear(&mut self, envelope: &Envelope, user: &User, at: Nanos) -> Processed {
+    fn hear(&mut self, envelope: &SnmpV3Message, user: &User, at: Nanos) -> Processed {
         if envelope.cover.engine_id != self.id && !envelope.cover.engine_id.is_empty() {
             return Processed::Forged;
         }
@@ -508,8 +508,8 @@ impl Engine {
                 None if envelope.cover.user != user.name.as_bytes() => Processed::Forged,
                 None => Processed::Answer(pdu),
             },
-            Err(Distrust::Unreadable(_)) => Processed::Unreadable,
-            Err(Distrust::Forged | Distrust::Unprotected) => Processed::Forged,
+            Err(UsmError::Unreadable(_)) => Processed::Unreadable,
+            Err(UsmError::Forged | UsmError::Unprotected) => Processed::Forged,
         }
     }
 

@@ -51,7 +51,7 @@ pub enum AuthProtocol {
 
 /// Reason why credentials are unusable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unusable {
+pub struct CredentialsError {
     /// The invalid part.
     pub what: &'static str,
     /// The reason.
@@ -76,8 +76,8 @@ impl Secret {
 
 impl Credentials {
     /// Validates the credentials.
-    pub fn check(&self) -> Result<(), Unusable> {
-        let unusable = |what, why| Err(Unusable { what, why });
+    pub fn check(&self) -> Result<(), CredentialsError> {
+        let unusable = |what, why| Err(CredentialsError { what, why });
         match self {
             Credentials::Community(community) if community.0.len() > SECRET_BYTES_MAX => {
                 unusable("community", "has more than 255 bytes")
@@ -161,13 +161,13 @@ impl fmt::Debug for Secret {
     }
 }
 
-impl fmt::Display for Unusable {
+impl fmt::Display for CredentialsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.what, self.why)
     }
 }
 
-impl std::error::Error for Unusable {}
+impl std::error::Error for CredentialsError {}
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::message::{self, Kind, Status};
 use crate::mib::{self, Refusal};
-use crate::usm_message::{Distrust, Envelope};
+use crate::usm_message::{UsmError, SnmpV3Message};
 use crate::usm::Keys;
 use crate::{AuthProtocol, Pdu, Secret, User};
 
@@ -113,7 +113,7 @@ fn a_response_of_version_2c_is_understood() {
 
 #[test]
 fn an_engine_says_its_name_and_its_clock() {
-    let envelope = Envelope::read(&bytes(DISCOVERY_REPORT)).expect("a report");
+    let envelope = SnmpV3Message::read(&bytes(DISCOVERY_REPORT)).expect("a report");
     let cover = &envelope.cover;
     assert_eq!(cover.engine_id, bytes("80001f8880f826b22c1c3f036b00000000"));
     assert_eq!((cover.boots, cover.time, cover.message_id), (1, 5, 0x622b_4332));
@@ -121,7 +121,7 @@ fn an_engine_says_its_name_and_its_clock() {
     assert_eq!(mib::report(&pdu.bindings[0].name), Some(Refusal::UnknownEngine));
     // The discovery request has the same bytes as that of Net-SNMP.
     let ours = Pdu { kind: Kind::Get, id: 0x2f39_7512, bindings: Vec::new() };
-    let asked = Envelope::read(&bytes(DISCOVERY_REQUEST)).expect("a request");
+    let asked = SnmpV3Message::read(&bytes(DISCOVERY_REQUEST)).expect("a request");
     let sealed = crate::usm_message::seal(&asked.cover, &ours, None, 0);
     assert_eq!(sealed, bytes(DISCOVERY_REQUEST));
 }
@@ -134,7 +134,7 @@ fn signed_and_encrypted_messages_are_opened_by_the_right_keys_only() {
         (ELDER_RESPONSE, &keys("elder", AuthProtocol::Sha1, true), 0x5dc6_d0b1),
         (SIGNER_RESPONSE, &keys("signer", AuthProtocol::Sha512, false), 0x78a0_e3fd),
     ] {
-        let envelope = Envelope::read(&bytes(message)).expect("a response");
+        let envelope = SnmpV3Message::read(&bytes(message)).expect("a response");
         let pdu = envelope.open(keys).expect("the right keys");
         assert!(envelope.is_protected_by(keys));
         assert_eq!(
@@ -149,13 +149,13 @@ fn signed_and_encrypted_messages_are_opened_by_the_right_keys_only() {
             },
             &envelope.cover.engine_id,
         );
-        assert_eq!(envelope.open(&wrong), Err(Distrust::Forged));
+        assert_eq!(envelope.open(&wrong), Err(UsmError::Forged));
     }
     // A request encoded with the salt of Net-SNMP has the same bytes.
-    let envelope = Envelope::read(&bytes(WATCHER_REQUEST)).expect("a request");
+    let envelope = SnmpV3Message::read(&bytes(WATCHER_REQUEST)).expect("a request");
     let pdu = envelope.open(&watcher).expect("the right keys");
     assert_eq!((shown(&pdu), pdu.kind), (vec!["1.3.6.1.2.1.1.1.0=null".into()], Kind::Get));
-    let report = Envelope::read(&bytes(WRONG_DIGEST_REPORT)).expect("a report");
+    let report = SnmpV3Message::read(&bytes(WRONG_DIGEST_REPORT)).expect("a report");
     let said = report.plain().expect("it is not encrypted");
     assert_eq!(mib::report(&said.bindings[0].name), Some(Refusal::WrongDigest));
 }
@@ -176,7 +176,7 @@ proptest! {
             datagram.truncate(cut.index(datagram.len()));
         }
         let _ = message::decode(&datagram);
-        if let Ok(envelope) = Envelope::read(&datagram) {
+        if let Ok(envelope) = SnmpV3Message::read(&datagram) {
             let _ = (envelope.plain(), envelope.is_signed());
         }
     }

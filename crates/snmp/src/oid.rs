@@ -16,7 +16,7 @@ pub struct Oid(Vec<u32>);
 
 /// Parse error: the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotAnOid(pub &'static str);
+pub struct OidParseError(pub &'static str);
 
 impl Oid {
     /// Creates an identifier; `None` if the numbers are invalid.
@@ -53,17 +53,17 @@ impl Oid {
 }
 
 impl FromStr for Oid {
-    type Err = NotAnOid;
+    type Err = OidParseError;
 
-    fn from_str(text: &str) -> Result<Oid, NotAnOid> {
+    fn from_str(text: &str) -> Result<Oid, OidParseError> {
         let text = text.strip_prefix('.').unwrap_or(text);
         let arc = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
             true => text.parse::<u32>().ok(),
             false => None,
         };
         let arcs: Option<Vec<u32>> = text.split('.').map(arc).collect();
-        let arcs = arcs.ok_or(NotAnOid("not numbers below 4294967296 separated by dots"))?;
-        Oid::new(&arcs).ok_or(NotAnOid("not 2 to 128 numbers starting with 0 to 2"))
+        let arcs = arcs.ok_or(OidParseError("not numbers below 4294967296 separated by dots"))?;
+        Oid::new(&arcs).ok_or(OidParseError("not 2 to 128 numbers starting with 0 to 2"))
     }
 }
 
@@ -79,13 +79,13 @@ impl fmt::Display for Oid {
     }
 }
 
-impl fmt::Display for NotAnOid {
+impl fmt::Display for OidParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
 
-impl std::error::Error for NotAnOid {}
+impl std::error::Error for OidParseError {}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

@@ -40,7 +40,7 @@ pub struct Cover {
 }
 
 /// A parsed message, before authentication and decryption.
-pub struct Envelope {
+pub struct SnmpV3Message {
     /// The header fields.
     pub cover: Cover,
     flags: u8,
@@ -53,7 +53,7 @@ pub struct Envelope {
 
 /// Reason why a message is not trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Distrust {
+pub enum UsmError {
     /// The authentication code does not match the key.
     Forged,
     /// The message is not authenticated or not encrypted, although required.
@@ -112,9 +112,9 @@ pub fn seal(cover: &Cover, pdu: &Pdu, keys: Option<&Keys>, salt: u64) -> Vec<u8>
     bytes
 }
 
-impl Envelope {
+impl SnmpV3Message {
     /// Parses what can be read without keys.
-    pub fn read(bytes: &[u8]) -> Result<Envelope, Unreadable> {
+    pub fn read(bytes: &[u8]) -> Result<SnmpV3Message, Unreadable> {
         let wrong = |_| Unreadable("not a message of version 3");
         if bytes.len() > DATAGRAM_BYTES_MAX {
             return Err(Unreadable("longer than a datagram"));
@@ -147,7 +147,7 @@ impl Envelope {
         let place = signature(bytes).ok_or(Unreadable("no room for the signature"))?;
         let mut unsigned = bytes.to_vec();
         unsigned[place].fill(0);
-        Ok(Envelope {
+        Ok(SnmpV3Message {
             cover,
             flags,
             tag: security.authentication_parameters.to_vec(),
@@ -169,24 +169,24 @@ impl Envelope {
 
     /// Decrypts and decodes the message. Checks the authentication code, if there is one, with
     /// these keys. A report does not need encryption.
-    pub fn open(&self, keys: &Keys) -> Result<Pdu, Distrust> {
+    pub fn open(&self, keys: &Keys) -> Result<Pdu, UsmError> {
         if self.is_signed() && !keys.is_signed(&self.unsigned, &self.tag) {
-            return Err(Distrust::Forged);
+            return Err(UsmError::Forged);
         }
         match &self.data {
-            ScopedPduData::CleartextPdu(_) => self.plain().map_err(Distrust::Unreadable),
+            ScopedPduData::CleartextPdu(_) => self.plain().map_err(UsmError::Unreadable),
             ScopedPduData::EncryptedPdu(bytes) if keys.encrypts() => {
                 let salt = <[u8; SALT_BYTES]>::try_from(&self.salt[..]);
-                let unreadable = Distrust::Unreadable(Unreadable("the salt does not have 8 bytes"));
+                let unreadable = UsmError::Unreadable(Unreadable("the salt does not have 8 bytes"));
                 let mut bytes = bytes.to_vec();
                 let clock = [self.cover.boots, self.cover.time];
                 keys.decrypt(clock, salt.map_err(|_| unreadable)?, &mut bytes);
                 // The remainder is padding.
                 let opened = ber::decode_with_remainder::<ScopedPdu>(&bytes);
-                let (scoped, _) = opened.map_err(|_| Distrust::Forged)?;
-                Pdu::of_wire(&scoped.data).map_err(Distrust::Unreadable)
+                let (scoped, _) = opened.map_err(|_| UsmError::Forged)?;
+                Pdu::of_wire(&scoped.data).map_err(UsmError::Unreadable)
             }
-            ScopedPduData::EncryptedPdu(_) => Err(Distrust::Unprotected),
+            ScopedPduData::EncryptedPdu(_) => Err(UsmError::Unprotected),
         }
     }
 

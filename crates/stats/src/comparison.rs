@@ -44,7 +44,7 @@ pub const REPEATED_BY: [u32; 2] = [6, 12];
 
 /// Result of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Contrast {
+pub struct Comparison {
     /// The base side.
     pub base: SideFacts,
     /// The new side.
@@ -131,12 +131,12 @@ pub struct CellContrast {
     /// Reasons to distrust the value, on either side.
     pub doubts: Vec<String>,
     /// The gates that apply to it.
-    pub gates: Vec<Gated>,
+    pub gates: Vec<GatedCell>,
 }
 
 /// A gate applied to a cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Gated {
+pub struct GatedCell {
     /// The gate as written.
     pub gate: String,
     /// Its outcome.
@@ -179,7 +179,7 @@ pub fn contrast(
     new: &Side<'_>,
     gates: &[Gate],
     are_written: bool,
-) -> Result<Contrast, ContrastError> {
+) -> Result<Comparison, ContrastError> {
     let matched = matching::matched(base, new, gates)?;
     for gate in gates.iter().filter(|_| are_written) {
         let has = |metric: &Metric| *metric == gate.metric;
@@ -195,7 +195,7 @@ pub fn contrast(
     Ok(judged(&matched, gates, are_written))
 }
 
-fn judged(matched: &Matched<'_>, gates: &[Gate], are_written: bool) -> Contrast {
+fn judged(matched: &Matched<'_>, gates: &[Gate], are_written: bool) -> Comparison {
     // Values measured once are auxiliary and are compared only on request.
     let is_looked_at = |cell: &Cell| are_written || cell.n > 1;
     let gates_of = |cell: &Cell| {
@@ -212,7 +212,7 @@ fn judged(matched: &Matched<'_>, gates: &[Gate], are_written: bool) -> Contrast 
     let mut cells: Vec<CellContrast> = cells.collect();
     let (only_base, only_new) = matched.one_sided();
     cells.extend(matched.missing.iter().filter(|it| gates_of(it).count() > 0).map(|cell| {
-        let open = |gate: &Gate| Gated::new(*gate, Outcome::Doubtful);
+        let open = |gate: &Gate| GatedCell::new(*gate, Outcome::Doubtful);
         let better = direction::of(cell.metric).unwrap_or(Direction::Higher);
         CellContrast {
             doubts: vec![format!("{} has no such result", matched.new.name)],
@@ -222,7 +222,7 @@ fn judged(matched: &Matched<'_>, gates: &[Gate], are_written: bool) -> Contrast 
             ..blank(matched, (cell, cell), better)
         }
     }));
-    Contrast {
+    Comparison {
         base: matched.base.facts(),
         new: matched.new.facts(),
         is_interleaved: matched.is_interleaved,
@@ -297,7 +297,7 @@ fn judge(
             _ if !doubts.is_empty() => Outcome::Doubtful,
             passed_or_failed => passed_or_failed,
         };
-        Gated::new(**gate, outcome)
+        GatedCell::new(**gate, outcome)
     };
     // A loss decreases when the share that arrives increases.
     let rising = if direction::is_loss(base.metric) { Direction::Higher } else { better };
@@ -400,9 +400,9 @@ fn overall(cells: &[CellContrast]) -> Verdict {
     }
 }
 
-impl Gated {
-    fn new(bound: Gate, outcome: Outcome) -> Gated {
-        Gated { gate: bound.to_string(), outcome, ratio_first: None, bound }
+impl GatedCell {
+    fn new(bound: Gate, outcome: Outcome) -> GatedCell {
+        GatedCell { gate: bound.to_string(), outcome, ratio_first: None, bound }
     }
 
     /// Whether another measurement must decide. A failure requires confirmation.
@@ -415,7 +415,7 @@ impl Gated {
     }
 }
 
-impl Contrast {
+impl Comparison {
     /// The worst outcome of all gates; none if no gate applied.
     pub fn outcome(&self) -> Option<Outcome> {
         let gates = self.cells.iter().flat_map(|cell| &cell.gates);
@@ -436,7 +436,7 @@ impl Contrast {
     /// Experiments to measure again before a gate may fail: those with a gate that a ratio did not
     /// clearly pass.
     pub fn undecided(&self) -> Vec<String> {
-        let open = self.cells.iter().filter(|cell| cell.gates.iter().any(Gated::is_open));
+        let open = self.cells.iter().filter(|cell| cell.gates.iter().any(GatedCell::is_open));
         let mut names: Vec<String> = open.map(|cell| cell.experiment.clone()).collect();
         names.sort();
         names.dedup();
@@ -455,7 +455,7 @@ impl Contrast {
         let each = level(open.len() * REPEATED_BY.len());
         let levels = Levels { all: each, gated: each };
         for cell in &mut self.cells {
-            if !cell.gates.iter().any(Gated::is_open) {
+            if !cell.gates.iter().any(GatedCell::is_open) {
                 continue;
             }
             let again = matched.pairs.iter().find(|(base, _)| {

@@ -48,7 +48,7 @@ const NAMED_MAX: usize = 5;
 
 /// A shared results store.
 #[derive(Debug)]
-pub struct Team {
+pub struct PostgresStore {
     database: Database,
     /// Whether readable tables exist.
     is_made: bool,
@@ -83,16 +83,16 @@ struct Ready {
     rank: (bool, i64, i64),
 }
 
-impl Team {
+impl PostgresStore {
     /// Connects to a store.
-    pub fn open(address: &Address) -> Result<Team, TeamError> {
+    pub fn open(address: &Address) -> Result<PostgresStore, TeamError> {
         let server = Server::connect(address).map_err(DatabaseError::from)?;
         let mut database = Database::Server(Box::new(server));
         // A server crash may lose the last transactions. These are then uploaded again.
         let settings =
             format!("SET search_path = {}; SET synchronous_commit = off", tables::SCHEMA);
         database.script(&settings)?;
-        Ok(Team { database, is_made: false })
+        Ok(PostgresStore { database, is_made: false })
     }
 
     /// Creates the tables if necessary. Not required for read access.

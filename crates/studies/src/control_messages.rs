@@ -1,11 +1,11 @@
 //! Measurement modules for messages between switch and controller.
 
-use super::{Entry, OPENFLOW, WORKLOAD};
+use super::{Experiment, OPENFLOW, WORKLOAD};
 use experiments::control_plane::{abuse, control_rate, echo_delay, error_delay, packet_out, packets};
 
 /// Entries: frames first, then echo replies, errors and rates.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[Experiment] = &[
+    Experiment {
         id: "packet-in",
         title: "Packet-in delay and rate",
         axis: packets::AXIS,

@@ -18,16 +18,16 @@ pub mod papers;
 
 use std::path::Path;
 
-use experiments::show::Show;
+use experiments::show::Chart;
 use experiments::{Context, Method, latency};
 use workload::parameter::Parameters;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use targets::name::{Link, NameError, TargetKind};
 use workload::Technology;
 
 /// An experiment.
-pub struct Entry {
+pub struct Experiment {
     /// Name on the command line.
     pub id: &'static str,
     /// Title: what it measures.
@@ -43,7 +43,7 @@ pub struct Entry {
     /// Experiment whose trials also serve this one if both run together.
     pub shares_trials_of: Option<&'static str>,
     /// Parameter with the number of flows that a controller uses, if one does.
-    pub flows: Option<&'static Declared>,
+    pub flows: Option<&'static Parameter>,
     /// Number of entries that its module installs, for which Planimeter's own switch gets room; 0 for the default.
     pub entries: u32,
     /// Targets that are added to a requested one.
@@ -65,11 +65,11 @@ pub struct Entry {
     /// Whether hosts with sockets are required at the ends of the links.
     pub wants_hosts: bool,
     /// Parameters that the experiment declares itself.
-    pub parameters: &'static [Declared],
+    pub parameters: &'static [Parameter],
     /// Groups of shared parameters in addition to those of every run.
-    pub shared: &'static [&'static [Declared]],
+    pub shared: &'static [&'static [Parameter]],
     /// Figures and tables of its report; empty if they follow from the measured values.
-    pub shows: &'static [Show],
+    pub shows: &'static [Chart],
     /// Program outside this one that creates the method, such as a Python script.
     pub external: Option<&'static dyn External>,
 }
@@ -107,7 +107,7 @@ pub trait External: Sync {
     fn method(&'static self, context: &Context) -> Box<dyn Method>;
 }
 
-impl Entry {
+impl Experiment {
     /// Creates the method for one target.
     pub fn method_on(&self, context: &Context) -> Box<dyn Method> {
         let context = &Context { parameters: self.its(&context.parameters), ..context.clone() };
@@ -193,7 +193,7 @@ impl Entry {
 }
 
 /// Returns why none of these experiments applies to a target; `None` if one does.
-pub fn inapplicable(entries: &[&Entry], kind: TargetKind) -> Option<String> {
+pub fn inapplicable(entries: &[&Experiment], kind: TargetKind) -> Option<String> {
     if entries.iter().any(|entry| entry.applies(kind)) {
         return None;
     }
@@ -210,7 +210,7 @@ pub fn inapplicable(entries: &[&Entry], kind: TargetKind) -> Option<String> {
 }
 
 /// Iterates over all experiments in listing order: studies, standards, plain methods.
-pub fn entries() -> impl Iterator<Item = &'static Entry> {
+pub fn entries() -> impl Iterator<Item = &'static Experiment> {
     let methods = standards::ENTRIES.iter().chain(workloads::ENTRIES);
     bianco2010::entries::ENTRIES
         .iter()
@@ -225,13 +225,13 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
 }
 
 /// Parameters of trials with a table that the user selects.
-const TRIALS_OVER: &[&[Declared]] = &[shared::TRIALS, shared::TABLES];
+const TRIALS_OVER: &[&[Parameter]] = &[shared::TRIALS, shared::TABLES];
 
 /// Parameters of trials at loads from a throughput search.
-const SEARCHED: &[&[Declared]] = &[shared::TRIALS, shared::TABLES, shared::SEARCHES];
+const SEARCHED: &[&[Parameter]] = &[shared::TRIALS, shared::TABLES, shared::SEARCHES];
 
 /// Common fields of most experiments.
-pub(crate) const WORKLOAD: Entry = Entry {
+pub(crate) const WORKLOAD: Experiment = Experiment {
     id: "",
     title: "",
     paper: None,
@@ -257,13 +257,13 @@ pub(crate) const WORKLOAD: Entry = Entry {
 };
 
 /// Finds the experiments for a name: a single one, or all items of a study.
-pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
-    let found: Vec<&Entry> =
+pub fn find(name: &str) -> Result<Vec<&'static Experiment>, NameError> {
+    let found: Vec<&Experiment> =
         entries().filter(|entry| entry.id == name || entry.set() == name).collect();
     if !found.is_empty() {
         return Ok(found);
     }
-    let mut known: Vec<&str> = entries().map(Entry::set).collect();
+    let mut known: Vec<&str> = entries().map(Experiment::set).collect();
     known.dedup();
     known.extend(entries().map(|entry| entry.id));
     Err(NameError::Unknown { what: "experiment", text: name.into(), known })

@@ -9,7 +9,7 @@
 
 use record::Metric;
 
-use super::Entry;
+use super::Experiment;
 
 /// Metrics that only some experiments yield, with those experiments: names, or prefixes of items.
 const FOUND_BY: &[(&[Metric], &[&str])] = &[
@@ -68,7 +68,7 @@ const PLAIN: &[&str] = &[
     "bianco2010",
 ];
 
-impl Entry {
+impl Experiment {
     /// Returns whether the experiment may yield a metric.
     pub fn can_yield(&self, metric: Metric) -> bool {
         let name = metric.name();

@@ -1,11 +1,11 @@
 //! Measurement modules.
 
-use super::{Entry, OPENFLOW, WORKLOAD};
+use super::{Experiment, OPENFLOW, WORKLOAD};
 use experiments::control_plane::{update_rate, updates};
 
 /// Entries; those about flow entries come first.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[Experiment] = &[
+    Experiment {
         id: "rule-activation",
         title: "Rule activation delay, and reliability of the barrier reply",
         axis: updates::AXIS,

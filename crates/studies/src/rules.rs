@@ -1,12 +1,12 @@
 //! Measurement modules for frames: during updates, and through flow entries and actions.
 
-use super::{Entry, OPENFLOW, WORKLOAD};
+use super::{Experiment, OPENFLOW, WORKLOAD};
 use experiments::control_plane::{actions, blackhole, forwarding, match_tuples, path_setup, table_capacity, update_transient, updates};
 use workload::parameter::shared;
 
 /// Entries; those about changing flow entries come first.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[Experiment] = &[
+    Experiment {
         id: "update-transient",
         title: "Frame forwarding during rule updates",
         axis: updates::AXIS,

@@ -1,8 +1,8 @@
 //! Methods of standards: RFC 2544, 2889, 8219, 9004 and 9971, and fairness between flows.
 
-use super::{Entry, FORWARDERS, SEARCHED, TRIALS_OVER, WORKLOAD};
+use super::{Experiment, FORWARDERS, SEARCHED, TRIALS_OVER, WORKLOAD};
 use experiments::{fairness, rfc2544, rfc2889, rfc8219, rfc9004, rfc9971};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::{goals, methods, shared};
 use targets::name::TargetKind;
 use workload::Technology;

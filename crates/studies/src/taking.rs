@@ -8,9 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Entry;
+use super::Experiment;
 use workload::nearest;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::{Effort, ParameterError, Parameters, control, parted, shared};
 
 /// Groups of parameters that users confuse with each other.
@@ -29,21 +29,21 @@ const ALIKE: &[&[&str]] = &[
 /// Maximum number of keys in a hint.
 const NAMED_MAX: usize = 12;
 
-impl Entry {
+impl Experiment {
     /// Iterates over the parameters that the experiment declares itself.
-    pub fn own(&self) -> impl Iterator<Item = &'static Declared> + use<> {
+    pub fn own(&self) -> impl Iterator<Item = &'static Parameter> + use<> {
         self.parameters.iter().chain(self.flows)
     }
 
     /// Iterates over the shared parameters that the experiment includes.
-    fn included(&self) -> impl Iterator<Item = &'static Declared> + use<> {
+    fn included(&self) -> impl Iterator<Item = &'static Parameter> + use<> {
         let channel = self.is_module().then_some(&control::CAPTURE);
         self.shared.iter().copied().flatten().chain(channel)
     }
 
     /// Returns the parameters other than those of every run: its own first, each key once.
-    pub fn declared(&self) -> Vec<&'static Declared> {
-        let mut all: Vec<&'static Declared> = Vec::new();
+    pub fn declared(&self) -> Vec<&'static Parameter> {
+        let mut all: Vec<&'static Parameter> = Vec::new();
         for it in self.own().chain(self.included()) {
             if !all.iter().any(|known| known.key == it.key) {
                 all.push(it);
@@ -53,7 +53,7 @@ impl Entry {
     }
 
     /// Returns the declaration of this parameter, if the experiment accepts it.
-    pub fn takes(&self, key: &str) -> Option<&'static Declared> {
+    pub fn takes(&self, key: &str) -> Option<&'static Parameter> {
         self.declared().into_iter().chain(shared::always()).find(|it| it.key == key)
     }
 
@@ -73,7 +73,7 @@ impl Entry {
             let pairs = assignments.iter().rev().filter_map(|it| parted(it).ok());
             pairs.into_iter().find(|(name, _)| *name == key).map(|(_, value)| value)
         };
-        let value = |it: &Declared| set(it.key).unwrap_or_else(|| it.default_at(effort)).into();
+        let value = |it: &Parameter| set(it.key).unwrap_or_else(|| it.default_at(effort)).into();
         self.declared().into_iter().map(|it| (it.key.into(), value(it))).collect()
     }
 
@@ -107,7 +107,7 @@ impl Entry {
 /// Returns the names of the experiments that do not accept the parameter.
 pub fn assign(
     parameters: &mut Parameters,
-    entries: &[&'static Entry],
+    entries: &[&'static Experiment],
     assignment: &str,
 ) -> Result<Vec<&'static str>, ParameterError> {
     let (key, value) = parted(assignment)?;
@@ -124,7 +124,7 @@ pub fn assign(
 }
 
 /// Returns the error for a parameter that no experiment accepts, with the nearest valid one.
-fn not_taken(entries: &[&'static Entry], key: &str, assignment: &str) -> ParameterError {
+fn not_taken(entries: &[&'static Experiment], key: &str, assignment: &str) -> ParameterError {
     let declared: Vec<&str> =
         entries.iter().flat_map(|entry| entry.declared()).map(|it| it.key).collect();
     let known = || declared.iter().copied().chain(shared::always().map(|it| it.key));
@@ -165,9 +165,9 @@ fn not_taken(entries: &[&'static Entry], key: &str, assignment: &str) -> Paramet
 mod tests {
     use super::*;
 
-    use workload::parameter::declaration::Takes;
+    use workload::parameter::declaration::ValueType;
 
-    fn entry(id: &str) -> Vec<&'static Entry> {
+    fn entry(id: &str) -> Vec<&'static Experiment> {
         crate::find(id).unwrap()
     }
 
@@ -245,7 +245,7 @@ mod tests {
                 for effort in Effort::ALL {
                     let default = it.default_at(effort);
                     let is_open = default.is_empty()
-                        && matches!(it.takes, Takes::Text(_) | Takes::Number(..));
+                        && matches!(it.takes, ValueType::Text(_) | ValueType::Number(..));
                     assert!(
                         is_open || it.takes.admits(default),
                         "{} {}={default}",

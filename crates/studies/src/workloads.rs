@@ -1,17 +1,17 @@
 //! Plain methods, and controller operations.
 
-use super::{Entry, OPENFLOW, WORKLOAD};
+use super::{Experiment, OPENFLOW, WORKLOAD};
 use experiments::{cold_start, flow_mod_rate, flow_stats_dump, forwarding_rate, latency, match_types, memory_per_flow, program_swap, soak, throughput};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::{control, methods, shared};
 
 /// Parameters of flow statistics dumps.
-const DUMPS: &[&[Declared]] =
+const DUMPS: &[&[Parameter]] =
     &[shared::TRIALS, &[shared::TRAFFIC, control::OPENFLOW, control::BESIDE]];
 
 /// Entries; those about frames come first.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[Experiment] = &[
+    Experiment {
         id: "soak",
         title: "Soak test: fixed load with changing table contents",
         axis: soak::AXIS,

@@ -50,7 +50,7 @@ pub struct Device {
 
 /// The parts of a device's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct DeviceSpec {
     /// The address of its control channel, if it is an OpenFlow switch.
     pub url: Option<Url>,
     /// TLS files of that channel.
@@ -94,7 +94,7 @@ pub enum DeviceError {
 struct Kept {
     text: &'static str,
     about: &'static str,
-    said: Said,
+    said: DeviceSpec,
 }
 
 /// Entries are never removed, because copies of their index exist everywhere.
@@ -136,12 +136,12 @@ impl Device {
     }
 
     /// Returns the parts of its name.
-    pub fn said(self) -> &'static Said {
+    pub fn said(self) -> &'static DeviceSpec {
         &self.kept().said
     }
 }
 
-fn keep(text: &str, said: Said) -> Result<Device, DeviceError> {
+fn keep(text: &str, said: DeviceSpec) -> Result<Device, DeviceError> {
     let (is_openflow, is_router) = (said.url.is_some(), said.router.is_some());
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(place) = kept.iter().position(|it| it.text == text) {
@@ -161,7 +161,7 @@ fn keep(text: &str, said: Said) -> Result<Device, DeviceError> {
     Ok(Device { place, is_openflow, is_router })
 }
 
-fn read(rest: &str, is_openflow: bool) -> Result<Said, DeviceError> {
+fn read(rest: &str, is_openflow: bool) -> Result<DeviceSpec, DeviceError> {
     let mut words = rest.split(',');
     let url = match is_openflow {
         true => {
@@ -171,7 +171,7 @@ fn read(rest: &str, is_openflow: bool) -> Result<Said, DeviceError> {
         }
         false => None,
     };
-    let mut said = Said {
+    let mut said = DeviceSpec {
         url,
         files: Files::default(),
         ports: Vec::new(),

@@ -27,7 +27,7 @@ const IN_VAIN_MAX: u32 = 2;
 
 /// Drain history of a target.
 #[derive(Debug, Default)]
-pub struct Overdue {
+pub struct DrainPolicy {
     /// Frames lost by the target and the kernel at the last reading.
     lost: u64,
     /// Number of consecutive extensions without progress.
@@ -35,12 +35,12 @@ pub struct Overdue {
 }
 
 /// A target that continues to forward after a trial.
-pub trait WorksOn: Target {
+pub trait AsyncTarget: Target {
     /// Returns the tester's ports and the drain history.
-    fn overdue(&mut self) -> (&mut LiveRig, &mut Overdue);
+    fn overdue(&mut self) -> (&mut LiveRig, &mut DrainPolicy);
 }
 
-impl Overdue {
+impl DrainPolicy {
     /// Stores the losses of target and kernel so far.
     pub fn note(&mut self, snapshot: &Snapshot) {
         self.lost = lost(snapshot);
@@ -65,7 +65,7 @@ pub fn covers(trial: &Trial) -> bool {
 
 /// Runs a trial that [is covered](covers), and extends its drain while frames are unaccounted for.
 /// The target's loss counters must have been read right before.
-pub fn trial(target: &mut impl WorksOn, trial: &Trial) -> Result<TrialReport, RigError> {
+pub fn trial(target: &mut impl AsyncTarget, trial: &Trial) -> Result<TrialReport, RigError> {
     let (rig, overdue) = target.overdue();
     let lost_before = overdue.lost;
     let most = overdue.longest();
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_drain_is_extended_again_if_that_helped() {
-        let mut overdue = Overdue::default();
+        let mut overdue = DrainPolicy::default();
         let mut judged = |missing| {
             overdue.judge(missing);
             overdue.longest() == Some(DRAIN_MAX)

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tester::module::host_tasks::{Done, Errand, Exchange, Load, Loaded, Program, Talk, Talked, Transfer, Transferred};
+use tester::module::host_tasks::{Done, HostTask, Exchange, Load, Loaded, Program, RequestResponseTest, RequestResponseReport, Transfer, Transferred};
 use tester::executor::hosts::Hosts;
 use testbed::host::iperf::{self, Iperf, Place, transfer};
 use testbed::host::talk::{self, Terms};
@@ -49,16 +49,16 @@ impl SiteHosts {
 }
 
 impl Hosts for SiteHosts {
-    fn begin(&mut self, errand: Errand) {
+    fn begin(&mut self, errand: HostTask) {
         self.stop();
         let (tell, told) = mpsc::channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (ends, place, seen) = (self.ends.clone(), self.place.clone(), Arc::clone(&stop));
         let work = move || {
             let done = match &errand {
-                Errand::Talk(it) => talked(&ends, it, &seen),
-                Errand::Load(it) => loaded(&ends, it, &place, (&seen, &tell)),
-                Errand::Transfer(it) => transferred(&ends, it, &place, &seen),
+                HostTask::Talk(it) => talked(&ends, it, &seen),
+                HostTask::Load(it) => loaded(&ends, it, &place, (&seen, &tell)),
+                HostTask::Transfer(it) => transferred(&ends, it, &place, &seen),
             };
             // A closed channel means that the result is no longer wanted.
             let _ = tell.send(done.unwrap_or_else(|why| Done::Failed(lab_error(why).to_string())));
@@ -112,7 +112,7 @@ fn settled(
     Ok([settle(0)?, settle(1)?])
 }
 
-fn talked(ends: &[Interface], it: &Talk, stop: &AtomicBool) -> Result<Done, LabError> {
+fn talked(ends: &[Interface], it: &RequestResponseTest, stop: &AtomicBool) -> Result<Done, LabError> {
     let [client, server] = settled(ends, &it.hosts)?;
     let terms = Terms {
         payload_bytes: it.payload_bytes,
@@ -130,7 +130,7 @@ fn talked(ends: &[Interface], it: &Talk, stop: &AtomicBool) -> Result<Done, LabE
         back_at: at(it.back_at),
     };
     let returned = found.returned.iter().map(row).collect();
-    Ok(Done::Talked(Talked { returned, sent: found.sent, is_given_up: found.is_given_up }))
+    Ok(Done::Talked(RequestResponseReport { returned, sent: found.sent, is_given_up: found.is_given_up }))
 }
 
 fn loaded(

@@ -39,10 +39,10 @@ use tester::account::Place;
 use tester::module::{Joined, Module, StageReport};
 use tester::rig::live::LiveRig;
 use tester::rig::{Rig, RigError};
-use tester::executor::Scene;
+use tester::executor::TopologyInfo;
 use tester::executor::live::Dialer;
 use tester::trial::{Trial, TrialReport};
-use testbed::peer::Access;
+use testbed::peer::ControlInterface;
 use testbed::affinity::Cores;
 use packet::time::Nanos;
 use netio::channel::ChannelError;
@@ -56,7 +56,7 @@ use name::{Link, TargetKind};
 
 /// Paths that a bench needs.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct HostPaths {
     /// This program, to start this project's targets.
     pub program: PathBuf,
     /// The folder below which runs keep their sockets and processes.
@@ -82,7 +82,7 @@ impl Benches {
     /// Opens a bench for each of these links. `stop` ends trials in progress.
     pub fn open(
         links: &[Link],
-        surroundings: &Surroundings,
+        surroundings: &HostPaths,
         parameters: &Parameters,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
@@ -111,7 +111,7 @@ impl Bench {
     /// Opens a bench for this link. `stop` ends trials in progress.
     pub fn open(
         link: Link,
-        surroundings: &Surroundings,
+        surroundings: &HostPaths,
         parameters: &Parameters,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
@@ -258,9 +258,9 @@ impl From<testbed::peer::Description> for Description {
 }
 
 /// Returns a rig whose ports connect, in their order, to the ports of one switch from 1 on.
-pub(crate) fn scene(ports: usize) -> Scene {
+pub(crate) fn scene(ports: usize) -> TopologyInfo {
     let joined = |port: usize| Some(Joined { switch: 0, port: port as u32 + 1 });
-    Scene { joined: (0..ports).map(joined).collect() }
+    TopologyInfo { joined: (0..ports).map(joined).collect() }
 }
 
 /// Returns the error for a connection to a target that is not an OpenFlow switch.
@@ -274,19 +274,19 @@ pub(crate) fn no_controller() -> ChannelError {
 
 /// Runs a module without connections in real time.
 fn alone(rig: &mut LiveRig, module: &mut dyn Module) -> StageReport {
-    rig.stage(module, &Scene::default(), &mut |_, _| Err(no_controller()))
+    rig.stage(module, &TopologyInfo::default(), &mut |_, _| Err(no_controller()))
 }
 
 /// Runs a module in real time on a target with this control channel. A target without a controller
 /// supports only modules that need none.
 fn stage(
     rig: &mut LiveRig,
-    access: &Access,
+    access: &ControlInterface,
     module: &mut dyn Module,
     captured: Option<(&testbed::Site, Capture)>,
 ) -> Result<StageReport, TargetError> {
     let scene = scene(rig.ports());
-    let Access::OpenFlow { channel } = access else {
+    let ControlInterface::OpenFlow { channel } = access else {
         return Ok(rig.stage(module, &scene, &mut |_, _| Err(no_controller())));
     };
     if let Some(site) = captured {

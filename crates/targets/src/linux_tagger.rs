@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use testbed::peer::{Access, Description, Peer, Plan, kernel_release};
+use testbed::peer::{ControlInterface, Description, Peer, Plan, kernel_release};
 use testbed::{LabError, Site};
 use netio::tagging::{TagRule, Tagging};
 
@@ -67,8 +67,8 @@ impl Peer for LinuxTagger {
         self.put(site, &[])
     }
 
-    fn ready(&mut self, _patience: Duration) -> Result<Access, LabError> {
-        Ok(Access::Install)
+    fn ready(&mut self, _patience: Duration) -> Result<ControlInterface, LabError> {
+        Ok(ControlInterface::Install)
     }
 
     fn install(&mut self, site: &Site, plan: &Plan) -> Result<(), LabError> {

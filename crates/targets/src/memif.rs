@@ -23,7 +23,7 @@ use testbed::peer::direct::Direct;
 use testbed::peer::planimeter::{Mode, Ours, router_mac};
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
 use testbed::peer::testpmd::Testpmd;
-use testbed::peer::{Access, Peer};
+use testbed::peer::{ControlInterface, Peer};
 use testbed::affinity::Cores;
 use testbed::{Lab, Site, Wiring};
 use packet::frame::Batch;
@@ -37,9 +37,9 @@ use record::Work;
 
 use super::model;
 use super::name::{TargetKind, Technology};
-use super::drain::{self, Overdue, WorksOn};
+use super::drain::{self, DrainPolicy, AsyncTarget};
 use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, give, lab_error, role, router_addresses};
-use super::{ADDRESSES, Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, mac_learning, orders, reset, program_reload, work_of_ours};
+use super::{ADDRESSES, Description, LossPlace, Snapshot, HostPaths, Target, TargetError, Warmed, mac_learning, orders, reset, program_reload, work_of_ours};
 use workload::parameter::control::Capture;
 use workload::parameter::{Parameters, Table};
 use workload::{Addresses, Setup};
@@ -80,9 +80,9 @@ pub struct MemifTarget {
     // Declared before the ports, so that it ends first: a DPDK program may exit when the clients of
     // its sockets disconnect.
     peer: Box<dyn Peer>,
-    access: Access,
+    access: ControlInterface,
     rig: LiveRig,
-    overdue: Overdue,
+    overdue: DrainPolicy,
     /// The SNMP agent that the lab started for it.
     agent: Option<testbed::agent::Agent>,
     /// Capture settings of control channels.
@@ -98,7 +98,7 @@ pub struct MemifTarget {
 impl MemifBench {
     /// Removes leftovers of crashed runs below the root, and starts a new run folder there.
     pub fn open(
-        surroundings: &Surroundings,
+        surroundings: &HostPaths,
         parameters: &Parameters,
         stop: &Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
@@ -142,7 +142,7 @@ impl MemifBench {
             peer,
             access,
             rig,
-            overdue: Overdue::default(),
+            overdue: DrainPolicy::default(),
             agent,
             capture,
             site,
@@ -234,7 +234,7 @@ fn start(
     peer: &mut dyn Peer,
     site: &Site,
     stop: &Arc<AtomicBool>,
-) -> Result<(Access, LiveRig), TargetError> {
+) -> Result<(ControlInterface, LiveRig), TargetError> {
     peer.start(site).map_err(lab_error)?;
     let access = peer.ready(PATIENCE).map_err(lab_error)?;
     testbed::affinity::pin(0, &site.wiring.cores.instrument).map_err(lab_error)?;
@@ -303,7 +303,7 @@ impl Target for MemifTarget {
         if self.holds.as_ref() == Some(setup) {
             return Ok(());
         }
-        if matches!(self.access, Access::Control { .. }) && self.holds.is_some() {
+        if matches!(self.access, ControlInterface::Control { .. }) && self.holds.is_some() {
             self.restart()?;
         }
         let addresses = self.addresses();
@@ -329,14 +329,14 @@ impl Target for MemifTarget {
         if let Some(at) = trial.reset_at {
             return self.trial_with_reset(trial, at);
         }
-        if let (Access::Control { socket }, 1..) = (&self.access, trial.swaps) {
+        if let (ControlInterface::Control { socket }, 1..) = (&self.access, trial.swaps) {
             return program_reload::trial(&mut self.rig, trial, socket, &self.stop);
         }
         if drain::covers(trial) {
             return drain::trial(self, trial);
         }
         let channel = match &self.access {
-            Access::OpenFlow { channel } => channel.as_str(),
+            ControlInterface::OpenFlow { channel } => channel.as_str(),
             _ => "",
         };
         flow_mod_scripts::trial(&mut self.rig, trial, &self.stop, |script| flow_mod_scripts::connected(channel, script))
@@ -366,7 +366,7 @@ impl Target for MemifTarget {
     }
 
     fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
-        if matches!(self.access, Access::OpenFlow { .. }) {
+        if matches!(self.access, ControlInterface::OpenFlow { .. }) {
             self.holds = None;
         }
         let captured = (self.capture != Capture::No).then_some((&self.site, self.capture));
@@ -392,8 +392,8 @@ impl Target for MemifTarget {
     }
 }
 
-impl WorksOn for MemifTarget {
-    fn overdue(&mut self) -> (&mut LiveRig, &mut Overdue) {
+impl AsyncTarget for MemifTarget {
+    fn overdue(&mut self) -> (&mut LiveRig, &mut DrainPolicy) {
         (&mut self.rig, &mut self.overdue)
     }
 }

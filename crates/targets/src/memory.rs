@@ -20,7 +20,7 @@ use tester::module::{Module, StageReport};
 use tester::rig::live::LiveRig;
 use tester::rig::sim::SimRig;
 use tester::rig::{Rig, RigError};
-use tester::executor::Scene;
+use tester::executor::TopologyInfo;
 use tester::trial::{Trial, TrialReport};
 use testbed::peer::{Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use testbed::affinity::{self, Cores};
@@ -37,13 +37,13 @@ use elements::config::{
     BridgeConfig, Config, Kind, Limits, Mac, Neighbour, OpenFlowConfig, Prefix, ProGfeConfig,
     Route, RouterConfig, Service, TagRule, TaggerConfig,
 };
-use elements::control::request::{MacEntry, PortMac, Request, What};
+use elements::control::request::{MacEntry, PortMac, Request, Resource};
 use elements::node::Node;
 
 use super::name::{Link, TargetKind, Technology};
 use super::network::Hop;
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
-use super::sim_pause::Standstill;
+use super::sim_pause::SimulatedPause;
 use super::veth::ROUTER_CACHE_ENTRIES;
 use super::snmp;
 use super::{ADDRESSES, Description, Snapshot, Target, TargetError, mac_learning, no_controller, orders, scene, program_reload, work_of_ours};
@@ -81,7 +81,7 @@ struct MemoryTarget {
     controller: Option<Controller>,
     holds: Option<Setup>,
     busy_ns: u64,
-    standstill: Standstill,
+    standstill: SimulatedPause,
     stop: Arc<AtomicBool>,
 }
 
@@ -199,7 +199,7 @@ impl MemoryBench {
     fn joined(&self, kind: TargetKind, rig: AnyRig, config: Option<Config>) -> Box<dyn Target> {
         let cores = self.cores.clone();
         let (controller, holds, busy_ns) = (None, None, 0);
-        let standstill = Standstill::new(Nanos(self.parameters.stall_ns));
+        let standstill = SimulatedPause::new(Nanos(self.parameters.stall_ns));
         Box::new(MemoryTarget {
             kind,
             capture: self.parameters.control.capture,
@@ -474,7 +474,7 @@ impl Target for MemoryTarget {
     fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
         match &mut self.rig {
             AnyRig::Simulated(rig) => {
-                Ok(rig.stage(module, &Scene::default(), &mut |_, _, _| Err(no_controller())))
+                Ok(rig.stage(module, &TopologyInfo::default(), &mut |_, _, _| Err(no_controller())))
             }
             AnyRig::Live(rig, _) => Ok(super::alone(rig, module)),
             AnyRig::Replay(..) => {
@@ -488,7 +488,7 @@ impl Target for MemoryTarget {
         let now = self.now();
         let is_live = !matches!(self.rig, AnyRig::Simulated(_));
         if let Some(node) = self.node() {
-            let answer = ask(node, Request::Get(What::Counters), now)?;
+            let answer = ask(node, Request::Get(Resource::Counters), now)?;
             let counters = testbed::peer::planimeter::control::flatten(&answer);
             snapshot.work = if is_live { work_of_ours(&counters) } else { None };
             snapshot.add(counters);

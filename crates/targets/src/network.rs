@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use tester::module::Joined;
-use tester::executor::Scene;
+use tester::executor::TopologyInfo;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Instruction};
 
@@ -144,9 +144,9 @@ impl NetworkTarget {
 
 impl Network {
     /// Returns what the tester's ports connect to.
-    pub fn scene(&self) -> Scene {
+    pub fn scene(&self) -> TopologyInfo {
         let joined = |end: &End| Some(Joined { switch: end.switch, port: end.port });
-        Scene { joined: self.instrument.iter().map(joined).collect() }
+        TopologyInfo { joined: self.instrument.iter().map(joined).collect() }
     }
 
     /// Returns the other end of a port's link, if it is a switch.

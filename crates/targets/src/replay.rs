@@ -24,7 +24,7 @@ use packet::time::Nanos;
 use packet::traffic::Traffic;
 use netio::clock;
 use netio::port::{Port, PortCounters};
-use netio::replay::{Play, Player, ReplayPort, Tape};
+use netio::replay::{Play, Player, ReplayPort, ReplayBuffer};
 use elements::forward::{BATCH_FRAMES, Lane};
 use elements::node::Node;
 
@@ -48,7 +48,7 @@ pub struct ReplayRig {
     key: u64,
     stop: Arc<AtomicBool>,
     /// The last tape, with the stream that it was made for.
-    last: Option<(Stream, Arc<Tape>)>,
+    last: Option<(Stream, Arc<ReplayBuffer>)>,
 }
 
 /// Connection of the ports during a trial.

@@ -7,15 +7,15 @@
 use packet::time::Nanos;
 
 /// Schedule of the tester's stalls.
-pub struct Standstill {
+pub struct SimulatedPause {
     span: Nanos,
     state: u64,
 }
 
-impl Standstill {
+impl SimulatedPause {
     /// Creates a schedule with stalls of this length; zero for none.
     pub fn new(span: Nanos) -> Self {
-        Standstill { span, state: 1 }
+        SimulatedPause { span, state: 1 }
     }
 
     /// Returns the start and length of the stall in the next trial, which takes `length`; `None`
@@ -37,12 +37,12 @@ mod tests {
 
     #[test]
     fn about_every_second_trial_is_disturbed() {
-        let (mut some, length) = (Standstill::new(Nanos(10)), Nanos(1000));
+        let (mut some, length) = (SimulatedPause::new(Nanos(10)), Nanos(1000));
         let drawn: Vec<(Nanos, Nanos)> = (0..1000).filter_map(|_| some.next(length)).collect();
         assert!((400..600).contains(&drawn.len()), "{}", drawn.len());
         assert!(drawn.iter().all(|(after, span)| *span == Nanos(10) && after.0 <= 990));
         let early = drawn.iter().filter(|(after, _)| after.0 < 495).count();
         assert!((150..350).contains(&early), "{early}");
-        assert_eq!(Standstill::new(Nanos::ZERO).next(length), None);
+        assert_eq!(SimulatedPause::new(Nanos::ZERO).next(length), None);
     }
 }

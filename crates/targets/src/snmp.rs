@@ -14,7 +14,7 @@ use netio::datagram::{Datagrams, Memory, Udp, pair};
 use serde_json::Value as Json;
 use snmp::mib::{self, Interface};
 use snmp::{AuthProtocol, Binding, Credentials, Secret, Value};
-use elements::control::request::{Request, What};
+use elements::control::request::{Request, Resource};
 use elements::node::Node;
 
 use super::TargetError;

@@ -27,7 +27,7 @@ use testbed::peer::linux_router::LinuxRouter;
 use testbed::peer::openvswitch::OpenVswitch;
 use testbed::peer::planimeter::{Mode, Ours, Role, router_mac};
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports};
-use testbed::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
+use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use testbed::affinity::Cores;
 use testbed::veth::Interface;
 use testbed::{Lab, LabError, Site, Wiring};
@@ -42,9 +42,9 @@ use super::memif::{EASE, fill_caches, has_caches, told, tour};
 use super::model;
 use super::name::{Link, TargetKind, Technology};
 use super::network::Hop;
-use super::drain::{self, Overdue, WorksOn};
+use super::drain::{self, DrainPolicy, AsyncTarget};
 use super::progfe::ProGfeTarget;
-use super::{Description, LossPlace, Snapshot, Surroundings, Target, TargetError, Warmed, mac_learning, orders, flow_setup, reset, program_reload, snmp};
+use super::{Description, LossPlace, Snapshot, HostPaths, Target, TargetError, Warmed, mac_learning, orders, flow_setup, reset, program_reload, snmp};
 use workload::parameter::control::Capture;
 use workload::parameter::{Parameters, Table};
 use workload::parts::{PLACE_SECOND, ROUTER_IN_SECOND, SENDER_SECOND};
@@ -87,9 +87,9 @@ pub struct VethTarget {
     capture: Capture,
     site: Site,
     peer: Box<dyn Peer>,
-    access: Access,
+    access: ControlInterface,
     rig: LiveRig,
-    overdue: Overdue,
+    overdue: DrainPolicy,
     holds: Option<Setup>,
     remake: Maker,
     /// Time limit to fill its caches.
@@ -100,7 +100,7 @@ pub struct VethTarget {
 impl VethBench {
     /// Creates the network, and removes leftovers of crashed runs below `root`.
     pub fn open(
-        surroundings: &Surroundings,
+        surroundings: &HostPaths,
         parameters: &Parameters,
         xdp: bool,
         stop: &Arc<AtomicBool>,
@@ -171,7 +171,7 @@ impl VethBench {
             peer,
             access,
             rig,
-            overdue: Overdue::default(),
+            overdue: DrainPolicy::default(),
             holds,
             remake,
             patience,
@@ -317,7 +317,7 @@ fn restarted(
     peer: &mut Box<dyn Peer>,
     remake: &mut Maker,
     site: &Site,
-) -> Result<Access, TargetError> {
+) -> Result<ControlInterface, TargetError> {
     peer.stop().map_err(lab_error)?;
     *peer = remake();
     peer.start(site).map_err(lab_error)?;
@@ -327,24 +327,24 @@ fn restarted(
 /// Installs the setup in a peer.
 pub(super) fn give(
     kind: TargetKind,
-    access: &Access,
+    access: &ControlInterface,
     peer: &mut dyn Peer,
     site: &Site,
     (addresses, setup, stop): (&Addresses, &Setup, &Arc<AtomicBool>),
 ) -> Result<(), TargetError> {
     match access {
-        Access::OpenFlow { channel } => {
+        ControlInterface::OpenFlow { channel } => {
             install_flows(channel, addresses, setup, Hop::ALONE, stop)?;
             if matches!(kind, TargetKind::Model(_)) { model::settle(peer, stop) } else { Ok(()) }
         }
-        Access::Control { .. } | Access::Install => {
+        ControlInterface::Control { .. } | ControlInterface::Install => {
             if let TargetKind::ProGfe(target) = kind {
                 target.rehearse(setup, addresses)?;
             }
             let plan = plan_of(kind, addresses, setup);
             peer.install(site, &plan).map_err(lab_error)
         }
-        Access::Nothing => Ok(()),
+        ControlInterface::Nothing => Ok(()),
     }
 }
 
@@ -449,7 +449,7 @@ impl Target for VethTarget {
         if self.holds.as_ref() == Some(setup) {
             return Ok(());
         }
-        if self.holds.is_some() && !matches!(self.access, Access::OpenFlow { .. }) {
+        if self.holds.is_some() && !matches!(self.access, ControlInterface::OpenFlow { .. }) {
             self.access = restarted(&mut self.peer, &mut self.remake, &self.site)?;
         }
         let addresses = self.addresses();
@@ -475,21 +475,21 @@ impl Target for VethTarget {
         if let Some(at) = trial.reset_at {
             return self.trial_with_reset(trial, at);
         }
-        if let (Access::Control { socket }, 1..) = (&self.access, trial.swaps) {
+        if let (ControlInterface::Control { socket }, 1..) = (&self.access, trial.swaps) {
             return program_reload::trial(&mut self.rig, trial, socket, &self.stop);
         }
         if drain::covers(trial) {
             return drain::trial(self, trial);
         }
         let channel = match &self.access {
-            Access::OpenFlow { channel } => channel.as_str(),
+            ControlInterface::OpenFlow { channel } => channel.as_str(),
             _ => "",
         };
         orders::trial(&mut self.rig, trial, &self.stop, |script| orders::connected(channel, script))
     }
 
     fn stage(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
-        if matches!(self.access, Access::OpenFlow { .. }) {
+        if matches!(self.access, ControlInterface::OpenFlow { .. }) {
             self.holds = None;
         }
         let captured = (self.capture != Capture::No).then_some((&self.site, self.capture));
@@ -546,8 +546,8 @@ impl Target for VethTarget {
     }
 }
 
-impl WorksOn for VethTarget {
-    fn overdue(&mut self) -> (&mut LiveRig, &mut Overdue) {
+impl AsyncTarget for VethTarget {
+    fn overdue(&mut self) -> (&mut LiveRig, &mut DrainPolicy) {
         (&mut self.rig, &mut self.overdue)
     }
 }

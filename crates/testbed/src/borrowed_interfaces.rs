@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Interfaces in use, in the order in which they were named.
 #[derive(Debug)]
-pub struct Taken {
+pub struct BorrowedInterfaces {
     /// The interfaces.
     pub interfaces: Vec<Interface>,
     /// Existing uses of interfaces that were accepted nevertheless.
@@ -23,16 +23,16 @@ pub struct Taken {
     raised: Vec<u32>,
 }
 
-impl Taken {
+impl BorrowedInterfaces {
     /// Takes over the interfaces of these names in the caller's namespace, and waits for their
     /// carriers.
     ///
     /// Rejects interfaces that are in use, unless `used_too` is set.
-    pub fn take(names: &[&str], used_too: bool, patience: Duration) -> Result<Taken, LabError> {
+    pub fn take(names: &[&str], used_too: bool, patience: Duration) -> Result<BorrowedInterfaces, LabError> {
         let namespace = Namespace::current()?;
         let mut netlink = namespace.netlink()?;
         let all = netlink.links()?;
-        let mut taken = Taken {
+        let mut taken = BorrowedInterfaces {
             interfaces: Vec::new(),
             uses: Vec::new(),
             namespace: namespace.clone(),
@@ -73,7 +73,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for BorrowedInterfaces {
     fn drop(&mut self) {
         let Ok(mut netlink) = self.namespace.netlink() else { return };
         for index in self.raised.drain(..) {

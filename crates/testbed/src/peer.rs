@@ -31,7 +31,7 @@ pub trait Peer: Send {
 
     /// Waits until the peer can be configured, at most `patience`, and returns the way to configure
     /// it.
-    fn ready(&mut self, patience: Duration) -> Result<Access, LabError>;
+    fn ready(&mut self, patience: Duration) -> Result<ControlInterface, LabError>;
 
     /// Configures stations, neighbors and routes; rejects what the peer does not support.
     fn install(&mut self, site: &Site, plan: &Plan) -> Result<(), LabError>;
@@ -66,7 +66,7 @@ pub trait Peer: Send {
 
 /// How to configure a peer beyond [`Peer::install`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Access {
+pub enum ControlInterface {
     /// By OpenFlow, at this channel (`unix:FILE`).
     OpenFlow {
         /// Address to connect to.

@@ -51,7 +51,7 @@ struct Inner {
 
 /// Result of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct CleanupReport {
     /// Removed folders of dead runs.
     pub removed: Vec<PathBuf>,
     /// Killed processes of dead runs.
@@ -149,8 +149,8 @@ pub fn checked_socket_path(path: &Path) -> Result<&Path, LabError> {
 
 /// Removes leftover resources of dead runs under `root`: their folders and their recorded
 /// processes.
-pub fn sweep(root: &Path) -> Result<Swept, LabError> {
-    let mut swept = Swept::default();
+pub fn sweep(root: &Path) -> Result<CleanupReport, LabError> {
+    let mut swept = CleanupReport::default();
     if !root.exists() {
         return Ok(swept);
     }
@@ -167,7 +167,7 @@ pub fn sweep(root: &Path) -> Result<Swept, LabError> {
     Ok(swept)
 }
 
-fn sweep_folder(path: &Path, name: &str, swept: &mut Swept) -> Result<(), LabError> {
+fn sweep_folder(path: &Path, name: &str, swept: &mut CleanupReport) -> Result<(), LabError> {
     let owner = match name.strip_prefix("new-") {
         Some(draft) => Owner::of_draft(draft),
         None => read_record(&path.join("owner")).ok().and_then(|text| Owner::parse(&text)),

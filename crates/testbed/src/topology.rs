@@ -13,7 +13,7 @@
 
 use crate::account::Account;
 use crate::affinity::Cores;
-use crate::runfolder::{self, Swept};
+use crate::runfolder::{self, CleanupReport};
 use crate::veth::{Cable, EndSettings, Interface};
 use crate::{LabError, Mac, Namespace, RunFolder};
 use std::path::{Path, PathBuf};
@@ -84,7 +84,7 @@ pub struct Lab {
     /// The run's private folder.
     pub folder: RunFolder,
     /// Leftover resources of dead runs, removed when this run began.
-    pub swept: Swept,
+    pub swept: CleanupReport,
     sites: AtomicU8,
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use tester::module::*;
 use tester::rig::live::LiveRig;
-use tester::executor::Scene;
+use tester::executor::TopologyInfo;
 use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
 use packet::time::Nanos;
 use netio::memory::pair;
@@ -32,14 +32,14 @@ struct Firsts {
 }
 
 impl Module for Firsts {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let connections = Vec::new();
-        Needs { connections, ..Needs::new(Nanos::from_secs(self.seconds + 5)) }
+        ModuleRequirements { connections, ..ModuleRequirements::new(Nanos::from_secs(self.seconds + 5)) }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => {
+            EventKind::Start(_) => {
                 let ip = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 1, 0, 0));
                 let headers = Headers::udp(([2; 6], [4; 6]), ip, (1, 2));
                 let values = Values::Range { first: ip.1.to_bits().into(), step: 1 };
@@ -50,18 +50,18 @@ impl Module for Firsts {
                 desk.start(Stream { vary, ..plain }, Span::until(until));
                 desk.watch(1, if self.is_watched { Watch::Probes } else { Watch::None });
             }
-            What::Frame(arrival) => {
+            EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     self.first[probe.place as usize].get_or_insert(event.at);
                     self.delay_ns += event.at.since(probe.sent_at).0;
                 }
             }
-            What::StreamOver(_) => desk.end(),
+            EventKind::StreamOver(_) => desk.end(),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
 }
 
 fn main() {
@@ -80,7 +80,7 @@ fn main() {
         let mut rig = LiveRig::new(ports, 3, Arc::default());
         let first = vec![None; FLOWS as usize];
         let mut module = Firsts { pps: mpps * 1e6, seconds, is_watched, first, delay_ns: 0 };
-        let report = rig.stage(&mut module, &Scene::default(), &mut |_, _| Ok(None));
+        let report = rig.stage(&mut module, &TopologyInfo::default(), &mut |_, _| Ok(None));
         let (account, costs) = (report.streams[0], report.costs);
         println!(
             "{mpps:10.2}  {is_watched:>7}  {:9.3}  {:8}  {:7}  {:5}  {:8.1}  {:10.1}  {}",

@@ -21,8 +21,8 @@ use crate::generator::sender::Leg;
 use crate::generator::templates::Templates;
 use crate::grouping::Grouping;
 use crate::analyzer::delay::Delay;
-use crate::analyzer::snapshot::Alike;
-use crate::analyzer::duplicate_window::Seen;
+use crate::analyzer::snapshot::BatchRun;
+use crate::analyzer::duplicate_window::DuplicateWindow;
 use crate::analyzer::stream_stats::Track;
 use crate::analyzer::burst::{Moment, Train};
 use crate::replay::Mark;
@@ -131,7 +131,7 @@ struct Incoming {
     to: usize,
     templates: Templates,
     legs: [Track; 2],
-    alike: Alike,
+    alike: BatchRun,
     /// Intact frames that need individual parsing.
     unlike: Count,
 }
@@ -146,12 +146,12 @@ impl Monitor {
         let incoming = |stream: Expected| {
             let [warmup, measured] = stream.legs;
             let delay = Delay::new().varying(stream.tells_variation);
-            let seen = || Seen::new(ports, stream.to, windows);
+            let seen = || DuplicateWindow::new(ports, stream.to, windows);
             let legs = [
                 Track::new(Some(warmup), seen(), None),
                 Track::new(Some(measured), seen(), Some(delay)),
             ];
-            let alike = Alike::new(&stream.templates, ports);
+            let alike = BatchRun::new(&stream.templates, ports);
             let (to, templates) = (stream.to, stream.templates);
             Incoming { to, templates, legs, alike, unlike: Count::default() }
         };
@@ -179,7 +179,7 @@ impl Monitor {
     #[must_use]
     pub fn with_marked(mut self, stream: u16, mark: Mark) -> Self {
         let windows = 2 * self.streams.len() + 1;
-        let seen = Seen::new(self.ports.len(), mark.to, windows);
+        let seen = DuplicateWindow::new(self.ports.len(), mark.to, windows);
         let track = Track::new(None, seen, Some(Delay::new()));
         self.marked.push(Marked { stream, to: mark.to, track });
         let from_end = mark.before_end.saturating_add(NEUTRAL_BYTES);

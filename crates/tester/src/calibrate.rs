@@ -14,7 +14,7 @@ use packet::time::Nanos;
 use crate::experiment::{Experiment, Outcome, Point, Step};
 use netio::port::PortDrop;
 
-use crate::search::binary::{Ask, BinarySearch, Found, Goal, Measured};
+use crate::search::binary::{SearchRequest, BinarySearch, SearchResult, Goal, Measured};
 use crate::search::interference::{Patience, Verdict};
 use crate::pauses::Stalls;
 use crate::stream::{Rate, Stream};
@@ -48,7 +48,7 @@ pub struct Calibration {
     /// Offered load when the maximum was intended, in frames per second.
     pub saturated_pps: f64,
     /// Highest load that was offered as intended and received without loss.
-    pub ceiling: Found,
+    pub ceiling: SearchResult,
     /// Load of the bias trials, in frames per second.
     pub rate_pps_bias: f64,
     /// Latency over the loop: its median is the bias, its spread the accuracy.
@@ -81,7 +81,7 @@ pub struct Calibrator {
     /// The current trial, and the policy for repeating it.
     asked: Option<Trial>,
     patience: Patience,
-    ceiling: Option<Found>,
+    ceiling: Option<SearchResult>,
     bias: Option<(Latency, Jitter, Pacing)>,
     bias_ns_means: Vec<f64>,
     pacing_at_half: Option<Pacing>,
@@ -213,10 +213,10 @@ impl Experiment for Calibrator {
         }
         if let Stage::Search(search) = &self.stage {
             match search.next() {
-                Ask::Search { rate_pps } | Ask::Confirm { rate_pps } => {
+                SearchRequest::Search { rate_pps } | SearchRequest::Confirm { rate_pps } => {
                     return self.step("search_rate_pps", rate_pps);
                 }
-                Ask::Found(found) => {
+                SearchRequest::Found(found) => {
                     self.ceiling = Some(found);
                     self.stage = Stage::Bias(BIAS_TRIALS);
                 }

@@ -1,7 +1,7 @@
 //! ForCES control element: an association with a forwarding element over sockets (RFC 5810, RFC
 //! 5811).
 //!
-//! - [`Meeting`] opens the three channels, by connecting or listening.
+//! - [`AssociationSetup`] opens the three channels, by connecting or listening.
 //! - [`ControlElement`] moves messages between the channels and [`Ce`], without blocking.
 //! - Calls that wait for a reply use a [`Meanwhile`].
 //! - Any misbehavior of the peer ends in one error that describes it: invalid messages, silence, or
@@ -14,7 +14,7 @@ use forces::association::{Answer, Ce, CeEvent, CeSettings, Channel, Moment, Plac
 use forces::wire::{Id, Mode, ResultCode, Select, TeardownReason, frame_octets};
 use packet::time::Nanos;
 use netio::channel::framed::Framed;
-use netio::channel::multi::{Channels, Dialling, Doors};
+use netio::channel::multi::{Channels, Dialling, Listeners};
 use netio::channel::{ChannelError, Tls, Url};
 use netio::clock;
 
@@ -119,39 +119,39 @@ impl std::fmt::Display for CeError {
 impl std::error::Error for CeError {}
 
 /// Channels that are being opened.
-pub enum Meeting {
+pub enum AssociationSetup {
     /// By connecting.
     Dialling(Box<Dialling>),
     /// By listening.
-    Doors(Box<Doors>),
+    Doors(Box<Listeners>),
 }
 
-impl Meeting {
+impl AssociationSetup {
     /// Connects or listens, depending on the address of the high-priority channel.
-    pub fn open(url: &Url, tls: Option<&Tls>, now: Nanos) -> Result<Meeting, ChannelError> {
+    pub fn open(url: &Url, tls: Option<&Tls>, now: Nanos) -> Result<AssociationSetup, ChannelError> {
         let none = "no addresses for three channels (hint: use a lower port or a shorter path)";
         let urls = url.in_a_row().ok_or(ChannelError::BadUrl(url.to_string(), none))?;
         Ok(match url.is_passive() {
-            true => Meeting::Doors(Box::new(Doors::open(&urls, tls)?)),
-            false => Meeting::Dialling(Box::new(Dialling::start(urls, tls, now)?)),
+            true => AssociationSetup::Doors(Box::new(Listeners::open(&urls, tls)?)),
+            false => AssociationSetup::Dialling(Box::new(Dialling::start(urls, tls, now)?)),
         })
     }
 
     /// Returns the channels, once all are open.
     pub fn turn(&mut self, now: Nanos) -> Result<Option<Channels>, ChannelError> {
         match self {
-            Meeting::Dialling(dialling) => dialling.turn(now),
-            Meeting::Doors(doors) => doors.turn(now),
+            AssociationSetup::Dialling(dialling) => dialling.turn(now),
+            AssociationSetup::Doors(doors) => doors.turn(now),
         }
     }
 
     /// Returns the descriptors to wait for, each with whether to wait for writability.
     pub fn descriptors(&self) -> Vec<(RawFd, bool)> {
         match self {
-            Meeting::Dialling(dialling) => {
+            AssociationSetup::Dialling(dialling) => {
                 dialling.descriptor().map(|at| (at, true)).into_iter().collect()
             }
-            Meeting::Doors(doors) => doors.descriptors().map(|at| (at, false)).collect(),
+            AssociationSetup::Doors(doors) => doors.descriptors().map(|at| (at, false)).collect(),
         }
     }
 }
@@ -200,7 +200,7 @@ impl ControlElement {
     ) -> Result<ControlElement, CeError> {
         let now = meanwhile.now();
         let until = now.saturating_add(patience);
-        let mut meeting = Meeting::open(url, tls, now)?;
+        let mut meeting = AssociationSetup::open(url, tls, now)?;
         let channels = loop {
             let now = meanwhile.now();
             match meeting.turn(now)? {

@@ -95,12 +95,12 @@ pub struct Controller {
     is_answered: bool,
     /// Barrier replies since the last call of `settle`.
     barriers: Vec<Xid>,
-    unasked: Unasked,
+    unasked: UnsolicitedMessages,
 }
 
 /// Unsolicited messages of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unasked {
+pub struct UnsolicitedMessages {
     /// Number of packet-ins.
     pub packet_ins: u64,
     /// Errors with their transaction ids, at most [`UNASKED_MAX`].
@@ -195,7 +195,7 @@ impl Controller {
             rows: 0,
             is_answered: false,
             barriers: Vec::new(),
-            unasked: Unasked::default(),
+            unasked: UnsolicitedMessages::default(),
         }
     }
 
@@ -222,7 +222,7 @@ impl Controller {
     }
 
     /// Takes the unsolicited messages since the last call.
-    pub fn take_unasked(&mut self) -> Unasked {
+    pub fn take_unasked(&mut self) -> UnsolicitedMessages {
         std::mem::take(&mut self.unasked)
     }
 

@@ -23,9 +23,9 @@ use record::{ControllerCeiling, Deed};
 use crate::controller::play::Until;
 use crate::controller::script::{Commit, Script};
 use crate::controller::{Controller, RealTime, Settings};
-use crate::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use crate::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use crate::rig::live::LiveRig;
-use crate::executor::Scene;
+use crate::executor::TopologyInfo;
 
 pub mod echo_peer;
 
@@ -163,7 +163,7 @@ fn said(kind: Kind, channel: Box<dyn Channel>) -> Option<f64> {
     let mut module = Saying::new(kind);
     let mut rig = LiveRig::new(Vec::new(), 0, Arc::new(AtomicBool::new(false)));
     let mut channel = Some(channel);
-    let report = rig.stage(&mut module, &Scene::default(), &mut |_, _| Ok(channel.take()));
+    let report = rig.stage(&mut module, &TopologyInfo::default(), &mut |_, _| Ok(channel.take()));
     let rate = report.measured.first().map(|found| found.value);
     rate.filter(|_| report.ended == Ended::Said)
 }
@@ -226,7 +226,7 @@ impl Saying {
     }
 
     /// Sends the next batch.
-    fn say(&mut self, desk: &mut Desk) {
+    fn say(&mut self, desk: &mut ModuleContext) {
         let mut messages = Vec::new();
         let count = if self.kind == Kind::PacketIn { 1 } else { BATCH };
         for _ in 0..count {
@@ -251,7 +251,7 @@ impl Saying {
     }
 
     /// Counts a reply.
-    fn heard(&mut self, at: Nanos, desk: &mut Desk) {
+    fn heard(&mut self, at: Nanos, desk: &mut ModuleContext) {
         self.done += 1;
         self.open = self.open.saturating_sub(1);
         self.last = at;
@@ -270,19 +270,19 @@ impl Saying {
 }
 
 impl Module for Saying {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let limit = SPAN.saturating_add(PATIENCE).saturating_add(PATIENCE);
-        Needs::new(limit).in_versions(&[Version::V1_3])
+        ModuleRequirements::new(limit).in_versions(&[Version::V1_3])
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => {
+            EventKind::Start(_) => {
                 self.begun_at = Some(desk.now());
                 (0..AHEAD).for_each(|_| self.say(desk));
                 self.timer = Some(desk.timer_in(SPAN.saturating_add(PATIENCE)));
             }
-            What::Message { message, .. } => match (message, self.kind) {
+            EventKind::Message { message, .. } => match (message, self.kind) {
                 (Message::EchoReply(_), Kind::Echo)
                 | (Message::BarrierReply, Kind::Barrier | Kind::FlowMod | Kind::PacketOut)
                 | (Message::PacketIn(_), Kind::PacketRoundTrip | Kind::PacketIn) => {
@@ -290,7 +290,7 @@ impl Module for Saying {
                 }
                 _ => {}
             },
-            What::Timer(timer) if self.timer == Some(timer) => {
+            EventKind::Timer(timer) if self.timer == Some(timer) => {
                 self.is_late = true;
                 desk.end_by_limit("replies of the mirror");
             }
@@ -298,7 +298,7 @@ impl Module for Saying {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         let span = self.begun_at.map_or(Nanos::ZERO, |begun| self.last.since(begun));
         if span > Nanos::ZERO && !self.is_late {
             let rate = self.done as f64 * 1e9 / span.0 as f64;

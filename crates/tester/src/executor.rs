@@ -21,18 +21,18 @@ use netio::channel::{Channel, ChannelError};
 use netio::port::{PortCounters, PortDrop};
 
 use crate::gauge::{self, Gauge, STEPS};
-use crate::module::context::Desk;
+use crate::module::context::ModuleContext;
 use crate::module::host_tasks::Done;
 use crate::module::{
-    Answer, Costs, Ended, Facts, Joined, Module, Needs, PortAccount, PortHere, Said, Signer,
-    SnmpId, StageReport, StreamAccount, Unsent,
+    SnmpReply, Costs, Ended, TestSetup, Joined, Module, ModuleRequirements, PortAccount, PortHere, MessageRange, Signer,
+    SnmpId, StageReport, StreamAccount, SendError,
 };
 use crate::rig::engine::{PortRow, RECEIVE_FRAMES};
 use crate::executor::agents::{Agent, Asked};
-use crate::executor::receive::{Known, Sight, Watching};
+use crate::executor::receive::{Known, ArrivedFrame, Watching};
 use crate::executor::hosts::{AnyHosts, Busy};
 use crate::executor::iteration_time::Lengths;
-use crate::executor::connection::Line;
+use crate::executor::connection::SwitchConnection;
 use crate::executor::transmit::Streams;
 use crate::pauses::Watch as Attention;
 use crate::trial::{Flag, OFFERED_SHARE_MIN, STALL};
@@ -76,14 +76,14 @@ const LAST_ROUNDS: u32 = 1024;
 
 /// Topology: what the rig's ports are connected to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Scene {
+pub struct TopologyInfo {
     /// The switch port at the other end of each of the rig's ports, if known.
     pub joined: Vec<Option<Joined>>,
 }
 
 /// A connection to open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ConnectionRequest {
     /// Index of the module's connection.
     pub connection: usize,
     /// Index of the switch.
@@ -93,10 +93,10 @@ pub struct Wanted {
 /// Opens a connection without blocking. Called repeatedly while it returns none, for at most
 /// [`CONNECT_NS_MAX`].
 pub type Connect<'a> =
-    &'a mut dyn FnMut(Wanted, Nanos) -> Result<Option<Box<dyn Channel>>, ChannelError>;
+    &'a mut dyn FnMut(ConnectionRequest, Nanos) -> Result<Option<Box<dyn Channel>>, ChannelError>;
 
 /// Inputs of one iteration of the event loop.
-pub struct World<'a> {
+pub struct ExecutorIo<'a> {
     /// The rig's ports.
     pub ports: &'a mut PortRow,
     /// The module.
@@ -112,15 +112,15 @@ pub struct World<'a> {
 }
 
 /// Event loop of one module.
-pub struct Stage {
-    needs: Needs,
-    facts: Arc<Facts>,
-    desk: Desk,
+pub struct ModuleExecutor {
+    needs: ModuleRequirements,
+    facts: Arc<TestSetup>,
+    desk: ModuleContext,
     phase: Phase,
     ended: Option<Ended>,
     started_at: Nanos,
     ended_at: Nanos,
-    lines: Vec<Line>,
+    lines: Vec<SwitchConnection>,
     /// Index of the connection to read first in the next iteration.
     reads_from: usize,
     streams: Streams,
@@ -128,11 +128,11 @@ pub struct Stage {
     watching: Vec<Watching>,
     counters: Vec<PortCounters>,
     received: Copies,
-    sights: Vec<Sight>,
+    sights: Vec<ArrivedFrame>,
     /// Stall detection: one lane per port, then one per connection.
     attention: Attention,
     /// Batches that sockets took, not yet reported to the module.
-    sent: VecDeque<(usize, Said, [Nanos; 2], Option<Stamp>)>,
+    sent: VecDeque<(usize, MessageRange, [Nanos; 2], Option<Stamp>)>,
     later: VecDeque<Later>,
     asked: Asked,
     hosts: Busy,
@@ -161,22 +161,22 @@ enum Phase {
 /// Events that are delivered after the module has returned.
 #[derive(Debug)]
 enum Later {
-    Unsent(usize, Said, Unsent),
+    Unsent(usize, MessageRange, SendError),
     StreamOver(u16),
     Counters(Vec<PortCounters>),
     Up(usize),
     Lost(usize, String),
-    Snmp(usize, SnmpId, Nanos, Answer),
+    Snmp(usize, SnmpId, Nanos, SnmpReply),
     Errand(Done),
 }
 
-impl Stage {
+impl ModuleExecutor {
     /// Creates the event loop at `now` for a module with these needs, a rig's ports and its agents.
     ///
     /// `signer` signs its frames. `has_hosts` states whether each iteration will have hosts.
     pub fn new(
-        mut needs: Needs,
-        scene: &Scene,
+        mut needs: ModuleRequirements,
+        scene: &TopologyInfo,
         signer: Signer,
         (ports, agents, has_hosts): (&mut PortRow, &[Agent], bool),
         now: Nanos,
@@ -193,23 +193,23 @@ impl Stage {
             let name = port.facts.name.clone();
             PortAccount { name, ..PortAccount::default() }
         };
-        let lines: Vec<Line> = needs
+        let lines: Vec<SwitchConnection> = needs
             .connections
             .iter()
             .take(CONNECTIONS_MAX)
             .enumerate()
-            .map(|(number, it)| Line::new(number, it.clone(), now))
+            .map(|(number, it)| SwitchConnection::new(number, it.clone(), now))
             .collect();
-        let facts = Facts {
-            connections: lines.iter().map(Line::facts).collect(),
+        let facts = TestSetup {
+            connections: lines.iter().map(SwitchConnection::facts).collect(),
             ports: here,
             agents: agents.iter().map(|agent| agent.name().to_owned()).collect(),
             has_hosts,
             is_simulated,
             signer,
         };
-        let mut stage = Stage {
-            desk: Desk::new(now),
+        let mut stage = ModuleExecutor {
+            desk: ModuleContext::new(now),
             phase: Phase::Opening,
             ended: None,
             started_at: now,
@@ -244,13 +244,13 @@ impl Stage {
 
     /// Updates this gauge with live counters from now on.
     #[must_use]
-    pub fn shown_on(self, gauge: &'static Gauge, now: Nanos) -> Stage {
+    pub fn shown_on(self, gauge: &'static Gauge, now: Nanos) -> ModuleExecutor {
         gauge.begin(now, self.facts.ports.len());
-        Stage { gauge: Some(gauge), ..self }
+        ModuleExecutor { gauge: Some(gauge), ..self }
     }
 
     /// Runs one iteration without blocking. Returns whether it did any work.
-    pub fn turn(&mut self, world: &mut World<'_>) -> bool {
+    pub fn turn(&mut self, world: &mut ExecutorIo<'_>) -> bool {
         self.costs.turns += 1;
         let now = self.look(world);
         // Virtual time does not advance within an iteration.
@@ -298,7 +298,7 @@ impl Stage {
         gauge.show(now, ports, &[0; STEPS]);
     }
 
-    /// Returns whether only [`Stage::finish`] is left.
+    /// Returns whether only [`ModuleExecutor::finish`] is left.
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Over
     }
@@ -325,16 +325,16 @@ impl Stage {
 
     /// Returns the connections' file descriptors to wait for.
     pub fn descriptors(&self) -> impl Iterator<Item = RawFd> {
-        self.lines.iter().filter_map(Line::descriptor)
+        self.lines.iter().filter_map(SwitchConnection::descriptor)
     }
 
     /// Returns when the next timer or deadline is due.
     pub fn next_event(&self) -> Option<Nanos> {
         match self.phase {
-            Phase::Opening => self.lines.iter().filter_map(Line::deadline).min(),
+            Phase::Opening => self.lines.iter().filter_map(SwitchConnection::deadline).min(),
             Phase::Running => {
                 let limit = self.started_at.saturating_add(self.needs.limit);
-                let lines = self.lines.iter().filter_map(Line::deadline);
+                let lines = self.lines.iter().filter_map(SwitchConnection::deadline);
                 let agents = self.asked.next_due();
                 let due = [self.desk.next_due(), self.streams.next_due(), agents, Some(limit)];
                 due.into_iter().flatten().chain(lines).min()
@@ -388,7 +388,7 @@ impl Stage {
             has_sent_hosts: self.hosts.has_been(),
             streams: arrived.streams,
             ports: arrived.ports,
-            connections: self.lines.into_iter().map(Line::report).collect(),
+            connections: self.lines.into_iter().map(SwitchConnection::report).collect(),
             agents: self.asked.report(),
             log,
             measured,
@@ -403,7 +403,7 @@ impl Stage {
     }
 
     /// Stops the current host task and waits for its end.
-    fn end_errand(&mut self, world: &mut World<'_>) -> Option<Done> {
+    fn end_errand(&mut self, world: &mut ExecutorIo<'_>) -> Option<Done> {
         let is_busy = self.hosts.is_busy();
         let done = self.hosts.stop(world.hosts.as_deref_mut());
         if is_busy {
@@ -433,7 +433,7 @@ impl Stage {
     }
 }
 
-impl std::fmt::Debug for Stage {
+impl std::fmt::Debug for ModuleExecutor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Stage").field("phase", &self.phase).field("ended", &self.ended).finish()
     }

@@ -37,7 +37,7 @@ pub use report::{
 /// A measurement that reacts to events.
 pub trait Module: Send {
     /// Returns the module's requirements. Called once, before the start.
-    fn needs(&self) -> Needs;
+    fn needs(&self) -> ModuleRequirements;
 
     /// Handles an event and queues commands in `desk`.
     ///
@@ -55,7 +55,7 @@ pub trait Module: Send {
 
 /// Requirements of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Needs {
+pub struct ModuleRequirements {
     /// Connections to open. The module refers to them by index.
     pub connections: Vec<Connection>,
     /// Time limit from the module's start, at most [`crate::executor::MODULE_NS_MAX`]. When it
@@ -97,14 +97,14 @@ pub struct Event<'a> {
     /// Time of the event, on the machine's monotonic clock or in virtual time.
     pub at: Nanos,
     /// Kind of the event.
-    pub what: What<'a>,
+    pub what: EventKind<'a>,
 }
 
 /// Kind and data of an event.
 #[derive(Debug, Clone, Copy)]
-pub enum What<'a> {
+pub enum EventKind<'a> {
     /// The module starts. Every connection with `opens` is up.
-    Start(&'a Facts),
+    Start(&'a TestSetup),
     /// A watched frame arrived. `at` is its timestamp.
     Frame(&'a Arrival<'a>),
     /// The socket took a complete batch of messages. `at` is `last`. Delivered before any reply.
@@ -156,7 +156,7 @@ pub enum What<'a> {
         /// Identifier of the request.
         asked: SnmpId,
         /// The reply.
-        answer: &'a Answer,
+        answer: &'a SnmpReply,
     },
     /// A connection that [`Desk::connect`] requested is up.
     Up {
@@ -179,7 +179,7 @@ pub enum What<'a> {
         /// The batch of messages.
         said: Said,
         /// The reason.
-        why: Unsent,
+        why: SendError,
     },
     /// A connection was lost, or the attempt to connect failed.
     Lost {
@@ -197,18 +197,18 @@ pub enum What<'a> {
 
 /// Reply to an SNMP request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct SnmpReply {
     /// Before the write of the first datagram that was answered. None if no datagram was sent.
     pub sent: Option<Nanos>,
     /// Number of responses received.
     pub rounds: u32,
     /// Object instances and their values, or the error.
-    pub bindings: Result<Vec<Binding>, Unanswered>,
+    pub bindings: Result<Vec<Binding>, SnmpError>,
 }
 
 /// Why an SNMP request failed. The module continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unanswered {
+pub enum SnmpError {
     /// No such agent.
     NoAgent,
     /// The agent or the path to it failed.
@@ -219,7 +219,7 @@ pub enum Unanswered {
 
 /// Why a message was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unsent {
+pub enum SendError {
     /// The connection is not up.
     NotUp,
     /// The OpenFlow version does not support it.
@@ -246,10 +246,10 @@ pub struct Arrival<'a> {
 
 /// Facts that a module receives at its start.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Facts {
+pub struct TestSetup {
     /// The tester's ports, in order.
     pub ports: Vec<PortHere>,
-    /// The connections, in the order of [`Needs::connections`].
+    /// The connections, in the order of [`ModuleRequirements::connections`].
     pub connections: Vec<ConnectionFacts>,
     /// Agents for [`Desk::snmp`], in order: address and authentication of each.
     pub agents: Vec<String>,
@@ -290,12 +290,12 @@ pub struct ConnectionFacts {
     pub features: Option<Features>,
 }
 
-impl Needs {
+impl ModuleRequirements {
     /// One connection to one switch, in any supported version, with a drain time of 50 ms.
     pub fn new(limit: Nanos) -> Self {
         let connections = vec![Connection::new(0)];
         let drain = Nanos::from_millis(50);
-        Needs { connections, limit, drain, ends_when_lost: true, is_prompt: false }
+        ModuleRequirements { connections, limit, drain, ends_when_lost: true, is_prompt: false }
     }
 
     /// Restricts all connections to these versions.
@@ -314,7 +314,7 @@ impl Connection {
     }
 }
 
-impl Facts {
+impl TestSetup {
     /// Returns the version of a connection that is up.
     pub fn version(&self, connection: usize) -> Option<Version> {
         self.connections.get(connection).and_then(|facts| facts.version)
@@ -326,22 +326,22 @@ impl Facts {
     }
 }
 
-impl std::fmt::Display for Unanswered {
+impl std::fmt::Display for SnmpError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unanswered::NoAgent => f.write_str("no such agent"),
-            Unanswered::Failed(failure) => write!(f, "{failure}"),
-            Unanswered::Unsendable(why) => f.write_str(why),
+            SnmpError::NoAgent => f.write_str("no such agent"),
+            SnmpError::Failed(failure) => write!(f, "{failure}"),
+            SnmpError::Unsendable(why) => f.write_str(why),
         }
     }
 }
 
-impl std::fmt::Display for Unsent {
+impl std::fmt::Display for SendError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Unsent::NotUp => f.write_str("the connection is not up"),
-            Unsent::NotExpressible(what) => write!(f, "{what}"),
-            Unsent::Limit(name) => write!(f, "limit {name} reached"),
+            SendError::NotUp => f.write_str("the connection is not up"),
+            SendError::NotExpressible(what) => write!(f, "{what}"),
+            SendError::Limit(name) => write!(f, "limit {name} reached"),
         }
     }
 }

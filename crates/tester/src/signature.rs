@@ -17,7 +17,7 @@
 //!   bytes preserve the ones' complement sum of all twenty. So any Internet checksum that covers
 //!   them stays valid, at any offset and alignment.
 
-use packet::checksum::Sum;
+use packet::checksum::InternetChecksum;
 use packet::header::put_u16;
 use packet::time::Nanos;
 
@@ -102,21 +102,21 @@ impl Signature {
     ///
     /// Returns the sum of its words, for checksums that cover it.
     #[inline]
-    pub fn write(&self, key: u64, bytes: &mut [u8]) -> Sum {
+    pub fn write(&self, key: u64, bytes: &mut [u8]) -> InternetChecksum {
         let bytes = &mut bytes[..SIGNATURE_BYTES];
         let sequence = self.sequence.bits();
         bytes[0..2].copy_from_slice(&self.stream.to_be_bytes());
         bytes[2..10].copy_from_slice(&sequence.to_be_bytes());
         let tail = self.sent.0 << 16 | check(key, self.stream, sequence, self.sent.0) as u64;
         bytes[10..18].copy_from_slice(&tail.to_be_bytes());
-        Sum::default().u16(self.stream).u64(sequence).u64(tail)
+        InternetChecksum::default().u16(self.stream).u64(sequence).u64(tail)
     }
 
     /// Writes the signature and a word that preserves the ones' complement sum of the first
     /// [`NEUTRAL_BYTES`] of `bytes`.
     pub fn write_neutral(&self, key: u64, bytes: &mut [u8]) {
         let bytes = &mut bytes[..NEUTRAL_BYTES];
-        let before = Sum::default().bytes(bytes);
+        let before = InternetChecksum::default().bytes(bytes);
         let signature = self.write(key, bytes);
         put_u16(bytes, SIGNATURE_BYTES, before.u16(!signature.fold()).fold());
     }
@@ -124,10 +124,10 @@ impl Signature {
     /// Returns the sum of the words of the signature at the start of `bytes`. None if they are too
     /// short.
     #[inline]
-    pub fn sum(bytes: &[u8]) -> Option<Sum> {
+    pub fn sum(bytes: &[u8]) -> Option<InternetChecksum> {
         let bytes: &[u8; SIGNATURE_BYTES] = bytes.first_chunk()?;
         let stream = u16::from_be_bytes([bytes[0], bytes[1]]);
-        Some(Sum::default().u16(stream).u64(word(bytes, 2)).u64(word(bytes, 10)))
+        Some(InternetChecksum::default().u16(stream).u64(word(bytes, 2)).u64(word(bytes, 10)))
     }
 
     /// Reads a signature with this key from the start of `bytes`.

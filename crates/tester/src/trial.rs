@@ -17,7 +17,7 @@ use packet::traffic::Traffic;
 use netio::port::{PortCounters, PortDrop};
 
 use crate::account::Account;
-use crate::controller::play::Played;
+use crate::controller::play::ScriptReport;
 use crate::controller::script::Script;
 use crate::replay::{Replay, ReplayReport};
 use crate::pauses::Stalls;
@@ -111,7 +111,7 @@ pub struct TrialReport {
     /// Clock that stamped received frames.
     pub stamps: Clock,
     /// Result of the controller script, if there was one.
-    pub played: Option<Played>,
+    pub played: Option<ScriptReport>,
     /// Work of the target's polling threads, if available. The caller adds it.
     pub work: Option<Work>,
 }

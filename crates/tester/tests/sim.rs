@@ -13,7 +13,7 @@ use tester::calibrate::{Calibrator, Settings};
 use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::gauge::Gauge;
 use tester::rig::{Rig, RigError};
-use tester::search::binary::{Ask, BinarySearch, Goal, Irregularity, Measured};
+use tester::search::binary::{SearchRequest, BinarySearch, Goal, Irregularity, Measured};
 use tester::stream::{Arrival, Field, Order, Rate, Values, Vary};
 use tester::trial::{Classes, Corruption, Flag, Limit, Trial, TrialReport};
 use packet::frame::Frame;
@@ -360,11 +360,11 @@ impl Experiment for Throughput {
             Some(Outcome::Trial { report, .. }) => self.0.record(Measured::from(&**report)),
         }
         match self.0.next() {
-            Ask::Search { rate_pps } | Ask::Confirm { rate_pps } => Step::Trial {
+            SearchRequest::Search { rate_pps } | SearchRequest::Confirm { rate_pps } => Step::Trial {
                 point: Point::new(&[("rate_pps", rate_pps)]),
                 trial: trial(vec![stream(1, 64, rate_pps)], 100),
             },
-            Ask::Found(_) => Step::Done,
+            SearchRequest::Found(_) => Step::Done,
         }
     }
 }
@@ -399,7 +399,7 @@ fn a_throughput_search_finds_the_link_capacity_within_its_resolution() {
                 }
             },
         );
-        let Ask::Found(found) = search.0.next() else { panic!() };
+        let SearchRequest::Found(found) = search.0.next() else { panic!() };
         // A queue of ten frames adds up to 100 frames per second in a tenth of a second.
         let capacity = 40_000.0 / (1.0 - loss_ratio);
         assert!((found.rate_pps - capacity).abs() < 400.0, "{found:?}");

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tester::module::*;
 use tester::rig::live::LiveRig;
 use tester::executor::live::Dialer;
-use tester::executor::{Scene, WRITE_BYTES};
+use tester::executor::{TopologyInfo, WRITE_BYTES};
 use tester::stream::{Headers, Rate, Stream};
 use openflow::model::message::Message;
 use openflow::model::switch::Features;
@@ -32,7 +32,7 @@ struct Measures {
     asked_at: Nanos,
     echo: Option<u32>,
     sent: Option<u32>,
-    batch: Option<Said>,
+    batch: Option<MessageRange>,
     batch_took: Option<(Nanos, Nanos)>,
     barriers: u32,
     probes: u64,
@@ -47,13 +47,13 @@ const ECHOES: usize = 50;
 const BARRIERS: u32 = 10_000;
 
 impl Module for Measures {
-    fn needs(&self) -> Needs {
-        Needs::new(Nanos::from_secs(60)).in_versions(&[Version::V1_3])
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements::new(Nanos::from_secs(60)).in_versions(&[Version::V1_3])
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 assert!(!facts.is_simulated);
                 let headers = Headers::udp(
                     ([2; 6], [4; 6]),
@@ -65,14 +65,14 @@ impl Module for Measures {
                 desk.start(stream, Span::frames(PROBES));
                 self.echo = Some(desk.send(0, Message::EchoRequest(vec![7; 8])));
             }
-            What::Sent { said, first, last, .. } if Some(said) == self.batch => {
+            EventKind::Sent { said, first, last, .. } if Some(said) == self.batch => {
                 self.batch_took = Some((first, last));
             }
-            What::Sent { said, first, last, .. } => {
+            EventKind::Sent { said, first, last, .. } => {
                 assert!(first <= last && last == event.at);
                 (self.sent, self.asked_at) = (Some(said.xid), first);
             }
-            What::Message { xid, message: Message::EchoReply(_), .. } => {
+            EventKind::Message { xid, message: Message::EchoReply(_), .. } => {
                 assert_eq!((Some(xid), self.sent), (self.echo, self.echo), "sent, then answered");
                 self.echoes.push((self.asked_at, event.at));
                 if self.echoes.len() < ECHOES {
@@ -82,15 +82,15 @@ impl Module for Measures {
                     self.batch = Some(desk.send_all(0, many));
                 }
             }
-            What::Message { message: Message::BarrierReply, .. } => self.barriers += 1,
-            What::Frame(arrival) => {
+            EventKind::Message { message: Message::BarrierReply, .. } => self.barriers += 1,
+            EventKind::Frame(arrival) => {
                 let probe = arrival.probe.unwrap();
                 self.probes += 1;
                 if probe.is_delay_known {
                     self.delays.push(event.at.since(probe.sent_at).0);
                 }
             }
-            What::StreamOver(1) => self.is_sent = true,
+            EventKind::StreamOver(1) => self.is_sent = true,
             _ => {}
         }
         if self.is_sent && self.barriers == BARRIERS {
@@ -98,7 +98,7 @@ impl Module for Measures {
         }
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
 }
 
 /// Replies to echo and barrier requests, and forwards frames from one port to the other.
@@ -145,7 +145,7 @@ fn a_module_measures_a_switch_over_a_socket_and_ports() {
         scope.spawn(|| switch(listener, others, &done));
         let mut dialer = Dialer::new(&[url]).unwrap();
         let mut connect = |wanted, now| dialer.connect(wanted, now);
-        let report = rig.stage(&mut module, &Scene::default(), &mut connect);
+        let report = rig.stage(&mut module, &TopologyInfo::default(), &mut connect);
         done.store(true, Ordering::Relaxed);
         report
     });
@@ -174,7 +174,7 @@ fn a_stopped_module_has_results_and_a_missing_switch_is_an_error() {
     let mut rig = LiveRig::new(ports, 99, Arc::new(AtomicBool::new(true)));
     let mut module = Measures::default();
     let mut connect = |_, _| Ok(None);
-    let report = rig.stage(&mut module, &Scene::default(), &mut connect);
+    let report = rig.stage(&mut module, &TopologyInfo::default(), &mut connect);
     assert_eq!((report.ended, report.costs.events), (Ended::Interrupted, 0));
     // A port that was free a moment ago, without a listener.
     let listener = Listener::open(&"ptcp:0:127.0.0.1".parse().unwrap()).unwrap();
@@ -185,7 +185,7 @@ fn a_stopped_module_has_results_and_a_missing_switch_is_an_error() {
     let mut rig = LiveRig::new(ports, 99, Arc::default());
     let mut dialer = Dialer::new(&[url]).unwrap();
     let mut connect = |wanted, now| dialer.connect(wanted, now);
-    let report = rig.stage(&mut module, &Scene::default(), &mut connect);
+    let report = rig.stage(&mut module, &TopologyInfo::default(), &mut connect);
     assert!(matches!(report.ended, Ended::NotReady { connection: 0, .. }), "{}", report.ended);
 }
 
@@ -196,16 +196,16 @@ struct Asks {
 }
 
 impl Module for Asks {
-    fn needs(&self) -> Needs {
-        Needs::new(Nanos::from_secs(60)).in_versions(&[Version::V1_3])
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements::new(Nanos::from_secs(60)).in_versions(&[Version::V1_3])
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => {
+            EventKind::Start(_) => {
                 desk.send(0, Message::BarrierRequest);
             }
-            What::Message { message: Message::BarrierReply, .. } => {
+            EventKind::Message { message: Message::BarrierReply, .. } => {
                 self.answers += 1;
                 desk.end();
             }
@@ -213,7 +213,7 @@ impl Module for Asks {
         }
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
 }
 
 /// A temporary folder with TLS files.
@@ -271,7 +271,7 @@ fn over_tls(ours: &Tls, theirs: &Tls, module: &mut Asks) -> StageReport {
         scope.spawn(|| switch(listener, others, &done));
         let mut dialer = Dialer::new_with(std::slice::from_ref(&url), Some(ours)).unwrap();
         let mut connect = |wanted, now| dialer.connect(wanted, now);
-        let report = rig.stage(module, &Scene::default(), &mut connect);
+        let report = rig.stage(module, &TopologyInfo::default(), &mut connect);
         done.store(true, Ordering::Relaxed);
         report
     })

@@ -211,9 +211,9 @@ fn in_place(
     port: PortNo,
     rows: &[Vec<Vec<u8>>],
 ) -> HashMap<PortNo, Vec<Vec<u8>>> {
-    fn sights(row: &[Vec<u8>]) -> Vec<Sight<'_>> {
+    fn sights(row: &[Vec<u8>]) -> Vec<FrameHead<'_>> {
         // Only headers are visible.
-        row.iter().map(|it| Sight { head: &it[..it.len().min(18)], bytes: it.len() }).collect()
+        row.iter().map(|it| FrameHead { head: &it[..it.len().min(18)], bytes: it.len() }).collect()
     }
     let mut left: HashMap<PortNo, Vec<Vec<u8>>> = HashMap::new();
     for (number, row) in rows.iter().enumerate() {
@@ -221,7 +221,7 @@ fn in_place(
         let mut decisions = [Decision::Dropped; SIGHTS_MAX];
         let row_sights = sights(row);
         match bench.bridge.decide(port, [&row_sights, &next], SECOND, &mut decisions) {
-            Decided::Done(count) => {
+            BatchDecision::Done(count) => {
                 assert_eq!(count, row.len());
                 for (bytes, decision) in row.iter().zip(decisions) {
                     if let Decision::Output(to) = decision {
@@ -229,7 +229,7 @@ fn in_place(
                     }
                 }
             }
-            Decided::Needs(count) => {
+            BatchDecision::Needs(count) => {
                 assert_eq!(count, row.len());
                 let mut batch = Batch::new(SIGHTS_MAX);
                 row.iter().for_each(|bytes| assert!(batch.push_bytes(bytes)));

@@ -235,7 +235,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::rng::Dice;
+    use crate::rng::Rng;
     use crate::hash::mix;
 
     fn hash(entry: u32) -> u64 {
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_growing_store_equals_a_set_and_bundles_commit_or_roll_back() {
         for seed in 0..6 {
-            let (mut dice, mut set) = (Dice::new(seed), BTreeSet::new());
+            let (mut dice, mut set) = (Rng::new(seed), BTreeSet::new());
             let mut store = Store::new(ROOM_AT_FIRST, 1 + seed as usize % 2);
             for round in 0..60 {
                 let before = set.clone();

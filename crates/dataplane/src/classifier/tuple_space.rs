@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use super::Overlap;
-use crate::fast::prefilter::{GROUPS, Sieve};
+use crate::fast::prefilter::{GROUPS, Prefilter};
 use crate::fast::slab::Slab;
 use crate::key::Key;
 use crate::matching::Match;
@@ -52,7 +52,7 @@ const STALE_MIN: usize = 1024;
 pub struct TupleSpace {
     tuples: Vec<Tuple>,
     crowd: Crowd,
-    sieve: Option<Arc<Sieve>>,
+    sieve: Option<Arc<Prefilter>>,
     /// Whether masks may be merged.
     may_merge: bool,
     seed: u64,
@@ -80,7 +80,7 @@ impl TupleSpace {
 
     /// Creates an empty classifier that merges masks from the beginning.
     pub fn merged(seed: u64) -> TupleSpace {
-        TupleSpace { sieve: Some(Arc::new(Sieve::new())), ..TupleSpace::new(true, seed) }
+        TupleSpace { sieve: Some(Arc::new(Prefilter::new())), ..TupleSpace::new(true, seed) }
     }
 
     /// Whether masks are merged.
@@ -260,7 +260,7 @@ impl TupleSpace {
         sort_by_rank(slab, &mut all);
         self.tuples.clear();
         self.crowd = Crowd::default();
-        self.sieve = Some(Arc::new(Sieve::new()));
+        self.sieve = Some(Arc::new(Prefilter::new()));
         all.iter().for_each(|(matching, entry)| self.put(slab, matching, *entry));
         self.set_ordered();
         self.changed = true;

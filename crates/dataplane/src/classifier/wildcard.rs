@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use super::linear::LinearTable;
-use super::wildcard_large::{Entries, Many, ManyView};
+use super::wildcard_large::{Entries, LargeWildcardClassifier, ManyView};
 use super::tuple_space::{Work, sort_by_rank};
 use super::{Classifier, NOWHERE, Overlap, RANK_FEW};
 use crate::fast::bits::{BitTable, MATCHES_MAX};
@@ -24,7 +24,7 @@ const FEW_AGAIN: usize = 150;
 
 /// The wildcard matches of one table, for the writer.
 #[derive(Debug)]
-pub struct Rest {
+pub struct WildcardClassifier {
     classifier: Classifier,
     way: Way,
     seed: u64,
@@ -45,7 +45,7 @@ pub enum RestView {
 
 /// Description of the structure for wildcard matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Described {
+pub enum ClassifierKind {
     /// Linear search.
     List,
     /// Bit sets per nibble.
@@ -67,14 +67,14 @@ enum Way {
     /// Bit sets per nibble. The list is for the writer.
     Few(LinearTable, Arc<BitTable>),
     /// A hash table for each mask.
-    Many(Box<Many>),
+    Many(Box<LargeWildcardClassifier>),
 }
 
 impl Way {
     fn new(classifier: Classifier, seed: u64) -> Way {
         match classifier {
             Classifier::Linear => Way::List(Arc::default()),
-            Classifier::TupleSpace => Way::Many(Box::new(Many::new(false, seed))),
+            Classifier::TupleSpace => Way::Many(Box::new(LargeWildcardClassifier::new(false, seed))),
             Classifier::Automatic => Way::Few(LinearTable::default(), Arc::default()),
         }
     }
@@ -91,10 +91,10 @@ impl Way {
     }
 }
 
-impl Rest {
+impl WildcardClassifier {
     /// Creates an empty classifier. `seed` is a secret for hashing.
-    pub fn new(classifier: Classifier, seed: u64) -> Rest {
-        Rest { classifier, way: Way::new(classifier, seed), seed, changed: false }
+    pub fn new(classifier: Classifier, seed: u64) -> WildcardClassifier {
+        WildcardClassifier { classifier, way: Way::new(classifier, seed), seed, changed: false }
     }
 
     /// Returns the view for readers.
@@ -163,12 +163,12 @@ impl Rest {
     }
 
     /// Describes the structure.
-    pub fn describe(&self) -> Described {
+    pub fn describe(&self) -> ClassifierKind {
         match &self.way {
-            Way::List(_) => Described::List,
-            Way::Few(..) => Described::HalfBytes,
+            Way::List(_) => ClassifierKind::List,
+            Way::Few(..) => ClassifierKind::HalfBytes,
             Way::Many(many) => {
-                Described::Hashed { routes: many.count_routes(), tables: many.count_tables() }
+                ClassifierKind::Hashed { routes: many.count_routes(), tables: many.count_tables() }
             }
         }
     }
@@ -197,7 +197,7 @@ impl Rest {
         if let Way::Few(list, _) = &self.way
             && list.len() == MATCHES_MAX
         {
-            let mut many = Many::new(true, self.seed);
+            let mut many = LargeWildcardClassifier::new(true, self.seed);
             list.iter().for_each(|(matching, rank, entry)| {
                 many.insert(slab, &matching, rank, entry);
             });
@@ -296,14 +296,14 @@ fn fill(keys: &[Key], wide: &[Wide], found: &mut [u32], find: impl Fn(&Key, &Wid
 pub(crate) mod tests {
     use super::*;
     use crate::classifier::Verdict;
-    use crate::rng::Dice;
-    use crate::fast::slab::Picture;
+    use crate::rng::Rng;
+    use crate::fast::slab::EntrySnapshot;
     use crate::flow::Part;
     use packet::field::Field;
     use packet::time::Nanos;
 
     /// Draws matches of few masks and values, so that they overlap and repeat.
-    pub fn random_match(dice: &mut Dice) -> Match {
+    pub fn random_match(dice: &mut Rng) -> Match {
         let mut asked = vec![(Field::EthType, 0x86dd, 0xffff)];
         let mut ask = |field: Field, value: u64, mask: u128| {
             asked.push((field, u128::from(value) & mask, mask));
@@ -321,13 +321,13 @@ pub(crate) mod tests {
     }
 
     /// Draws prefixes, ports and protocols of many masks and few values, so that they overlap.
-    pub fn random_acl_match(dice: &mut Dice) -> Match {
+    pub fn random_acl_match(dice: &mut Rng) -> Match {
         let mut asked = vec![(Field::EthType, 0x0800, 0xffff)];
         let protocol = dice.pick(&[6u128, 17, 0]);
         if protocol != 0 {
             asked.push((Field::IpProto, protocol, 0xff));
         }
-        let few = |dice: &mut Dice| u128::from(dice.roll(4) * 0x4001_0100 + dice.roll(4));
+        let few = |dice: &mut Rng| u128::from(dice.roll(4) * 0x4001_0100 + dice.roll(4));
         for field in [Field::Ipv4Src, Field::Ipv4Dst] {
             let mask = u128::from(u32::MAX) << dice.roll(33) & 0xffff_ffff;
             asked.push((field, few(dice) & mask, mask));
@@ -346,7 +346,7 @@ pub(crate) mod tests {
     }
 
     /// Draws the key of a frame that may meet such a match.
-    pub fn random_acl_key(dice: &mut Dice) -> Key {
+    pub fn random_acl_key(dice: &mut Rng) -> Key {
         let like = random_acl_match(dice);
         let (key, mut open) = (*like.value(), Key::ZERO);
         open.set(crate::key::Field::IpSrc, dice.roll(4) * 0x4001_0100 + dice.roll(4));
@@ -392,7 +392,7 @@ pub(crate) mod tests {
         pub fn add(&mut self, matching: &Match, rank: u32) -> u32 {
             let entry = self.arrivals;
             self.slab.reserve(entry);
-            self.slab.line(entry).set(&Picture {
+            self.slab.line(entry).set(&EntrySnapshot {
                 key: *matching.value(),
                 frames: 0,
                 bytes: 0,
@@ -410,7 +410,7 @@ pub(crate) mod tests {
         }
 
         /// Removes a random entry.
-        pub fn take(&mut self, dice: &mut Dice) -> (Match, u32, u32) {
+        pub fn take(&mut self, dice: &mut Rng) -> (Match, u32, u32) {
             let at = dice.roll(self.entries.len() as u64) as usize;
             let taken = self.entries.swap_remove(at);
             self.matches[taken.2 as usize] = None;
@@ -446,8 +446,8 @@ pub(crate) mod tests {
     #[test]
     fn every_structure_finds_the_same_entries_as_a_list() {
         for seed in 0..4 {
-            let mut dice = Dice::new(seed);
-            let mut rest = Rest::new(Classifier::Automatic, seed);
+            let mut dice = Rng::new(seed);
+            let mut rest = WildcardClassifier::new(Classifier::Automatic, seed);
             let mut list = LinearTable::default();
             let mut all = Installed::default();
             let mut view = rest.view();

@@ -31,7 +31,7 @@ const LENGTHS_MIN: usize = 3;
 
 /// The entries, for the writer.
 #[derive(Debug)]
-pub struct Many {
+pub struct LargeWildcardClassifier {
     routes: Option<Routes>,
     tuples: TupleSpace,
     /// Whether the structure may be selected automatically.
@@ -52,11 +52,11 @@ pub struct ManyView {
     tuples: TupleViews,
 }
 
-impl Many {
+impl LargeWildcardClassifier {
     /// Creates an empty classifier. `seed` is a secret for hashing. If `may_choose` is false, there
     /// is a tuple for each mask.
-    pub fn new(may_choose: bool, seed: u64) -> Many {
-        Many {
+    pub fn new(may_choose: bool, seed: u64) -> LargeWildcardClassifier {
+        LargeWildcardClassifier {
             routes: None,
             tuples: TupleSpace::new(may_choose, seed),
             may_choose,

@@ -5,7 +5,7 @@
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
-use super::{Deferred, Egress, Next, QUEUES_COUNTED_MAX, Way};
+use super::{Deferred, Egress, Next, QUEUES_COUNTED_MAX, EgressContext};
 use crate::action::LOCAL;
 use crate::counter::{DropReason, Traffic};
 use crate::forwarder::{Context, Event, Outputs, PacketInReason, Sent};
@@ -46,7 +46,7 @@ impl Egress {
         port: PortNo,
         queue: Option<QueueNo>,
         frame: &mut Frame,
-        way: &mut Way,
+        way: &mut EgressContext,
     ) {
         if self.defers && way.context.actset_output.is_none() {
             return self.defer(port, queue, frame, way);
@@ -64,7 +64,7 @@ impl Egress {
         port: PortNo,
         queue: Option<QueueNo>,
         frame: &mut Frame,
-        way: &mut Way,
+        way: &mut EgressContext,
     ) {
         match self.shaped.send(port, queue, frame, way.now, way.out) {
             Queued::Yes => way.out.wake_at(self.shaped.due()),
@@ -75,7 +75,7 @@ impl Egress {
 
     /// Queues the frame for the egress tables, if there is space.
     #[inline(never)]
-    fn defer(&mut self, port: PortNo, queue: Option<QueueNo>, frame: &mut Frame, way: &mut Way) {
+    fn defer(&mut self, port: PortNo, queue: Option<QueueNo>, frame: &mut Frame, way: &mut EgressContext) {
         if self.deferred.len() >= DEFERRED_MAX {
             return self.drops.add(DropReason::OutputQueueFull);
         }
@@ -90,7 +90,7 @@ impl Egress {
     }
 
     /// Sends a frame to its port after the egress tables.
-    pub(crate) fn leave(&mut self, port: PortNo, frame: &mut Frame, way: &mut Way) {
+    pub(crate) fn leave(&mut self, port: PortNo, frame: &mut Frame, way: &mut EgressContext) {
         self.deliver(port, way.context.queue, frame, way);
     }
 
@@ -101,7 +101,7 @@ impl Egress {
     }
 
     /// Sends a copy of the frame to a destination.
-    pub(super) fn send_copy(&mut self, to: Option<Next>, frame: &Frame, way: &mut Way) {
+    pub(super) fn send_copy(&mut self, to: Option<Next>, frame: &Frame, way: &mut EgressContext) {
         match to {
             None => {}
             Some(Next::Port(port, _)) if !self.defers && !self.is_shaped(port) => {
@@ -118,7 +118,7 @@ impl Egress {
     }
 
     /// Sends the frame itself to a destination.
-    pub(super) fn send(&mut self, to: Next, frame: &mut Frame, way: &mut Way) {
+    pub(super) fn send(&mut self, to: Next, frame: &mut Frame, way: &mut EgressContext) {
         match to {
             Next::Port(port, queue) => self.deliver(port, queue, frame, way),
             Next::Controller(bytes_max) => {
@@ -135,7 +135,7 @@ impl Egress {
         frame: &mut Frame,
         bytes_max: Option<u16>,
         why: PacketInReason,
-        way: &mut Way,
+        way: &mut EgressContext,
     ) {
         let unasked = why == PacketInReason::NoMatch && self.settings(way.in_port).no_packet_in;
         if unasked {
@@ -152,7 +152,7 @@ impl Egress {
         way.out.event(Event::PacketIn { port: way.in_port, bytes_max, context, frame });
     }
 
-    fn packet_in_lost(&mut self, way: &mut Way) {
+    fn packet_in_lost(&mut self, way: &mut EgressContext) {
         way.out.events_lost += 1;
         self.drops.add(DropReason::EventQueueFull);
     }

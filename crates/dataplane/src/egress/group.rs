@@ -6,7 +6,7 @@
 
 use packet::frame::Frame;
 
-use super::{Egress, Ran, Way};
+use super::{Egress, ActionOutcome, EgressContext};
 use crate::counter::DropReason;
 use crate::forwarder::PacketInReason;
 use crate::group::{Chosen, GroupNo};
@@ -17,7 +17,7 @@ pub const GROUP_COPIES_MAX: usize = 4096;
 
 impl Egress {
     /// Processes the frame in a group and consumes it.
-    pub(super) fn run_group(&mut self, number: GroupNo, frame: &mut Frame, way: &mut Way) {
+    pub(super) fn run_group(&mut self, number: GroupNo, frame: &mut Frame, way: &mut EgressContext) {
         if self.depth == 0 {
             self.copies_left = GROUP_COPIES_MAX;
         }
@@ -43,7 +43,7 @@ impl Egress {
         }
     }
 
-    fn run_bucket(&mut self, number: GroupNo, place: usize, frame: &mut Frame, way: &mut Way) {
+    fn run_bucket(&mut self, number: GroupNo, place: usize, frame: &mut Frame, way: &mut EgressContext) {
         if self.copies_left == 0 {
             return self.drops.add(DropReason::GroupWorkDone);
         }
@@ -53,7 +53,7 @@ impl Egress {
         let before = way.context;
         way.context.why = PacketInReason::Group;
         self.depth += 1;
-        if self.run(&set, frame, false, way) == Ran::Nowhere {
+        if self.run(&set, frame, false, way) == ActionOutcome::Nowhere {
             self.drops.add(DropReason::NoDestination);
         }
         self.depth -= 1;

@@ -30,7 +30,7 @@ pub struct PortSettings {
 
 /// State of a port.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Gate {
+pub(super) struct PortState {
     pub(super) settings: PortSettings,
     /// Whether the port has shaped queues.
     pub(super) shaped: bool,
@@ -67,7 +67,7 @@ impl Egress {
             && gate.is_some_and(|gate| !gate.link_down && !gate.settings.down)
     }
 
-    fn change_gate(&mut self, port: PortNo, change: impl FnOnce(&mut Gate)) -> bool {
+    fn change_gate(&mut self, port: PortNo, change: impl FnOnce(&mut PortState)) -> bool {
         if !self.ports.contains(&port) {
             return false;
         }

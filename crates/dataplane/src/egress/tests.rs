@@ -53,14 +53,14 @@ impl Bench {
         self.egress.meters.add(spec, self.now).unwrap();
     }
 
-    fn run(&mut self, actions: &[Action]) -> Ran {
+    fn run(&mut self, actions: &[Action]) -> ActionOutcome {
         self.run_frame(&udp(0, 64), actions)
     }
 
-    fn run_frame(&mut self, bytes: &[u8], actions: &[Action]) -> Ran {
+    fn run_frame(&mut self, bytes: &[u8], actions: &[Action]) -> ActionOutcome {
         let mut frame = Frame::from_bytes(bytes);
         let (now, context) = (self.now, Context::START);
-        let mut way = Way { in_port: 1, now, out: &mut self.out, context };
+        let mut way = EgressContext { in_port: 1, now, out: &mut self.out, context };
         self.egress.run(actions, &mut frame, false, &mut way)
     }
 
@@ -93,7 +93,7 @@ fn each_bucket_changes_its_own_copy_of_the_frame() {
     let mut bench = Bench::new();
     bench.group(7, GroupKind::All, &[&[out(2), to_dst(2)], &[out(3)], &[to_dst(4), out(4)]]);
     // Before and after the group, the frame has the changes of the action list only.
-    assert_eq!(bench.run(&[to_dst(9), out(2), Action::Group(7), to_dst(8), out(3)]), Ran::Sent);
+    assert_eq!(bench.run(&[to_dst(9), out(2), Action::Group(7), to_dst(8), out(3)]), ActionOutcome::Sent);
     assert_eq!(bench.left(), [(2, 9), (2, 2), (3, 9), (3, 8), (4, 4)]);
     assert_eq!(bench.dropped(), []);
     let record = bench.egress.groups().records(7, bench.now).remove(0);
@@ -183,7 +183,7 @@ fn a_meter_drops_or_remarks_frames_above_its_rate() {
     let mut bench = Bench::new();
     bench.meter(1, BandKind::Drop, 1);
     let metered = [Action::Meter(1), out(2)];
-    assert_eq!([(); 2].map(|()| bench.run(&metered)), [Ran::Sent, Ran::Over]);
+    assert_eq!([(); 2].map(|()| bench.run(&metered)), [ActionOutcome::Sent, ActionOutcome::Over]);
     assert_eq!((bench.left(), bench.dropped()), (vec![(2, 0)], vec![(DropReason::Metered, 1)]));
 
     bench.meter(2, BandKind::DscpRemark { levels: 1 }, 1);
@@ -214,13 +214,13 @@ fn an_expired_ttl_is_sent_to_the_controller_or_counted() {
     let mut bench = Bench::new();
     let last = udp(0, 1);
     let actions = [out(2), Action::DecIpTtl, out(3)];
-    assert_eq!(bench.run_frame(&last, &actions), Ran::Over);
+    assert_eq!(bench.run_frame(&last, &actions), ActionOutcome::Over);
     assert_eq!(
         (bench.left(), bench.packet_in_reasons()),
         (vec![(2, 0)], vec![PacketInReason::InvalidTtl])
     );
     bench.egress.tell_invalid_ttl = false;
-    assert_eq!(bench.run_frame(&last, &actions), Ran::Over);
+    assert_eq!(bench.run_frame(&last, &actions), ActionOutcome::Over);
     assert_eq!(
         (bench.packet_in_reasons(), bench.dropped()),
         (vec![], vec![(DropReason::TtlExpired, 1)])
@@ -266,7 +266,7 @@ fn removing_the_queues_of_a_port_restores_immediate_output() {
     let queues = vec![QueueSpec { max: Some(1000), ..QueueSpec::new(0) }];
     let described = PortQueues { port: 2, rate: None, queues };
     bench.egress.set_queues(&described, bench.now).unwrap();
-    assert_eq!([(); 3].map(|()| bench.run(&[out(2)])), [Ran::Sent; 3]);
+    assert_eq!([(); 3].map(|()| bench.run(&[out(2)])), [ActionOutcome::Sent; 3]);
     let none = PortQueues { queues: Vec::new(), ..described };
     bench.egress.set_queues(&none, bench.now).unwrap();
     assert_eq!(bench.dropped(), [(DropReason::ShaperFull, 2)]);

@@ -166,11 +166,11 @@ mod tests {
     use super::*;
     use crate::classifier::linear::LinearTable;
     use crate::classifier::wildcard::tests::random_match;
-    use crate::rng::Dice;
+    use crate::rng::Rng;
 
     #[test]
     fn gaps_can_be_inserted_and_removed_at_every_position() {
-        let mut dice = Dice::new(1);
+        let mut dice = Rng::new(1);
         for _ in 0..2000 {
             let count = dice.roll(255) as usize;
             let mut bits: Vec<bool> = (0..count).map(|_| dice.roll(2) == 1).collect();
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn bit_sets_equal_a_list_under_random_changes() {
         for seed in 0..40 {
-            let mut dice = Dice::new(seed);
+            let mut dice = Rng::new(seed);
             let (mut bits, mut list) = (BitTable::default(), LinearTable::default());
             let mut installed: Vec<(Match, u32, u32)> = Vec::new();
             for entry in 0..400 {

@@ -30,7 +30,7 @@ unsafe impl Zero for Groups {}
 
 /// The sets.
 #[derive(Debug)]
-pub struct Sieve {
+pub struct Prefilter {
     parts: [Part; PARTS.len()],
     protocols: Zeroed<Groups>,
 }
@@ -53,11 +53,11 @@ pub const GROUPS: usize = 64;
 /// Number of bits that index a short array.
 const SHORT: u32 = 8;
 
-impl Sieve {
+impl Prefilter {
     /// Creates a sieve without matches.
-    pub fn new() -> Sieve {
+    pub fn new() -> Prefilter {
         let part = || Part { short: Zeroed::new(1 << SHORT), long: Zeroed::new(1 << 16) };
-        Sieve { parts: std::array::from_fn(|_| part()), protocols: Zeroed::new(256) }
+        Prefilter { parts: std::array::from_fn(|_| part()), protocols: Zeroed::new(256) }
     }
 
     /// Adds a match with these values and masks to a group below [`GROUPS`].
@@ -104,24 +104,24 @@ impl Sieve {
     }
 }
 
-impl Default for Sieve {
-    fn default() -> Sieve {
-        Sieve::new()
+impl Default for Prefilter {
+    fn default() -> Prefilter {
+        Prefilter::new()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Dice;
+    use crate::rng::Rng;
     use crate::matching::Match;
 
     #[test]
     fn the_sieve_passes_all_groups_with_a_match_and_few_others() {
-        let mut dice = Dice::new(4);
-        let sieve = Sieve::new();
+        let mut dice = Rng::new(4);
+        let sieve = Prefilter::new();
         let mut all: Vec<(u32, Match)> = Vec::new();
-        let ask = |dice: &mut Dice, field: Field, bits: u64, key: &mut (Key, Key)| {
+        let ask = |dice: &mut Rng, field: Field, bits: u64, key: &mut (Key, Key)| {
             let open = dice.roll(bits + 1);
             key.0.set(field, dice.roll(1 << 40) >> 3);
             key.1.set(field, u64::MAX << open);

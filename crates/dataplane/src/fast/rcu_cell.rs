@@ -24,7 +24,7 @@ pub struct Published<T> {
 
 /// The last value of a reader.
 #[derive(Debug)]
-pub struct Held<T> {
+pub struct RcuGuard<T> {
     generation: u64,
     value: Arc<T>,
 }
@@ -62,9 +62,9 @@ impl<T> Published<T> {
     }
 
     /// Returns the current value for a new reader.
-    pub fn hold(&self) -> Held<T> {
+    pub fn hold(&self) -> RcuGuard<T> {
         let (generation, value) = self.take();
-        Held { generation, value }
+        RcuGuard { generation, value }
     }
 
     #[cold]
@@ -82,7 +82,7 @@ impl<T> Published<T> {
     }
 }
 
-impl<T> Held<T> {
+impl<T> RcuGuard<T> {
     /// Takes the current value, and returns whether it is a new one.
     #[inline]
     pub fn renew(&mut self, published: &Published<T>) -> bool {
@@ -94,7 +94,7 @@ impl<T> Held<T> {
     }
 }
 
-impl<T> std::ops::Deref for Held<T> {
+impl<T> std::ops::Deref for RcuGuard<T> {
     type Target = T;
 
     #[inline]

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use packet::time::Nanos;
 
-use super::versioned::{Aside, Deed, Edition};
+use super::versioned::{PreviousVersion, EntryOutcome, TableVersion};
 #[cfg(not(loom))]
 use super::memory::Zero;
 use super::memory::{Row, row};
@@ -45,14 +45,14 @@ const WILDCARD: u32 = 1 << 31;
 #[derive(Debug)]
 pub struct Slab {
     chunks: Box<[OnceLock<Row<Line>>]>,
-    cold: Box<[OnceLock<Row<Cold>>]>,
+    cold: Box<[OnceLock<Row<EntryColdData>>]>,
     /// Values of wide fields. Few entries have them, so these chunks are smaller and allocated on
     /// demand.
     wide: Box<[OnceLock<Row<WideLine>>]>,
     /// Masks of entries in merged tuples.
     masks: Box<[OnceLock<Row<MaskLine>>]>,
     /// Previous actions of entries that are being changed.
-    aside: Box<[OnceLock<Row<Aside>>]>,
+    aside: Box<[OnceLock<Row<PreviousVersion>>]>,
     /// The latest time from the control plane, in nanoseconds. Lines store the low 32 bits of a
     /// time; this value supplies the others.
     clock: AtomicU64,
@@ -77,7 +77,7 @@ pub struct Line {
 /// Data of an entry that only some frames need.
 #[derive(Debug, Default)]
 #[repr(C, align(16))]
-pub struct Cold {
+pub struct EntryColdData {
     cookie: AtomicU64,
     program: AtomicU32,
     miss: AtomicU32,
@@ -98,7 +98,7 @@ struct MaskLine([AtomicU64; WORDS]);
 unsafe impl Zero for Line {}
 // SAFETY: as above.
 #[cfg(not(loom))]
-unsafe impl Zero for Cold {}
+unsafe impl Zero for EntryColdData {}
 // SAFETY: as above.
 #[cfg(not(loom))]
 unsafe impl Zero for WideLine {}
@@ -170,7 +170,7 @@ impl Slab {
 
     /// Returns the cold data of the entry in a slot that is or was in use.
     #[inline]
-    pub fn cold(&self, place: u32) -> &Cold {
+    pub fn cold(&self, place: u32) -> &EntryColdData {
         let chunk = self.cold[place as usize >> CHUNK_BITS].get();
         &chunk.expect("an allocated slot has cold data")[place as usize & (CHUNK - 1)]
     }
@@ -227,22 +227,22 @@ impl Slab {
     }
 
     /// Stores the actions of an entry for readers of this edition, so that it may be changed.
-    pub fn put_aside(&self, place: u32, edition: Edition) {
+    pub fn put_aside(&self, place: u32, edition: TableVersion) {
         let chunk = self.aside[place as usize / WIDE_CHUNK].get_or_init(|| row(WIDE_CHUNK));
         let (line, cold) = (self.line(place), self.cold(place));
-        let deed = Deed { verdict: line.verdict(), ..cold.deed() };
+        let deed = EntryOutcome { verdict: line.verdict(), ..cold.deed() };
         chunk[place as usize % WIDE_CHUNK].keep(deed, &line.rank, edition);
     }
 
     /// Removes the mark of an entry: no reader uses an earlier edition any more.
     pub fn forget_aside(&self, place: u32) {
         let rank = &self.line(place).rank;
-        rank.store(rank.load(Relaxed) & !Edition::MARKS, Relaxed);
+        rank.store(rank.load(Relaxed) & !TableVersion::MARKS, Relaxed);
     }
 
     /// Returns the verdict of the entry in a slot in an edition.
     #[inline]
-    pub fn verdict(&self, line: &Line, place: u32, edition: Edition) -> Verdict {
+    pub fn verdict(&self, line: &Line, place: u32, edition: TableVersion) -> Verdict {
         let mut verdict = line.verdict.load(Acquire);
         if line.is_marked(edition) {
             verdict = self.verdict_aside(place);
@@ -252,7 +252,7 @@ impl Slab {
 
     /// Returns the actions of the entry in a slot in an edition, without a valid verdict.
     #[inline]
-    pub fn deed(&self, place: u32, edition: Edition) -> Deed {
+    pub fn deed(&self, place: u32, edition: TableVersion) -> EntryOutcome {
         let deed = self.cold(place).deed();
         fence(Acquire);
         match self.line(place).is_marked(edition) {
@@ -267,7 +267,7 @@ impl Slab {
         self.aside(place).verdict()
     }
 
-    fn aside(&self, place: u32) -> &Aside {
+    fn aside(&self, place: u32) -> &PreviousVersion {
         let chunk = self.aside[place as usize / WIDE_CHUNK].get();
         &chunk.expect("a marked entry has data aside")[place as usize % WIDE_CHUNK]
     }
@@ -283,7 +283,7 @@ impl Slab {
 
 /// Contents of an entry's line at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Picture {
+pub struct EntrySnapshot {
     /// The values of the match.
     pub key: Key,
     /// Number of matched frames.
@@ -304,7 +304,7 @@ pub struct Picture {
 
 impl Line {
     /// Writes all fields.
-    pub fn set(&self, picture: &Picture) {
+    pub fn set(&self, picture: &EntrySnapshot) {
         for (word, value) in self.key.iter().zip(picture.key.0) {
             word.store(value, Relaxed);
         }
@@ -317,8 +317,8 @@ impl Line {
     }
 
     /// Reads all fields. `clock` is the present time (see [`Slab::clock`]).
-    pub fn picture(&self, clock: Nanos) -> Picture {
-        Picture {
+    pub fn picture(&self, clock: Nanos) -> EntrySnapshot {
+        EntrySnapshot {
             key: self.key(),
             frames: self.frames(),
             bytes: self.bytes(),
@@ -412,12 +412,12 @@ impl Line {
     /// Returns the rank.
     #[inline]
     pub fn rank(&self) -> u32 {
-        self.rank.load(Relaxed) & !(WILDCARD | Edition::MARKS)
+        self.rank.load(Relaxed) & !(WILDCARD | TableVersion::MARKS)
     }
 
     /// Whether the actions in this edition are stored separately.
     #[inline]
-    fn is_marked(&self, edition: Edition) -> bool {
+    fn is_marked(&self, edition: TableVersion) -> bool {
         self.rank.load(Relaxed) & edition.mark != 0
     }
 
@@ -428,10 +428,10 @@ impl Line {
     }
 }
 
-impl Cold {
-    fn deed(&self) -> Deed {
+impl EntryColdData {
+    fn deed(&self) -> EntryOutcome {
         let (cookie, program, miss) = (self.cookie(), self.program(), self.is_miss());
-        Deed { verdict: Verdict::Program, program, cookie, miss }
+        EntryOutcome { verdict: Verdict::Program, program, cookie, miss }
     }
 
     /// Returns the cookie.
@@ -480,7 +480,7 @@ mod tests {
             slab.reserve(place);
             for verdict in [Verdict::Drop, Verdict::Output(65_535), Verdict::List, Verdict::Program]
             {
-                let picture = Picture {
+                let picture = EntrySnapshot {
                     key: Key([1, 2, 3, u64::MAX]),
                     frames: 5,
                     bytes: 6,

@@ -414,11 +414,11 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::rng::Dice;
+    use crate::rng::Rng;
 
     #[test]
     fn a_new_version_leaves_the_old_one_unchanged_and_reuses_nodes() {
-        let (mut dice, mut trie) = (Dice::new(5), Trie::new());
+        let (mut dice, mut trie) = (Rng::new(5), Trie::new());
         let probes: Vec<Address> = (0..400).map(|_| address(&mut dice)).collect();
         let all = |trie: &Trie| -> Vec<_> { probes.iter().map(|it| trie.find(*it)).collect() };
         let mut known: Vec<(Address, u32, u32)> = Vec::new();
@@ -450,7 +450,7 @@ mod tests {
 
     #[test]
     fn discarded_and_removed_versions_free_all_nodes() {
-        let mut dice = Dice::new(6);
+        let mut dice = Rng::new(6);
         let trie = Trie::new();
         trie.insert(0, 0, 0, |_| false);
         let known: Vec<Address> = (0..300).map(|_| address(&mut dice)).collect();
@@ -488,8 +488,8 @@ mod tests {
     }
 
     /// Draws addresses with few varying bits, so that prefixes nest and repeat.
-    fn address(dice: &mut Dice) -> Address {
-        let some = |dice: &mut Dice| Address::from(dice.roll(3));
+    fn address(dice: &mut Rng) -> Address {
+        let some = |dice: &mut Rng| Address::from(dice.roll(3));
         some(dice) << 126
             | some(dice) << 111
             | some(dice) << 103
@@ -501,7 +501,7 @@ mod tests {
     #[test]
     fn the_longest_prefix_wins_under_random_changes() {
         for seed in 0..8 {
-            let (mut dice, trie) = (Dice::new(seed), Trie::new());
+            let (mut dice, trie) = (Rng::new(seed), Trie::new());
             let mut known: HashMap<(Address, u32), u32> = HashMap::new();
             let mut lengths: HashMap<u32, u32> = HashMap::new();
             for entry in 0..400 {

@@ -18,32 +18,32 @@ use crate::classifier::Verdict;
 
 /// Identifies one of two successive states of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Edition {
+pub struct TableVersion {
     /// Mark of an entry that had other actions in this edition.
     pub(super) mark: u32,
 }
 
-impl Default for Edition {
-    fn default() -> Edition {
-        Edition { mark: 1 << 29 }
+impl Default for TableVersion {
+    fn default() -> TableVersion {
+        TableVersion { mark: 1 << 29 }
     }
 }
 
-impl Edition {
+impl TableVersion {
     /// The bits of both marks.
     pub(super) const MARKS: u32 = 3 << 29;
 
     /// Returns the next edition. The edition after that equals this one, which has no readers by
     /// then.
     #[must_use]
-    pub fn next(self) -> Edition {
-        Edition { mark: self.mark ^ Edition::MARKS }
+    pub fn next(self) -> TableVersion {
+        TableVersion { mark: self.mark ^ TableVersion::MARKS }
     }
 }
 
 /// The actions of an entry, as far as frames can observe them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deed {
+pub struct EntryOutcome {
     /// Precomputed verdict of the instructions.
     pub verdict: Verdict,
     /// Program number.
@@ -57,7 +57,7 @@ pub struct Deed {
 /// Previous actions of an entry.
 #[derive(Debug, Default)]
 #[repr(C, align(32))]
-pub(super) struct Aside {
+pub(super) struct PreviousVersion {
     cookie: AtomicU64,
     program: AtomicU32,
     verdict: AtomicU32,
@@ -67,12 +67,12 @@ pub(super) struct Aside {
 // SAFETY: it consists of numbers, for which zero is valid and which have nothing to drop.
 #[cfg(not(loom))]
 #[allow(unsafe_code)]
-unsafe impl Zero for Aside {}
+unsafe impl Zero for PreviousVersion {}
 
-impl Aside {
+impl PreviousVersion {
     /// Writes the previous actions, and then the mark of this edition. Afterwards, the entry may be
     /// changed.
-    pub(super) fn keep(&self, deed: Deed, marked: &AtomicU32, edition: Edition) {
+    pub(super) fn keep(&self, deed: EntryOutcome, marked: &AtomicU32, edition: TableVersion) {
         self.cookie.store(deed.cookie, Relaxed);
         self.program.store(deed.program, Relaxed);
         self.verdict.store(deed.verdict.pack(), Relaxed);
@@ -89,9 +89,9 @@ impl Aside {
         self.verdict.load(Relaxed)
     }
 
-    pub(super) fn get(&self) -> Deed {
+    pub(super) fn get(&self) -> EntryOutcome {
         fence(Acquire);
-        Deed {
+        EntryOutcome {
             cookie: self.cookie.load(Relaxed),
             program: self.program.load(Relaxed),
             verdict: Verdict::unpack(self.verdict.load(Relaxed)),
@@ -117,7 +117,7 @@ mod model {
         model.preemption_bound = Some(2);
         model.max_permutations = Some(20_000);
         model.check(|| {
-            let deeds = [1, 2].map(|number| Deed {
+            let deeds = [1, 2].map(|number| EntryOutcome {
                 verdict: Verdict::Output(number as u16),
                 program: number,
                 cookie: number.into(),
@@ -125,7 +125,7 @@ mod model {
             });
             let slab = Arc::new(Slab::new(1));
             slab.reserve(0);
-            let write = |slab: &Slab, deed: Deed| {
+            let write = |slab: &Slab, deed: EntryOutcome| {
                 let cold = slab.cold(0);
                 cold.set_cookie(deed.cookie);
                 cold.set_miss(deed.miss);
@@ -133,7 +133,7 @@ mod model {
                 slab.line(0).set_verdict(deed.verdict);
             };
             write(&slab, deeds[0]);
-            let (before, after) = (Edition::default(), Edition::default().next());
+            let (before, after) = (TableVersion::default(), TableVersion::default().next());
             let (epochs, shown) = (Arc::new(Epochs::default()), Arc::new(Published::new(before)));
             let (reader, mut held) = (epochs.join(), shown.hold());
             let theirs = (Arc::clone(&epochs), Arc::clone(&shown), Arc::clone(&slab));
@@ -144,7 +144,7 @@ mod model {
                     held.renew(&shown);
                     let wanted = deeds[usize::from(*held == after)];
                     assert_eq!(slab.verdict(slab.line(0), 0, *held), wanted.verdict);
-                    let Deed { program, cookie, miss, .. } = slab.deed(0, *held);
+                    let EntryOutcome { program, cookie, miss, .. } = slab.deed(0, *held);
                     let wanted = (wanted.program, wanted.cookie, wanted.miss);
                     assert_eq!((program, cookie, miss), wanted);
                 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::action::Action;
-use crate::rng::Dice;
+use crate::rng::Rng;
 use crate::table::Progress;
 
 const AT: Nanos = Nanos::ZERO;
@@ -102,7 +102,7 @@ fn a_select_group_distributes_flows_by_weight() {
 
 #[test]
 fn removing_a_bucket_or_port_moves_only_its_flows() {
-    let mut dice = Dice::new(11);
+    let mut dice = Rng::new(11);
     for _ in 0..20 {
         let mut groups = GroupTable::new(&[1, 2, 3, 4], GroupLimits::default(), dice.roll(1000));
         let buckets: Vec<BucketSpec> =
@@ -493,7 +493,7 @@ fn a_group_of_many_buckets_is_created_a_bounded_number_of_buckets_at_a_time() {
 #[test]
 fn commands_in_steps_have_the_outcome_of_commands_at_once() {
     for seed in 0..20 {
-        let mut dice = Dice::new(seed);
+        let mut dice = Rng::new(seed);
         let (mut at_once, mut in_steps) = (table(), table());
         for turn in 0..300 {
             let number = 1 + dice.roll(4) as u32;

@@ -2,7 +2,7 @@
 
 use super::wide::{Family, Wide, WordSet};
 use super::*;
-use crate::rng::Dice;
+use crate::rng::Rng;
 use packet::parse::{Fragment, Packet, Transport};
 
 const ETH: [u8; 12] = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1];
@@ -220,7 +220,7 @@ fn keys_agree_with_the_packet_parser() {
         frame(&[&[0, 50, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0], &ipv4(28, 0, 17), &UDP]),
         frame(&[&[8, 6, 0, 1, 8, 0, 6, 4, 0, 1], &[9; 20]]),
     ];
-    let mut dice = Dice::new(1);
+    let mut dice = Rng::new(1);
     let mut compared = 0;
     for _ in 0..200_000 {
         let mut bytes = seeds[dice.roll(seeds.len() as u64) as usize].clone();

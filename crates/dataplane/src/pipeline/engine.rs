@@ -7,14 +7,14 @@ use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
 use super::versioned_groups::Spread;
-use super::walk::Trail;
-use super::worker::{REFUSED, Stage};
+use super::walk::PipelineWalk;
+use super::worker::{REFUSED, LookupBatch};
 use super::{OnMiss, Settings};
 use crate::action::Action;
 use crate::action_set::ActionSet;
 use crate::classifier::Verdict;
 use crate::counter::DropReason;
-use crate::egress::{Egress, Ran, Way};
+use crate::egress::{Egress, ActionOutcome, EgressContext};
 use crate::forwarder::{Context, NO_COOKIE, Outputs, PacketInReason};
 use crate::rewrite;
 use crate::table::{Lookup, Program, TableMiss, verdict};
@@ -27,7 +27,7 @@ pub(super) struct Engine {
     pub(super) on_miss: OnMiss,
     /// Action set of the current frame.
     pub(super) set: ActionSet,
-    pub(super) trail: Trail,
+    pub(super) trail: PipelineWalk,
     /// Other version of groups and meters while a bundle is open or being committed.
     pub(super) other: Option<Box<Spread>>,
     /// Whether an entry with a trigger matched since the last check.
@@ -37,9 +37,9 @@ pub(super) struct Engine {
 /// Context of the current frames: their worker's lookup handle, their stage and all instruction
 /// lists.
 #[derive(Clone, Copy)]
-pub(super) struct Flight<'a> {
+pub(super) struct PacketContext<'a> {
     pub(super) lookup: &'a Lookup,
-    pub(super) stage: &'a Stage,
+    pub(super) stage: &'a LookupBatch,
     pub(super) programs: &'a [Program],
 }
 
@@ -50,7 +50,7 @@ impl Engine {
             egress: Egress::new(ports, settings.normal.as_ref(), limits, settings.hash_seed),
             on_miss: settings.on_miss,
             set: ActionSet::default(),
-            trail: Trail::default(),
+            trail: PipelineWalk::default(),
             other: None,
             reached: false,
         }
@@ -59,13 +59,13 @@ impl Engine {
     /// Executes the entries of a stage's frames.
     pub(super) fn forward(
         &mut self,
-        flight: &Flight,
+        flight: &PacketContext,
         frames: &mut [Frame],
         now: Nanos,
         out: &mut Outputs,
     ) {
         let begins = flight.stage.begins;
-        let mut way = Way { in_port: begins.in_port, now, out, context: start(begins) };
+        let mut way = EgressContext { in_port: begins.in_port, now, out, context: start(begins) };
         self.trail.key = None;
         for (place, frame) in frames.iter_mut().enumerate() {
             let key = flight.stage.key_of[place];
@@ -80,7 +80,7 @@ impl Engine {
 
     /// Executes the entry of a key for a frame.
     #[inline]
-    fn act(&mut self, flight: &Flight, key: usize, frame: &mut Frame, way: &mut Way) {
+    fn act(&mut self, flight: &PacketContext, key: usize, frame: &mut Frame, way: &mut EgressContext) {
         match flight.stage.verdicts[key] {
             Some(Verdict::Output(port)) => {
                 if self.egress.defers {
@@ -101,7 +101,7 @@ impl Engine {
 
     /// Executes the action list of the entry for a key.
     #[inline(never)]
-    fn do_list(&mut self, flight: &Flight, key: usize, frame: &mut Frame, way: &mut Way) {
+    fn do_list(&mut self, flight: &PacketContext, key: usize, frame: &mut Frame, way: &mut EgressContext) {
         let found = flight.stage.found[key];
         way.context = start(flight.stage.begins);
         let instructions = &flight.programs[flight.lookup.program(found)];
@@ -110,14 +110,14 @@ impl Engine {
             return self.follow(flight, key, frame, way);
         }
         enter(flight, 0, found, way);
-        if self.egress.run(&instructions.apply, frame, false, way) == Ran::Nowhere {
+        if self.egress.run(&instructions.apply, frame, false, way) == ActionOutcome::Nowhere {
             self.egress.drops.add(DropReason::NoDestination);
         }
     }
 
     /// Processes a frame that missed in table 0.
     #[inline(never)]
-    fn pass_over(&mut self, flight: &Flight, key: usize, frame: &mut Frame, way: &mut Way) {
+    fn pass_over(&mut self, flight: &PacketContext, key: usize, frame: &mut Frame, way: &mut EgressContext) {
         way.context = start(flight.stage.begins);
         match self.next_on_miss(flight, 0) {
             Some(next) => self.follow_from(flight, next, key, frame, way),
@@ -126,12 +126,12 @@ impl Engine {
     }
 
     /// Processes a frame that missed in the table of its context.
-    pub(super) fn miss(&mut self, flight: &Flight, frame: &mut Frame, way: &mut Way) {
+    pub(super) fn miss(&mut self, flight: &PacketContext, frame: &mut Frame, way: &mut EgressContext) {
         let quiet = self.egress.settings(way.in_port).no_packet_in;
         way.context.cookie = NO_COOKIE;
         match (self.on_miss, flight.lookup.config(way.context.table).map(|config| config.on_miss)) {
             (OnMiss::Normal, _) => {
-                if self.egress.run(&[Action::Normal], frame, false, way) == Ran::Nowhere {
+                if self.egress.run(&[Action::Normal], frame, false, way) == ActionOutcome::Nowhere {
                     self.egress.drops.add(DropReason::NoDestination);
                 }
             }
@@ -146,7 +146,7 @@ impl Engine {
 }
 
 /// Copies table, cookie and packet-in reason of the matched entry to the context.
-pub(super) fn enter(flight: &Flight, table: u8, found: u32, way: &mut Way) {
+pub(super) fn enter(flight: &PacketContext, table: u8, found: u32, way: &mut EgressContext) {
     let (cookie, miss) = flight.lookup.told(found);
     way.context.table = table;
     way.context.cookie = cookie;

@@ -12,7 +12,7 @@ use super::engine::start;
 use super::{Pipeline, Worker};
 use crate::action::Action;
 use crate::counter::DropReason;
-use crate::egress::{Ran, Way};
+use crate::egress::{ActionOutcome, EgressContext};
 use crate::forwarder::{Context, Outputs, PacketInReason};
 use crate::rewrite;
 
@@ -50,13 +50,13 @@ impl Worker {
         while let Some(segment) = segments.next() {
             let keep = segments.peek().is_some();
             let context = Context { why: PacketInReason::PacketOut, ..start(fields) };
-            let mut way = Way { in_port: fields.in_port, now, out, context };
+            let mut way = EgressContext { in_port: fields.in_port, now, out, context };
             let ran = self.run_by_engine(segment, frame, keep, &mut way);
             fields = way.context.fields;
             match ran {
-                Ran::Sent => sent = true,
-                Ran::Nowhere => {}
-                Ran::Over => return,
+                ActionOutcome::Sent => sent = true,
+                ActionOutcome::Nowhere => {}
+                ActionOutcome::Over => return,
             }
             if keep {
                 let mut copy = frame.clone();

@@ -4,7 +4,7 @@
 use super::*;
 use crate::action::Action;
 use crate::counter::DropReason;
-use crate::rng::Dice;
+use crate::rng::Rng;
 use crate::flow::Part;
 use crate::forwarder::{EVENTS_MAX, Event, OUTPUT_FRAMES_MAX};
 use crate::key;
@@ -37,7 +37,7 @@ fn pipeline() -> Pipeline {
 }
 
 /// Adds entries that send to one port, drop, or have several actions.
-fn random_flows(pipeline: &mut Pipeline, dice: &mut Dice) {
+fn random_flows(pipeline: &mut Pipeline, dice: &mut Rng) {
     for _ in 0..12 {
         let actions: &[Action] = match dice.roll(6) {
             0 => &[],
@@ -60,7 +60,7 @@ fn random_flows(pipeline: &mut Pipeline, dice: &mut Dice) {
     }
 }
 
-fn random_frames(dice: &mut Dice) -> Vec<Frame> {
+fn random_frames(dice: &mut Rng) -> Vec<Frame> {
     let count = 1 + dice.roll(150);
     let mut frames = Vec::new();
     for number in 0..count {
@@ -108,7 +108,7 @@ fn state(pipeline: &Pipeline, out: &Outputs) -> String {
 #[test]
 fn a_batch_has_the_same_effect_as_its_frames_one_by_one() {
     for seed in 0..150 {
-        let mut dice = Dice::new(seed);
+        let mut dice = Rng::new(seed);
         let (mut at_once, mut one_by_one) = (pipeline(), pipeline());
         random_flows(&mut at_once, &mut dice.clone());
         random_flows(&mut one_by_one, &mut dice);
@@ -129,7 +129,7 @@ fn a_batch_has_the_same_effect_as_its_frames_one_by_one() {
 #[test]
 fn every_frame_of_single_destination_entries_is_accounted_for() {
     for seed in 0..50 {
-        let mut dice = Dice::new(seed);
+        let mut dice = Rng::new(seed);
         let mut pipeline = pipeline();
         pipeline.set_on_miss(dice.pick(&[OnMiss::Controller, OnMiss::Drop]));
         for port in 1..=4 {

@@ -5,7 +5,7 @@
 
 use super::engine::Engine;
 use crate::egress::Egress;
-use crate::fast::versioned::Edition;
+use crate::fast::versioned::TableVersion;
 use crate::group::GroupTable;
 use crate::meter::MeterTable;
 
@@ -15,7 +15,7 @@ pub(super) struct Spread {
     pub(super) groups: GroupTable,
     pub(super) meters: MeterTable,
     /// The edition of this version.
-    edition: Edition,
+    edition: TableVersion,
     /// Whether this is the staged version of a bundle.
     is_next: bool,
 }
@@ -25,7 +25,7 @@ impl Engine {
     /// edition.
     pub(super) fn spread(
         &mut self,
-        edition: Option<Edition>,
+        edition: Option<TableVersion>,
     ) -> (&mut GroupTable, &mut MeterTable) {
         let Egress { groups, meters, .. } = &mut self.egress;
         let Some(edition) = edition else { return (groups, meters) };
@@ -49,7 +49,7 @@ impl Engine {
     /// Selects the version of an edition. Call this before frames are forwarded by tables of that
     /// edition.
     #[inline]
-    pub(super) fn turn_to(&mut self, edition: Edition) {
+    pub(super) fn turn_to(&mut self, edition: TableVersion) {
         if self.other.as_ref().is_some_and(|other| other.edition == edition) {
             self.swap();
         }

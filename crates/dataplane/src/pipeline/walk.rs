@@ -9,11 +9,11 @@
 use packet::frame::{Frame, PortNo};
 
 use super::OnMiss;
-use super::engine::{Engine, Flight, enter};
+use super::engine::{Engine, PacketContext, enter};
 use crate::action::Action;
 use crate::classifier::NOWHERE;
 use crate::counter::DropReason;
-use crate::egress::{Deferred, Ran, Way};
+use crate::egress::{Deferred, ActionOutcome, EgressContext};
 use crate::forwarder::{Context, Event, NO_COOKIE, PacketInReason};
 use crate::instruction::Instructions;
 use crate::key::wide::{self, EVERYTHING, OUTSIDE, Wide, WordSet};
@@ -22,7 +22,7 @@ use crate::table::TableMiss;
 
 /// Lookup results of the previous frame, if it has the same key in the same stage.
 #[derive(Debug, Default)]
-pub(super) struct Trail {
+pub(super) struct PipelineWalk {
     /// Index of that key in its stage.
     pub(super) key: Option<usize>,
     found: Vec<u32>,
@@ -48,10 +48,10 @@ impl Engine {
     #[inline(never)]
     pub(super) fn follow(
         &mut self,
-        flight: &Flight,
+        flight: &PacketContext,
         place: usize,
         frame: &mut Frame,
-        way: &mut Way,
+        way: &mut EgressContext,
     ) {
         if self.trail.key != Some(place) {
             self.trail.key = Some(place);
@@ -70,7 +70,7 @@ impl Engine {
         self.go_on(flight, walk, frame, way);
     }
 
-    fn go_on(&mut self, flight: &Flight, mut walk: Walk, frame: &mut Frame, way: &mut Way) {
+    fn go_on(&mut self, flight: &PacketContext, mut walk: Walk, frame: &mut Frame, way: &mut EgressContext) {
         loop {
             if walk.found == NOWHERE {
                 if !self.missed(flight, &mut walk, frame, way) {
@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// Executes the instructions of the matched entry.
-    fn step(&mut self, flight: &Flight, walk: &mut Walk, frame: &mut Frame, way: &mut Way) -> Step {
+    fn step(&mut self, flight: &PacketContext, walk: &mut Walk, frame: &mut Frame, way: &mut EgressContext) -> Step {
         enter(flight, walk.table, walk.found, way);
         let instructions = &flight.programs[flight.lookup.program(walk.found)];
         if instructions.trigger.is_some() {
@@ -111,8 +111,8 @@ impl Engine {
             let leaves = way.context.actset_output.is_some();
             let keep = goto.is_some() || !self.set.is_empty() || leaves;
             match self.egress.run(apply, frame, keep, way) {
-                Ran::Over => return Step::Over,
-                ran => walk.sent |= ran == Ran::Sent,
+                ActionOutcome::Over => return Step::Over,
+                ran => walk.sent |= ran == ActionOutcome::Sent,
             }
         }
         if let Some((value, mask)) = *metadata {
@@ -129,7 +129,7 @@ impl Engine {
     }
 
     /// Finds the entry of the next table and counts the frame there.
-    fn look_up(&mut self, flight: &Flight, walk: &mut Walk, frame: &Frame, way: &Way) {
+    fn look_up(&mut self, flight: &PacketContext, walk: &mut Walk, frame: &Frame, way: &EgressContext) {
         let (asked, words) = flight.lookup.asked(walk.table);
         if walk.stale.0.and(asked) != Key::ZERO || walk.stale.1 & words & !OUTSIDE != 0 {
             walk.read(frame, way, words);
@@ -148,7 +148,7 @@ impl Engine {
 
     /// Sets the fields that are not in the frame's bytes, if entries match on them.
     #[inline]
-    pub(super) fn fill_outside(&self, wide: &mut Wide, words: WordSet, way: &Way) {
+    pub(super) fn fill_outside(&self, wide: &mut Wide, words: WordSet, way: &EgressContext) {
         if words & OUTSIDE != 0 {
             let output = way.context.actset_output.unwrap_or_else(|| self.set.output());
             wide.0[0] = way.context.fields.metadata;
@@ -160,10 +160,10 @@ impl Engine {
     /// Processes a table miss; returns whether the next table continues.
     fn missed(
         &mut self,
-        flight: &Flight,
+        flight: &PacketContext,
         walk: &mut Walk,
         frame: &mut Frame,
-        way: &mut Way,
+        way: &mut EgressContext,
     ) -> bool {
         way.context.table = walk.table;
         match self.next_on_miss(flight, walk.table) {
@@ -179,7 +179,7 @@ impl Engine {
     }
 
     /// Returns the next table for frames that miss in this one.
-    pub(super) fn next_on_miss(&self, flight: &Flight, table: u8) -> Option<u8> {
+    pub(super) fn next_on_miss(&self, flight: &PacketContext, table: u8) -> Option<u8> {
         let goes_on = self.on_miss != OnMiss::Normal
             && flight.lookup.config(table)?.on_miss == TableMiss::Continue
             && usize::from(table) + 1 < flight.lookup.count_tables()
@@ -190,11 +190,11 @@ impl Engine {
     /// Processes a frame that missed in table 0 and continues in another table.
     pub(super) fn follow_from(
         &mut self,
-        flight: &Flight,
+        flight: &PacketContext,
         table: u8,
         place: usize,
         frame: &mut Frame,
-        way: &mut Way,
+        way: &mut EgressContext,
     ) {
         self.trail.key = None;
         let mut walk = Walk {
@@ -213,7 +213,7 @@ impl Engine {
 
     /// Processes frames that are about to leave by a port in the egress tables.
     #[inline(never)]
-    pub(super) fn leave(&mut self, flight: &Flight, way: &mut Way) {
+    pub(super) fn leave(&mut self, flight: &PacketContext, way: &mut EgressContext) {
         let Some(table) = flight.lookup.first_egress() else { return };
         while let Some(Deferred { mut frame, context }) = self.egress.next_deferred() {
             way.context = Context { cookie: NO_COOKIE, ..context };
@@ -236,27 +236,27 @@ impl Engine {
 
     /// Executes the action set of the egress tables and sends the frame to its output port. Egress
     /// tables cannot change this port.
-    fn finish_egress(&mut self, port: PortNo, frame: &mut Frame, way: &mut Way) {
+    fn finish_egress(&mut self, port: PortNo, frame: &mut Frame, way: &mut EgressContext) {
         let actions = self.set.actions();
         let changes = actions.iter().position(Action::is_output).unwrap_or(actions.len());
-        if self.egress.run(&actions[..changes], frame, true, way) != Ran::Over {
+        if self.egress.run(&actions[..changes], frame, true, way) != ActionOutcome::Over {
             self.egress.leave(port, frame, way);
         }
     }
 
     /// Executes the action set.
-    fn finish(&mut self, walk: &Walk, frame: &mut Frame, way: &mut Way) {
+    fn finish(&mut self, walk: &Walk, frame: &mut Frame, way: &mut EgressContext) {
         if let Some(port) = way.context.actset_output {
             return self.finish_egress(port, frame, way);
         }
-        let mut ran = Ran::Nowhere;
+        let mut ran = ActionOutcome::Nowhere;
         if !self.set.is_empty() {
             if way.context.why == PacketInReason::Action {
                 way.context.why = PacketInReason::ActionSet;
             }
             ran = self.egress.run(self.set.actions(), frame, false, way);
         }
-        if ran == Ran::Nowhere && !walk.sent {
+        if ran == ActionOutcome::Nowhere && !walk.sent {
             let nothing = self.set.is_empty();
             let why = if nothing { DropReason::ByFlow } else { DropReason::NoDestination };
             self.egress.drops.add(why);
@@ -286,7 +286,7 @@ impl Walk {
     }
 
     /// Reads the key and the wide words from the current frame.
-    fn read(&mut self, frame: &Frame, way: &Way, words: WordSet) {
+    fn read(&mut self, frame: &Frame, way: &EgressContext, words: WordSet) {
         self.key = key::extract(way.in_port, frame.bytes());
         self.wide = Wide::ZERO;
         if words & !OUTSIDE != 0 {

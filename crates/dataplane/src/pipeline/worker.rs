@@ -9,17 +9,17 @@ use packet::header::ethernet;
 use packet::time::Nanos;
 
 use super::Shared;
-use super::engine::Flight;
+use super::engine::PacketContext;
 use crate::action::{Action, UNSET};
 use crate::classifier::exact::BATCH_MAX;
 use crate::classifier::{NOWHERE, Verdict};
 use crate::counter::{DropReason, SharedDrops};
-use crate::egress::{PortSettings, Ran, Way};
-use crate::forwarder::{Decided, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, Sight};
+use crate::egress::{PortSettings, ActionOutcome, EgressContext};
+use crate::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, FrameHead};
 use crate::key::wide::{self, OUTSIDE, Wide, WordSet};
 use crate::key::{self, Key};
 use crate::rewrite;
-use crate::table::{Foreseen, Found, Lookup};
+use crate::table::{PrefetchedLookup, Found, Lookup};
 
 /// Group address of the spanning tree protocol (IEEE 802.1D).
 const SPANNING_TREE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0];
@@ -30,9 +30,9 @@ pub struct Worker {
     pub(super) lookup: Lookup,
     pub(super) shared: Arc<Shared>,
     /// The current frames.
-    stage: Box<Stage>,
+    stage: Box<LookupBatch>,
     /// The next frames, if they are known: the memory for their lookups is being prefetched.
-    ahead: Box<Stage>,
+    ahead: Box<LookupBatch>,
     /// Whether `ahead` has frames.
     is_ahead: bool,
     pub(super) drops: Arc<SharedDrops>,
@@ -42,7 +42,7 @@ pub struct Worker {
 
 /// Data that each step of a stage passes to the next.
 #[derive(Debug)]
-pub(super) struct Stage {
+pub(super) struct LookupBatch {
     /// The initial fields of the frames.
     pub(super) begins: rewrite::Context,
     /// Number of frames with enough available bytes.
@@ -61,14 +61,14 @@ pub(super) struct Stage {
     refused: usize,
     frames: [u64; BATCH_MAX],
     bytes: [u64; BATCH_MAX],
-    foreseen: Foreseen,
+    foreseen: PrefetchedLookup,
     pub(super) found: Found,
     pub(super) verdicts: [Option<Verdict>; BATCH_MAX],
 }
 
-impl Default for Stage {
-    fn default() -> Stage {
-        Stage {
+impl Default for LookupBatch {
+    fn default() -> LookupBatch {
+        LookupBatch {
             begins: rewrite::Context::default(),
             seen: 0,
             count: 0,
@@ -80,7 +80,7 @@ impl Default for Stage {
             refused: 0,
             frames: [0; BATCH_MAX],
             bytes: [0; BATCH_MAX],
-            foreseen: Foreseen::default(),
+            foreseen: PrefetchedLookup::default(),
             found: [0; BATCH_MAX],
             verdicts: [None; BATCH_MAX],
         }
@@ -197,7 +197,7 @@ impl Worker {
     fn send_by_engine(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
         let library = self.lookup.library();
         let programs = library.open();
-        let flight = Flight { lookup: &self.lookup, stage: &self.stage, programs: &programs };
+        let flight = PacketContext { lookup: &self.lookup, stage: &self.stage, programs: &programs };
         let mut engine = self.shared.engine();
         engine.turn_to(self.lookup.edition());
         engine.forward(&flight, frames, now, out);
@@ -210,11 +210,11 @@ impl Worker {
         actions: &[Action],
         frame: &mut Frame,
         keep: bool,
-        way: &mut Way,
-    ) -> Ran {
+        way: &mut EgressContext,
+    ) -> ActionOutcome {
         let library = self.lookup.library();
         let programs = library.open();
-        let flight = Flight { lookup: &self.lookup, stage: &self.stage, programs: &programs };
+        let flight = PacketContext { lookup: &self.lookup, stage: &self.stage, programs: &programs };
         let mut engine = self.shared.engine();
         engine.turn_to(self.lookup.edition());
         let ran = engine.egress.run(actions, frame, keep, way);
@@ -226,7 +226,7 @@ impl Worker {
     }
 }
 
-impl Stage {
+impl LookupBatch {
     /// Adds frames with these initial fields: extracts their keys, and rejects those that are not
     /// for the tables.
     #[inline]
@@ -261,7 +261,7 @@ impl Stage {
         self.refused = 0;
         self.seen = frames.len();
         for (place, frame) in frames.iter().enumerate() {
-            let Sight { head, bytes } = frame.seen();
+            let FrameHead { head, bytes } = frame.seen();
             if !S::WHOLE && head.len() < bytes && (WIDE || ask_more) {
                 self.seen = place;
                 break;
@@ -321,24 +321,24 @@ trait Seen {
     const WHOLE: bool;
 
     /// Returns the visible part.
-    fn seen(&self) -> Sight<'_>;
+    fn seen(&self) -> FrameHead<'_>;
 }
 
 impl Seen for Frame {
     const WHOLE: bool = true;
 
     #[inline(always)]
-    fn seen(&self) -> Sight<'_> {
+    fn seen(&self) -> FrameHead<'_> {
         let head = self.bytes();
-        Sight { head, bytes: head.len() }
+        FrameHead { head, bytes: head.len() }
     }
 }
 
-impl Seen for Sight<'_> {
+impl Seen for FrameHead<'_> {
     const WHOLE: bool = false;
 
     #[inline(always)]
-    fn seen(&self) -> Sight<'_> {
+    fn seen(&self) -> FrameHead<'_> {
         *self
     }
 }
@@ -391,10 +391,10 @@ impl Forwarder for Worker {
     fn decide(
         &mut self,
         port: PortNo,
-        [sights, next]: [&[Sight<'_>]; 2],
+        [sights, next]: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> Decided {
+    ) -> BatchDecision {
         let begins = rewrite::Context::at(port);
         // If entries match on more fields since the frames were read, they are read again.
         if !self.is_ahead || self.ahead.words != self.lookup.asked(0).1 {
@@ -415,10 +415,10 @@ impl Forwarder for Worker {
         }
         let seen = self.stage.seen;
         if !plain {
-            return Decided::Needs(seen);
+            return BatchDecision::Needs(seen);
         }
         self.decide_plainly(seen, decisions);
-        Decided::Done(seen)
+        BatchDecision::Done(seen)
     }
 
     fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {

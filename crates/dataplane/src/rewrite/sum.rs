@@ -6,7 +6,7 @@
 //! checksum of the first fragment is updated, since it covers all fragments. That of SCTP cannot be
 //! updated, since the number of following bytes is unknown.
 
-use packet::checksum::{Sum, update_crc32c};
+use packet::checksum::{InternetChecksum, update_crc32c};
 use packet::header::{icmp, icmpv6, ipv4, put_u16, sctp, tcp, u16_at, udp};
 
 use crate::parse::{Covered, Fragment, Headers, Network, Place, Transport};
@@ -51,19 +51,19 @@ struct Change {
 impl Change {
     /// Updates the sum at `at`.
     fn correct(&self, bytes: &mut [u8], at: usize) {
-        let sum = self.add_to(Sum::default().u16(!u16_at(bytes, at)));
+        let sum = self.add_to(InternetChecksum::default().u16(!u16_at(bytes, at)));
         put_u16(bytes, at, sum.checksum());
     }
 
     fn correct_udp(&self, bytes: &mut [u8], at: usize) {
         let before = u16_at(bytes, at);
         if before != 0 {
-            put_u16(bytes, at, self.add_to(Sum::default().u16(!before)).checksum_udp());
+            put_u16(bytes, at, self.add_to(InternetChecksum::default().u16(!before)).checksum_udp());
         }
     }
 
     /// Equation 3 of RFC 1624: adds the complement of the old words, and the new words.
-    fn add_to(&self, sum: Sum) -> Sum {
+    fn add_to(&self, sum: InternetChecksum) -> InternetChecksum {
         let gone = !self.old & (u128::MAX >> (128 - 8 * self.bytes));
         [gone, self.new].into_iter().fold(sum, |sum, words| {
             let parts = [words >> 96, words >> 64, words >> 32, words];

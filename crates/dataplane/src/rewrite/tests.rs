@@ -1,7 +1,7 @@
 //! Tests that random actions on random frames change the right fields and keep checksums right.
 
 use super::{Action, Context, Frame};
-use crate::rng::Dice;
+use crate::rng::Rng;
 use crate::key::{Field, Key, VLAN_PRESENT, extract};
 use packet::build::Builder;
 use packet::field;
@@ -20,12 +20,12 @@ fn builder() -> Builder {
     Builder::new([2, 0, 0, 0, 0, 2], [2, 0, 0, 0, 0, 1])
 }
 
-fn random_frame(dice: &mut Dice) -> Frame {
+fn random_frame(dice: &mut Rng) -> Frame {
     let mut builder = builder();
     if dice.roll(2) == 0 {
         builder = builder.vlan(dice.roll(0x1_0000) as u16);
     }
-    let address = |dice: &mut Dice| (dice.roll(1 << 32) as u32).into();
+    let address = |dice: &mut Rng| (dice.roll(1 << 32) as u32).into();
     let mut header = ipv4::Header::new(address(dice), address(dice));
     header.tos = dice.roll(256) as u8;
     builder = builder.ipv4(header);
@@ -40,7 +40,7 @@ fn random_frame(dice: &mut Dice) -> Frame {
 }
 
 /// Draws a change, and returns its effect on the key.
-fn random_change(dice: &mut Dice) -> (Action, fn(&mut Key, u64), u64) {
+fn random_change(dice: &mut Rng) -> (Action, fn(&mut Key, u64), u64) {
     let value = dice.roll(1 << 48);
     fn l4(key: &mut Key, field: Field, value: u64) {
         if matches!(key.get(Field::IpProto), 6 | 17) {
@@ -101,7 +101,7 @@ fn random_change(dice: &mut Dice) -> (Action, fn(&mut Key, u64), u64) {
 #[test]
 fn random_changes_affect_only_their_fields_and_keep_checksums_correct() {
     for seed in 0..3000 {
-        let mut dice = Dice::new(seed);
+        let mut dice = Rng::new(seed);
         let mut frame = random_frame(&mut dice);
         let mut key = extract(1, frame.bytes());
         for _ in 0..=dice.roll(6) {

@@ -12,7 +12,7 @@ use packet::frame::PortNo;
 use packet::header::{ethernet, ethernet::Mac, ipv4, u16_at};
 
 use super::{is_host, is_martian};
-use crate::forwarder::{SIGHTS_MAX, Sight};
+use crate::forwarder::{SIGHTS_MAX, FrameHead};
 use crate::route_table::{HopId, RouteTable};
 
 /// Version 4, and a header of five words.
@@ -30,7 +30,7 @@ pub(super) struct Packet {
 
 /// Headers and output port of a forwarded packet.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Onward {
+pub(super) struct NextHopResult {
     pub(super) port: PortNo,
     /// Address of the neighbor.
     pub(super) destination: Mac,
@@ -46,12 +46,12 @@ pub(super) struct Row {
     count: usize,
     packets: [Option<Packet>; SIGHTS_MAX],
     hops: [Option<HopId>; SIGHTS_MAX],
-    onward: [Onward; SIGHTS_MAX],
+    onward: [NextHopResult; SIGHTS_MAX],
 }
 
 impl Default for Row {
     fn default() -> Row {
-        let onward = Onward { port: 0, destination: [0; 6], source: [0; 6], bytes: 0 };
+        let onward = NextHopResult { port: 0, destination: [0; 6], source: [0; 6], bytes: 0 };
         Row {
             count: 0,
             packets: [None; SIGHTS_MAX],
@@ -64,8 +64,8 @@ impl Default for Row {
 impl Packet {
     /// Returns the plain packet in a frame for this station, if there is one.
     #[inline]
-    fn of(sight: Sight<'_>, own: &Mac) -> Option<Packet> {
-        let Sight { head, bytes } = sight;
+    fn of(sight: FrameHead<'_>, own: &Mac) -> Option<Packet> {
+        let FrameHead { head, bytes } = sight;
         let headers = head.get(..ethernet::HEADER_BYTES + ipv4::HEADER_BYTES)?;
         let (link, header) = headers.split_at(ethernet::HEADER_BYTES);
         let view = ipv4::View::new(header)?;
@@ -83,10 +83,10 @@ impl Packet {
     }
 }
 
-impl Onward {
+impl NextHopResult {
     /// Whether the frame keeps its length, or its new length is within the visible bytes.
     #[inline]
-    pub(super) fn fits(&self, sight: &Sight<'_>) -> bool {
+    pub(super) fn fits(&self, sight: &FrameHead<'_>) -> bool {
         self.bytes == sight.bytes || self.bytes <= sight.head.len()
     }
 
@@ -103,7 +103,7 @@ impl Onward {
 impl Row {
     /// Adds frames for the station `own`.
     #[inline]
-    pub(super) fn see<'a>(&mut self, sights: impl ExactSizeIterator<Item = Sight<'a>>, own: &Mac) {
+    pub(super) fn see<'a>(&mut self, sights: impl ExactSizeIterator<Item = FrameHead<'a>>, own: &Mac) {
         self.count = sights.len();
         for (packet, sight) in self.packets.iter_mut().zip(sights) {
             *packet = Packet::of(sight, own);
@@ -141,13 +141,13 @@ impl Row {
 
     /// Stores how a packet is forwarded.
     #[inline]
-    pub(super) fn keep(&mut self, place: usize, onward: Onward) {
+    pub(super) fn keep(&mut self, place: usize, onward: NextHopResult) {
         self.onward[place] = onward;
     }
 
     /// Returns how a packet is forwarded.
     #[inline]
-    pub(super) fn kept(&self, place: usize) -> &Onward {
+    pub(super) fn kept(&self, place: usize) -> &NextHopResult {
         &self.onward[place]
     }
 }

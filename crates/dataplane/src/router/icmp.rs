@@ -42,20 +42,20 @@ impl Default for IcmpLimit {
 
 /// Token bucket; an error costs the interval between two errors in nanoseconds.
 #[derive(Debug)]
-pub(super) struct Limiter {
+pub(super) struct IcmpRateLimiter {
     cost: u64,
     full: u64,
     saved: u64,
     then: Nanos,
 }
 
-impl Limiter {
-    pub(super) fn new(limit: IcmpLimit) -> Limiter {
+impl IcmpRateLimiter {
+    pub(super) fn new(limit: IcmpLimit) -> IcmpRateLimiter {
         // With rate zero, the interval between errors is the longest possible.
         let cost = 1_000_000_000_u64.checked_div(limit.errors_per_s.into()).unwrap_or(u64::MAX);
         let full = cost.saturating_mul(limit.burst.into());
         let saved = if limit.errors_per_s == 0 { 0 } else { full };
-        Limiter { cost, full, saved, then: Nanos::ZERO }
+        IcmpRateLimiter { cost, full, saved, then: Nanos::ZERO }
     }
 
     fn allows(&mut self, now: Nanos) -> bool {
@@ -209,14 +209,14 @@ mod tests {
 
     #[test]
     fn the_token_bucket_permits_a_burst_and_then_the_rate() {
-        let mut limiter = Limiter::new(IcmpLimit { errors_per_s: 10, burst: 3 });
+        let mut limiter = IcmpRateLimiter::new(IcmpLimit { errors_per_s: 10, burst: 3 });
         let allowed =
-            |limiter: &mut Limiter, now| (0..100).take_while(|_| limiter.allows(now)).count();
+            |limiter: &mut IcmpRateLimiter, now| (0..100).take_while(|_| limiter.allows(now)).count();
         assert_eq!(allowed(&mut limiter, Nanos::from_secs(5)), 3);
         assert_eq!(allowed(&mut limiter, Nanos::from_secs(5) + Nanos::from_millis(99)), 0);
         assert_eq!(allowed(&mut limiter, Nanos::from_secs(5) + Nanos::from_millis(100)), 1);
         assert_eq!(allowed(&mut limiter, Nanos::from_secs(1000)), 3);
-        let mut none = Limiter::new(IcmpLimit { errors_per_s: 0, burst: 3 });
+        let mut none = IcmpRateLimiter::new(IcmpLimit { errors_per_s: 0, burst: 3 });
         assert_eq!(allowed(&mut none, Nanos::from_secs(1000)), 0);
     }
 }

@@ -109,7 +109,7 @@ impl Router {
             ),
             hop_neighbors: Vec::new(),
             leaving: Vec::new(),
-            icmp: icmp::Limiter::new(settings.icmp_limit),
+            icmp: icmp::IcmpRateLimiter::new(settings.icmp_limit),
             identification: 0,
             row: Box::default(),
             ahead: Box::default(),

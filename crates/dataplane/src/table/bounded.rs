@@ -7,7 +7,7 @@ use packet::time::Nanos;
 
 use super::*;
 use crate::classifier::store::MOVED;
-use crate::rng::Dice;
+use crate::rng::Rng;
 use crate::flow::{FlowSpec, ModifyRules, Source};
 use crate::forwarder::Event;
 use crate::key::Field;
@@ -79,10 +79,10 @@ fn no_add_moves_many_entries() {
     assert_eq!(filled(of_one_mask, 200_000).account(0).entries, 200_000);
     let routes = filled(prefix, 70_000);
     let described = routes.describe(0).expect("there is a table");
-    assert!(matches!(described, Described::Hashed { routes: 20_000.., .. }), "{described:?}");
+    assert!(matches!(described, ClassifierKind::Hashed { routes: 20_000.., .. }), "{described:?}");
     let merged = filled(of_many_masks, 30_000);
     let described = merged.describe(0).expect("there is a table");
-    let is_merged = |it| matches!(it, Described::Hashed { tables: ..73, .. });
+    let is_merged = |it| matches!(it, ClassifierKind::Hashed { tables: ..73, .. });
     assert!(is_merged(described), "{described:?}");
 }
 
@@ -226,9 +226,9 @@ fn a_filter_that_comes_again_examines_only_what_it_may_let_through() {
 #[test]
 fn selections_with_indexes_find_what_reading_every_entry_finds() {
     for seed in 0..4 {
-        let (mut dice, mut out) = (Dice::new(seed), Outputs::new(&[1]));
+        let (mut dice, mut out) = (Rng::new(seed), Outputs::new(&[1]));
         let mut tables = Tables::new(&[TableSettings::of(2000, 2000); 2], seed);
-        let random = |dice: &mut Dice| {
+        let random = |dice: &mut Rng| {
             let source = (Field::IpSrc, dice.roll(40));
             let (destination, port) =
                 ((Field::IpDst, dice.roll(30)), (Field::InPort, dice.roll(4)));

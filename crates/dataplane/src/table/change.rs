@@ -8,10 +8,10 @@ use std::sync::Arc;
 use packet::time::Nanos;
 
 use super::addition::Addition;
-use super::reclaim::Thing;
+use super::reclaim::Retired;
 use super::select::{CHANGE_STEPS, Progress, Selection};
 use super::{Flow, Shape, Tables, verdict};
-use crate::fast::slab::Picture;
+use crate::fast::slab::EntrySnapshot;
 use crate::flow::{
     FlowChange, FlowError, FlowFilter, FlowRemovedReason, FlowSpec, ModifyRules, Part, Source,
 };
@@ -179,7 +179,7 @@ impl Tables {
 
     /// Installs an entry in the store and in its table.
     pub(super) fn install(&mut self, spec: &FlowSpec, part: Part, now: Nanos) {
-        let picture = Picture {
+        let picture = EntrySnapshot {
             key: *spec.matching.value(),
             frames: 0,
             bytes: 0,
@@ -235,7 +235,7 @@ impl Tables {
     /// Releases the instructions of an entry, which have this number.
     pub(super) fn release(&mut self, instructions: &Arc<Instructions>, number: u32) {
         if self.programs.release(instructions, number) {
-            self.leaving.add(Thing::Program(number));
+            self.leaving.add(Retired::Program(number));
         }
     }
 
@@ -285,14 +285,14 @@ impl Tables {
         let settled = self.common.epochs.settled();
         for _ in 0..RECLAIMED_MAX {
             match self.leaving.pop(settled) {
-                Some(Thing::Place(place)) => self.free.push(place),
-                Some(Thing::Program(number)) => self.programs.free(number),
+                Some(Retired::Place(place)) => self.free.push(place),
+                Some(Retired::Program(number)) => self.programs.free(number),
                 None => break,
             }
         }
     }
 
-    fn store(&mut self, picture: &Picture, wide: &Wide, flow: Flow) -> u32 {
+    fn store(&mut self, picture: &EntrySnapshot, wide: &Wide, flow: Flow) -> u32 {
         let place = self.free_place();
         let slab = &self.common.slab;
         slab.reserve(place);
@@ -396,7 +396,7 @@ impl Tables {
         self.release(&flow.instructions, self.slab().cold(place).program());
         self.shapes.release(flow.shape);
         match was_seen {
-            true => self.leaving.add(Thing::Place(place)),
+            true => self.leaving.add(Retired::Place(place)),
             false => self.free.push(place),
         }
     }

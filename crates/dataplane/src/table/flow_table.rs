@@ -11,7 +11,7 @@
 
 use crate::classifier::exact::ExactTable;
 use crate::classifier::wildcard_large::Entries;
-use crate::classifier::wildcard::{Described, Rest};
+use crate::classifier::wildcard::{ClassifierKind, WildcardClassifier};
 use crate::classifier::{Classifier, Overlap};
 use crate::counter::TableAccount;
 use crate::fast::slab::Slab;
@@ -104,7 +104,7 @@ pub enum TableMiss {
 #[derive(Debug)]
 pub(super) struct Table {
     exact: ExactTable,
-    rest: Rest,
+    rest: WildcardClassifier,
     entries_max: [usize; 2],
     pub(super) config: TableConfig,
     /// Lower bound of the ranks of exact matches.
@@ -126,7 +126,7 @@ impl Table {
     pub(super) fn new(settings: &TableSettings, seed: u64) -> Table {
         let mut table = Table {
             exact: ExactTable::new(settings.exact_entries_max, seed),
-            rest: Rest::new(settings.classifier, seed),
+            rest: WildcardClassifier::new(settings.classifier, seed),
             entries_max: [settings.exact_entries_max, settings.wildcard_entries_max],
             config: settings.config,
             exact_rank_least: u32::MAX,
@@ -174,7 +174,7 @@ impl Table {
     }
 
     /// Describes how wildcard matches are found.
-    pub(super) fn describe(&self) -> Described {
+    pub(super) fn describe(&self) -> ClassifierKind {
         self.rest.describe()
     }
 
@@ -199,7 +199,7 @@ impl Table {
     }
 
     /// Continues a structural change of the wildcard part, if one is in progress (see
-    /// [`Rest::advance`]).
+    /// [`WildcardClassifier::advance`]).
     pub(super) fn advance(&mut self, slab: &Slab, entries: &dyn Entries) {
         self.rest.advance(slab, entries);
     }

@@ -1,6 +1,6 @@
 //! Borrowed views of entries, for dumps of a million entries.
 //!
-//! A [`FlowRecord`] is a complete copy; a [`Glance`] borrows the entry and sums its counters. Most
+//! A [`FlowRecord`] is a complete copy; a [`FlowRef`] borrows the entry and sums its counters. Most
 //! entries of a large table share a [`Look`]: then only their numbers and field values differ.
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Look {
 }
 
 /// An installed entry and its counters at one moment.
-pub struct Glance<'a> {
+pub struct FlowRef<'a> {
     place: usize,
     tables: &'a Tables,
     flow: &'a Flow,
@@ -45,7 +45,7 @@ impl Tables {
         filter: &'a FlowFilter,
         from: usize,
         now: Nanos,
-    ) -> impl Iterator<Item = Glance<'a>> + 'a {
+    ) -> impl Iterator<Item = FlowRef<'a>> + 'a {
         self.slab().set_clock(now);
         let few = self.few(filter);
         let all = few.is_none().then(|| self.flows.since(from)).into_iter().flatten();
@@ -58,16 +58,16 @@ impl Tables {
     }
 
     /// Returns a view of the entry in a slot, or `None` if the slot is empty.
-    pub(super) fn glance(&self, place: usize, tallies: &Tallies, now: Nanos) -> Option<Glance<'_>> {
+    pub(super) fn glance(&self, place: usize, tallies: &Tallies, now: Nanos) -> Option<FlowRef<'_>> {
         let flow = self.flows.get(place)?;
         let line = self.slab().line(place as u32);
         let sums =
             self.above_base(place as u32, tallies.sums(line, place as u32, self.slab().clock()));
-        Some(Glance { place, tables: self, flow, line, key: line.key(), sums, now })
+        Some(FlowRef { place, tables: self, flow, line, key: line.key(), sums, now })
     }
 }
 
-impl Glance<'_> {
+impl FlowRef<'_> {
     /// Returns the entry's slot; an iteration continues with the next slot.
     pub fn place(&self) -> usize {
         self.place

@@ -25,9 +25,9 @@ use crate::classifier::exact::{BATCH_MAX, ExactView};
 use crate::classifier::wildcard::RestView;
 pub use crate::classifier::tuple_space::Work;
 use crate::classifier::{NOWHERE, Verdict};
-use crate::fast::versioned::Edition;
+use crate::fast::versioned::TableVersion;
 use crate::fast::epoch::{Epochs, Reader};
-use crate::fast::rcu_cell::{Held, Published};
+use crate::fast::rcu_cell::{RcuGuard, Published};
 use crate::fast::slab::{Line, Slab};
 use crate::fast::thread_counters::Tally;
 use crate::instruction::Instructions;
@@ -58,7 +58,7 @@ const NO_EGRESS: u16 = u16::MAX;
 #[derive(Debug)]
 pub(super) struct Views {
     tables: Box<[Arc<View>]>,
-    edition: Edition,
+    edition: TableVersion,
 }
 
 /// One table as last published.
@@ -123,7 +123,7 @@ fn sums(line: &Line, place: u32, clock: Nanos, counts: &[Arc<Counts>]) -> Sums {
 impl Common {
     /// Allocates slots for `entries_max` entries and for as many that replace them.
     pub(super) fn new(entries_max: usize, tables: &[Arc<View>]) -> Common {
-        let views = Views { tables: tables.into(), edition: Edition::default() };
+        let views = Views { tables: tables.into(), edition: TableVersion::default() };
         Common {
             slab: Slab::new(entries_max.saturating_mul(2)),
             programs: RwLock::default(),
@@ -143,7 +143,7 @@ impl Common {
     }
 
     /// Publishes all tables with one store.
-    pub(super) fn replace(&self, tables: &[Arc<View>], edition: Edition) {
+    pub(super) fn replace(&self, tables: &[Arc<View>], edition: TableVersion) {
         self.views.replace(Views { tables: tables.into(), edition });
     }
 
@@ -209,7 +209,7 @@ pub type Found = [u32; BATCH_MAX];
 
 /// State that the first step of a lookup passes to the later steps.
 #[derive(Debug, Default)]
-pub struct Foreseen {
+pub struct PrefetchedLookup {
     hashes: [u64; BATCH_MAX],
     /// Whether `hashes` is valid.
     hashed: bool,
@@ -233,10 +233,10 @@ impl Library {
 pub struct Lookup {
     common: Arc<Common>,
     reader: Reader,
-    views: Held<Views>,
+    views: RcuGuard<Views>,
     /// Tables of the current snapshot.
     tables: Box<[Arc<View>]>,
-    edition: Edition,
+    edition: TableVersion,
     counts: Arc<Counts>,
 }
 
@@ -272,7 +272,7 @@ impl Lookup {
 
     /// Returns which of two successive states of the tables this thread sees.
     #[inline]
-    pub(crate) fn edition(&self) -> Edition {
+    pub(crate) fn edition(&self) -> TableVersion {
         self.edition
     }
 
@@ -320,7 +320,7 @@ impl Lookup {
     /// First step of a lookup of at most [`BATCH_MAX`] keys: prefetches the memory that step two
     /// reads.
     #[inline]
-    pub fn foresee(&self, table: u8, keys: &[Key], foreseen: &mut Foreseen) {
+    pub fn foresee(&self, table: u8, keys: &[Key], foreseen: &mut PrefetchedLookup) {
         let table = &self.tables[usize::from(table)];
         foreseen.hashed = !table.exact.is_empty();
         if foreseen.hashed {
@@ -330,7 +330,7 @@ impl Lookup {
 
     /// Second step: prefetches the memory that the last step reads.
     #[inline]
-    pub fn guess(&self, table: u8, keys: &[Key], foreseen: &Foreseen, found: &mut Found) {
+    pub fn guess(&self, table: u8, keys: &[Key], foreseen: &PrefetchedLookup, found: &mut Found) {
         let (table, slab) = (&self.tables[usize::from(table)], &self.common.slab);
         if foreseen.hashed {
             table.exact.guess(slab, &foreseen.hashes[..keys.len()], found);
@@ -345,7 +345,7 @@ impl Lookup {
         &self,
         table: u8,
         (keys, wide): (&[Key], &[Wide]),
-        foreseen: &mut Foreseen,
+        foreseen: &mut PrefetchedLookup,
         found: &mut Found,
     ) {
         if !foreseen.hashed {
@@ -371,7 +371,7 @@ impl Lookup {
     /// Executes all steps of a lookup.
     #[inline]
     pub fn lookup(&self, table: u8, keys: &[Key], wide: &[Wide], found: &mut Found) {
-        let mut foreseen = Foreseen::default();
+        let mut foreseen = PrefetchedLookup::default();
         self.foresee(table, keys, &mut foreseen);
         self.guess(table, keys, &foreseen, found);
         self.conclude(table, (keys, wide), &mut foreseen, found);

@@ -17,7 +17,7 @@ const HEADS: usize = 1 << 16;
 
 /// Registry of program numbers, on the side of the writer.
 #[derive(Debug)]
-pub(super) struct ProgramBook {
+pub(super) struct InstructionTable {
     known: Chains,
     /// The instructions of each number that an entry uses.
     lists: Vec<Option<Arc<Instructions>>>,
@@ -32,12 +32,12 @@ pub(super) struct ProgramBook {
     seed: Seeded,
 }
 
-impl ProgramBook {
+impl InstructionTable {
     /// Creates an empty registry. `seed` is a secret for hashing.
-    pub(super) fn new(seed: u64) -> ProgramBook {
+    pub(super) fn new(seed: u64) -> InstructionTable {
         let (lists, targets, users, references, free, last) = Default::default();
         let (known, seed) = (Chains::new(HEADS), Seeded(seed));
-        ProgramBook { known, lists, targets, users, references, free, last, seed }
+        InstructionTable { known, lists, targets, users, references, free, last, seed }
     }
 
     /// Returns the shared instructions equal to `wanted` and their number, and counts one more

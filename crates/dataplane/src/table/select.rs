@@ -6,7 +6,7 @@
 
 use packet::time::Nanos;
 
-use super::{Glance, Table, Tables};
+use super::{FlowRef, Table, Tables};
 use crate::action::Action;
 use crate::flow::{FlowFilter, FlowRecord, FlowTotals};
 
@@ -128,7 +128,7 @@ impl Selection {
         tables: &'a Tables,
         now: Nanos,
         budget: &'a mut usize,
-    ) -> impl Iterator<Item = Glance<'a>> {
+    ) -> impl Iterator<Item = FlowRef<'a>> {
         tables.slab().set_clock(now);
         let tallies = tables.common.tallies();
         std::iter::from_fn(move || {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::classifier::exact::BATCH_MAX;
-use crate::rng::Dice;
+use crate::rng::Rng;
 use crate::flow::{FlowError, FlowSpec, ModifyRules, rank_exact_first};
 use crate::forwarder::Event;
 use crate::key::Field;
@@ -361,7 +361,7 @@ impl Oracle {
     }
 }
 
-fn random_match(dice: &mut Dice) -> Match {
+fn random_match(dice: &mut Rng) -> Match {
     let key = random_key(dice);
     if dice.roll(3) == 0 {
         return Match::exact(key);
@@ -379,7 +379,7 @@ fn random_match(dice: &mut Dice) -> Match {
 
 /// Draws a key of few values, so that matches overlap. Fields that such a frame does not have are
 /// zero.
-fn random_key(dice: &mut Dice) -> Key {
+fn random_key(dice: &mut Rng) -> Key {
     let mut key = Key::ZERO
         .with(Field::InPort, 1 + dice.roll(2))
         .with(Field::EthDst, dice.roll(2))
@@ -405,7 +405,7 @@ fn random_key(dice: &mut Dice) -> Key {
 #[test]
 fn lookups_agree_with_a_list_under_random_commands() {
     for seed in 0..40 {
-        let mut dice = Dice::new(seed);
+        let mut dice = Rng::new(seed);
         let exact_max = dice.pick(&[0, 64]);
         let mut table = Tables::new(&[TableSettings::of(exact_max, 200)], seed);
         let mut oracle = Oracle::default();

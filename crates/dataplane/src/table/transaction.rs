@@ -20,8 +20,8 @@
 //!   sum of entries at `begin`, entries both added and removed since, and configured tables.
 //! - At most twice as many slots are in use as the tables have capacity for.
 
-use crate::fast::versioned::Edition;
-use crate::fast::slab::Picture;
+use crate::fast::versioned::TableVersion;
+use crate::fast::slab::EntrySnapshot;
 use crate::forwarder::Outputs;
 use crate::key::wide::Wide;
 
@@ -32,7 +32,7 @@ use super::{Flow, TableConfig, Tables};
 
 /// Undo log of a transaction.
 #[derive(Debug)]
-pub(super) struct Undo {
+pub(super) struct Transaction {
     steps: Vec<Step>,
     /// Slots whose entry was added or changed since the beginning and not removed since. The log
     /// holds its previous state, or the entry is new.
@@ -50,7 +50,7 @@ pub(super) struct Undo {
 /// A transaction that is being committed or rolled back.
 #[derive(Debug)]
 pub(super) struct Closing {
-    undo: Undo,
+    undo: Transaction,
     stage: Stage,
     is_kept: bool,
 }
@@ -88,7 +88,7 @@ enum Step {
 /// Previous state of an entry.
 #[derive(Debug)]
 struct Before {
-    line: Picture,
+    line: EntrySnapshot,
     wide: Wide,
     flow: Flow,
     cookie: u64,
@@ -107,11 +107,11 @@ impl Tables {
         let vacancy_down_next = self.tables.iter().map(|table| table.vacancy_down_next).collect();
         let (steps, news) = (Vec::new(), self.news.hold());
         let (noted, born, aside) = Default::default();
-        self.undo = Some(Undo { steps, noted, born, aside, news, vacancy_down_next });
+        self.undo = Some(Transaction { steps, noted, born, aside, news, vacancy_down_next });
     }
 
     /// Returns the edition that will publish the open transaction, if one is open.
-    pub(crate) fn next_edition(&self) -> Option<Edition> {
+    pub(crate) fn next_edition(&self) -> Option<TableVersion> {
         self.undo.is_some().then(|| self.edition.next())
     }
 

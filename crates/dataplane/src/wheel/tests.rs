@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::rng::Dice;
+use crate::rng::Rng;
 
 fn pop_all(wheel: &mut Wheel, now: Nanos) -> Vec<u32> {
     let mut due: Vec<u32> =
@@ -53,7 +53,7 @@ fn the_latest_time_is_handled_like_any_other() {
 #[test]
 fn the_wheel_agrees_with_a_sorted_list() {
     for seed in 1..20 {
-        let mut dice = Dice::new(seed);
+        let mut dice = Rng::new(seed);
         let mut wheel = Wheel::default();
         let mut due_of: BTreeMap<u32, u64> = BTreeMap::new();
         let mut now = 0;

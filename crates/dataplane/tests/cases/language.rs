@@ -21,7 +21,7 @@ use dataplane::flow::{FlowFilter, FlowFlags, FlowSpec, ModifyRules, Part, rank_e
 use dataplane::group::{BucketSpec, GroupKind, GroupSpec};
 use dataplane::instruction::{Instructions, StatTrigger};
 use dataplane::key::{Field, Key, VLAN_PRESENT};
-use dataplane::matching::{Asked, Match};
+use dataplane::matching::{MatchedFields, Match};
 use dataplane::table::{TableConfig, TableMiss, Vacancy};
 use packet::build::Builder;
 use packet::field;
@@ -218,7 +218,7 @@ impl<'a> Line<'a> {
     /// other fields to be zero.
     pub fn matching(&self) -> Match {
         if let Some(text) = self.words.get("match") {
-            let fields: Vec<Asked> = text.split(',').map(asked).collect();
+            let fields: Vec<MatchedFields> = text.split(',').map(asked).collect();
             return Match::asking(&fields);
         }
         let mut value = Key::ZERO;
@@ -414,7 +414,7 @@ fn action(word: &str) -> Action {
 }
 
 /// Parses a field with its value and an optional mask: `eth_type:0x800`, `eth_dst:1/1`.
-fn asked(text: &str) -> Asked {
+fn asked(text: &str) -> MatchedFields {
     let (name, value) = text.split_once(':').unwrap_or_else(|| panic!("{text} has no value"));
     let field = field::Field::from_name(name).unwrap_or_else(|| panic!("unknown field {name}"));
     let (value, mask) = value.split_once('/').unwrap_or((value, ""));
@@ -452,7 +452,7 @@ fn number_of(bytes: &[u8]) -> u128 {
 pub fn show_match(matching: &Match) -> String {
     if matching.wide_words() != 0 {
         let asked = matching.asked(matching.fields_asked());
-        let show = |(field, value, mask): &Asked| match *mask == field.ones() {
+        let show = |(field, value, mask): &MatchedFields| match *mask == field.ones() {
             true => format!("{field}={value:#x}"),
             false => format!("{field}={value:#x}/{mask:#x}"),
         };

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use dataplane::action::{Action, UNSET};
 use dataplane::flow::{FlowFlags, FlowSpec};
 use dataplane::instruction::Instructions;
-use dataplane::matching::{Asked, Match};
+use dataplane::matching::{MatchedFields, Match};
 use dataplane::table::{Classifier, TableSettings};
 use packet::field::Field;
 use packet::time::Nanos;
 
-use crate::dice::Dice;
+use crate::dice::Rng;
 use crate::fields::field_of;
 use crate::kinds::{self, KINDS, LINKS};
 use crate::model::Model;
@@ -32,7 +32,7 @@ impl Scene {
         self.first_egress.is_some_and(|first| table >= first)
     }
 
-    fn any(&self, dice: &mut Dice) -> &Model {
+    fn any(&self, dice: &mut Rng) -> &Model {
         &self.frames[dice.roll(self.frames.len() as u64) as usize]
     }
 }
@@ -51,7 +51,7 @@ pub enum Place {
 }
 
 /// Draws a table with or without a hash of exact matches.
-pub fn table(dice: &mut Dice) -> TableSettings {
+pub fn table(dice: &mut Rng) -> TableSettings {
     let exact = dice.pick(&[0, 1000]);
     let classifier =
         dice.pick(&[Classifier::Linear, Classifier::TupleSpace, Classifier::Automatic]);
@@ -59,13 +59,13 @@ pub fn table(dice: &mut Dice) -> TableSettings {
 }
 
 /// Draws a frame, usually a plain one.
-pub fn frame(dice: &mut Dice) -> Model {
+pub fn frame(dice: &mut Rng) -> Model {
     let links = if dice.roll(2) == 0 { dice.roll(3) } else { dice.roll(LINKS) };
     kinds::frame(links, dice.roll(KINDS), dice)
 }
 
 /// Varies traffic class, TTL and ECN of a frame, so that it is in the same flow.
-pub fn varied(dice: &mut Dice, model: &Model) -> Model {
+pub fn varied(dice: &mut Rng, model: &Model) -> Model {
     let mut varied = model.clone();
     varied.set(Field::IpDscp, dice.pick(&[0, 10, 12, 18, 46]), 0x3f);
     varied.set(Field::IpEcn, dice.pick(&[0, 1, 3]), 3);
@@ -74,13 +74,13 @@ pub fn varied(dice: &mut Dice, model: &Model) -> Model {
 }
 
 /// Draws a match and an entry for it.
-pub fn flow(dice: &mut Dice, scene: &Scene) -> (Vec<Asked>, FlowSpec) {
+pub fn flow(dice: &mut Rng, scene: &Scene) -> (Vec<MatchedFields>, FlowSpec) {
     let tables = u64::from(scene.tables);
     let table = (dice.roll(tables).min(dice.roll(tables))) as u8;
     let asked = matching(dice, scene);
     let instructions = instructions(dice, scene, table);
     let miss = asked.is_empty() && dice.roll(2) == 0;
-    let span = |dice: &mut Dice| match dice.roll(4) {
+    let span = |dice: &mut Rng| match dice.roll(4) {
         0 => Nanos::from_millis(10 * (1 + dice.roll(300))),
         _ => Nanos::ZERO,
     };
@@ -101,11 +101,11 @@ pub fn flow(dice: &mut Dice, scene: &Scene) -> (Vec<Asked>, FlowSpec) {
 }
 
 /// Draws instructions without goto-table, for any table.
-pub fn last(dice: &mut Dice, scene: &Scene) -> Arc<Instructions> {
+pub fn last(dice: &mut Rng, scene: &Scene) -> Arc<Instructions> {
     Arc::new(instructions(dice, scene, scene.tables - 1))
 }
 
-fn instructions(dice: &mut Dice, scene: &Scene, table: u8) -> Instructions {
+fn instructions(dice: &mut Rng, scene: &Scene, table: u8) -> Instructions {
     let leaving = scene.leaves_by(table);
     let end = scene.first_egress.filter(|_| !leaving).unwrap_or(scene.tables);
     let further = end - 1 - table;
@@ -127,14 +127,14 @@ fn instructions(dice: &mut Dice, scene: &Scene, table: u8) -> Instructions {
 }
 
 /// Draws few bits, so that matches occur.
-fn metadata(dice: &mut Dice) -> (u64, u64) {
+fn metadata(dice: &mut Rng) -> (u64, u64) {
     let mask = dice.pick(&[3, 1, 1 << 40]);
     (dice.roll(4) << dice.pick(&[0, 40]) & mask, mask)
 }
 
 /// Draws match fields that a frame could have, before or after table actions: fields with their
 /// prerequisites, in order.
-fn matching(dice: &mut Dice, scene: &Scene) -> Vec<Asked> {
+fn matching(dice: &mut Rng, scene: &Scene) -> Vec<MatchedFields> {
     let model = scene.any(dice);
     let mut wanted: Vec<Field> = Vec::new();
     for _ in 0..dice.roll(5) {
@@ -145,7 +145,7 @@ fn matching(dice: &mut Dice, scene: &Scene) -> Vec<Asked> {
     }
     wanted.sort_unstable();
     let asked = wanted.into_iter().filter_map(|field| ask(dice, model, field));
-    let asked: Vec<Asked> = asked.collect();
+    let asked: Vec<MatchedFields> = asked.collect();
     settled(&asked)
 }
 
@@ -175,7 +175,7 @@ fn need(wanted: &mut Vec<Field>, field: Field) {
     wanted.push(field);
 }
 
-fn ask(dice: &mut Dice, model: &Model, field: Field) -> Option<Asked> {
+fn ask(dice: &mut Rng, model: &Model, field: Field) -> Option<MatchedFields> {
     let value = match field {
         Field::InPort | Field::InPhyPort => u128::from(1 + dice.roll(2)),
         Field::Metadata => u128::from(metadata(dice).0),
@@ -201,8 +201,8 @@ fn ask(dice: &mut Dice, model: &Model, field: Field) -> Option<Asked> {
 }
 
 /// Removes fields with unmet prerequisites: absent from the match, or with another value.
-fn settled(asked: &[Asked]) -> Vec<Asked> {
-    let mut kept: Vec<Asked> = Vec::new();
+fn settled(asked: &[MatchedFields]) -> Vec<MatchedFields> {
+    let mut kept: Vec<MatchedFields> = Vec::new();
     for one in asked {
         let met = one.0.needs().iter().all(|(needed, values)| {
             kept.iter().any(|(field, value, mask)| {
@@ -219,12 +219,12 @@ fn settled(asked: &[Asked]) -> Vec<Asked> {
 }
 
 /// Draws actions in any order and number.
-fn list(dice: &mut Dice, scene: &Scene, place: Place) -> Vec<Action> {
+fn list(dice: &mut Rng, scene: &Scene, place: Place) -> Vec<Action> {
     (0..dice.roll(5)).map(|_| action(dice, scene, place)).collect()
 }
 
 /// Draws actions of different kinds.
-pub fn set(dice: &mut Dice, scene: &Scene, place: Place) -> Vec<Action> {
+pub fn set(dice: &mut Rng, scene: &Scene, place: Place) -> Vec<Action> {
     let mut set: Vec<Action> = Vec::new();
     for _ in 0..dice.roll(5) {
         let new = action(dice, scene, place);
@@ -235,7 +235,7 @@ pub fn set(dice: &mut Dice, scene: &Scene, place: Place) -> Vec<Action> {
     set
 }
 
-fn action(dice: &mut Dice, scene: &Scene, place: Place) -> Action {
+fn action(dice: &mut Rng, scene: &Scene, place: Place) -> Action {
     let ttl = dice.roll(256) as u8;
     match dice.roll(27) {
         0..=11 if matches!(place, Place::Leaving | Place::LeavingSet) => {
@@ -272,7 +272,7 @@ fn action(dice: &mut Dice, scene: &Scene, place: Place) -> Action {
 }
 
 /// Draws a field to set, with another frame's value or a small one.
-fn set_field(dice: &mut Dice, scene: &Scene) -> Action {
+fn set_field(dice: &mut Rng, scene: &Scene) -> Action {
     let fixed = [
         Field::InPort,
         Field::InPhyPort,

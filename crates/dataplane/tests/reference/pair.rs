@@ -5,14 +5,14 @@ use dataplane::flow::{
     FlowError, FlowFilter, FlowRecord, FlowRemovedReason, FlowSpec, ModifyRules,
 };
 use dataplane::forwarder::{Event, Forwarder, Outputs};
-use dataplane::matching::{Asked, Match};
+use dataplane::matching::{MatchedFields, Match};
 use dataplane::pipeline::{OnMiss, Pipeline, Settings, Worker};
 use dataplane::table::{TableConfig, TableMiss, TableSettings};
 use packet::frame::PortNo;
 use packet::time::Nanos;
 
 use crate::choices::Choices;
-use crate::dice::Dice;
+use crate::dice::Rng;
 use crate::draw::{self, Scene};
 use crate::switch::{Entry, Switch};
 
@@ -29,7 +29,7 @@ pub struct Pair {
     pub scene: Scene,
     /// For each group, whether all its buckets watch something, so that others can watch it.
     pub watched: Vec<bool>,
-    pub dice: Dice,
+    pub dice: Rng,
     pub now: Nanos,
     /// The number of the next bucket.
     pub bucket: u32,
@@ -49,7 +49,7 @@ pub struct Pair {
 
 impl Pair {
     pub fn new(seed: u64) -> Pair {
-        let mut dice = Dice::new(seed);
+        let mut dice = Rng::new(seed);
         let on_miss = dice.pick(&[OnMiss::Controller, OnMiss::Drop]);
         let first_egress = dice.pick(&[None, None, Some(3), Some(4)]);
         let ways =
@@ -201,7 +201,7 @@ impl Pair {
     }
 
     /// Adds an entry unless another of the same table and rank could match the same frame.
-    fn add_apart(&mut self, asked: Vec<Asked>, spec: &FlowSpec) {
+    fn add_apart(&mut self, asked: Vec<MatchedFields>, spec: &FlowSpec) {
         let meets = |entry: &&Entry| {
             let place = (entry.spec.table, entry.spec.rank) == (spec.table, spec.rank);
             place && !asked.iter().any(|one| entry.asked.iter().any(|other| excludes(one, other)))
@@ -302,12 +302,12 @@ impl Pair {
 }
 
 /// Whether no frame matches both.
-fn excludes(one: &Asked, other: &Asked) -> bool {
+fn excludes(one: &MatchedFields, other: &MatchedFields) -> bool {
     one.0 == other.0 && (one.1 ^ other.1) & one.2 & other.2 != 0
 }
 
 /// Creates a new entry.
-fn entry(asked: Vec<Asked>, spec: &FlowSpec, counts: (u64, u64), now: Nanos) -> Entry {
+fn entry(asked: Vec<MatchedFields>, spec: &FlowSpec, counts: (u64, u64), now: Nanos) -> Entry {
     let (spec, (frames, bytes)) = (spec.clone(), counts);
     Entry { asked, spec, frames, bytes, added_at: now, matched_at: now }
 }
@@ -346,7 +346,7 @@ fn removal(event: Event) -> (u64, u64, u64) {
 }
 
 /// The reported properties of an entry: table, rank, cookie, frames, bytes, match.
-pub type Row = (u8, u32, u64, u64, u64, Vec<Asked>);
+pub type Row = (u8, u32, u64, u64, u64, Vec<MatchedFields>);
 
 pub fn row(flow: FlowRecord) -> Row {
     let matching = flow.matching.asked(flow.matching.fields_asked());

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use dataplane::action::Action;
 use dataplane::flow::FlowSpec;
 use dataplane::forwarder::{NO_COOKIE, PacketInReason};
-use dataplane::matching::Asked;
+use dataplane::matching::MatchedFields;
 use dataplane::meter::CONTROLLER;
 use dataplane::pipeline::OnMiss;
 use dataplane::table::TableMiss;
@@ -32,7 +32,7 @@ use crate::set::{is_output, output_of, same_kind};
 /// An entry, with the match fields as requested.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    pub asked: Vec<Asked>,
+    pub asked: Vec<MatchedFields>,
     pub spec: FlowSpec,
     pub frames: u64,
     pub bytes: u64,

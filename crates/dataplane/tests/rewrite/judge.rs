@@ -84,7 +84,7 @@ fn may_skip() -> bool {
 fn changed_models(count: usize) -> Vec<(Model, Vec<u8>)> {
     let mut models = Vec::new();
     for seed in 0.. {
-        let mut dice = Dice::new(seed);
+        let mut dice = Rng::new(seed);
         let (links, kind) = (dice.roll(LINKS), dice.roll(KINDS));
         let mut model = kinds::frame(links, kind, &mut dice);
         let mut frame = Frame::from_bytes(&model.bytes());

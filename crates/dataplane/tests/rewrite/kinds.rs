@@ -3,7 +3,7 @@
 use packet::header::options::Options;
 use packet::header::{arp, icmp, icmpv6, ipv4, ipv6, mpls, pbb, tcp};
 
-use crate::dice::Dice;
+use crate::dice::Rng;
 use crate::model::{Link, Model, Network, Transport};
 
 /// Number of payload kinds.
@@ -12,29 +12,29 @@ pub const KINDS: u64 = 17;
 /// Number of kinds of link headers.
 pub const LINKS: u64 = 10;
 
-fn address(dice: &mut Dice) -> u64 {
+fn address(dice: &mut Rng) -> u64 {
     dice.roll(1 << 48) & 0xfeff_ffff_ffff
 }
 
-fn wide(dice: &mut Dice) -> u128 {
+fn wide(dice: &mut Rng) -> u128 {
     u128::from(dice.roll(1 << 50)) << 80
         | u128::from(dice.roll(1 << 50)) << 40
         | u128::from(dice.roll(1 << 40))
 }
 
-fn word(dice: &mut Dice) -> u16 {
+fn word(dice: &mut Rng) -> u16 {
     dice.roll(1 << 16) as u16
 }
 
-fn byte(dice: &mut Dice) -> u8 {
+fn byte(dice: &mut Rng) -> u8 {
     dice.roll(256) as u8
 }
 
-fn mac(dice: &mut Dice) -> [u8; 6] {
+fn mac(dice: &mut Rng) -> [u8; 6] {
     address(dice).to_be_bytes()[2..].try_into().unwrap()
 }
 
-fn v4(dice: &mut Dice) -> ipv4::Header {
+fn v4(dice: &mut Rng) -> ipv4::Header {
     let ends = [(); 2].map(|()| (dice.roll(1 << 32) as u32).into());
     ipv4::Header {
         tos: byte(dice),
@@ -45,7 +45,7 @@ fn v4(dice: &mut Dice) -> ipv4::Header {
     }
 }
 
-fn v6(dice: &mut Dice) -> ipv6::Header {
+fn v6(dice: &mut Rng) -> ipv6::Header {
     ipv6::Header {
         traffic_class: byte(dice),
         flow_label: dice.roll(1 << 20) as u32,
@@ -55,7 +55,7 @@ fn v6(dice: &mut Dice) -> ipv6::Header {
 }
 
 /// Draws extension headers; a routing header has no segments left.
-fn extensions(dice: &mut Dice) -> Vec<(u8, Vec<u8>)> {
+fn extensions(dice: &mut Rng) -> Vec<(u8, Vec<u8>)> {
     let count = dice.roll(3);
     let mut kinds: Vec<u8> = (0..count).map(|_| dice.pick(&[0, 43, 44, 51, 60])).collect();
     kinds.dedup();
@@ -63,7 +63,7 @@ fn extensions(dice: &mut Dice) -> Vec<(u8, Vec<u8>)> {
     kinds.into_iter().map(|kind| (kind, rest(kind))).collect()
 }
 
-fn segment(dice: &mut Dice) -> tcp::Header {
+fn segment(dice: &mut Rng) -> tcp::Header {
     let mut header = tcp::Header::new(word(dice), word(dice), byte(dice) & 0x3f);
     header.sequence = dice.roll(1 << 32) as u32;
     if dice.roll(2) == 0 {
@@ -72,14 +72,14 @@ fn segment(dice: &mut Dice) -> tcp::Header {
     header
 }
 
-fn neighbour(dice: &mut Dice, kind: u8) -> Transport {
+fn neighbour(dice: &mut Rng, kind: u8) -> Transport {
     let count = dice.roll(4);
     let options = (0..count).map(|_| (dice.pick(&[1, 2, 14]), address(dice))).collect();
     Transport::Neighbour(icmpv6::Header::new(kind, 0, 0x6000_0000), wide(dice), options)
 }
 
 /// Draws a payload of this kind.
-fn inside(kind: u64, dice: &mut Dice) -> (Network, Transport) {
+fn inside(kind: u64, dice: &mut Rng) -> (Network, Transport) {
     let ports = (word(dice), word(dice));
     let echo = icmp::Header::echo_request(ports.0, ports.1);
     match kind {
@@ -124,7 +124,7 @@ fn inside(kind: u64, dice: &mut Dice) -> (Network, Transport) {
     }
 }
 
-fn entry(dice: &mut Dice, bottom: bool) -> Link {
+fn entry(dice: &mut Rng, bottom: bool) -> Link {
     let header = mpls::Header {
         label: dice.roll(1 << 20) as u32,
         class: dice.roll(8) as u8,
@@ -134,7 +134,7 @@ fn entry(dice: &mut Dice, bottom: bool) -> Link {
     Link::Mpls(dice.pick(&[0x8847, 0x8848]), header)
 }
 
-fn customer(dice: &mut Dice) -> Link {
+fn customer(dice: &mut Rng) -> Link {
     Link::Pbb(pbb::Header {
         priority: dice.roll(8) as u8,
         drop_eligible: dice.roll(2) == 0,
@@ -146,8 +146,8 @@ fn customer(dice: &mut Dice) -> Link {
 }
 
 /// Draws the link headers of this kind, with optional tags first.
-fn links(kind: u64, dice: &mut Dice) -> Vec<Link> {
-    let tag = |dice: &mut Dice| Link::Vlan(dice.pick(&[0x8100, 0x88a8]), word(dice));
+fn links(kind: u64, dice: &mut Rng) -> Vec<Link> {
+    let tag = |dice: &mut Rng| Link::Vlan(dice.pick(&[0x8100, 0x88a8]), word(dice));
     match kind {
         0 => vec![],
         1 => vec![tag(dice)],
@@ -163,7 +163,7 @@ fn links(kind: u64, dice: &mut Dice) -> Vec<Link> {
 }
 
 /// Draws a frame with link headers and payload of these kinds.
-pub fn frame(links_kind: u64, kind: u64, dice: &mut Dice) -> Model {
+pub fn frame(links_kind: u64, kind: u64, dice: &mut Rng) -> Model {
     let (network, transport) = inside(kind, dice);
     let mut links = links(links_kind, dice);
     if let Network::Llc = network {

@@ -34,7 +34,7 @@ const PAUSE: Nanos = Nanos::from_millis(100);
 
 /// Rate limit with bursts.
 #[derive(Debug)]
-pub struct Tickets {
+pub struct HandshakeBudget {
     /// Long-term interval between two tickets.
     gap: Nanos,
     /// Maximum burst, as time.
@@ -43,11 +43,11 @@ pub struct Tickets {
     used_until: Nanos,
 }
 
-impl Tickets {
+impl HandshakeBudget {
     /// Creates a rate limit with all tickets available.
     pub fn new(per_s: u64, burst: u64) -> Self {
         let gap = Nanos((1_000_000_000 / per_s.max(1)).max(1));
-        Tickets { gap, ahead: Nanos(gap.0.saturating_mul(burst)), used_until: Nanos::ZERO }
+        HandshakeBudget { gap, ahead: Nanos(gap.0.saturating_mul(burst)), used_until: Nanos::ZERO }
     }
 
     /// Returns when the next ticket is available.
@@ -68,7 +68,7 @@ impl Tickets {
 
 /// An accepted connection that is not established yet.
 #[derive(Debug, Clone, Copy)]
-pub struct Guest {
+pub struct PendingConnection {
     /// Index of the listener that accepted it.
     pub listener: usize,
     /// Host or user from which it comes, if known.
@@ -104,9 +104,9 @@ pub struct Door {
     /// Whether guests that have sent nothing are read, until the next turn.
     pub beginning: bool,
     limits: Limits,
-    accepts: Tickets,
-    begins: Tickets,
-    log: Tickets,
+    accepts: HandshakeBudget,
+    begins: HandshakeBudget,
+    log: HandshakeBudget,
     unlogged: u64,
     paused_until: Nanos,
 }
@@ -118,9 +118,9 @@ impl Door {
             counters: DoorCounters::default(),
             accepting: true,
             beginning: true,
-            accepts: Tickets::new(limits.accepts_per_s, BURST),
-            begins: Tickets::new(limits.handshakes_per_s, BURST),
-            log: Tickets::new(LOG_PER_S, LOG_BURST),
+            accepts: HandshakeBudget::new(limits.accepts_per_s, BURST),
+            begins: HandshakeBudget::new(limits.handshakes_per_s, BURST),
+            log: HandshakeBudget::new(LOG_PER_S, LOG_BURST),
             unlogged: 0,
             paused_until: Nanos::ZERO,
             limits: limits.clone(),
@@ -154,11 +154,11 @@ impl Door {
     }
 
     /// Whether a guest has exceeded the handshake timeout.
-    pub fn is_overdue(&self, guest: &Guest, now: Nanos) -> bool {
+    pub fn is_overdue(&self, guest: &PendingConnection, now: Nanos) -> bool {
         now >= self.deadline(guest)
     }
 
-    fn deadline(&self, guest: &Guest) -> Nanos {
+    fn deadline(&self, guest: &PendingConnection) -> Nanos {
         guest.since.saturating_add(Nanos::from_millis(self.limits.handshake_ms))
     }
 
@@ -166,11 +166,11 @@ impl Door {
     /// connections that listeners accepted, each with its index and whether it is still a guest.
     pub fn room_for(
         &self,
-        accepted: &[(usize, Guest, bool)],
+        accepted: &[(usize, PendingConnection, bool)],
         listener: usize,
         source: Option<Source>,
     ) -> Room {
-        let held = |&(id, guest, is_guest): &(usize, Guest, bool)| Held {
+        let held = |&(id, guest, is_guest): &(usize, PendingConnection, bool)| Held {
             id,
             source: guest.source,
             pending: is_guest.then_some((guest.progress, guest.since.0)),
@@ -210,7 +210,7 @@ impl Door {
     }
 
     /// Returns the time of the next work, given these guests.
-    pub fn next_event<'a>(&self, guests: impl Iterator<Item = &'a Guest>) -> Option<Nanos> {
+    pub fn next_event<'a>(&self, guests: impl Iterator<Item = &'a PendingConnection>) -> Option<Nanos> {
         let (mut due, mut silent) = (None, false);
         for guest in guests {
             due = earlier(due, self.deadline(guest));
@@ -239,13 +239,13 @@ mod tests {
 
     use super::*;
 
-    fn guest(listener: usize, host: u8, since: u64, progress: Progress) -> Guest {
+    fn guest(listener: usize, host: u8, since: u64, progress: Progress) -> PendingConnection {
         let source = (host > 0).then(|| Source::Host([10, 0, 0, host].into()));
-        Guest { listener, source, since: Nanos(since), progress }
+        PendingConnection { listener, source, since: Nanos(since), progress }
     }
 
     /// Checks the decision about a new connection of this listener and host.
-    fn check(guests: &[Guest], controllers: &[Guest], newcomer: (usize, u8), wanted: Room) {
+    fn check(guests: &[PendingConnection], controllers: &[PendingConnection], newcomer: (usize, u8), wanted: Room) {
         let limits = Limits {
             handshakes: 4,
             handshakes_per_source: 3,
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn tickets_permit_a_burst_and_then_the_rate() {
-        let mut tickets = Tickets::new(10, 3);
+        let mut tickets = HandshakeBudget::new(10, 3);
         let mut use_all = |at: u64| {
             let now = Nanos::from_millis(at);
             (0..9)

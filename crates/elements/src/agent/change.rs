@@ -28,8 +28,8 @@ use openflow::version::{ErrorCode, Version};
 use packet::time::Nanos;
 
 use crate::budget::RUN_STEPS;
-use crate::translate::flow::{Speaker, modify_rules, table_down};
-use crate::translate::{self, World};
+use crate::translate::flow::{VersionContext, modify_rules, table_down};
+use crate::translate::{self, ActionLimits};
 
 use super::packet_out::buffer_error_up;
 use super::{Agent, Datapath, modelled};
@@ -60,8 +60,8 @@ impl Who {
     }
 
     /// Returns the source of the change for conversions.
-    pub fn speaker(&self) -> Speaker {
-        Speaker { version: self.version, parts: self.parts, source: self.source() }
+    pub fn speaker(&self) -> VersionContext {
+        VersionContext { version: self.version, parts: self.parts, source: self.source() }
     }
 }
 
@@ -146,7 +146,7 @@ impl Agent {
                     let Message::GroupMod(change) = message else {
                         unreachable!("only group-mods have buckets")
                     };
-                    let world = World { ports, pipeline, version: who.version };
+                    let world = ActionLimits { ports, pipeline, version: who.version };
                     if convert_some(change, buckets, &world, steps)? {
                         let buckets = std::mem::take(buckets);
                         unfinished.work = group_work(change, buckets, pipeline)?;
@@ -177,8 +177,8 @@ impl Agent {
     }
 
     /// Returns the objects to which actions may refer.
-    pub(super) fn world<'a>(&'a self, who: Who, datapath: &'a Datapath<'_>) -> World<'a> {
-        World { ports: self.ports.numbers(), pipeline: datapath.pipeline, version: who.version }
+    pub(super) fn world<'a>(&'a self, who: Who, datapath: &'a Datapath<'_>) -> ActionLimits<'a> {
+        ActionLimits { ports: self.ports.numbers(), pipeline: datapath.pipeline, version: who.version }
     }
 
     fn flow_mod(
@@ -324,7 +324,7 @@ impl Agent {
 fn convert_some(
     change: &GroupMod,
     buckets: &mut Vec<BucketSpec>,
-    world: &World<'_>,
+    world: &ActionLimits<'_>,
     steps: &mut usize,
 ) -> Result<bool, ErrorCode> {
     for from in &change.buckets[buckets.len()..] {

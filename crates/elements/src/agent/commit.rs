@@ -28,8 +28,8 @@ use super::bundle::{Bundle, Bundled};
 use super::change::{Unfinished, Who};
 use super::connection::Connection;
 use super::ongoing::Ongoing;
-use super::packet_out::Departure;
-use super::ports::PortBook;
+use super::packet_out::DeferredPacketOut;
+use super::ports::PortTable;
 use super::{Agent, Datapath, modelled};
 use crate::budget::{MESSAGE_STEPS, RUN_STEPS};
 
@@ -37,7 +37,7 @@ use crate::budget::{MESSAGE_STEPS, RUN_STEPS};
 #[derive(Default)]
 pub(super) struct Transaction {
     /// The port settings after the bundle, if it changes any.
-    pub(super) ports: Option<PortBook>,
+    pub(super) ports: Option<PortTable>,
     /// Deferred work until the whole bundle is visible, in order.
     pub(super) late: VecDeque<Late>,
 }
@@ -45,7 +45,7 @@ pub(super) struct Transaction {
 /// Work that is deferred until a bundle is visible.
 pub(super) enum Late {
     /// Sends a frame.
-    Frame(Departure),
+    Frame(DeferredPacketOut),
     /// Forwards a request to other controllers.
     Request(Xid, Box<Message>),
 }
@@ -343,8 +343,8 @@ impl Agent {
     }
 
     /// Applies the port settings of a bundle.
-    fn set_ports(&mut self, after: Option<PortBook>, datapath: &mut Datapath<'_>) {
-        for port in after.iter().flat_map(PortBook::descriptions) {
+    fn set_ports(&mut self, after: Option<PortTable>, datapath: &mut Datapath<'_>) {
+        for port in after.iter().flat_map(PortTable::descriptions) {
             if let Some(port) = self.ports.set_config(port.number, port.config) {
                 self.set_port(port, datapath);
             }

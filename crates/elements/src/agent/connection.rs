@@ -16,7 +16,7 @@ use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Progress};
 
 use super::bundle::Bundles;
-use super::admission::Guest;
+use super::admission::PendingConnection;
 use super::multipart_reply::Dump;
 use super::async_config::Interests;
 use super::monitor::Monitors;
@@ -89,7 +89,7 @@ pub struct Connection {
     /// Whether this is an auxiliary connection; the main connection carries asynchronous messages.
     pub auxiliary: bool,
     /// Admission state, if a listener accepted the connection.
-    guest: Option<Guest>,
+    guest: Option<PendingConnection>,
 }
 
 impl Connection {
@@ -144,17 +144,17 @@ impl Connection {
     }
 
     /// Sets the admission state of a connection that a listener accepted.
-    pub fn arrive(&mut self, guest: Option<Guest>) {
+    pub fn arrive(&mut self, guest: Option<PendingConnection>) {
         self.guest = guest;
     }
 
     /// Returns the admission state, if a listener accepted the connection.
-    pub fn accepted(&self) -> Option<&Guest> {
+    pub fn accepted(&self) -> Option<&PendingConnection> {
         self.guest.as_ref()
     }
 
     /// Returns the admission state until the session is established.
-    pub fn guest(&self) -> Option<&Guest> {
+    pub fn guest(&self) -> Option<&PendingConnection> {
         self.guest.as_ref().filter(|_| !self.up)
     }
 

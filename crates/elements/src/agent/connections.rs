@@ -12,7 +12,7 @@ use netio::channel::admission::{Refusal, Room};
 use crate::event::Event;
 
 use super::connection::Connection;
-use super::admission::{ACCEPTS_A_TURN, Guest};
+use super::admission::{ACCEPTS_A_TURN, PendingConnection};
 use super::{Agent, Datapath};
 
 impl Agent {
@@ -62,14 +62,14 @@ impl Agent {
             }
         }
         let guest =
-            Guest { listener, source: channel.source(), since: now, progress: channel.progress() };
+            PendingConnection { listener, source: channel.source(), since: now, progress: channel.progress() };
         self.admit(channel, None, Some(guest), now);
         true
     }
 
     /// Returns the connections that listeners accepted, each with its index and whether it is still
     /// a guest.
-    fn accepted(&self) -> impl Iterator<Item = (usize, Guest, bool)> + '_ {
+    fn accepted(&self) -> impl Iterator<Item = (usize, PendingConnection, bool)> + '_ {
         self.connections.iter().enumerate().filter_map(|(at, connection)| {
             let accepted = connection.accepted().filter(|_| connection.ended.is_none())?;
             Some((at, *accepted, !connection.up))

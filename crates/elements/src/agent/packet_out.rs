@@ -34,7 +34,7 @@ const ETHERNET: u128 = 0;
 
 /// A frame to be sent.
 #[derive(Debug)]
-pub(super) struct Departure {
+pub(super) struct DeferredPacketOut {
     what: What,
     /// Initial pipeline fields, if other than the ingress port.
     begins: Option<Context>,
@@ -49,7 +49,7 @@ enum What {
     Buffer(u32),
 }
 
-impl Departure {
+impl DeferredPacketOut {
     /// Executes the actions on the frame.
     pub(super) fn leave(self, buffers: &mut Buffers, datapath: &mut Datapath<'_>) {
         let (port, mut frame) = match self.what {
@@ -98,12 +98,12 @@ impl Agent {
             return Err(ErrorCode::RequestBadPacket);
         }
         let what = What::Frame(Frame::from_bytes(&packet.data));
-        self.send(Departure { what, begins: Some(begins), actions }, datapath);
+        self.send(DeferredPacketOut { what, begins: Some(begins), actions }, datapath);
         Ok(())
     }
 
     /// Sends a frame. During a bundle commit, it is sent when the whole bundle is visible.
-    fn send(&mut self, departure: Departure, datapath: &mut Datapath<'_>) {
+    fn send(&mut self, departure: DeferredPacketOut, datapath: &mut Datapath<'_>) {
         match &mut self.transaction {
             Some(transaction) => transaction.late.push_back(Late::Frame(departure)),
             None => departure.leave(&mut self.buffers, datapath),
@@ -125,7 +125,7 @@ impl Agent {
         };
         known.map_err(buffer_error_up)?;
         self.send(
-            Departure { what: What::Buffer(id), begins, actions: actions.to_vec() },
+            DeferredPacketOut { what: What::Buffer(id), begins, actions: actions.to_vec() },
             datapath,
         );
         Ok(())

@@ -35,18 +35,18 @@ fn settable(version: Version) -> PortConfig {
 
 /// All ports, in the order of their numbers.
 #[derive(Clone)]
-pub struct PortBook {
+pub struct PortTable {
     ports: Vec<PortDescription>,
     numbers: Vec<PortNo>,
 }
 
-impl PortBook {
+impl PortTable {
     /// Creates descriptions of the ports of these lanes, all live and without settings.
     pub fn new(lanes: &[Lane]) -> Self {
         let mut ports: Vec<_> = lanes.iter().map(describe).collect();
         ports.sort_by_key(|port| port.number);
         let numbers = ports.iter().map(|port| port.number).collect();
-        PortBook { ports, numbers }
+        PortTable { ports, numbers }
     }
 
     /// Returns the descriptions.

@@ -17,7 +17,7 @@ use packet::time::Nanos;
 use netio::channel::admission::AdmissionCounters;
 use serde_json::{Map, Value, json};
 
-use super::request::{Request, What};
+use super::request::{Request, Resource};
 use super::task::{Carried, Task};
 use crate::agent::Agent;
 use crate::hardware_model::Behaviour;
@@ -54,7 +54,7 @@ pub fn carry(
     budget: &mut Budget<'_>,
 ) -> Carried {
     let task = match task {
-        Task::Whole(request @ Request::Get(What::About | What::Counters)) => {
+        Task::Whole(request @ Request::Get(Resource::About | Resource::Counters)) => {
             return Carried::Done(answer_whole(request, forward, now));
         }
         task => task,
@@ -67,7 +67,7 @@ pub fn carry(
             forward.due = Some(now);
             carried
         }
-        (Plane::ProGfe(element), Task::List(What::Macs, from)) => {
+        (Plane::ProGfe(element), Task::List(Resource::Macs, from)) => {
             element::list_macs(from, element, now, budget)
         }
         (Plane::Router(router), task) => {
@@ -85,8 +85,8 @@ fn answer_whole(
     now: Nanos,
 ) -> Result<Value, String> {
     match request {
-        Request::Get(What::About) => return Ok(about(forward)),
-        Request::Get(What::Counters) => return Ok(counters(forward, now)),
+        Request::Get(Resource::About) => return Ok(about(forward)),
+        Request::Get(Resource::Counters) => return Ok(counters(forward, now)),
         _ => {}
     }
     match forward.forwarder.inner() {

@@ -39,7 +39,7 @@ use crate::config::{Mac, Neighbour, Route, TagRule};
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
     /// Reads data.
-    Get(What),
+    Get(Resource),
     /// Reads flow entries of a switch, a bounded number in each reply.
     GetFlows(FlowsFrom),
     /// Changes settings.
@@ -57,17 +57,17 @@ pub enum Request {
     /// Sets the MAC addresses of ports of an element that routes.
     SetInterfaces(Vec<PortMac>),
     /// Empties a table.
-    Flush(What),
+    Flush(Resource),
     /// Reads a component of a block of an element.
     GetComponent(ComponentAt),
     /// Sets components of blocks of an element, all or none.
     SetComponents(Vec<ComponentAt>),
     /// Loads a program in place of the one that an element runs.
-    Load(Document),
+    Load(ProgramSource),
     /// Reports all problems of a program, without running it.
-    Check(Document),
+    Check(ProgramSource),
     /// Reports what would change if a program were loaded.
-    Plan(Document),
+    Plan(ProgramSource),
     /// Starts to measure the costs of an element's blocks.
     MeasureCosts(CostsAsked),
     /// Starts to trace the next matching frames.
@@ -75,17 +75,17 @@ pub enum Request {
     /// Reads traced frames.
     Traced(TracedAsked),
     /// Restores the previous program.
-    RollBack(Nothing),
+    RollBack(Empty),
     /// Sends a command to an agent of an element.
-    AskAgent(AgentAsked),
+    AskAgent(AgentCommand),
     /// Sends events of an element on this connection from now on.
-    Watch(Nothing),
+    Watch(Empty),
 }
 
 /// A command to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AgentAsked {
+pub struct AgentCommand {
     /// Its name in the program.
     pub agent: String,
     /// The command.
@@ -95,14 +95,14 @@ pub struct AgentAsked {
     pub with: serde_json::Map<String, serde_json::Value>,
 }
 
-impl AgentAsked {
+impl AgentCommand {
     /// Converts the command for agents.
-    pub fn ask(&self) -> progfe::agent::Ask {
+    pub fn ask(&self) -> progfe::agent::AgentRequest {
         let with = self.with.iter().map(|(name, value)| {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             (name.clone(), text)
         });
-        progfe::agent::Ask { what: self.what.clone(), with: with.collect() }
+        progfe::agent::AgentRequest { what: self.what.clone(), with: with.collect() }
     }
 }
 
@@ -180,7 +180,7 @@ pub struct ComponentAt {
 /// A program as XML. It may refer only to files that ship with planimeter.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Document {
+pub struct ProgramSource {
     /// The name in problem reports.
     pub name: String,
     /// The document.
@@ -193,12 +193,12 @@ pub struct Document {
 /// No parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Nothing {}
+pub struct Empty {}
 
 /// Object of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum Resource {
     /// Program name and version, kind of data plane, and ports.
     About,
     /// All counters.
@@ -282,19 +282,19 @@ impl Request {
     }
 }
 
-impl What {
+impl Resource {
     /// Returns its name in requests.
     pub fn name(self) -> &'static str {
         match self {
-            What::About => "about",
-            What::Counters => "counters",
-            What::Macs => "macs",
-            What::Routes => "routes",
-            What::Neighbours => "neighbours",
-            What::Rules => "rules",
-            What::Program => "program",
-            What::Agents => "agents",
-            What::Costs => "costs",
+            Resource::About => "about",
+            Resource::Counters => "counters",
+            Resource::Macs => "macs",
+            Resource::Routes => "routes",
+            Resource::Neighbours => "neighbours",
+            Resource::Rules => "rules",
+            Resource::Program => "program",
+            Resource::Agents => "agents",
+            Resource::Costs => "costs",
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::request::{MacEntry, Request, What};
+use super::request::{MacEntry, Request, Resource};
 use crate::budget::{Budget, MESSAGE_STEPS};
 use crate::config::{Neighbour, Route};
 use dataplane::route_table::Prefix;
@@ -27,7 +27,7 @@ pub enum Task {
     /// Adds static neighbours.
     AddNeighbours(Batch<Neighbour>),
     /// Lists addresses, routes or neighbours from a position on.
-    List(What, Cursor),
+    List(Resource, Cursor),
     /// Removes learned neighbours.
     FlushNeighbours(Flush),
     /// Adds entries to a program with the compile thread.
@@ -88,10 +88,10 @@ impl From<Request> for Task {
             Request::AddMacs(macs) => Task::AddMacs(Batch::new(macs)),
             Request::AddRoutes(routes) => Task::AddRoutes(Batch::new(routes)),
             Request::AddNeighbours(neighbours) => Task::AddNeighbours(Batch::new(neighbours)),
-            Request::Get(what @ (What::Macs | What::Routes | What::Neighbours)) => {
+            Request::Get(what @ (Resource::Macs | Resource::Routes | Resource::Neighbours)) => {
                 Task::List(what, Cursor::Place(0))
             }
-            Request::Flush(What::Neighbours) => Task::FlushNeighbours(Flush::default()),
+            Request::Flush(Resource::Neighbours) => Task::FlushNeighbours(Flush::default()),
             other => Task::Whole(other),
         }
     }
@@ -106,7 +106,7 @@ impl Task {
             Task::AddRoutes(batch) => Request::AddRoutes(batch.items),
             Task::AddNeighbours(batch) => Request::AddNeighbours(batch.items),
             Task::List(what, _) => Request::Get(what),
-            Task::FlushNeighbours(_) => Request::Flush(What::Neighbours),
+            Task::FlushNeighbours(_) => Request::Flush(Resource::Neighbours),
             Task::Apart(apart) => Arc::unwrap_or_clone(apart.request),
         }
     }
@@ -157,7 +157,7 @@ impl<T> Batch<T> {
 /// Lists numbered entries from a position on, up to the budget and at least one. Numbers without an
 /// entry have no row.
 pub fn list_places(
-    (what, from, end): (What, Cursor, usize),
+    (what, from, end): (Resource, Cursor, usize),
     budget: &mut Budget<'_>,
     mut row: impl FnMut(usize) -> Option<Value>,
 ) -> Carried {
@@ -185,7 +185,7 @@ pub fn list_routes<H>(
         rows.push(row(prefix, hop));
         budget.spend(ROW_STEPS);
         if budget.is_spent() {
-            return Carried::Rows(rows, Some(Task::List(What::Routes, Cursor::Behind(prefix))));
+            return Carried::Rows(rows, Some(Task::List(Resource::Routes, Cursor::Behind(prefix))));
         }
     }
     Carried::Rows(rows, None)

@@ -6,7 +6,7 @@ use ::forces::association::Channel;
 use ::forces::wire::{Id, frame_octets};
 use packet::time::Nanos;
 use netio::channel::framed::Framed;
-use netio::channel::multi::{Channels, Dialling, Doors, PATIENCE};
+use netio::channel::multi::{Channels, Dialling, Listeners, PATIENCE};
 use netio::channel::{ChannelError, Source, Tls, Url};
 
 /// Maximum bytes queued at a channel. Further messages stay with the association, which has its own
@@ -47,7 +47,7 @@ enum Way {
     Idle,
     Dialling(Dialling),
     Failed(ChannelError),
-    Doors(Doors),
+    Doors(Listeners),
 }
 
 /// Result of an attempt to open channels.
@@ -70,7 +70,7 @@ impl Peer {
         let none = "no addresses for three channels (hint: use a lower port or a shorter path)";
         let urls = url.in_a_row().ok_or(ChannelError::BadUrl(url.to_string(), none))?;
         let way = match url.is_passive() {
-            true => Way::Doors(Doors::open(&urls, tls)?),
+            true => Way::Doors(Listeners::open(&urls, tls)?),
             false => Way::Idle,
         };
         let (trouble, why, wanted, waiting, up) = (None, None, None, Vec::new(), None);

@@ -8,10 +8,10 @@ use ::forces::wire::{
 use dataplane::forwarder::Forwarder;
 use packet::frame::Batch;
 use netio::channel::framed::Framed;
-use netio::channel::multi::{Channels, Dialling, Doors};
+use netio::channel::multi::{Channels, Dialling, Listeners};
 use netio::channel::tls::Files;
 use progfe::agent::dispatcher::Report;
-use progfe::agent::{Fact, Occurred};
+use progfe::agent::{StatusValue, AgentEvent};
 use progfe::control::program_lfb::CLASS;
 use progfe::program::class_id::LEARN_SEARCH;
 use progfe::program::document::no_files;
@@ -33,7 +33,7 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, String> {
 /// A control element that listens or connects.
 struct Controller {
     id: Id,
-    doors: Option<Doors>,
+    doors: Option<Listeners>,
     dialling: Option<Dialling>,
     up: Option<(Ce, [Framed; 3])>,
     /// Whether it sends and receives.
@@ -48,7 +48,7 @@ impl Controller {
 
     fn waiting_at(id: u32, url: &str, tls: Option<&Tls>) -> Controller {
         let urls = url.parse::<Url>().unwrap().in_a_row().unwrap();
-        let doors = Some(Doors::open(&urls, tls).unwrap());
+        let doors = Some(Listeners::open(&urls, tls).unwrap());
         let (dialling, up, events) = (None, None, Vec::new());
         Controller { id: Id(id), doors, dialling, up, speaks: true, events }
     }
@@ -485,7 +485,7 @@ fn agent_events_are_sent_to_subscribers_and_can_be_queried() {
     let mut rig = Rig::new(vec![Controller::waiting(0x4000_0001)]);
     rig.all_associated();
     let notification = |event: &'static str, at: u64, untold| {
-        let occurred = Occurred { event, at: Nanos(at), facts: Fact::Unknown };
+        let occurred = AgentEvent { event, at: Nanos(at), facts: StatusValue::Unknown };
         let report = Report { agent: "cfm".to_owned(), occurred, untold };
         async_messages::agent(&report, "{\"mep\":101}")
     };

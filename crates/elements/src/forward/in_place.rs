@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use dataplane::forwarder::{Decided, Decision, Forwarder, GROWS_MAX, SIGHTS_MAX, Sight};
+use dataplane::forwarder::{BatchDecision, Decision, Forwarder, GROWS_MAX, SIGHTS_MAX, FrameHead};
 use packet::frame::{FCS_BYTES, Frame, PortNo};
 use packet::time::Nanos;
 use netio::memif::receive::Views;
@@ -81,8 +81,8 @@ impl Row {
 
     /// Returns the heads for the forwarder.
     #[inline]
-    fn sights(&self) -> [Sight<'_>; SIGHTS_MAX] {
-        std::array::from_fn(|place| Sight { head: self.head(place), bytes: self.lengths[place] })
+    fn sights(&self) -> [FrameHead<'_>; SIGHTS_MAX] {
+        std::array::from_fn(|place| FrameHead { head: self.head(place), bytes: self.lengths[place] })
     }
 
     #[inline]
@@ -178,14 +178,14 @@ impl<F: Forwarder> ForwardLoop<F> {
         let sights = [&sights[..count], &after[..next.count]];
         let decided = self.forwarder.decide(number, sights, now, decisions);
         let done = match decided {
-            Decided::Done(done) => {
+            BatchDecision::Done(done) => {
                 if self.forwarder.rewrites() {
                     self.rewrite(done);
                 }
                 self.send_in_place(index, from, done, turn);
                 done
             }
-            Decided::Needs(needed) => {
+            BatchDecision::Needs(needed) => {
                 let frames = self.scratch.copy(port.shown(), from, 0..needed);
                 self.forwarder.resume(frames, now, &mut self.outputs);
                 needed
@@ -201,7 +201,7 @@ impl<F: Forwarder> ForwardLoop<F> {
             self.forwarder.forward(number, &mut self.work, now, &mut self.outputs);
         }
         // Frames on the regular path leave before later frames in place.
-        if done < count || matches!(decided, Decided::Needs(_)) {
+        if done < count || matches!(decided, BatchDecision::Needs(_)) {
             self.flush();
             self.exhale(now, turn);
         }

@@ -10,7 +10,7 @@ use packet::time::Nanos;
 
 /// The agent's processor.
 #[derive(Debug, Default)]
-pub struct Clerk {
+pub struct AgentCpu {
     /// Connections that have a message; the first one is being processed.
     queue: VecDeque<u32>,
     /// When the current message ends, once it has begun.
@@ -19,7 +19,7 @@ pub struct Clerk {
     rests_until: Option<Nanos>,
 }
 
-impl Clerk {
+impl AgentCpu {
     /// Processes the next message of a connection, which arrived at `came_at`. Returns when it
     /// ended, or as an error when to call again.
     pub fn turn(
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn messages_are_processed_in_sequence_and_connections_in_turn() {
-        let mut clerk = Clerk::default();
+        let mut clerk = AgentCpu::default();
         let mut ask = |connection, came, cost, now| {
             clerk.turn(connection, Nanos(came), || Nanos(cost), Nanos(now)).map(|at| at.0)
         };

@@ -40,7 +40,7 @@ impl MatchKind {
 
 /// An entry that the agent has accepted.
 #[derive(Debug, Clone, Copy)]
-pub struct Booked {
+pub struct ShadowEntry {
     /// Its position in the agent's tables.
     pub place: usize,
     /// Distinguishes it from earlier entries with the same identity.
@@ -54,7 +54,7 @@ pub struct Booked {
 /// All accepted entries.
 #[derive(Debug, Default)]
 pub struct Book {
-    entries: HashMap<FlowId, Booked>,
+    entries: HashMap<FlowId, ShadowEntry>,
     generations: u64,
     /// Number of entries of each kind.
     kinds: [u64; 3],
@@ -67,7 +67,7 @@ pub struct Book {
 
 impl Book {
     /// Returns the entry with this match and rank.
-    pub fn get(&self, id: &FlowId) -> Option<&Booked> {
+    pub fn get(&self, id: &FlowId) -> Option<&ShadowEntry> {
         self.entries.get(id)
     }
 
@@ -110,12 +110,12 @@ impl Book {
     }
 
     /// Adds an entry, or replaces one.
-    pub fn add(&mut self, id: FlowId, flow: &FlowRecord) -> Booked {
+    pub fn add(&mut self, id: FlowId, flow: &FlowRecord) -> ShadowEntry {
         let before = self.remove(&id);
         self.generations += u64::from(before.is_none());
         let kind = MatchKind::of(flow.matching.names_every_field(), flow.matching.fields_asked());
         let is_timed = flow.idle_timeout.max(flow.hard_timeout) > Nanos::ZERO;
-        let booked = Booked {
+        let booked = ShadowEntry {
             place: flow.place,
             generation: before.map_or(self.generations, |before| before.generation),
             is_for_hardware: before.is_some_and(|before| before.is_for_hardware),
@@ -138,7 +138,7 @@ impl Book {
     }
 
     /// Removes an entry.
-    pub fn remove(&mut self, id: &FlowId) -> Option<Booked> {
+    pub fn remove(&mut self, id: &FlowId) -> Option<ShadowEntry> {
         let booked = self.entries.remove(id)?;
         self.kinds[booked.kind as usize] -= 1;
         self.timed -= usize::from(booked.is_timed);

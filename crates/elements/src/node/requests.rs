@@ -13,13 +13,13 @@ use crate::agent::Agent;
 use crate::budget::Budget;
 use crate::control::answer::element::{prepare_additions, put_in_place};
 use crate::control::answer::{answer, carry, connections, controllers, mtu_of};
-use crate::control::request::{Document, What};
+use crate::control::request::{ProgramSource, Resource};
 use crate::control::task::Apart;
 use crate::control::{Answered, Carried, Request, Task};
 use crate::forward::ForwardLoop;
 use crate::datapath::Plane;
 use crate::services::Services;
-use crate::program_compiler::{self, Workshop};
+use crate::program_compiler::{self, ProgramCompiler};
 
 /// Minimum number of entries for which the compile thread prepares the changed tables of an
 /// element.
@@ -42,7 +42,7 @@ pub(super) struct Listeners {
 pub(super) fn carry_or_wait(
     task: Task,
     forward: &mut ForwardLoop<Plane>,
-    workshop: Option<&mut Workshop>,
+    workshop: Option<&mut ProgramCompiler>,
     now: Nanos,
     budget: &mut Budget<'_>,
 ) -> Carried {
@@ -97,7 +97,7 @@ pub(super) fn answer_or_wait(
     request: Request,
     forward: &mut ForwardLoop<Plane>,
     controlling: (Option<&Agent>, Option<&mut Services>, Listeners),
-    workshop: Option<&mut Workshop>,
+    workshop: Option<&mut ProgramCompiler>,
     now: Nanos,
 ) -> Answered {
     let (request, workshop) = match (request, workshop) {
@@ -110,7 +110,7 @@ pub(super) fn answer_or_wait(
     let mut document = request;
     let Some(number) = document.number else {
         if !workshop.is_busy(now) {
-            let given = Document {
+            let given = ProgramSource {
                 number: None,
                 name: document.name.clone(),
                 text: std::mem::take(&mut document.text),
@@ -142,14 +142,14 @@ pub(super) fn answer_for(
     let ForwardLoop { forwarder, outputs, .. } = forward;
     if let (Some(services), Plane::ProGfe(element)) = (services, forwarder) {
         match &request {
-            Request::Get(What::Agents) => return Ok(services.agents(now)),
+            Request::Get(Resource::Agents) => return Ok(services.agents(now)),
             Request::AskAgent(it) => {
                 return services.ask(&it.agent, &it.ask(), (element, outputs), now);
             }
             _ => {}
         }
     }
-    let is_counters = request == Request::Get(What::Counters);
+    let is_counters = request == Request::Get(Resource::Counters);
     let mut answer = answer(request, forward, now)?;
     if let Some(agent) = agent.filter(|_| is_counters) {
         answer["controllers"] = controllers(agent);

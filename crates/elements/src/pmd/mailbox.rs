@@ -27,7 +27,7 @@ pub(super) struct Exchange {
     /// Events of its frames.
     pub(super) events: Mutex<Vec<Event>>,
     /// Reported state of the thread.
-    pub(super) told: Mutex<Told>,
+    pub(super) told: Mutex<PmdStatus>,
     /// Wakes this thread.
     pub(super) bell: Doorbell,
     /// Wakes the control thread.
@@ -37,7 +37,7 @@ pub(super) struct Exchange {
 
 /// Reported state of a forwarding thread.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Told {
+pub(super) struct PmdStatus {
     pub(super) ports: Vec<PortTold>,
     pub(super) turns: Turns,
     pub(super) events_lost: u64,
@@ -59,7 +59,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Exchange {
     /// Creates an empty mailbox of a thread with this number of ports.
     pub(super) fn new(ports: usize, control_bell: &Doorbell) -> std::io::Result<Exchange> {
-        let told = Told { ports: vec![PortTold::default(); ports], ..Told::default() };
+        let told = PmdStatus { ports: vec![PortTold::default(); ports], ..PmdStatus::default() };
         Ok(Exchange {
             frames: Mutex::default(),
             has_frames: AtomicBool::new(false),

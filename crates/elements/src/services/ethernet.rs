@@ -30,7 +30,7 @@ use packet::time::Nanos;
 use serde_json::Value;
 
 use crate::control::Request;
-use crate::control::request::Document;
+use crate::control::request::ProgramSource;
 
 pub mod agent_port;
 pub mod port;
@@ -238,7 +238,7 @@ impl Ethernet {
             Err(_) => Err("the program is not UTF-8".to_owned()),
             Ok(text) => {
                 let name = "program.fe.xml".to_owned();
-                carry(Request::Load(Document { name, text, number: None }))
+                carry(Request::Load(ProgramSource { name, text, number: None }))
                     .map(|told| told.to_string())
             }
         };

@@ -29,7 +29,7 @@ use netio::channel::admission::{AdmissionCounters, Held, Room};
 use netio::channel::{Channel, ChannelError, ConnectionLimits, Listener, Progress, Url};
 use serde_json::Value;
 
-use crate::control::request::What;
+use crate::control::request::Resource;
 use crate::control::{Answered, Carry, Request};
 
 mod request;
@@ -433,7 +433,7 @@ enum Kind {
 impl Kind {
     fn of(request: &Request) -> Kind {
         match request {
-            Request::Get(What::Program) => Kind::Xml,
+            Request::Get(Resource::Program) => Kind::Xml,
             Request::GetComponent(_) => Kind::Component,
             _ => Kind::Other,
         }

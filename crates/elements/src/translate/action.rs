@@ -19,7 +19,7 @@ pub const ACTIONS_MAX: usize = 64;
 
 /// Objects to which actions may refer, and the version of the message.
 #[derive(Clone, Copy)]
-pub struct World<'a> {
+pub struct ActionLimits<'a> {
     /// Numbers of the existing ports.
     pub ports: &'a [packet::frame::PortNo],
     /// Groups, meters and queues.
@@ -43,7 +43,7 @@ pub enum Place {
 pub fn actions_down(
     from: &[model::Action],
     place: Place,
-    world: &World<'_>,
+    world: &ActionLimits<'_>,
 ) -> Result<Vec<Action>, ErrorCode> {
     if from.len() > ACTIONS_MAX {
         return Err(ErrorCode::ActionTooMany);
@@ -51,7 +51,7 @@ pub fn actions_down(
     from.iter().map(|action| action_down(action, place, world)).collect()
 }
 
-fn action_down(from: &model::Action, place: Place, world: &World<'_>) -> Result<Action, ErrorCode> {
+fn action_down(from: &model::Action, place: Place, world: &ActionLimits<'_>) -> Result<Action, ErrorCode> {
     use model::Action as From;
     Ok(match *from {
         From::Output { port, bytes_max } => output_down(port, bytes_max, place, world)?,
@@ -104,7 +104,7 @@ fn action_down(from: &model::Action, place: Place, world: &World<'_>) -> Result<
     })
 }
 
-impl World<'_> {
+impl ActionLimits<'_> {
     /// Whether the port exists and is not reserved.
     pub fn has_port(&self, port: model::PortNo) -> bool {
         self.ports.contains(&port)
@@ -131,7 +131,7 @@ fn output_down(
     port: model::PortNo,
     bytes_max: u16,
     place: Place,
-    world: &World<'_>,
+    world: &ActionLimits<'_>,
 ) -> Result<Action, ErrorCode> {
     Ok(match port {
         reserved::TABLE if place != Place::PacketOut => return Err(ErrorCode::ActionBadOutPort),

@@ -25,7 +25,7 @@ use openflow::model::group::GROUP_ANY;
 
 /// Origin of a message, and the meaning of its table numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Speaker {
+pub struct VersionContext {
     /// The version of the connection.
     pub version: Version,
     /// Whether table numbers mean 1.0's two tables instead of all tables.
@@ -39,7 +39,7 @@ pub fn spec_down(
     from: &FlowMod,
     (matching, named): (Match, Named),
     instructions: Arc<Instructions>,
-    speaker: Speaker,
+    speaker: VersionContext,
 ) -> FlowSpec {
     let has = |flag| from.flags.contains(flag);
     let adds = from.command == FlowModCommand::Add;
@@ -95,7 +95,7 @@ fn is_exact_in_1_0(matching: &Match) -> bool {
 }
 
 /// Converts a table number. A flow-mod without a table means the first one.
-pub fn table_down(table: u8, speaker: Speaker) -> u8 {
+pub fn table_down(table: u8, speaker: VersionContext) -> u8 {
     if speaker.parts || (speaker.version == Version::V1_0 && table == TABLE_ALL) {
         0
     } else {
@@ -105,7 +105,7 @@ pub fn table_down(table: u8, speaker: Speaker) -> u8 {
 
 /// Returns the filter of the flow entries that a flow-mod modifies or deletes. `matching` is its
 /// converted match.
-pub fn filter_down(from: &FlowMod, matching: Match, speaker: Speaker) -> FlowFilter {
+pub fn filter_down(from: &FlowMod, matching: Match, speaker: VersionContext) -> FlowFilter {
     let strict =
         matches!(from.command, FlowModCommand::ModifyStrict | FlowModCommand::DeleteStrict);
     let deletes = matches!(from.command, FlowModCommand::Delete | FlowModCommand::DeleteStrict);
@@ -140,7 +140,7 @@ pub fn modify_rules(from: &FlowMod, version: Version) -> ModifyRules {
 /// exist.
 pub fn stats_filter_down(
     from: &FlowStatsRequest,
-    speaker: Speaker,
+    speaker: VersionContext,
 ) -> Result<Option<FlowFilter>, ErrorCode> {
     let (matching, _) = match_down(&from.matching, speaker.version)?;
     let (table, part) = match (speaker.parts, from.table) {

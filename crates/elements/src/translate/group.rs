@@ -12,11 +12,11 @@ use openflow::model::reserved;
 use openflow::version::ErrorCode;
 use packet::time::Nanos;
 
-use super::action::{Place, World, actions_down, actions_up, output_bytes_max};
+use super::action::{Place, ActionLimits, actions_down, actions_up, output_bytes_max};
 use super::{port_down, port_up};
 
 /// Converts a bucket of a group-mod.
-pub fn bucket_down(from: &Bucket, world: &World<'_>) -> Result<BucketSpec, ErrorCode> {
+pub fn bucket_down(from: &Bucket, world: &ActionLimits<'_>) -> Result<BucketSpec, ErrorCode> {
     if !from.experimenter.is_empty() {
         return Err(ErrorCode::PropertyBadExperimenter);
     }

@@ -7,7 +7,7 @@ use openflow::model::instruction::{Counters, StatTriggerFlags};
 use openflow::model::{self, Action, Instruction};
 use openflow::version::{ErrorCode, Version};
 
-use super::action::{Place, World, actions_down, actions_up, output_bytes_max};
+use super::action::{Place, ActionLimits, actions_down, actions_up, output_bytes_max};
 use super::consistency::{applied_make_sense, written_make_sense};
 
 /// Converts the instructions of a flow entry in `table`, or returns their error.
@@ -15,7 +15,7 @@ pub fn instructions_down(
     from: &[Instruction],
     matching: &model::Match,
     table: u8,
-    world: &World<'_>,
+    world: &ActionLimits<'_>,
 ) -> Result<Instructions, ErrorCode> {
     let mut to = Instructions::default();
     let mut seen = 0u32;
@@ -36,7 +36,7 @@ fn one_down(
     from: &Instruction,
     matching: &model::Match,
     table: u8,
-    world: &World<'_>,
+    world: &ActionLimits<'_>,
     to: &mut Instructions,
 ) -> Result<(), ErrorCode> {
     match from {
@@ -78,7 +78,7 @@ fn list_down(
     actions: &[Action],
     matching: &model::Match,
     make_sense: fn(&model::Match, &[Action]) -> bool,
-    world: &World<'_>,
+    world: &ActionLimits<'_>,
 ) -> Result<dataplane::action::Actions, ErrorCode> {
     let list = actions_down(actions, Place::Flow, world)?;
     if world.version > Version::V1_0 && !make_sense(matching, actions) {

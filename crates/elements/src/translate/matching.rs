@@ -5,7 +5,7 @@
 //! match.
 
 use dataplane::flow::Named;
-use dataplane::matching::{Asked, Match};
+use dataplane::matching::{MatchedFields, Match};
 use openflow::model::{self, FieldMatch, reserved};
 use openflow::version::{ErrorCode, Version};
 
@@ -35,7 +35,7 @@ fn check(from: &FieldMatch) -> Result<(), ErrorCode> {
     }
 }
 
-fn field_down(from: &FieldMatch) -> Asked {
+fn field_down(from: &FieldMatch) -> MatchedFields {
     let value = match is_port(from.field) {
         true => port_down(from.value as model::PortNo).into(),
         false => from.value,

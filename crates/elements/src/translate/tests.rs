@@ -22,8 +22,8 @@ fn pipeline() -> Pipeline {
     pipeline
 }
 
-fn world(pipeline: &Pipeline) -> World<'_> {
-    World { ports: &[1, 2], pipeline, version: Version::V1_0 }
+fn world(pipeline: &Pipeline) -> ActionLimits<'_> {
+    ActionLimits { ports: &[1, 2], pipeline, version: Version::V1_0 }
 }
 
 fn full() -> Match {
@@ -104,7 +104,7 @@ fn untagged_matches_and_fields_of_other_types_round_trip() {
 
 #[test]
 fn an_ipv6_match_of_1_0_is_exact_only_with_the_ip_fields() {
-    let speaker = flow::Speaker { version: Version::V1_0, parts: true, source: Source::default() };
+    let speaker = flow::VersionContext { version: Version::V1_0, parts: true, source: Source::default() };
     let rank = |matching: &Match| {
         let change = model::FlowMod { matching: matching.clone(), ..model::FlowMod::default() };
         let spec = spec_down(
@@ -141,7 +141,7 @@ fn the_type_after_a_second_tag_round_trips_and_is_the_ethernet_type_in_1_0() {
         let matching = there_and_back(&layer2).with(Field::EthType, tag_type);
         assert_eq!(there_and_back(&matching), matching);
         let speaker =
-            flow::Speaker { version: Version::V1_0, parts: true, source: Source::default() };
+            flow::VersionContext { version: Version::V1_0, parts: true, source: Source::default() };
         let rank = |matching: &Match| {
             let down = match_down(matching, Version::V1_0).unwrap();
             let change = model::FlowMod { matching: matching.clone(), ..Default::default() };

@@ -15,8 +15,8 @@
 use std::collections::BTreeMap;
 
 use tester::module::{
-    Connection, Desk, Ended, Event, Facts, Measured, Module, Needs, Prepared, Probe, Said, Span,
-    TimerId, Watch, What,
+    Connection, ModuleContext, Ended, Event, TestSetup, Measured, Module, ModuleRequirements, Prepared, Probe, MessageRange, Span,
+    TimerId, Watch, EventKind,
 };
 use openflow::header::Xid;
 use openflow::model::message::Message;
@@ -26,13 +26,13 @@ use packet::time::Nanos;
 
 use super::requests::PATIENCE_LIMIT;
 use super::pacer::{Paced, TICK};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, NEAR, Rules};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::updates::{VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::{PORT_IN, PORT_OUT};
 
 /// Name of the axis.
@@ -74,17 +74,17 @@ const PATIENCE: Nanos = Nanos::from_secs(2);
 const AGAIN: Nanos = Nanos::from_millis(5);
 const AGAIN_MAX: u64 = 100;
 
-const PERCENT: Declared = Declared {
+const PERCENT: Parameter = Parameter {
     key: "malformed_percent",
-    takes: Takes::Integers(0, 100),
+    takes: ValueType::Integers(0, 100),
     default: "0,1,2,100",
     unit: "%",
     help: "share of malformed messages of the second controller",
 };
 
-const FORMS: Declared = Declared {
+const FORMS: Parameter = Parameter {
     key: "malformed",
-    takes: Takes::Words(&["type", "body", "version", "length"]),
+    takes: ValueType::Words(&["type", "body", "version", "length"]),
     default: "type,body,version,length",
     unit: "",
     help: "faults of these messages, in turn: an unknown type, a truncated body, another version, \
@@ -591,5 +591,5 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             _ => spot(0.0, messages(flood, 0.0)).named("messages_"),
         });
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

@@ -82,7 +82,7 @@ pub enum Kind {
 
 /// An action or an action list, and its expected effect on frames.
 #[derive(Clone)]
-pub struct Deed {
+pub struct ActionCase {
     /// Name, in lower-case words.
     pub name: &'static str,
     /// Type of frames that it applies to.
@@ -235,14 +235,14 @@ impl Kind {
 }
 
 /// Creates a case with these actions, without a known change of the frame.
-pub fn plain(kind: Kind, actions: Vec<Action>) -> Deed {
+pub fn plain(kind: Kind, actions: Vec<Action>) -> ActionCase {
     let (sends, first, is_rewrite) = (false, None, false);
-    Deed { name: kind.name(), kind, actions, sends, first, changes: unchanged, is_rewrite }
+    ActionCase { name: kind.name(), kind, actions, sends, first, changes: unchanged, is_rewrite }
 }
 
 /// Creates a case with one action.
-fn deed(name: &'static str, kind: Kind, action: Action, changes: fn(&mut Headers)) -> Deed {
-    Deed { name, changes, ..plain(kind, vec![action]) }
+fn deed(name: &'static str, kind: Kind, action: Action, changes: fn(&mut Headers)) -> ActionCase {
+    ActionCase { name, changes, ..plain(kind, vec![action]) }
 }
 
 /// Creates a case with a set-field action.
@@ -252,8 +252,8 @@ fn set(
     field: Field,
     value: impl Into<u128>,
     changes: fn(&mut Headers),
-) -> Deed {
-    Deed { is_rewrite: true, ..deed(name, kind, Action::set(field, value), changes) }
+) -> ActionCase {
+    ActionCase { is_rewrite: true, ..deed(name, kind, Action::set(field, value), changes) }
 }
 
 fn unchanged(_: &mut Headers) {}
@@ -263,7 +263,7 @@ fn bits(mac: [u8; 6]) -> u128 {
 }
 
 /// Returns the cases with other outputs, with tags and labels added or removed, and with TTL changes.
-fn shapes() -> Vec<Deed> {
+fn shapes() -> Vec<ActionCase> {
     use Kind::{Labelled, Plain, Tagged};
     let port = PORT_OUT.into();
     let bucket = Bucket {
@@ -283,12 +283,12 @@ fn shapes() -> Vec<Deed> {
         experimenter: Vec::new(),
     };
     vec![
-        Deed {
+        ActionCase {
             sends: true,
             first: Some(Message::GroupMod(group)),
             ..deed("group", Plain, Action::Group(GROUP), unchanged)
         },
-        Deed {
+        ActionCase {
             sends: true,
             ..deed("enqueue", Plain, Action::Enqueue { port, queue: QUEUE }, unchanged)
         },
@@ -317,7 +317,7 @@ fn shapes() -> Vec<Deed> {
 }
 
 /// Returns the cases that set a field.
-fn rewrites() -> Vec<Deed> {
+fn rewrites() -> Vec<ActionCase> {
     use Kind::{
         Answering, Arp, Asking, Backbone, Icmp, Icmpv6, Ipv6, Labelled, Plain, Sctp, Tagged, Tcp,
     };
@@ -346,7 +346,7 @@ fn rewrites() -> Vec<Deed> {
         }
     }
     let transport =
-        |name, action, changes| Deed { is_rewrite: true, ..deed(name, Plain, action, changes) };
+        |name, action, changes| ActionCase { is_rewrite: true, ..deed(name, Plain, action, changes) };
     vec![
         set("eth_src", Plain, Field::EthSrc, bits(MAC), |it| it.mac_source = MAC),
         set("eth_dst", Plain, Field::EthDst, bits(MAC), |it| it.mac_destination = MAC),
@@ -407,7 +407,7 @@ fn rewrites() -> Vec<Deed> {
 }
 
 /// Returns all cases.
-pub fn all() -> Vec<Deed> {
+pub fn all() -> Vec<ActionCase> {
     let mut deeds = shapes();
     deeds.extend(rewrites());
     deeds

@@ -9,54 +9,54 @@
 //! Source: OFLOPS's action delay and action scalability modules; the OFLOPS-SUME paper, figure 6c; costa2017, table
 //! VI.
 
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, Value};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, Value};
 use tester::stream::{Headers, Rate, Stream};
 use openflow::model::group::{BUCKET_ALL, GROUP_ALL, GroupKind, GroupModCommand};
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, GroupMod, Match, PRIORITY_DEFAULT, reserved};
 use packet::time::Nanos;
 
-use super::action_cases::{self, Deed, Kind};
+use super::action_cases::{self, ActionCase, Kind};
 use super::forwarding::LEAD;
-use super::forwarding_check::{Absent, Case, Passage, Passing, Seen, extra, median};
-use super::rounds::{Rounds, Spot};
+use super::forwarding_check::{Absent, Case, ForwardingCheck, Passing, Seen, extra, median};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::updates::{VERSION, versions};
 use super::verdict::{self, Bound};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use workload::Technology;
 use targets::network::Hop;
 use targets::flow_setup::PORT_OUT;
 
-const SIZES: Declared = Declared {
+const SIZES: Parameter = Parameter {
     key: "sizes",
-    takes: Takes::Integers(128, 1500),
+    takes: ValueType::Integers(128, 1500),
     default: "128",
     unit: "bytes",
     help: "frame sizes, including the frame check sequence",
 };
 
 /// Frames per second, over all entries.
-pub const PROBES_PPS: Declared = Declared {
+pub const PROBES_PPS: Parameter = Parameter {
     key: "probes_pps",
-    takes: Takes::Number(1.0, 1e6),
+    takes: ValueType::Number(1.0, 1e6),
     default: "50000",
     unit: "frames/s",
     help: "frame rate, all entries together",
 };
 
-const LENGTHS: Declared = Declared {
+const LENGTHS: Parameter = Parameter {
     key: "actions_count",
-    takes: Takes::Integers(1, 250),
+    takes: ValueType::Integers(1, 250),
     default: "1,2,4,8,16,32",
     unit: "",
     help: "number of rewrites of an entry",
 };
 
-const SIZE: Declared = Declared {
+const SIZE: Parameter = Parameter {
     key: "size",
-    takes: Takes::Integer(128, 1500),
+    takes: ValueType::Integer(128, 1500),
     default: "128",
     unit: "bytes",
     help: "frame size, including the frame check sequence",
@@ -65,10 +65,10 @@ const SIZE: Declared = Declared {
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
 /// Parameters of action delay and header rewrite.
-pub const DELAY: &[Declared] = &[SIZES, PROBES_PPS, VERSION];
+pub const DELAY: &[Parameter] = &[SIZES, PROBES_PPS, VERSION];
 
 /// Parameters of action scalability.
-pub const SCALABILITY: &[Declared] = &[LENGTHS, SIZE, PROBES_PPS, VERSION];
+pub const SCALABILITY: &[Parameter] = &[LENGTHS, SIZE, PROBES_PPS, VERSION];
 
 /// Axis of action delay and header rewrite.
 pub const BYTES_AXIS: &str = "frame_bytes";
@@ -76,7 +76,7 @@ pub const BYTES_AXIS: &str = "frame_bytes";
 /// Axis of action scalability.
 pub const LENGTH_AXIS: &str = "actions";
 
-const VERDICTS: Show = Show::values(
+const VERDICTS: Chart = Chart::values(
     "Actions by verdict: done, not done, rejected, not expressible",
     &["actions_done_count", "actions_wrong_count"],
     &[
@@ -89,19 +89,19 @@ const VERDICTS: Show = Show::values(
 );
 
 /// Report values of action delay.
-pub const DELAY_SHOWS: &[Show] = &[
+pub const DELAY_SHOWS: &[Chart] = &[
     VERDICTS,
-    Show::values(
+    Chart::values(
         "Extra latency of groups, queues and TTLs",
         &["group_extra_ns_p50", "dec_nw_ttl_extra_ns_p50", "set_nw_ttl_extra_ns_p50"],
         &["enqueue_extra_ns_p50", "set_queue_extra_ns_p50", "ipv6_dec_nw_ttl_extra_ns_p50"],
     ),
-    Show::values(
+    Chart::values(
         "Extra latency of VLAN tags",
         &["push_vlan_extra_ns_p50", "pop_vlan_extra_ns_p50"],
         &["add_vlan_vid_extra_ns_p50", "vlan_vid_extra_ns_p50", "vlan_pcp_extra_ns_p50"],
     ),
-    Show::values(
+    Chart::values(
         "Extra latency of MPLS entries",
         &["push_mpls_extra_ns_p50", "pop_mpls_extra_ns_p50"],
         &[
@@ -115,7 +115,7 @@ pub const DELAY_SHOWS: &[Show] = &[
     REWRITES_OTHER,
 ];
 
-const REWRITES: Show = Show::values(
+const REWRITES: Chart = Chart::values(
     "Extra latency of rewriting addresses and ports",
     &["eth_src_extra_ns_p50", "ipv4_src_extra_ns_p50", "udp_src_extra_ns_p50"],
     &[
@@ -128,16 +128,16 @@ const REWRITES: Show = Show::values(
     ],
 );
 
-const REWRITES_OTHER: Show = Show::values(
+const REWRITES_OTHER: Chart = Chart::values(
     "Extra latency of rewriting IPv6 and ARP",
     &["ipv6_src_extra_ns_p50", "arp_spa_extra_ns_p50"],
     &["ipv6_dst_extra_ns_p50", "ipv6_flabel_extra_ns_p50", "arp_op_extra_ns_p50"],
 );
 
 /// Report values of header rewrite.
-pub const REWRITE_SHOWS: &[Show] = &[
+pub const REWRITE_SHOWS: &[Chart] = &[
     VERDICTS,
-    Show::values(
+    Chart::values(
         "Latency by rewritten field",
         &["none_ns_p50", "eth_src_ns_p50", "ipv4_src_ns_p50", "udp_src_ns_p50"],
         &["vlan_pcp_ns_p50", "ip_dscp_ns_p50", "transport_src_ns_p50"],
@@ -147,8 +147,8 @@ pub const REWRITE_SHOWS: &[Show] = &[
 ];
 
 /// Report values of action scalability.
-pub const SCALABILITY_SHOWS: &[Show] = &[
-    Show::values(
+pub const SCALABILITY_SHOWS: &[Chart] = &[
+    Chart::values(
         "Extra latency by number of actions",
         &["list_extra_ns_p50"],
         &["list_ns_p50", "none_ns_p50", "list_right_ratio"],
@@ -168,11 +168,11 @@ type Compared = (Case, usize);
 
 impl Acting {
     /// Creates the module; `plain` has the case that each case is compared with.
-    pub fn new(passage: Passage, plain: Vec<usize>) -> Acting {
+    pub fn new(passage: ForwardingCheck, plain: Vec<usize>) -> Acting {
         Acting { passing: Passing::new(passage), plain }
     }
 
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&self, desk: &mut ModuleContext) {
         if !self.passing.is_set_up {
             return;
         }
@@ -227,7 +227,7 @@ impl Verdict {
 }
 
 /// Logs why an entry is missing or how its frames are incorrect.
-fn note(case: &Case, seen: &Seen, desk: &mut Desk) {
+fn note(case: &Case, seen: &Seen, desk: &mut ModuleContext) {
     let why = match &seen.absent {
         Some(Absent::NotExpressible) => return,
         Some(Absent::Refused(why) | Absent::Unsaid(why)) => why.clone(),
@@ -244,7 +244,7 @@ fn note(case: &Case, seen: &Seen, desk: &mut Desk) {
 }
 
 /// Reports how many entries got each verdict, and which.
-fn tell_verdicts(verdicts: &[(&str, Verdict)], desk: &mut Desk) {
+fn tell_verdicts(verdicts: &[(&str, Verdict)], desk: &mut ModuleContext) {
     use verdict::Verdict::{Done, Late, NotDone, Unseen, Unstable};
     for (name, verdict) in [
         ("actions_done_count", Verdict::Accepted(Done)),
@@ -264,15 +264,15 @@ fn tell_verdicts(verdicts: &[(&str, Verdict)], desk: &mut Desk) {
 }
 
 impl Module for Acting {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         self.passing.needs()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         self.passing.react(event, desk);
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(desk);
     }
 }
@@ -293,7 +293,7 @@ fn emptied() -> Vec<Message> {
 }
 
 /// Creates the case of an action at this position, for frames of this size.
-fn case(deed: &Deed, place: u64, plain: &Headers, frame_bytes: usize, flows: u64) -> Case {
+fn case(deed: &ActionCase, place: u64, plain: &Headers, frame_bytes: usize, flows: u64) -> Case {
     let mut actions = deed.actions.clone();
     if !deed.sends {
         actions.push(Action::output(PORT_OUT.into()));
@@ -327,7 +327,7 @@ fn changed(
 
 /// Returns the cases of these actions, each kind after a case without actions, and their streams.
 fn lined_up(
-    deeds: &[Deed],
+    deeds: &[ActionCase],
     plain: &Headers,
     frame_bytes: usize,
     pps: f64,
@@ -335,7 +335,7 @@ fn lined_up(
     let (mut cases, mut streams) = (Vec::new(), Vec::new());
     let all = (deeds.len() + Kind::ALL.len()) as f64;
     for kind in Kind::ALL {
-        let own: Vec<&Deed> = deeds.iter().filter(|deed| deed.kind == kind).collect();
+        let own: Vec<&ActionCase> = deeds.iter().filter(|deed| deed.kind == kind).collect();
         if own.is_empty() {
             continue;
         }
@@ -352,9 +352,9 @@ fn lined_up(
     (cases, streams)
 }
 
-fn spot(context: &Context, x: f64, cases: Vec<Compared>, streams: Vec<Stream>) -> Spot {
+fn spot(context: &Context, x: f64, cases: Vec<Compared>, streams: Vec<Stream>) -> ModulePoint {
     let (cases, plain): (Vec<Case>, Vec<usize>) = cases.into_iter().unzip();
-    let passage = Passage {
+    let passage = ForwardingCheck {
         path: vec![Hop::ALONE],
         before: emptied(),
         cases,
@@ -367,7 +367,7 @@ fn spot(context: &Context, x: f64, cases: Vec<Compared>, streams: Vec<Stream>) -
         bound: Bound::default(),
     };
     let make = move |_| Box::new(Acting::new(passage.clone(), plain.clone())) as Box<dyn Module>;
-    Spot::new(x, context.parameters.seconds + 0.2, make)
+    ModulePoint::new(x, context.parameters.seconds + 0.2, make)
 }
 
 /// Returns the headers of unchanged frames with this run's addresses.
@@ -377,7 +377,7 @@ fn plain(context: &Context) -> Headers {
 }
 
 /// Creates the method for these actions, by frame sizes from this parameter.
-fn by_size(context: &Context, deeds: &[Deed], sizes: &Declared) -> Box<dyn Method> {
+fn by_size(context: &Context, deeds: &[ActionCase], sizes: &Parameter) -> Box<dyn Method> {
     let own = &context.parameters.own;
     let plain = plain(context);
     let at = |bytes: u64| {
@@ -386,7 +386,7 @@ fn by_size(context: &Context, deeds: &[Deed], sizes: &Declared) -> Box<dyn Metho
         spot(context, bytes as f64, cases, streams)
     };
     let spots = own.integers(sizes).into_iter().map(at).collect();
-    Box::new(Rounds::new(context, BYTES_AXIS, spots))
+    Box::new(RepeatedModule::new(context, BYTES_AXIS, spots))
 }
 
 /// Creates the action delay method.
@@ -396,15 +396,15 @@ pub fn delay(context: &Context) -> Box<dyn Method> {
 
 /// Creates the header rewrite method.
 pub fn rewrite(context: &Context) -> Box<dyn Method> {
-    let deeds: Vec<Deed> = action_cases::all().into_iter().filter(|deed| deed.is_rewrite).collect();
+    let deeds: Vec<ActionCase> = action_cases::all().into_iter().filter(|deed| deed.is_rewrite).collect();
     by_size(context, &deeds, &SIZES)
 }
 
 /// Creates the method for the rewrite of one UDP port, named `port_rewrite`, by frame sizes from a parameter.
-pub fn port_rewrite(context: &Context, sizes: &Declared) -> Box<dyn Method> {
-    let is_it = |deed: &Deed| deed.name == "udp_src";
-    let named = |deed: Deed| Deed { name: "port_rewrite", ..deed };
-    let deeds: Vec<Deed> = action_cases::all().into_iter().filter(is_it).map(named).collect();
+pub fn port_rewrite(context: &Context, sizes: &Parameter) -> Box<dyn Method> {
+    let is_it = |deed: &ActionCase| deed.name == "udp_src";
+    let named = |deed: ActionCase| ActionCase { name: "port_rewrite", ..deed };
+    let deeds: Vec<ActionCase> = action_cases::all().into_iter().filter(is_it).map(named).collect();
     by_size(context, &deeds, sizes)
 }
 
@@ -415,11 +415,11 @@ pub fn scalability(context: &Context) -> Box<dyn Method> {
     let mut spots = Vec::new();
     for count in own.integers(&LENGTHS) {
         let (actions, changes) = action_cases::list(count as u32);
-        let deed = Deed { name: "list", ..deeds::plain(Kind::Plain, actions) };
+        let deed = ActionCase { name: "list", ..deeds::plain(Kind::Plain, actions) };
         let (mut cases, streams) =
             lined_up(&[deed], &plain, bytes, own.number(&PROBES_PPS).min(20_000.0));
         cases[1].0.comes_out = Some(changed(&streams[0], 1, bytes, changes));
         spots.push(spot(context, count as f64, cases, streams));
     }
-    Box::new(Rounds::new(context, LENGTH_AXIS, spots))
+    Box::new(RepeatedModule::new(context, LENGTH_AXIS, spots))
 }

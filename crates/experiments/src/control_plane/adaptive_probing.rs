@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use tester::module::{Desk, Probe, Span, Watch};
+use tester::module::{ModuleContext, Probe, Span, Watch};
 use tester::stream::Rate;
 use packet::time::Nanos;
 
@@ -73,7 +73,7 @@ impl Focus {
     }
 
     /// Resets the schedule to no active entries.
-    pub fn reset(&mut self, desk: &mut Desk) {
+    pub fn reset(&mut self, desk: &mut ModuleContext) {
         for block in &mut self.blocks {
             (block.acting, block.is_near) = (0, true);
         }
@@ -81,7 +81,7 @@ impl Focus {
     }
 
     /// Sets the total rate per second.
-    pub fn change_rate(&mut self, probes_pps: f64, desk: &mut Desk) {
+    pub fn change_rate(&mut self, probes_pps: f64, desk: &mut ModuleContext) {
         self.probes_pps = probes_pps;
         for (stream, _, pps) in self.rates() {
             desk.change_rate(stream, Rate::FramesPerSecond(pps));
@@ -89,14 +89,14 @@ impl Focus {
     }
 
     /// Prepares the streams.
-    pub fn prepare(&self, rules: &Rules, frame_bytes: usize, desk: &mut Desk) {
+    pub fn prepare(&self, rules: &Rules, frame_bytes: usize, desk: &mut ModuleContext) {
         for (stream, block, pps) in self.rates() {
             desk.prepare(rules.visits(stream, block.rules.clone(), frame_bytes, pps));
         }
     }
 
     /// Subscribes to these probes, and no others, at these ports.
-    pub fn watch(&self, ports: &[usize], desk: &mut Desk) {
+    pub fn watch(&self, ports: &[usize], desk: &mut ModuleContext) {
         let streams: Vec<u16> = self.rates().map(|(stream, ..)| stream).collect();
         for &port in ports {
             desk.watch(port, Watch::Streams(streams.clone()));
@@ -104,7 +104,7 @@ impl Focus {
     }
 
     /// Starts the streams, each with a small offset.
-    pub fn begin(&self, from: Nanos, desk: &mut Desk) {
+    pub fn begin(&self, from: Nanos, desk: &mut ModuleContext) {
         let gap = 1.0 / self.probes_pps;
         for (place, (stream, ..)) in self.rates().enumerate() {
             let later = Nanos::from_secs_f64(gap * place as f64);
@@ -113,7 +113,7 @@ impl Focus {
     }
 
     /// Stops the streams.
-    pub fn stop(&self, desk: &mut Desk) {
+    pub fn stop(&self, desk: &mut ModuleContext) {
         self.rates().for_each(|(stream, ..)| desk.stop(stream));
     }
 
@@ -125,7 +125,7 @@ impl Focus {
     }
 
     /// Records a new active entry and adjusts the rates of the blocks.
-    pub fn acts(&mut self, rule: u64, desk: &mut Desk) {
+    pub fn acts(&mut self, rule: u64, desk: &mut ModuleContext) {
         let Ok(rule) = u32::try_from(rule) else { return };
         let Some(block) = self.blocks.iter_mut().find(|block| block.rules.contains(&rule)) else {
             return;

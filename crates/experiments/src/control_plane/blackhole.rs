@@ -10,28 +10,28 @@
 //!
 //! Source: metric C14 of the method; OFLOPS's consistency module.
 
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, What};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, EventKind};
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
 use openflow::model::{Field, FlowMod, Match};
 use packet::time::Nanos;
 
 use super::rule_updates::{Change, Changing, LEAD, ON};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, Priorities, Rules};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::update_transient::emptied;
 use super::updates::{FRAME, PATIENCE, PRIORITIES, PROBES_PPS, RULES, VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Id of the stream of probes.
 const PROBES: u16 = 1;
 
-const BY: Declared = Declared {
+const BY: Parameter = Parameter {
     key: "by",
-    takes: Takes::Words(&["drop", "delete", "delete-all"]),
+    takes: ValueType::Words(&["drop", "delete", "delete-all"]),
     default: "drop,delete-all",
     unit: "",
     help: "how flows are stopped: entries modified to drop, deleted one by one, or all deleted by \
@@ -208,8 +208,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 "delete-all" => "delete_all_",
                 _ => "",
             };
-            spots.push(Spot::new(f64::from(count), 1.0, make).named(prefix));
+            spots.push(ModulePoint::new(f64::from(count), 1.0, make).named(prefix));
         }
     }
-    Box::new(Rounds::new(context, super::updates::AXIS, spots))
+    Box::new(RepeatedModule::new(context, super::updates::AXIS, spots))
 }

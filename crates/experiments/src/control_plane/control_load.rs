@@ -5,7 +5,7 @@
 //!
 //! Invariant: every load has a fixed number of messages or connections.
 
-use tester::module::{Desk, Prepared};
+use tester::module::{ModuleContext, Prepared};
 use openflow::codec::NotExpressible;
 use openflow::header::Xid;
 use openflow::model::bundle::{BundleAddMessage, BundleCommand, BundleControl, BundleFlags};
@@ -123,7 +123,7 @@ impl Pieces {
         load: Load,
         (rules, held): (&Rules, u32),
         version: Version,
-        desk: &mut Desk,
+        desk: &mut ModuleContext,
     ) -> Result<Pieces, NotExpressible> {
         let messages: Box<dyn Iterator<Item = Message> + '_> = match load {
             Load::Idle | Load::Connections(_) => Box::new(std::iter::empty()),

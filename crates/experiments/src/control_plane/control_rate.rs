@@ -11,7 +11,7 @@
 
 use std::collections::HashSet;
 
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::header::Xid;
 use openflow::model::flow::FlowModCommand;
 use openflow::model::message::Message;
@@ -26,12 +26,12 @@ use super::rate_search::{Highest, Step};
 use super::pacer::{Paced, TICK};
 use super::packets::{RATE_MAX, RATE_MIN, STEP};
 use super::unexpected_errors::Refusals;
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::Rules;
 use super::updates::{VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::PORT_OUT;
 
 /// Name of the axis: outstanding messages; 0 for the open loop.
@@ -52,28 +52,28 @@ const QUIET: Nanos = Nanos::from_millis(50);
 /// Number of replies without elapsed time after which a round ends (virtual time).
 const TIMELESS: u64 = 1000;
 
-const MESSAGES: Declared = Declared {
+const MESSAGES: Parameter = Parameter {
     key: "messages",
-    takes: Takes::Words(&["echo", "barrier", "flow_mod", "packet_out", "port_stats"]),
+    takes: ValueType::Words(&["echo", "barrier", "flow_mod", "packet_out", "port_stats"]),
     default: "echo,barrier,flow_mod,packet_out,port_stats",
     unit: "",
     help: "types of messages; flow-mods add entries and delete them again",
 };
 
-const WINDOWS: Declared = Declared {
+const WINDOWS: Parameter = Parameter {
     key: "under_way",
-    takes: Takes::Integers(0, 10_000),
+    takes: ValueType::Integers(0, 10_000),
     default: "1,4,16,64,0",
     unit: "messages",
     help: "outstanding messages, each reply triggers the next; 0 means not to wait for replies",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[MESSAGES, WINDOWS, RATE_MAX, STEP, VERSION];
+pub const PARAMETERS: &[Parameter] = &[MESSAGES, WINDOWS, RATE_MAX, STEP, VERSION];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Message rate by number of outstanding messages",
         &[
             "echo_done_per_s",
@@ -84,7 +84,7 @@ pub const SHOWS: &[Show] = &[
         ],
         &[],
     ),
-    Show::values(
+    Chart::values(
         "Highest loss-free message rate, independent of replies",
         &[
             "echo_messages_per_s_lossfree",
@@ -179,7 +179,7 @@ impl ControlRate {
     }
 
     /// Sends `count` messages.
-    fn say(&mut self, count: u64, desk: &mut Desk) {
+    fn say(&mut self, count: u64, desk: &mut ModuleContext) {
         let numbers = self.number..self.number + count;
         let all: Vec<Message> = numbers
             .flat_map(|number| messages(self.saying.kind, number, &self.saying.flows, self.version))
@@ -194,7 +194,7 @@ impl ControlRate {
     }
 
     /// Begins the next round, if there is one.
-    fn begin(&mut self, desk: &mut Desk) {
+    fn begin(&mut self, desk: &mut ModuleContext) {
         let now = desk.now();
         let is_open = self.saying.under_way == 0;
         if is_open {
@@ -228,7 +228,7 @@ impl ControlRate {
     }
 
     /// Processes a reply.
-    fn answered(&mut self, xid: Xid, at: Nanos, is_known: bool, desk: &mut Desk) {
+    fn answered(&mut self, xid: Xid, at: Nanos, is_known: bool, desk: &mut ModuleContext) {
         let under_way = self.saying.under_way;
         let end_at = self.saying.step;
         let Some(round) = &mut self.round else { return };
@@ -251,7 +251,7 @@ impl ControlRate {
     }
 
     /// Sends the messages that are due, or checks whether the round is over.
-    fn look(&mut self, desk: &mut Desk) {
+    fn look(&mut self, desk: &mut ModuleContext) {
         let now = desk.now();
         let Some(paced) = self.round.as_mut().and_then(|round| round.paced.as_mut()) else {
             // The outstanding messages never got a reply.
@@ -312,20 +312,20 @@ pub fn messages(kind: Kind, number: u64, flows: &Rules, version: Option<Version>
 }
 
 impl Module for ControlRate {
-    fn needs(&self) -> Needs {
-        Needs::new(Nanos::from_secs(120)).in_versions(&self.saying.versions)
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements::new(Nanos::from_secs(120)).in_versions(&self.saying.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 self.version = facts.version(0);
                 let cleared = Message::FlowMod(Rules::cleared(self.version));
                 let said = desk.send_all(0, vec![cleared, Message::BarrierRequest]);
                 self.barrier = said.xids().last();
                 self.timer = Some(desk.timer_in(PATIENCE));
             }
-            What::Message { xid, message, is_moment_known, .. } => match message {
+            EventKind::Message { xid, message, is_moment_known, .. } => match message {
                 Message::BarrierReply if self.barrier == Some(xid) => {
                     self.barrier = None;
                     self.timer.take().map(|timer| desk.cancel(timer));
@@ -340,12 +340,12 @@ impl Module for ControlRate {
                 Message::Error(error) => self.refusals.note(error),
                 _ => {}
             },
-            What::Timer(timer) if self.timer == Some(timer) => self.look(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.look(desk),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         let mut tell = |measured: Measured| desk.measured(measured);
         match &self.round {
             Some(round) if self.saying.under_way > 0 => {
@@ -390,8 +390,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             };
             let seconds = if under_way == 0 { 0.5 } else { 0.05 };
             let make = move |_| Box::new(ControlRate::new(saying.clone())) as Box<_>;
-            spots.push(Spot::new(under_way as f64, seconds, make).named(prefix));
+            spots.push(ModulePoint::new(under_way as f64, seconds, make).named(prefix));
         }
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tester::module::{
-    Connection, Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
+    Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind,
 };
 use openflow::header::Xid;
 use openflow::model::message::Message;
@@ -176,7 +176,7 @@ impl ControlStall {
         }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
         let stall = &self.stall;
         let visited = 0..stall.visited.min(stall.entries);
@@ -187,7 +187,7 @@ impl ControlStall {
     }
 
     /// Sends the next entries, followed by a barrier request.
-    fn fill(&mut self, desk: &mut Desk) {
+    fn fill(&mut self, desk: &mut ModuleContext) {
         let end = self.stall.entries.min(self.filled + FILL_ENTRIES);
         if self.filled == end {
             return;
@@ -201,13 +201,13 @@ impl ControlStall {
         self.wait(FILL_PATIENCE, desk);
     }
 
-    fn wait(&mut self, span: Nanos, desk: &mut Desk) {
+    fn wait(&mut self, span: Nanos, desk: &mut ModuleContext) {
         self.timer.take().map(|timer| desk.cancel(timer));
         self.timer = Some(desk.timer_in(span));
     }
 
     /// Prepares the load and starts the frames, once the entries are installed.
-    fn begin(&mut self, desk: &mut Desk) {
+    fn begin(&mut self, desk: &mut ModuleContext) {
         let what = (&self.stall.rules, self.stall.entries);
         match Pieces::encode(self.stall.load, what, self.version, desk) {
             Ok(pieces) => self.pieces = Some(pieces),
@@ -217,20 +217,20 @@ impl ControlStall {
         desk.counters();
     }
 
-    fn begin_frames(&mut self, desk: &mut Desk) {
+    fn begin_frames(&mut self, desk: &mut ModuleContext) {
         desk.begin(FRAMES, Span::OPEN);
         self.wait(self.stall.quiet, desk);
         self.echo(desk);
     }
 
     /// Sends an echo request of the second controller and sets the next timer.
-    fn echo(&mut self, desk: &mut Desk) {
+    fn echo(&mut self, desk: &mut ModuleContext) {
         let xid = desk.send(SECOND, Message::EchoRequest(Vec::new()));
         self.echoes.insert(xid, desk.now());
         self.echo_timer = Some(desk.timer_in(ECHO_INTERVAL));
     }
 
-    fn load(&mut self, desk: &mut Desk) {
+    fn load(&mut self, desk: &mut ModuleContext) {
         self.quiet.silence = self.silence.take(None, desk.now());
         (self.phase, self.begun_at) = (Phase::Loading, desk.now());
         match self.stall.load {
@@ -247,13 +247,13 @@ impl ControlStall {
     }
 
     /// Sends the next part of the load.
-    fn say(&mut self, desk: &mut Desk) {
+    fn say(&mut self, desk: &mut ModuleContext) {
         if let Some(piece) = self.pieces.as_mut().and_then(Pieces::take) {
             desk.say(LOADING, piece);
         }
     }
 
-    fn connect(&mut self, desk: &mut Desk) {
+    fn connect(&mut self, desk: &mut ModuleContext) {
         let Load::Connections(count) = self.stall.load else { return };
         if self.connects.begun < count {
             desk.connect(MORE + self.connects.begun as usize);
@@ -264,7 +264,7 @@ impl ControlStall {
     /// Processes a connection of a load that was established or failed.
     ///
     /// Opens the next connection, or sends the barrier request after the last one.
-    fn connected(&mut self, connection: usize, is_up: bool, desk: &mut Desk) {
+    fn connected(&mut self, connection: usize, is_up: bool, desk: &mut ModuleContext) {
         let Load::Connections(count) = self.stall.load else { return };
         if self.phase != Phase::Loading {
             return;
@@ -284,14 +284,14 @@ impl ControlStall {
     }
 
     /// Ends the load: completed, or timed out.
-    fn over(&mut self, finished_at: Option<Nanos>, desk: &mut Desk) {
+    fn over(&mut self, finished_at: Option<Nanos>, desk: &mut ModuleContext) {
         if self.phase == Phase::Loading {
             (self.phase, self.finished_at) = (Phase::After, finished_at);
             self.wait(AFTER, desk);
         }
     }
 
-    fn timed(&mut self, desk: &mut Desk) {
+    fn timed(&mut self, desk: &mut ModuleContext) {
         match self.phase {
             Phase::Filling => desk.end_by_limit(FILL_PATIENCE_LIMIT),
             Phase::Quiet => self.load(desk),
@@ -309,7 +309,7 @@ impl ControlStall {
     }
 
     /// Processes the counter of the port from which frames leave.
-    fn counted(&mut self, count: u64, desk: &mut Desk) {
+    fn counted(&mut self, count: u64, desk: &mut ModuleContext) {
         if self.phase == Phase::Quiet {
             self.sent[0] = Some(count);
             return self.begin_frames(desk);
@@ -323,7 +323,7 @@ impl ControlStall {
         }
     }
 
-    fn heard(&mut self, (connection, xid): (usize, Xid), message: &Message, desk: &mut Desk) {
+    fn heard(&mut self, (connection, xid): (usize, Xid), message: &Message, desk: &mut ModuleContext) {
         let at = desk.now();
         match message {
             Message::EchoReply(_) if connection == SECOND => self.echoed(xid, at),
@@ -369,7 +369,7 @@ impl ControlStall {
             .then(|| format!("the switch accepted {held} of {} entries", self.stall.entries))
     }
 
-    fn tell(&mut self, desk: &mut Desk) {
+    fn tell(&mut self, desk: &mut ModuleContext) {
         let now = desk.now();
         let frames =
             self.sent[0].zip(self.sent[1]).map(|(before, after)| after.saturating_sub(before));
@@ -420,9 +420,9 @@ impl ControlStall {
 }
 
 impl Module for ControlStall {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let spans = [FILL_LIMIT, self.stall.quiet, self.stall.patience, Nanos::from_secs(10)];
-        let mut needs = Needs::new(spans.into_iter().fold(self.stall.quiet, Nanos::saturating_add));
+        let mut needs = ModuleRequirements::new(spans.into_iter().fold(self.stall.quiet, Nanos::saturating_add));
         let more = match self.stall.load {
             Load::Connections(count) => count as usize,
             _ => 0,
@@ -435,53 +435,53 @@ impl Module for ControlStall {
         needs.in_versions(&self.stall.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts.version(LOADING), desk),
-            What::Frame(arrival) => {
+            EventKind::Start(facts) => self.prepare(facts.version(LOADING), desk),
+            EventKind::Frame(arrival) => {
                 if let (FAR, Some(probe)) = (arrival.port, arrival.probe) {
                     self.arrived += 1;
                     let is_known = arrival.is_moment_known;
                     self.silence.note(probe.number, probe.sent_at, event.at, is_known);
                 }
             }
-            What::Message { connection, xid, message, .. } => {
+            EventKind::Message { connection, xid, message, .. } => {
                 self.heard((connection, xid), message, desk);
             }
-            What::Sent { connection: SECOND, said, first, .. } => {
+            EventKind::Sent { connection: SECOND, said, first, .. } => {
                 self.echoes.entry(said.xid).and_modify(|sent_at| *sent_at = first);
             }
-            What::Sent { connection: LOADING, said: Said { xid, .. }, .. } => {
+            EventKind::Sent { connection: LOADING, said: MessageRange { xid, .. }, .. } => {
                 let is_piece = self.pieces.as_ref().is_some_and(|it| it.has(xid));
                 if is_piece && !matches!(self.stall.load, Load::Connections(_)) {
                     self.say(desk);
                 }
             }
-            What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
-            What::Timer(timer)
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            EventKind::Timer(timer)
                 if self.echo_timer == Some(timer) && self.phase != Phase::Arriving =>
             {
                 self.echo(desk);
             }
-            What::Counters(counters) => {
+            EventKind::Counters(counters) => {
                 let count = counters.get(NEAR).map_or(0, sent);
                 self.counted(count, desk);
             }
-            What::Up { connection, .. } if connection >= MORE => {
+            EventKind::Up { connection, .. } if connection >= MORE => {
                 self.connected(connection, true, desk);
             }
-            What::Lost { connection, .. } if connection >= MORE => {
+            EventKind::Lost { connection, .. } if connection >= MORE => {
                 self.connected(connection, false, desk);
             }
-            What::Lost { .. } => desk.end_by_limit(LOSSES_LIMIT),
-            What::Unsent { why, .. } if self.phase != Phase::Arriving => {
+            EventKind::Lost { .. } => desk.end_by_limit(LOSSES_LIMIT),
+            EventKind::Unsent { why, .. } if self.phase != Phase::Arriving => {
                 desk.fail(format!("cannot send to the switch: {why}"));
             }
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         if self.phase != Phase::Filling {
             self.tell(desk);
         }

@@ -15,7 +15,7 @@
 //! Invariant: the module does not wait for lost frames.
 
 use tester::module::{
-    Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
+    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind,
 };
 use openflow::model::message::Message;
 use openflow::model::{Match, PRIORITY_DEFAULT};
@@ -24,13 +24,13 @@ use packet::time::Nanos;
 
 use super::activation::Moment;
 use super::requests::{Answer, Asking, PATIENCE_LIMIT};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, NEAR, Rules};
 use super::statistics::Statistic;
 use super::updates;
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "frames";
@@ -70,7 +70,7 @@ pub struct CounterStaleness {
     count: Count,
     version: Version,
     asking: Asking,
-    ready: Option<Said>,
+    ready: Option<MessageRange>,
     watches: Vec<Watched>,
     phase: Phase,
     arrived: u64,
@@ -98,7 +98,7 @@ enum Phase {
 #[derive(Debug)]
 struct Watched {
     statistic: Statistic,
-    asked: Option<Said>,
+    asked: Option<MessageRange>,
     /// Initial value; `None` until it is read.
     before: Option<u64>,
     is_refused: bool,
@@ -137,7 +137,7 @@ impl CounterStaleness {
         }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
         let count = &self.count;
         desk.prepare(count.rules.probes(COUNTED, count.frame_bytes, count.frames_pps));
@@ -152,7 +152,7 @@ impl CounterStaleness {
     }
 
     /// Requests every counter that lacks frames and has no outstanding request.
-    fn look(&mut self, desk: &mut Desk) {
+    fn look(&mut self, desk: &mut ModuleContext) {
         self.poll = Some(desk.timer_in(self.count.poll));
         let arrived = self.arrived;
         let is_settled = self.phase == Phase::Waiting;
@@ -168,7 +168,7 @@ impl CounterStaleness {
         }
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut Desk) {
+    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
         if self.ready == Some(answer.said) {
             self.ready = None;
             return self.look(desk);
@@ -183,14 +183,14 @@ impl CounterStaleness {
         }
     }
 
-    fn send(&mut self, desk: &mut Desk) {
+    fn send(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Sending;
         self.end.take().map(|timer| desk.cancel(timer));
         desk.begin(COUNTED, Span::frames(self.count.frames));
     }
 
     /// Records a frame that the entry forwarded.
-    fn arrived(&mut self, sent_at: Nanos, desk: &mut Desk) {
+    fn arrived(&mut self, sent_at: Nanos, desk: &mut ModuleContext) {
         self.arrived += 1;
         self.last_sent_at = self.last_sent_at.max(sent_at);
         if self.arrived == self.count.frames {
@@ -199,21 +199,21 @@ impl CounterStaleness {
     }
 
     /// Ends the arrival of frames.
-    fn wait(&mut self, desk: &mut Desk) {
+    fn wait(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Waiting;
         self.end.take().map(|timer| desk.cancel(timer));
         self.end = Some(desk.timer_in(self.count.patience));
         self.finish_if_seen(desk);
     }
 
-    fn finish_if_seen(&mut self, desk: &mut Desk) {
+    fn finish_if_seen(&mut self, desk: &mut ModuleContext) {
         let arrived = self.arrived;
         if self.watches.iter().all(|watched| watched.is_refused || watched.has(arrived)) {
             desk.end();
         }
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
         if self.poll == Some(timer) {
             return self.look(desk);
         }
@@ -266,23 +266,23 @@ impl Watched {
 }
 
 impl Module for CounterStaleness {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let sending = Nanos::from_secs_f64(self.count.frames as f64 / self.count.frames_pps);
         let all = [READY, sending, sending, ARRIVING, self.count.patience, Nanos::from_secs(1)];
         let limit = all.into_iter().fold(Nanos::ZERO, Nanos::saturating_add);
-        Needs::new(limit).in_versions(&self.count.versions)
+        ModuleRequirements::new(limit).in_versions(&self.count.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts.version(0), desk),
-            What::Timer(timer) => self.timed(timer, desk),
-            What::Frame(arrival) => {
+            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
+            EventKind::Timer(timer) => self.timed(timer, desk),
+            EventKind::Frame(arrival) => {
                 if let (FAR, Some(probe)) = (arrival.port, arrival.probe) {
                     self.arrived(probe.sent_at, desk);
                 }
             }
-            What::StreamOver(_) if self.phase == Phase::Sending => {
+            EventKind::StreamOver(_) if self.phase == Phase::Sending => {
                 self.phase = Phase::Arriving;
                 self.end = Some(desk.timer_in(ARRIVING));
             }
@@ -294,7 +294,7 @@ impl Module for CounterStaleness {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         if self.phase == Phase::Before || self.arrived == 0 {
             return;
         }
@@ -318,60 +318,60 @@ impl Module for CounterStaleness {
     }
 }
 
-const FRAMES: Declared = Declared {
+const FRAMES: Parameter = Parameter {
     key: "frames_count",
-    takes: Takes::Integers(1, 10_000_000),
+    takes: ValueType::Integers(1, 10_000_000),
     default: "1,1000",
     unit: "frames",
     help: "number of frames to send",
 };
 
-const FRAMES_PPS: Declared = Declared {
+const FRAMES_PPS: Parameter = Parameter {
     key: "frames_pps",
-    takes: Takes::Number(1.0, 2e7),
+    takes: ValueType::Number(1.0, 2e7),
     default: "100000",
     unit: "frames/s",
     help: "rate of these frames",
 };
 
-const FRAME: Declared = Declared {
+const FRAME: Parameter = Parameter {
     key: "probe_bytes",
-    takes: Takes::Integer(64, 1518),
+    takes: ValueType::Integer(64, 1518),
     default: "96",
     unit: "bytes",
     help: "frame size, including the frame check sequence",
 };
 
-const STATISTICS: Declared = Declared {
+const STATISTICS: Parameter = Parameter {
     key: "statistics",
-    takes: Takes::Words(&["flow", "aggregate", "table", "port"]),
+    takes: ValueType::Words(&["flow", "aggregate", "table", "port"]),
     default: "flow,aggregate,table,port",
     unit: "",
     help: "counters to poll",
 };
 
-const POLL: Declared = Declared {
+const POLL: Parameter = Parameter {
     key: "poll_ms",
-    takes: Takes::Number(0.01, 10_000.0),
+    takes: ValueType::Number(0.01, 10_000.0),
     default: "1",
     unit: "ms",
     help: "interval between two requests for the same counter; half of it is the uncertainty",
 };
 
-const PATIENCE: Declared = Declared {
+const PATIENCE: Parameter = Parameter {
     key: "patience",
-    takes: Takes::Number(0.1, 600.0),
+    takes: ValueType::Number(0.1, 600.0),
     default: "3",
     unit: "s",
     help: "timeout for the counters after the last frame",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] =
+pub const PARAMETERS: &[Parameter] =
     &[FRAMES, FRAMES_PPS, FRAME, STATISTICS, POLL, updates::VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[Show::values(
+pub const SHOWS: &[Chart] = &[Chart::values(
     "Time until counters include all frames, by number of frames",
     &["flow_stale_ns", "aggregate_stale_ns", "table_stale_ns", "port_stale_ns"],
     &["flow_visible_ratio", "table_visible_ratio", "port_visible_ratio", "missing_frames"],
@@ -392,10 +392,10 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
         };
         let make = move |_| Box::new(CounterStaleness::new(count.clone())) as Box<_>;
-        Spot::new(frames as f64, 0.5, make)
+        ModulePoint::new(frames as f64, 0.5, make)
     };
     let spots = own.integers(&FRAMES).into_iter().map(spot).collect();
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }
 
 #[cfg(test)]

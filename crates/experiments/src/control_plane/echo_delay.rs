@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use tester::module::{
-    Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
+    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind,
 };
 use tester::stream::Rate;
 use openflow::header::Xid;
@@ -25,13 +25,13 @@ use packet::time::Nanos;
 use super::requests::PATIENCE_LIMIT;
 use super::pacer::{Paced, TICK};
 use super::unexpected_errors::Refusals;
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, Rules};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::updates::{VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::PORT_OUT;
 
 /// Name of the axis.
@@ -49,60 +49,60 @@ const LEAD: Nanos = Nanos::from_millis(10);
 /// Maximum time to wait for replies.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 
-const PAYLOAD: Declared = Declared {
+const PAYLOAD: Parameter = Parameter {
     key: "payload",
-    takes: Takes::Integers(0, 65_000),
+    takes: ValueType::Integers(0, 65_000),
     default: "0,64,1400,16000",
     unit: "bytes",
     help: "payload of an echo request",
 };
 
-const LOADS: Declared = Declared {
+const LOADS: Parameter = Parameter {
     key: "loads",
-    takes: Takes::Words(&["none", "frames", "flow_mods"]),
+    takes: ValueType::Words(&["none", "frames", "flow_mods"]),
     default: "none,frames,flow_mods",
     unit: "",
     help: "load of the switch during the requests",
 };
 
-const ECHOES: Declared = Declared {
+const ECHOES: Parameter = Parameter {
     key: "echoes",
-    takes: Takes::Integer(2, 100_000),
+    takes: ValueType::Integer(2, 100_000),
     default: "200",
     unit: "messages",
     help: "number of echo requests",
 };
 
-const ECHOES_PER_S: Declared = Declared {
+const ECHOES_PER_S: Parameter = Parameter {
     key: "echoes_per_s",
-    takes: Takes::Number(0.1, 1e6),
+    takes: ValueType::Number(0.1, 1e6),
     default: "1000",
     unit: "messages/s",
     help: "rate of the echo requests",
 };
 
-const LOAD_PPS: Declared = Declared {
+const LOAD_PPS: Parameter = Parameter {
     key: "load_pps",
-    takes: Takes::Number(1.0, 2e7),
+    takes: ValueType::Number(1.0, 2e7),
     default: "100000",
     unit: "frames/s",
     help: "rate of the 64-byte frames that the switch forwards under load",
 };
 
-const LOAD_PER_S: Declared = Declared {
+const LOAD_PER_S: Parameter = Parameter {
     key: "load_flow_mods_per_s",
-    takes: Takes::Number(1.0, 1e7),
+    takes: ValueType::Number(1.0, 1e7),
     default: "5000",
     unit: "flow-mods/s",
     help: "rate of flow-mods that add and delete entries under load, on the same connection",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] =
+pub const PARAMETERS: &[Parameter] =
     &[PAYLOAD, LOADS, ECHOES, ECHOES_PER_S, LOAD_PPS, LOAD_PER_S, VERSION];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[Show::values(
+pub const SHOWS: &[Chart] = &[Chart::values(
     "Echo delay by payload: idle, under frames, under flow-mods",
     &["echo_ns_p50", "under_frames_echo_ns_p50", "under_flow_mods_echo_ns_p50"],
     &[
@@ -176,7 +176,7 @@ impl EchoDelay {
     }
 
     /// Installs the entry that forwards frames.
-    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
         let asking = &self.asking;
         let on = FlowMod::add(asking.flows.exact(0), PRIORITY_DEFAULT, onward());
         let empty = Rules::cleared(version);
@@ -192,7 +192,7 @@ impl EchoDelay {
         }
     }
 
-    fn begin(&mut self, desk: &mut Desk) {
+    fn begin(&mut self, desk: &mut ModuleContext) {
         let from = desk.now().saturating_add(LEAD);
         match self.asking.load {
             Load::Nothing => {}
@@ -204,7 +204,7 @@ impl EchoDelay {
     }
 
     /// Sends the requests that are due and sets the next timer.
-    fn say(&mut self, desk: &mut Desk) {
+    fn say(&mut self, desk: &mut ModuleContext) {
         let now = desk.now();
         if let Some(changes) = &mut self.changes {
             let flows = &self.asking.flows;
@@ -245,7 +245,7 @@ impl EchoDelay {
         }
     }
 
-    fn sent(&mut self, said: Said, first: Nanos) {
+    fn sent(&mut self, said: MessageRange, first: Nanos) {
         if let Some(sent) = self.open.get_mut(&said.xid) {
             *sent = Some(first);
         }
@@ -277,16 +277,16 @@ fn payload(number: u64, bytes: usize) -> Vec<u8> {
 }
 
 impl Module for EchoDelay {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let span = Nanos::from_secs_f64(self.asking.echoes as f64 / self.asking.per_s);
-        Needs::new(span.saturating_add(Nanos::from_secs(10))).in_versions(&self.asking.versions)
+        ModuleRequirements::new(span.saturating_add(Nanos::from_secs(10))).in_versions(&self.asking.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts.version(0), desk),
-            What::Sent { said, first, .. } => self.sent(said, first),
-            What::Message { xid, message, is_moment_known, .. } => match message {
+            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
+            EventKind::Sent { said, first, .. } => self.sent(said, first),
+            EventKind::Message { xid, message, is_moment_known, .. } => match message {
                 Message::EchoReply(data) => {
                     self.answered(xid, data.len(), event.at, is_moment_known);
                 }
@@ -298,7 +298,7 @@ impl Module for EchoDelay {
                 Message::Error(error) => self.refusals.note(error),
                 _ => {}
             },
-            What::Timer(timer) if self.timer == Some(timer) => match self.echoes {
+            EventKind::Timer(timer) if self.timer == Some(timer) => match self.echoes {
                 None => desk.end_by_limit(PATIENCE_LIMIT),
                 Some(_) => self.say(desk),
             },
@@ -306,11 +306,11 @@ impl Module for EchoDelay {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         let asked = self.echoes.map_or(0, |echoes| echoes.given());
         let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
-        if let Some(delays) = Spread::of(std::mem::take(&mut self.delays)) {
+        if let Some(delays) = Summary::of(std::mem::take(&mut self.delays)) {
             delays.tell("echo_ns", turn, &mut tell);
         }
         if asked > 0 {
@@ -343,8 +343,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             };
             let seconds = asking.echoes as f64 / asking.per_s;
             let make = move |_| Box::new(EchoDelay::new(asking.clone())) as Box<_>;
-            spots.push(Spot::new(payload_bytes as f64, seconds, make).named(prefix));
+            spots.push(ModulePoint::new(payload_bytes as f64, seconds, make).named(prefix));
         }
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

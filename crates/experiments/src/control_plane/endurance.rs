@@ -14,7 +14,7 @@
 
 use std::collections::HashSet;
 
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::version::Version;
@@ -22,12 +22,12 @@ use packet::time::Nanos;
 
 use super::control_rate::{Kind, messages};
 use super::pacer::{Paced, TICK};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::Rules;
 use super::updates::{PATIENCE, VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis, which has a single position.
 pub const AXIS: &str = "messages_under_way";
@@ -51,25 +51,25 @@ const SHARES: [f64; 2] = [0.9, 1.2];
 const LASTS: Nanos = Nanos::from_secs(5);
 const LASTS_QUICK: Nanos = Nanos::from_millis(500);
 
-const MESSAGES: Declared = Declared {
+const MESSAGES: Parameter = Parameter {
     key: "messages",
-    takes: Takes::Words(&["echo", "flow_mod", "port_stats"]),
+    takes: ValueType::Words(&["echo", "flow_mod", "port_stats"]),
     default: "echo,flow_mod,port_stats",
     unit: "",
     help: "types of messages; flow-mods add entries and delete them again",
 };
 
-const RATE_MAX: Declared = Declared {
+const RATE_MAX: Parameter = Parameter {
     key: "messages_max",
-    takes: Takes::Number(1.0, 1e6),
+    takes: ValueType::Number(1.0, 1e6),
     default: "100000",
     unit: "messages/s",
     help: "maximum message rate, even if the switch is faster with 64 outstanding messages",
 };
 
-const SECONDS: Declared = Declared {
+const SECONDS: Parameter = Parameter {
     key: "lasts",
-    takes: Takes::Number(0.0, 3600.0),
+    takes: ValueType::Number(0.0, 3600.0),
     default: "0",
     unit: "s",
     help: "duration of the load near the limit, and of the load above it; 0 means 5 s, or \
@@ -419,8 +419,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         };
         let seconds = 2.0 * lasts.as_secs_f64() + LOOKING.as_secs_f64();
         let make = move |_| Box::new(Endurance::new(saying.clone())) as Box<dyn Module>;
-        Spot::new(UNDER_WAY as f64, seconds, make).named(prefix)
+        ModulePoint::new(UNDER_WAY as f64, seconds, make).named(prefix)
     };
     let spots = own.words(&MESSAGES).map(at).collect();
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

@@ -15,7 +15,7 @@
 //! Source: OFLOPS's `action_measurement` (time to the error of an invalid modification); OpenFlow 1.3.5, section
 //! 6.2 (barriers).
 
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, Said, TimerId, What};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, TimerId, EventKind};
 use openflow::header::Xid;
 use openflow::model::action::Experimenter;
 use openflow::model::message::Message;
@@ -25,13 +25,13 @@ use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::requests::PATIENCE_LIMIT;
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::Rules;
-use super::summary::Spread;
+use super::summary::Summary;
 use super::updates::{VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::PORT_OUT;
 
 /// Name of the axis.
@@ -46,46 +46,46 @@ const PATIENCE: Nanos = Nanos::from_secs(2);
 /// Unassigned experimenter id: locally administered, as in Ethernet addresses.
 const NOBODY: u32 = 0x0002_7379;
 
-const WRONG: Declared = Declared {
+const WRONG: Parameter = Parameter {
     key: "wrong",
-    takes: Takes::Words(&["nothing", "port", "table", "action"]),
+    takes: ValueType::Words(&["nothing", "port", "table", "action"]),
     default: "nothing,port,table,action",
     unit: "",
     help: "invalid part of the flow-mod",
 };
 
-const BEFORE: Declared = Declared {
+const BEFORE: Parameter = Parameter {
     key: "flow_mods_before",
-    takes: Takes::Integers(0, 10_000),
+    takes: ValueType::Integers(0, 10_000),
     default: "0,100",
     unit: "flow-mods",
     help: "valid flow-mods before the invalid one",
 };
 
-const SAMPLES: Declared = Declared {
+const SAMPLES: Parameter = Parameter {
     key: "samples",
-    takes: Takes::Integer(2, 100_000),
+    takes: ValueType::Integer(2, 100_000),
     default: "50",
     unit: "flow-mods",
     help: "number of repetitions",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[WRONG, BEFORE, SAMPLES, VERSION];
+pub const PARAMETERS: &[Parameter] = &[WRONG, BEFORE, SAMPLES, VERSION];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Error delay by number of flow-mods before the invalid one",
         &["port_error_ns_p50", "table_error_ns_p50", "action_error_ns_p50"],
         &["port_error_ns_max", "table_error_ns_max", "action_error_ns_max"],
     ),
-    Show::values(
+    Chart::values(
         "Barrier reply time by number of flow-mods before the invalid one",
         &["barrier_ns_p50", "port_barrier_ns_p50"],
         &["table_barrier_ns_p50", "action_barrier_ns_p50"],
     ),
-    Show::values(
+    Chart::values(
         "Missing errors, and errors after the barrier reply",
         &["port_missing_ratio"],
         &[
@@ -132,7 +132,7 @@ pub struct ErrorDelay {
     timer: Option<TimerId>,
     barrier: Option<Xid>,
     is_ready: bool,
-    said: Option<Said>,
+    said: Option<MessageRange>,
     first: Option<Nanos>,
     /// Read times of the error and of the barrier reply, and whether they are exact.
     error: Option<(Nanos, bool)>,
@@ -168,7 +168,7 @@ impl ErrorDelay {
         }
     }
 
-    fn say(&mut self, messages: Vec<FlowMod>, desk: &mut Desk) {
+    fn say(&mut self, messages: Vec<FlowMod>, desk: &mut ModuleContext) {
         let barrier = std::iter::once(Message::BarrierRequest);
         let messages = messages.into_iter().map(Message::FlowMod).chain(barrier).collect();
         let said = desk.send_all(0, messages);
@@ -178,12 +178,12 @@ impl ErrorDelay {
         self.timer = Some(desk.timer_in(PATIENCE));
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
         self.say(vec![Rules::cleared(version)], desk);
     }
 
     /// Sends the next flow-mods, if there are any.
-    fn ask(&mut self, desk: &mut Desk) {
+    fn ask(&mut self, desk: &mut ModuleContext) {
         if self.asked == self.asking.samples {
             return desk.end();
         }
@@ -198,7 +198,7 @@ impl ErrorDelay {
     }
 
     /// Ends a repeat when both replies were read, or the missing one will not arrive.
-    fn note(&mut self, desk: &mut Desk) {
+    fn note(&mut self, desk: &mut ModuleContext) {
         if let (Some(first), Some((at, is_known))) = (self.first, self.answer)
             && is_known
         {
@@ -214,7 +214,7 @@ impl ErrorDelay {
         self.ask(desk);
     }
 
-    fn look(&mut self, desk: &mut Desk) {
+    fn look(&mut self, desk: &mut ModuleContext) {
         let is_done = self.error.is_some() || self.asking.wrong == Wrong::Nothing;
         if self.answer.is_none() {
             return;
@@ -229,7 +229,7 @@ impl ErrorDelay {
         self.timer = Some(desk.timer_in(wait));
     }
 
-    fn heard(&mut self, xid: Xid, message: &Message, at: Nanos, is_known: bool, desk: &mut Desk) {
+    fn heard(&mut self, xid: Xid, message: &Message, at: Nanos, is_known: bool, desk: &mut ModuleContext) {
         match message {
             Message::BarrierReply if self.barrier == Some(xid) => {
                 self.answer.get_or_insert((at, is_known));
@@ -267,22 +267,22 @@ impl Wrong {
 }
 
 impl Module for ErrorDelay {
-    fn needs(&self) -> Needs {
-        Needs::new(Nanos::from_secs(60)).in_versions(&self.asking.versions)
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements::new(Nanos::from_secs(60)).in_versions(&self.asking.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts.version(0), desk),
-            What::Sent { said, first, .. } if Some(said) == self.said => self.first = Some(first),
-            What::Unsent { said, .. } if Some(said) == self.said => {
+            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
+            EventKind::Sent { said, first, .. } if Some(said) == self.said => self.first = Some(first),
+            EventKind::Unsent { said, .. } if Some(said) == self.said => {
                 self.is_unsayable = true;
                 desk.end();
             }
-            What::Message { xid, message, is_moment_known, .. } => {
+            EventKind::Message { xid, message, is_moment_known, .. } => {
                 self.heard(xid, message, event.at, is_moment_known, desk);
             }
-            What::Timer(timer) if self.timer == Some(timer) => match self.answer {
+            EventKind::Timer(timer) if self.timer == Some(timer) => match self.answer {
                 None => desk.end_by_limit(PATIENCE_LIMIT),
                 Some(_) => self.note(desk),
             },
@@ -290,17 +290,17 @@ impl Module for ErrorDelay {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         if self.is_unsayable {
             let one = Measured::new("unsayable_count", "count", 1.0, 0.0);
             return tell(one.noting("not expressible in this OpenFlow version"));
         }
-        if let Some(errors) = Spread::of(std::mem::take(&mut self.errors)) {
+        if let Some(errors) = Summary::of(std::mem::take(&mut self.errors)) {
             errors.tell("error_ns", turn, &mut tell);
         }
-        if let Some(barriers) = Spread::of(std::mem::take(&mut self.barriers)) {
+        if let Some(barriers) = Summary::of(std::mem::take(&mut self.barriers)) {
             barriers.tell("barrier_ns", turn, &mut tell);
         }
         if self.asking.wrong != Wrong::Nothing && self.asked > 0 {
@@ -333,8 +333,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 versions: versions(context),
             };
             let make = move |_| Box::new(ErrorDelay::new(asking.clone())) as Box<_>;
-            spots.push(Spot::new(before as f64, 0.1, make).named(prefix));
+            spots.push(ModulePoint::new(before as f64, 0.1, make).named(prefix));
         }
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

@@ -11,7 +11,7 @@ use tester::module::Measured;
 use packet::time::Nanos;
 
 use super::activation::Moment;
-use super::summary::Spread;
+use super::summary::Summary;
 
 /// Maximum number of stored frames.
 pub const FRAMES_MAX: usize = 1 << 20;
@@ -49,7 +49,7 @@ impl FirstFrames {
     /// Returns the latency above which a frame is slow; `None` if there are too few frames.
     fn slow_from(&self) -> Option<f64> {
         let last = self.rules.iter().filter(|frames| frames.len() > 1);
-        let usual = Spread::of(last.filter_map(|frames| Some(frames.last()?.1)).collect())?;
+        let usual = Summary::of(last.filter_map(|frames| Some(frames.last()?.1)).collect())?;
         Some((usual.quantile(0.5) * SLOWER).max(usual.quantile(0.9)) + LEAST_NS)
     }
 
@@ -75,7 +75,7 @@ impl FirstFrames {
         let ratio = waits.len() as f64 / seen.len() as f64;
         tell(Measured::new("first_frame_ratio", "ratio", ratio, 0.0).of(all));
         let of = |pick: fn(&Moment) -> Nanos| waits.iter().map(|it| pick(it).0 as f64).collect();
-        let spreads = (Spread::of(of(|it| it.at)), Spread::of(of(|it| it.half)));
+        let spreads = (Summary::of(of(|it| it.at)), Summary::of(of(|it| it.half)));
         if let (Some(spans), Some(halves)) = spreads {
             let (span, half) = (spans.quantile(0.5), halves.quantile(0.5));
             tell(Measured::new("to_hardware_ns_p50", "ns", span, half).of(count));

@@ -9,7 +9,7 @@
 //! Source: metric C11 of the method; the coupling of control plane and data plane in RFC 8204.
 
 use tester::module::{
-    Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
+    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind,
 };
 use openflow::model::message::Message;
 use openflow::model::{Match, PRIORITY_DEFAULT};
@@ -17,14 +17,14 @@ use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, NEAR, RULES_MAX, Rules};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::statistics::Statistic;
 use super::updates;
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "changes_per_s";
@@ -72,7 +72,7 @@ pub struct FlowChurn {
     churn: Churn,
     version: Version,
     asking: Asking,
-    filling: Option<Said>,
+    filling: Option<MessageRange>,
     phase: Phase,
     /// Start and end of the stream.
     begun_at: Nanos,
@@ -84,10 +84,10 @@ pub struct FlowChurn {
     changes: u64,
     unsaid: u64,
     errors: u64,
-    barrier: Option<Said>,
+    barrier: Option<MessageRange>,
     barriers: Delays,
     barrier_due: Nanos,
-    poll: Option<Said>,
+    poll: Option<MessageRange>,
     polls: Delays,
     tick: Option<TimerId>,
     ask: Option<TimerId>,
@@ -135,7 +135,7 @@ impl FlowChurn {
         }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
         let churn = &self.churn;
         let (bytes, pps) = (churn.frame_bytes, churn.frames_pps);
@@ -150,7 +150,7 @@ impl FlowChurn {
         self.filling = Some(self.asking.ask(desk, 0, messages));
     }
 
-    fn begin(&mut self, desk: &mut Desk) {
+    fn begin(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Running;
         self.begun_at = desk.now();
         self.barrier_due = desk.now().saturating_add(BARRIER);
@@ -165,7 +165,7 @@ impl FlowChurn {
     }
 
     /// Requests flow statistics, unless the last request is outstanding, and sets the next timer.
-    fn look(&mut self, desk: &mut Desk) {
+    fn look(&mut self, desk: &mut ModuleContext) {
         self.ask = Some(desk.timer_in(Nanos::from_secs_f64(1.0 / self.churn.polls_per_s)));
         if self.poll.is_none() {
             let message = Statistic::Flow.ask(self.version, Match::ANY);
@@ -174,7 +174,7 @@ impl FlowChurn {
     }
 
     /// Sends the changes that are due, and a barrier request if one is due.
-    fn change(&mut self, desk: &mut Desk) {
+    fn change(&mut self, desk: &mut ModuleContext) {
         self.tick = Some(desk.timer_in(TICK));
         let passed = desk.now().since(self.begun_at).as_secs_f64();
         let due = (passed * self.churn.changes_per_s) as u64;
@@ -200,7 +200,7 @@ impl FlowChurn {
         })
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
         let is_running = self.phase == Phase::Running;
         if self.tick == Some(timer) && is_running {
             self.change(desk);
@@ -211,7 +211,7 @@ impl FlowChurn {
         }
     }
 
-    fn end_phase(&mut self, desk: &mut Desk) {
+    fn end_phase(&mut self, desk: &mut ModuleContext) {
         match self.phase {
             Phase::Filling => {}
             Phase::Running => {
@@ -230,7 +230,7 @@ impl FlowChurn {
     }
 
     /// Processes the counter of the port from which frames leave.
-    fn counted(&mut self, sent: u64, desk: &mut Desk) {
+    fn counted(&mut self, sent: u64, desk: &mut ModuleContext) {
         if self.phase == Phase::Filling {
             self.sent[0] = sent;
             return self.begin(desk);
@@ -241,7 +241,7 @@ impl FlowChurn {
         self.end_if_answered(desk);
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut Desk) {
+    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
         if self.filling == Some(answer.said) {
             self.filling = None;
             return desk.counters();
@@ -256,7 +256,7 @@ impl FlowChurn {
         self.end_if_answered(desk);
     }
 
-    fn end_if_answered(&mut self, desk: &mut Desk) {
+    fn end_if_answered(&mut self, desk: &mut ModuleContext) {
         if self.phase == Phase::Answering && self.barrier.is_none() && self.poll.is_none() {
             desk.end();
         }
@@ -264,21 +264,21 @@ impl FlowChurn {
 }
 
 impl Module for FlowChurn {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let all = [FILLING, self.churn.span, ARRIVING, self.churn.patience, Nanos::from_secs(1)];
         let limit = all.into_iter().fold(Nanos::ZERO, Nanos::saturating_add);
-        Needs::new(limit).in_versions(&self.churn.versions)
+        ModuleRequirements::new(limit).in_versions(&self.churn.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts.version(0), desk),
-            What::Timer(timer) => return self.timed(timer, desk),
-            What::Counters(counters) => {
+            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
+            EventKind::Timer(timer) => return self.timed(timer, desk),
+            EventKind::Counters(counters) => {
                 let sent = counters.get(NEAR).map_or(0, |port| port.tx_frames);
                 return self.counted(sent, desk);
             }
-            What::Frame(arrival) => {
+            EventKind::Frame(arrival) => {
                 if let (FAR, Some(probe)) = (arrival.port, arrival.probe) {
                     self.arrived += 1;
                     if probe.is_delay_known {
@@ -287,8 +287,8 @@ impl Module for FlowChurn {
                 }
                 return;
             }
-            What::Message { message: Message::Error(_), .. } => self.errors += 1,
-            What::Unsent { said, .. } => self.unsaid += u64::from(said.count),
+            EventKind::Message { message: Message::Error(_), .. } => self.errors += 1,
+            EventKind::Unsent { said, .. } => self.unsaid += u64::from(said.count),
             _ => {}
         }
         if let Some(answer) = self.asking.note(event) {
@@ -296,10 +296,10 @@ impl Module for FlowChurn {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         let (turn, frame_turn) = (desk.turn().0 as f64, desk.frame_turn().0 as f64);
         let mut tell = |measured: Measured| desk.measured(measured);
-        if let Some(delays) = Spread::of(std::mem::take(&mut self.delays_ns)) {
+        if let Some(delays) = Summary::of(std::mem::take(&mut self.delays_ns)) {
             delays.tell("frames_latency_ns", frame_turn, &mut tell);
         }
         let took = self.stopped_at.since(self.begun_at).as_secs_f64();
@@ -322,83 +322,83 @@ impl Module for FlowChurn {
     }
 }
 
-const CHANGES: Declared = Declared {
+const CHANGES: Parameter = Parameter {
     key: "changes",
-    takes: Takes::Integers(0, 1_000_000),
+    takes: ValueType::Integers(0, 1_000_000),
     default: "0,100,1000,10000",
     unit: "rules/s",
     help: "rate of added and deleted entries",
 };
 
-const POLLS: Declared = Declared {
+const POLLS: Parameter = Parameter {
     key: "polls",
-    takes: Takes::Integers(0, 100_000),
+    takes: ValueType::Integers(0, 100_000),
     default: "0,10",
     unit: "requests/s",
     help: "rate of flow statistics requests",
 };
 
-const RESIDENT: Declared = Declared {
+const RESIDENT: Parameter = Parameter {
     key: "rules_count",
-    takes: Takes::Integer(1, RULES_MAX / 2),
+    takes: ValueType::Integer(1, RULES_MAX / 2),
     default: "1000",
     unit: "rules",
     help: "number of entries that frames visit",
 };
 
-const UNUSED: Declared = Declared {
+const UNUSED: Parameter = Parameter {
     key: "unused",
-    takes: Takes::Integer(1, RULES_MAX / 2),
+    takes: ValueType::Integer(1, RULES_MAX / 2),
     default: "1000",
     unit: "rules",
     help: "number of other entries that are added and deleted one by one",
 };
 
-const FRAMES_PPS: Declared = Declared {
+const FRAMES_PPS: Parameter = Parameter {
     key: "frames_pps",
-    takes: Takes::Number(1.0, 2e7),
+    takes: ValueType::Number(1.0, 2e7),
     default: "20000",
     unit: "frames/s",
     help: "frame rate, all entries together",
 };
 
-const FRAME: Declared = Declared {
+const FRAME: Parameter = Parameter {
     key: "probe_bytes",
-    takes: Takes::Integer(64, 1518),
+    takes: ValueType::Integer(64, 1518),
     default: "96",
     unit: "bytes",
     help: "frame size, including the frame check sequence",
 };
 
-const SPAN: Declared = Declared {
+const SPAN: Parameter = Parameter {
     key: "span",
-    takes: Takes::Number(0.001, 3600.0),
+    takes: ValueType::Number(0.001, 3600.0),
     default: "0.3",
     unit: "s",
     help: "duration",
 };
 
-const PATIENCE: Declared = Declared {
+const PATIENCE: Parameter = Parameter {
     key: "patience",
-    takes: Takes::Number(0.1, 600.0),
+    takes: ValueType::Number(0.1, 600.0),
     default: "5",
     unit: "s",
     help: "timeout for the last replies",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] =
+pub const PARAMETERS: &[Parameter] =
     &[CHANGES, POLLS, RESIDENT, UNUSED, FRAMES_PPS, FRAME, SPAN, updates::VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Forwarding latency under flow churn",
         &["frames_latency_ns_p50", "frames_latency_ns_p99"],
         &["frames_latency_ns_max", "changes_per_s", "errors_count"],
     ),
-    Show::values("Frame loss under flow churn", &["lost_ratio"], &["forwarded_pps"]),
-    Show::values(
+    Chart::values("Frame loss under flow churn", &["lost_ratio"], &["forwarded_pps"]),
+    Chart::values(
         "Barrier reply time under flow churn",
         &["barrier_ns_p50", "barrier_ns_max"],
         &["statistics_ns_p50"],
@@ -423,10 +423,10 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         };
         let make = move |_| Box::new(FlowChurn::new(churn.clone())) as Box<_>;
         let seconds = own.number(&SPAN) + 0.1;
-        Spot::new(changes as f64, seconds, make).on("polls_per_s", polls as f64)
+        ModulePoint::new(changes as f64, seconds, make).on("polls_per_s", polls as f64)
     };
     let (changes, polls) = (own.integers(&CHANGES), own.integers(&POLLS));
     let pairs = polls.iter().flat_map(|&polls| changes.iter().map(move |&it| (it, polls)));
     let spots = pairs.map(|(changes, polls)| spot(changes, polls)).collect();
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use tester::module::{
-    Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, Watch, What,
+    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind,
 };
 use tester::stream::Stream;
 use openflow::model::message::Message;
@@ -25,13 +25,13 @@ use packet::time::Nanos;
 
 use super::activation::{Activation, Moment};
 use super::requests::{Answer, Asking, PATIENCE_LIMIT, hear_news};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, NEAR, RULES_MAX, Rules};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::updates;
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "rules";
@@ -67,8 +67,8 @@ pub struct Expiry {
 pub struct FlowTimeouts {
     expiry: Expiry,
     asking: Asking,
-    emptying: Option<Said>,
-    adding: Option<Said>,
+    emptying: Option<MessageRange>,
+    adding: Option<MessageRange>,
     phase: Phase,
     timer: Option<TimerId>,
     /// Times at which entries with a hard timeout became active and expired.
@@ -174,7 +174,7 @@ impl FlowTimeouts {
         }
     }
 
-    fn prepare(&mut self, desk: &mut Desk) {
+    fn prepare(&mut self, desk: &mut ModuleContext) {
         let (hard, idle) = (self.expiry.hard(), self.expiry.idle());
         desk.prepare(self.expiry.probes(HARD, 0..hard));
         desk.prepare(self.expiry.probes(IDLE, hard..hard + idle));
@@ -186,7 +186,7 @@ impl FlowTimeouts {
         self.emptying = Some(self.asking.ask(desk, 0, messages));
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut Desk) {
+    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
         if self.emptying == Some(answer.said) {
             self.phase = Phase::Quiet;
             desk.begin(HARD, Span::OPEN);
@@ -199,7 +199,7 @@ impl FlowTimeouts {
         }
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
         if self.timer != Some(timer) {
             return;
         }
@@ -225,7 +225,7 @@ impl FlowTimeouts {
     }
 
     /// Sends a last probe for each idle entry.
-    fn check(&mut self, desk: &mut Desk) {
+    fn check(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Checking;
         self.timer.take().map(|timer| desk.cancel(timer));
         desk.stop(HARD);
@@ -238,14 +238,14 @@ impl FlowTimeouts {
         self.ceased.is_complete() && self.told.iter().all(Option::is_some)
     }
 
-    fn check_if_over(&mut self, desk: &mut Desk) {
+    fn check_if_over(&mut self, desk: &mut ModuleContext) {
         if self.phase == Phase::Ending && self.has_all() {
             self.check(desk);
         }
     }
 
     /// Processes a probe of an entry with a hard timeout; at the far port, the entry forwarded it.
-    fn hard_probed(&mut self, place: u64, [sent_at, at]: [Nanos; 2], acts: bool, desk: &mut Desk) {
+    fn hard_probed(&mut self, place: u64, [sent_at, at]: [Nanos; 2], acts: bool, desk: &mut ModuleContext) {
         if self.phase < Phase::Adding {
             return;
         }
@@ -273,7 +273,7 @@ impl FlowTimeouts {
         }
     }
 
-    fn removed(&mut self, removed: &FlowRemoved, at: Nanos, desk: &mut Desk) {
+    fn removed(&mut self, removed: &FlowRemoved, at: Nanos, desk: &mut ModuleContext) {
         let place = removed.cookie.wrapping_sub(1) as usize;
         let is_hard = place < self.expiry.hard() as usize;
         let reason =
@@ -309,7 +309,7 @@ impl FlowTimeouts {
         kept.tell("hard_error_ns", 0.0, tell);
         told.tell("hard_told_ns", turn, tell);
         late.tell("removed_delay_ns", turn, tell);
-        if let Some(said) = Spread::of(said) {
+        if let Some(said) = Summary::of(said) {
             said.tell("hard_age_error_ns", 0.0, tell);
         }
     }
@@ -348,7 +348,7 @@ impl Row {
     }
 
     fn tell(self, name: &str, more: f64, tell: &mut impl FnMut(Measured)) {
-        if let (Some(values), Some(halves)) = (Spread::of(self.0), Spread::of(self.1)) {
+        if let (Some(values), Some(halves)) = (Summary::of(self.0), Summary::of(self.1)) {
             // The smallest and the largest value may have the largest uncertainty.
             values.tell(name, halves.greatest() + more, tell);
         }
@@ -356,18 +356,18 @@ impl Row {
 }
 
 impl Module for FlowTimeouts {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let rounds = Nanos(self.expiry.round().0.saturating_mul(4));
         let all = [self.expiry.timeout(), self.expiry.patience, rounds, ADDING, LEAD];
         let limit = all.into_iter().fold(Nanos::ZERO, Nanos::saturating_add);
-        Needs::new(limit).in_versions(&self.expiry.versions)
+        ModuleRequirements::new(limit).in_versions(&self.expiry.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => self.prepare(desk),
-            What::Timer(timer) => self.timed(timer, desk),
-            What::Frame(arrival) => {
+            EventKind::Start(_) => self.prepare(desk),
+            EventKind::Timer(timer) => self.timed(timer, desk),
+            EventKind::Frame(arrival) => {
                 let Some(probe) = arrival.probe else { return };
                 let (way, acts) = ([probe.sent_at, event.at], arrival.port == FAR);
                 match probe.stream {
@@ -375,10 +375,10 @@ impl Module for FlowTimeouts {
                     _ => self.idle_probed(probe.place, probe.number, way, acts),
                 }
             }
-            What::Message { message: Message::FlowRemoved(removed), .. } => {
+            EventKind::Message { message: Message::FlowRemoved(removed), .. } => {
                 self.removed(removed, event.at, desk);
             }
-            What::Sent { said, first, .. } if self.adding == Some(said) => {
+            EventKind::Sent { said, first, .. } if self.adding == Some(said) => {
                 self.began.begin(first);
             }
             _ => {}
@@ -388,7 +388,7 @@ impl Module for FlowTimeouts {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         if self.phase <= Phase::Adding {
             return;
         }
@@ -414,9 +414,9 @@ impl Module for FlowTimeouts {
     }
 }
 
-const RULES: Declared = Declared {
+const RULES: Parameter = Parameter {
     key: "rules_count",
-    takes: Takes::Integers(2, RULES_MAX),
+    takes: ValueType::Integers(2, RULES_MAX),
     default: "10,1000",
     unit: "rules",
     help: "number of entries that expire at the same time: half with a hard timeout, half with an \
@@ -487,8 +487,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         };
         let seconds = f64::from(expiry.timeout_s) + 0.5;
         let make = move |_| Box::new(FlowTimeouts::new(expiry.clone())) as Box<_>;
-        Spot::new(count as f64, seconds, make)
+        ModulePoint::new(count as f64, seconds, make)
     };
     let spots = own.integers(&RULES).into_iter().map(spot).collect();
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

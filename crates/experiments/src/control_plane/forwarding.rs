@@ -9,20 +9,20 @@
 //! Source: the OFLOPS-SUME paper, figures 6a and 6b; OFLOPS's queue delay (rate sweep) and table delay (occupancy)
 //! modules.
 
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements};
 use tester::stream::{Stream, Values};
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match};
 use packet::time::Nanos;
 
-use super::forwarding_check::{Case, Passage, Passing};
-use super::rounds::{Rounds, Spot};
+use super::forwarding_check::{Case, ForwardingCheck, Passing};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{Priorities, Rules};
 use super::updates::{VERSION, versions};
 use super::verdict::Bound;
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::{PORT_IN, PORT_OUT};
 
 /// Id of the stream of probes.
@@ -37,73 +37,73 @@ const PATIENCE: Nanos = Nanos::from_secs(30);
 /// Time for which frames run before the measurement.
 pub const LEAD: Nanos = Nanos::from_millis(50);
 
-const SIZES: Declared = Declared {
+const SIZES: Parameter = Parameter {
     key: "sizes",
-    takes: Takes::Integers(64, 1518),
+    takes: ValueType::Integers(64, 1518),
     default: "96,128,256,512,1024,1472",
     unit: "bytes",
     help: "frame sizes, including the frame check sequence",
 };
 
-const SIZE: Declared = Declared {
+const SIZE: Parameter = Parameter {
     key: "size",
-    takes: Takes::Integer(64, 1518),
+    takes: ValueType::Integer(64, 1518),
     default: "128",
     unit: "bytes",
     help: "frame size, including the frame check sequence",
 };
 
-const RATES: Declared = Declared {
+const RATES: Parameter = Parameter {
     key: "rates",
-    takes: Takes::Words(&["low", "high"]),
+    takes: ValueType::Words(&["low", "high"]),
     default: "low,high",
     unit: "",
     help: "offered rates: low_mbps, high_mbps",
 };
 
-const LOW: Declared = Declared {
+const LOW: Parameter = Parameter {
     key: "low_mbps",
-    takes: Takes::Number(0.001, 1e6),
+    takes: ValueType::Number(0.001, 1e6),
     default: "100",
     unit: "Mbit/s",
     help: "low rate, including preamble and inter-frame gap",
 };
 
-const HIGH: Declared = Declared {
+const HIGH: Parameter = Parameter {
     key: "high_mbps",
-    takes: Takes::Number(0.0, 1e6),
+    takes: ValueType::Number(0.0, 1e6),
     default: "0",
     unit: "Mbit/s",
     help: "high rate; 0 means that of the nominal link, or less if the tester cannot offer it",
 };
 
-const SWEEP: Declared = Declared {
+const SWEEP: Parameter = Parameter {
     key: "rates_mbps",
-    takes: Takes::Integers(0, 1_000_000),
+    takes: ValueType::Integers(0, 1_000_000),
     default: "1,10,64,128,256,512,1000,0",
     unit: "Mbit/s",
     help: "offered rates; 0 means that of the nominal link",
 };
 
-const RULES: Declared = Declared {
+const RULES: Parameter = Parameter {
     key: "rules_count",
-    takes: Takes::Integer(1, 4096),
+    takes: ValueType::Integer(1, 4096),
     default: "1",
     unit: "rules",
     help: "number of entries that frames visit in turn",
 };
 
-const OCCUPANCY: Declared = Declared {
+const OCCUPANCY: Parameter = Parameter {
     key: "occupancy",
-    takes: Takes::Integers(1, super::rules::RULES_MAX),
+    takes: ValueType::Integers(1, super::rules::RULES_MAX),
     default: "1,10,100,1000",
     unit: "rules",
     help: "number of entries in the table",
 };
 
-const KINDS: Declared = Declared {
+const KINDS: Parameter = Parameter {
     key: "matches",
-    takes: Takes::Words(&["exact", "wildcard"]),
+    takes: ValueType::Words(&["exact", "wildcard"]),
     default: "exact,wildcard",
     unit: "",
     help: "match of the entries: all twelve fields of OpenFlow 1.0, or only the destination \
@@ -382,7 +382,7 @@ pub fn table_lookup(context: &Context) -> Box<dyn Method> {
             spots.push(spot(context, count as f64, passage).named(prefix));
         }
     }
-    Box::new(Rounds::new(context, RULES_AXIS, spots))
+    Box::new(RepeatedModule::new(context, RULES_AXIS, spots))
 }
 
 /// Restricts a stream to these flows, which are renumbered.

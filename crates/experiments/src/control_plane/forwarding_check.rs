@@ -14,7 +14,7 @@
 use std::borrow::Cow;
 
 use tester::module::{
-    Arrival, Connection, Desk, Event, Facts, Frames, Needs, Probe, Said, Span, TimerId, Watch, What,
+    Arrival, Connection, ModuleContext, Event, TestSetup, Frames, ModuleRequirements, Probe, MessageRange, Span, TimerId, Watch, EventKind,
 };
 use tester::stream::Stream;
 use openflow::header::Xid;
@@ -23,7 +23,7 @@ use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::rules::{FAR, NEAR, sent};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::verdict::{Activation, Bound};
 use targets::network::Hop;
 
@@ -65,7 +65,7 @@ pub struct Case {
 
 /// Settings of a passage.
 #[derive(Debug, Clone)]
-pub struct Passage {
+pub struct ForwardingCheck {
     /// Switches on the path; each gets the entries.
     pub path: Vec<Hop>,
     /// Messages that are sent first.
@@ -122,10 +122,10 @@ pub enum Absent {
 
 /// A passage in progress.
 pub struct Passing {
-    passage: Passage,
+    passage: ForwardingCheck,
     phase: Phase,
     /// Sent messages by case.
-    said: Vec<(usize, Said)>,
+    said: Vec<(usize, MessageRange)>,
     seen: Vec<Seen>,
     /// Expected output frames of each case.
     expected: Vec<Frames>,
@@ -159,7 +159,7 @@ enum Phase {
 
 impl Passing {
     /// Creates the passage, which has not begun.
-    pub fn new(passage: Passage) -> Passing {
+    pub fn new(passage: ForwardingCheck) -> Passing {
         let seen = vec![Seen::default(); passage.cases.len()];
         Passing {
             passage,
@@ -181,12 +181,12 @@ impl Passing {
     }
 
     /// Returns the needs of the module that runs it.
-    pub fn needs(&self) -> Needs {
-        let Passage { lead, span, patience, .. } = self.passage;
+    pub fn needs(&self) -> ModuleRequirements {
+        let ForwardingCheck { lead, span, patience, .. } = self.passage;
         let spans = [lead, span, patience, patience, DRAIN, Nanos::from_secs(5)];
         let limit = spans.into_iter().fold(Nanos(0), Nanos::saturating_add);
         let connections = self.passage.path.iter().map(|hop| Connection::new(hop.switch));
-        let needs = Needs { connections: connections.collect(), ..Needs::new(limit) };
+        let needs = ModuleRequirements { connections: connections.collect(), ..ModuleRequirements::new(limit) };
         needs.in_versions(&self.passage.versions)
     }
 
@@ -210,15 +210,15 @@ impl Passing {
     }
 
     /// Processes an event.
-    pub fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    pub fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts, desk),
-            What::Frame(arrival) => {
+            EventKind::Start(facts) => self.prepare(facts, desk),
+            EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     self.probed(&probe, arrival);
                 }
             }
-            What::Message { xid, message: Message::BarrierReply, .. }
+            EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barriers.contains(&xid) =>
             {
                 self.barriers.retain(|barrier| *barrier != xid);
@@ -233,25 +233,25 @@ impl Passing {
                     false => self.count(desk),
                 }
             }
-            What::Message { xid, message: Message::Error(error), .. } => {
+            EventKind::Message { xid, message: Message::Error(error), .. } => {
                 self.absent(|said| said.place(xid).is_some(), Absent::Refused(error.to_string()));
             }
-            What::Unsent { said, why, .. } => {
+            EventKind::Unsent { said, why, .. } => {
                 let why = match why {
-                    tester::module::Unsent::NotExpressible(_) => Absent::NotExpressible,
+                    tester::module::SendError::NotExpressible(_) => Absent::NotExpressible,
                     other => Absent::Unsaid(other.to_string()),
                 };
                 self.absent(|known| known == said, why);
             }
-            What::Counters(ports) => {
+            EventKind::Counters(ports) => {
                 self.counted([sent(&ports[NEAR]), ports[FAR].rx_frames], desk);
             }
-            What::Timer(timer) if Some(timer) == self.timer => self.timed(desk),
+            EventKind::Timer(timer) if Some(timer) == self.timer => self.timed(desk),
             _ => {}
         }
     }
 
-    fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
+    fn prepare(&mut self, facts: &TestSetup, desk: &mut ModuleContext) {
         let passage = &mut self.passage;
         // A message that a version cannot express blocks all messages sent together with it.
         let before = std::mem::take(&mut passage.before);
@@ -288,7 +288,7 @@ impl Passing {
         }
     }
 
-    fn absent(&mut self, is_it: impl Fn(Said) -> bool, why: Absent) {
+    fn absent(&mut self, is_it: impl Fn(MessageRange) -> bool, why: Absent) {
         match self.said.iter().find(|(_, said)| is_it(*said)) {
             Some(&(place, _)) => {
                 self.seen[place].absent.get_or_insert(why);
@@ -304,7 +304,7 @@ impl Passing {
     }
 
     /// Sends a few frames of each case.
-    fn activate(&mut self, desk: &mut Desk) {
+    fn activate(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Activating;
         self.probing_at = desk.now();
         let mut longest = Nanos::ZERO;
@@ -319,7 +319,7 @@ impl Passing {
     }
 
     /// Processes returned probes: continues if all entries of arrived frames are active, otherwise waits.
-    fn activated(&mut self, desk: &mut Desk) {
+    fn activated(&mut self, desk: &mut ModuleContext) {
         let mut is_awaited = false;
         for seen in self.seen.iter_mut().filter(|seen| seen.absent.is_none()) {
             // Frames that arrived nowhere matched no entry.
@@ -342,12 +342,12 @@ impl Passing {
     }
 
     /// Reads the port counters before the measurement.
-    fn count(&mut self, desk: &mut Desk) {
+    fn count(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Counting;
         desk.counters();
     }
 
-    fn counted(&mut self, counts: [u64; 2], desk: &mut Desk) {
+    fn counted(&mut self, counts: [u64; 2], desk: &mut ModuleContext) {
         if self.phase == Phase::Draining {
             self.counted[1] = Some(counts);
             return desk.end();
@@ -362,7 +362,7 @@ impl Passing {
         self.timer = Some(desk.timer_at(self.counts_until.saturating_add(DRAIN)));
     }
 
-    fn timed(&mut self, desk: &mut Desk) {
+    fn timed(&mut self, desk: &mut ModuleContext) {
         match self.phase {
             Phase::Preparing => desk.end_by_limit(UNANSWERED),
             Phase::Activating => self.activated(desk),
@@ -435,20 +435,20 @@ impl Seen {
     }
 
     /// Returns the distribution of latencies; `None` if there are none.
-    pub fn spread(&self) -> Option<Spread> {
-        Spread::of(self.delays_ns.clone())
+    pub fn spread(&self) -> Option<Summary> {
+        Summary::of(self.delays_ns.clone())
     }
 }
 
 /// Returns a median and the half width of its 95 % confidence interval.
-pub fn median(spread: &Spread) -> (f64, f64) {
+pub fn median(spread: &Summary) -> (f64, f64) {
     let off = 0.98 / (spread.count() as f64).sqrt();
     let at = |share: f64| spread.quantile(share.clamp(0.0, 1.0));
     (spread.quantile(0.5), (at(0.5 + off) - at(0.5 - off)) / 2.0)
 }
 
 /// Returns the difference between the median latencies of two cases, and the half width of its interval.
-pub fn extra(case: &Spread, plain: &Spread) -> (f64, f64) {
+pub fn extra(case: &Summary, plain: &Summary) -> (f64, f64) {
     let ((case, case_half), (plain, plain_half)) = (median(case), median(plain));
     (case - plain, case_half.hypot(plain_half))
 }
@@ -471,10 +471,10 @@ mod tests {
 
     #[test]
     fn extra_latency_has_an_interval() {
-        let spread = |by: f64| Spread::of((0..100).map(|it| f64::from(it) + by).collect()).unwrap();
+        let spread = |by: f64| Summary::of((0..100).map(|it| f64::from(it) + by).collect()).unwrap();
         let (value, half) = extra(&spread(50.0), &spread(0.0));
         assert_eq!(value, 50.0);
         assert!((10.0..20.0).contains(&half), "{half}");
-        assert_eq!(extra(&Spread::of(vec![7.0]).unwrap(), &Spread::of(vec![5.0]).unwrap()).0, 2.0);
+        assert_eq!(extra(&Summary::of(vec![7.0]).unwrap(), &Summary::of(vec![5.0]).unwrap()).0, 2.0);
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! Invariant: values without a reply before the timeout are left out.
 
-use tester::module::{Connection, Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use tester::module::{Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::model::message::Message;
 use openflow::model::multipart::{MultipartReplyBody, MultipartRequestBody};
 use openflow::model::reserved;
@@ -16,11 +16,11 @@ use openflow::model::switch::Features;
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::updates::{PATIENCE, VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::Technology;
 
 /// Name of the axis, which has a single position.
@@ -30,10 +30,10 @@ pub const AXIS: &str = "switch";
 const TEXT_BYTES_MAX: usize = 256;
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[VERSION, PATIENCE];
+pub const PARAMETERS: &[Parameter] = &[VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[Show::values(
+pub const SHOWS: &[Chart] = &[Chart::values(
     "Number of ports, tables and OpenFlow versions",
     &["ports_count", "tables_count", "versions_count"],
     &["buffers_count"],
@@ -76,12 +76,12 @@ impl Describing {
         Describing { is_asked: false, ..Describing::new(Vec::new(), Nanos::from_secs(1)) }
     }
 
-    fn wait(&mut self, desk: &mut Desk) {
+    fn wait(&mut self, desk: &mut ModuleContext) {
         self.timer.take().map(|timer| desk.cancel(timer));
         self.timer = Some(desk.timer_in(self.patience));
     }
 
-    fn ask(&mut self, version: Option<Version>, desk: &mut Desk) {
+    fn ask(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
         desk.send(0, Message::ask(MultipartRequestBody::Desc));
         if version >= Some(Version::V1_3) {
             desk.send(0, Message::ask(MultipartRequestBody::PortDesc(reserved::NONE)));
@@ -91,7 +91,7 @@ impl Describing {
     }
 
     /// Opens a connection with the next version.
-    fn next(&mut self, desk: &mut Desk) {
+    fn next(&mut self, desk: &mut ModuleContext) {
         if self.trying > 0 {
             desk.disconnect(self.trying);
         }
@@ -117,7 +117,7 @@ impl Describing {
         }
     }
 
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&self, desk: &mut ModuleContext) {
         let count =
             |name: &'static str, value: usize| Measured::new(name, "count", value as f64, 0.0);
         if let Some(features) = &self.features {
@@ -158,52 +158,52 @@ fn told(text: &str) -> String {
 }
 
 impl Module for Describing {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         if !self.is_asked {
-            return Needs { connections: Vec::new(), ..Needs::new(self.patience) };
+            return ModuleRequirements { connections: Vec::new(), ..ModuleRequirements::new(self.patience) };
         }
         let rounds = Version::SPOKEN.len() as u64 + 2;
         let limit = Nanos(self.patience.0.saturating_mul(rounds));
-        let needs = Needs::new(limit).in_versions(&self.versions);
+        let needs = ModuleRequirements::new(limit).in_versions(&self.versions);
         let one = |version: &Version| Connection {
             versions: vec![*version],
             opens: false,
             ..Connection::new(0)
         };
         let connections = needs.connections.iter().cloned().chain(Version::SPOKEN.iter().map(one));
-        Needs { connections: connections.collect(), ends_when_lost: false, ..needs }
+        ModuleRequirements { connections: connections.collect(), ends_when_lost: false, ..needs }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) if !self.is_asked => {
+            EventKind::Start(facts) if !self.is_asked => {
                 self.ports = Some(facts.ports.iter().filter(|it| it.joined.is_some()).count());
                 desk.end();
             }
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 let first = facts.connections.first();
                 self.features = first.and_then(|it| it.features.clone());
                 self.ask(facts.version(0), desk);
             }
-            What::Message { connection: 0, message: Message::MultipartReply(part), .. } => {
+            EventKind::Message { connection: 0, message: Message::MultipartReply(part), .. } => {
                 self.hear(&part.body);
             }
-            What::Message { connection: 0, message: Message::BarrierReply, .. }
+            EventKind::Message { connection: 0, message: Message::BarrierReply, .. }
                 if self.trying == 0 =>
             {
                 self.next(desk);
             }
-            What::Up { connection, facts } if connection == self.trying => {
+            EventKind::Up { connection, facts } if connection == self.trying => {
                 self.spoken.extend(facts.version);
                 self.next(desk);
             }
-            What::Lost { connection, .. } if connection == self.trying => self.next(desk),
-            What::Timer(timer) if self.timer == Some(timer) => self.next(desk),
+            EventKind::Lost { connection, .. } if connection == self.trying => self.next(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.next(desk),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(desk);
     }
 }
@@ -219,7 +219,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     };
     let mut once = context.clone();
     once.parameters.repeats = 1;
-    Box::new(Rounds::new(&once, AXIS, vec![Spot::new(1.0, 1.0, make)]))
+    Box::new(RepeatedModule::new(&once, AXIS, vec![ModulePoint::new(1.0, 1.0, make)]))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tester::module::{
-    Desk, Ended, Event, Measured, Module, Needs, Series, Span, TimerId, Unsent, Value, Watch, What,
+    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, Series, Span, TimerId, SendError, Value, Watch, EventKind,
 };
 use tester::stream::{Headers, Network, Rate, Stream, Transport, Vlan};
 use openflow::header::Xid;
@@ -23,14 +23,14 @@ use openflow::model::{Action, Field, FlowMod, Match};
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, NEAR, Rules};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::updates::{VERSION, versions};
 use super::verdict::Bound;
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use workload::Technology;
 use targets::flow_setup::{PORT_IN, PORT_OUT};
 
@@ -69,9 +69,9 @@ const UNSEEN_MAX: Nanos = Nanos::from_secs(1);
 /// Maximum time to retry entries with incorrect results, which may be late.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
-const AT_ONCE: Declared = Declared {
+const AT_ONCE: Parameter = Parameter {
     key: "fields_at_once",
-    takes: Takes::Integers(1, FIELDS.len() as u64),
+    takes: ValueType::Integers(1, FIELDS.len() as u64),
     default: "2",
     unit: "",
     help: "maximum number of combined fields, without their prerequisites; named combinations \

@@ -18,7 +18,7 @@ pub mod reactive_controller;
 use std::collections::{HashSet, VecDeque};
 
 use tester::module::{
-    Desk, Ended, Event, Measured, Module, Needs, Probe, Said, Span, TimerId, Watch, What,
+    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, Probe, MessageRange, Span, TimerId, Watch, EventKind,
 };
 use tester::stream::{Rate, Stream};
 use openflow::header::Xid;
@@ -34,7 +34,7 @@ use reactive_controller::{Deciding, Decision, Task};
 use super::rate_search::{Highest, Step};
 use super::unexpected_errors::Refusals;
 use super::rules::{NEAR, Rules};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::sustained_rate::Sustained;
 use targets::flow_setup::PORT_OUT;
 
@@ -197,7 +197,7 @@ impl Misses {
     }
 
     /// Prepares the target for the next round: clears the tables of a switch.
-    fn make_ready(&mut self, desk: &mut Desk) {
+    fn make_ready(&mut self, desk: &mut ModuleContext) {
         match self.asking.answer {
             Answer::Target => self.ask(desk),
             _ => self.empty(desk),
@@ -205,7 +205,7 @@ impl Misses {
     }
 
     /// Deletes all entries except the table-miss entry.
-    fn empty(&mut self, desk: &mut Desk) {
+    fn empty(&mut self, desk: &mut ModuleContext) {
         let bytes_max = self.asking.told_bytes;
         let tell = vec![Action::Output { port: reserved::CONTROLLER, bytes_max }];
         let mut messages = vec![
@@ -219,7 +219,7 @@ impl Misses {
     }
 
     /// Sends the frames of the next round, if there is one.
-    fn ask(&mut self, desk: &mut Desk) {
+    fn ask(&mut self, desk: &mut ModuleContext) {
         if !self.round.is_slow {
             desk.searching(self.search.bracket(self.asking.answer.sought(), "frames/s"));
         }
@@ -262,7 +262,7 @@ impl Misses {
     }
 
     /// Replies to a packet-in.
-    fn answer(&mut self, packet_in: &PacketIn, probe: Probe, at: Nanos, desk: &mut Desk) {
+    fn answer(&mut self, packet_in: &PacketIn, probe: Probe, at: Nanos, desk: &mut ModuleContext) {
         self.told.messages += 1;
         self.told.buffered += u64::from(packet_in.buffer_id.is_some());
         self.told.bytes += packet_in.data.len() as u64;
@@ -303,7 +303,7 @@ impl Misses {
     }
 
     /// Records that a reply was sent.
-    fn sent(&mut self, said: Said, last: Nanos) {
+    fn sent(&mut self, said: MessageRange, last: Nanos) {
         let Some(place) = self.answers.iter().position(|(xid, _)| *xid == said.xid) else { return };
         let answered = self.answers.drain(..=place).next_back();
         if let Some((_, read_at)) = answered.filter(|_| self.round.is_slow) {
@@ -312,7 +312,7 @@ impl Misses {
     }
 
     /// Checks whether the round is over.
-    fn look(&mut self, desk: &mut Desk) {
+    fn look(&mut self, desk: &mut ModuleContext) {
         let [Some(before), Some(after)] = self.round.sent else { return };
         let (sent, now) = (after.saturating_sub(before), desk.now());
         let done = self.round.seen.len() as u64;
@@ -364,7 +364,7 @@ impl Misses {
         self.search.note(step);
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
         if self.timer == Some(timer) {
             match self.phase {
                 // The switch does not reply; the module reports what it observed.
@@ -390,7 +390,7 @@ impl Misses {
         }
     }
 
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&self, desk: &mut ModuleContext) {
         let (what, rate) = match self.asking.answer {
             Answer::Nothing => ("packet_in", "packet_ins"),
             Answer::Send => ("round_trip", "packets"),
@@ -407,10 +407,10 @@ impl Misses {
             let name = format!("{rate}_per_s_sustained");
             tell(Measured::new(name, "per_s", sustained.per_s, sustained.half).of(sustained.count));
         }
-        if let Some(delays) = Spread::of(self.delays.clone()) {
+        if let Some(delays) = Summary::of(self.delays.clone()) {
             delays.tell(&format!("{what}_ns"), turn, &mut tell);
         }
-        if let Some(thinking) = Spread::of(self.thinking.clone()) {
+        if let Some(thinking) = Summary::of(self.thinking.clone()) {
             thinking.tell("think_ns", turn, &mut tell);
         }
         let (sent, done) = self.slow;
@@ -431,17 +431,17 @@ impl Misses {
 }
 
 impl Module for Misses {
-    fn needs(&self) -> Needs {
-        let needs = Needs::new(Nanos::from_secs(120)).in_versions(&self.asking.versions);
+    fn needs(&self) -> ModuleRequirements {
+        let needs = ModuleRequirements::new(Nanos::from_secs(120)).in_versions(&self.asking.versions);
         match self.asking.answer {
-            Answer::Target => Needs { connections: Vec::new(), ..needs },
+            Answer::Target => ModuleRequirements { connections: Vec::new(), ..needs },
             _ => needs,
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 self.version = facts.version(0);
                 let asking = &self.asking;
                 desk.prepare(asking.frames.clone());
@@ -456,31 +456,31 @@ impl Module for Misses {
                 desk.send(0, Message::SetConfig(config));
                 self.empty(desk);
             }
-            What::Message { message: Message::PacketIn(packet_in), probe: Some(probe), .. } => {
+            EventKind::Message { message: Message::PacketIn(packet_in), probe: Some(probe), .. } => {
                 if self.asking.answer == Answer::Nothing {
                     self.done(probe, event.at);
                 }
                 self.answer(packet_in, probe, event.at, desk);
             }
-            What::Message { xid, message: Message::BarrierReply, .. }
+            EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
                 self.timer.take().map(|timer| desk.cancel(timer));
                 self.ask(desk);
             }
-            What::Message { message: Message::Error(error), .. } => self.refusals.note(error),
-            What::Frame(arrival) => {
+            EventKind::Message { message: Message::Error(error), .. } => self.refusals.note(error),
+            EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     self.done(probe, event.at);
                 }
             }
-            What::Sent { said, last, .. } => self.sent(said, last),
-            What::StreamOver(FRAMES) => {
+            EventKind::Sent { said, last, .. } => self.sent(said, last),
+            EventKind::StreamOver(FRAMES) => {
                 self.round.over_at = event.at;
                 self.timer = Some(desk.timer_in(SETTLES));
             }
-            What::Counters(counters) => {
+            EventKind::Counters(counters) => {
                 let sent = counters.get(NEAR).map(|it| it.tx_frames);
                 let place = usize::from(self.round.sent[0].is_some());
                 self.round.sent[place] = sent;
@@ -488,12 +488,12 @@ impl Module for Misses {
                     self.look(desk);
                 }
             }
-            What::Timer(timer) => self.timed(timer, desk),
+            EventKind::Timer(timer) => self.timed(timer, desk),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(desk);
     }
 }

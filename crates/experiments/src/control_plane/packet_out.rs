@@ -9,7 +9,7 @@
 //! Source: metric C9 of the method; OFLOPS's module `packet_out`.
 
 use tester::module::{
-    Desk, Ended, Event, Facts, Frames, Measured, Module, Needs, Said, TimerId, Watch, What,
+    ModuleContext, Ended, Event, TestSetup, Frames, Measured, Module, ModuleRequirements, MessageRange, TimerId, Watch, EventKind,
 };
 use openflow::header::Xid;
 use openflow::model::message::Message;
@@ -23,13 +23,13 @@ use super::rate_search::{Highest, Step};
 use super::pacer::{Paced, TICK};
 use super::packets::{RATE_MAX, RATE_MIN, SAMPLES, SLOW_PPS, STEP};
 use super::unexpected_errors::Refusals;
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, Rules};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::updates::{VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use targets::flow_setup::PORT_OUT;
 
@@ -37,7 +37,7 @@ use targets::flow_setup::PORT_OUT;
 pub const AXIS: &str = "frame_bytes";
 
 /// Default frame sizes.
-const FRAMES: Declared = shared::FRAMES.with_default("96,512,1472");
+const FRAMES: Parameter = shared::FRAMES.with_default("96,512,1472");
 
 /// Stream id in the frames.
 const STREAM: u16 = 1;
@@ -49,21 +49,21 @@ const QUIET: Nanos = Nanos::from_millis(50);
 const PATIENCE: Nanos = Nanos::from_secs(2);
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+pub const PARAMETERS: &[Parameter] = &[FRAMES, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Packet-out delay by frame size",
         &["packet_out_ns_p50", "packet_out_ns_p90"],
         &["packet_out_ns_min", "packet_out_ns_max", "lost_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Packet-out rate by frame size",
         &["packet_outs_per_s_lossfree", "packet_outs_per_s_peak"],
         &["errors_count"],
     ),
-    Show::series("Completed over requested packet-out rate", &["done_per_s"]),
+    Chart::series("Completed over requested packet-out rate", &["done_per_s"]),
 ];
 
 /// Settings of the packet-out test.
@@ -133,7 +133,7 @@ impl PacketOuts {
         }
     }
 
-    fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
+    fn prepare(&mut self, facts: &TestSetup, desk: &mut ModuleContext) {
         let stream = self.sending.flows.probes(STREAM, self.sending.frame_bytes, 1.0);
         self.frames = Some(facts.signer.frames(&stream));
         if facts.version(0) != Some(Version::V1_0) {
@@ -147,7 +147,7 @@ impl PacketOuts {
     }
 
     /// Begins the next round, if there is one.
-    fn begin(&mut self, desk: &mut Desk) {
+    fn begin(&mut self, desk: &mut ModuleContext) {
         let now = desk.now();
         if !self.is_slow {
             desk.searching(self.search.bracket("packet-out rate", "packet-outs/s"));
@@ -170,7 +170,7 @@ impl PacketOuts {
     }
 
     /// Sends the messages that are due and sets the next timer.
-    fn say(&mut self, desk: &mut Desk) {
+    fn say(&mut self, desk: &mut ModuleContext) {
         let (Some(paced), Some(frames)) = (&mut self.paced, &self.frames) else { return };
         let now = desk.now();
         let due = paced.due(now);
@@ -194,7 +194,7 @@ impl PacketOuts {
         self.timer = Some(desk.timer_in(next));
     }
 
-    fn sent(&mut self, said: Said, first: Nanos) {
+    fn sent(&mut self, said: MessageRange, first: Nanos) {
         let Ok(place) = self.said.binary_search_by_key(&said.xid, |(xid, _)| *xid) else { return };
         let begin = self.said[place].1 as usize;
         for went in self.went.iter_mut().skip(begin).take(said.count as usize) {
@@ -202,7 +202,7 @@ impl PacketOuts {
         }
     }
 
-    fn came(&mut self, number: u64, at: Nanos, is_known: bool, desk: &mut Desk) {
+    fn came(&mut self, number: u64, at: Nanos, is_known: bool, desk: &mut ModuleContext) {
         let place = number.checked_sub(self.base).map(|place| place as usize);
         let Some(came) = place.and_then(|place| self.came.get_mut(place)) else { return };
         came.get_or_insert((at, is_known));
@@ -216,7 +216,7 @@ impl PacketOuts {
     }
 
     /// Checks whether the round is over.
-    fn look(&mut self, desk: &mut Desk) {
+    fn look(&mut self, desk: &mut ModuleContext) {
         let Some(paced) = self.paced else { return };
         if !paced.is_over() {
             return self.say(desk);
@@ -259,28 +259,28 @@ impl PacketOuts {
 }
 
 impl Module for PacketOuts {
-    fn needs(&self) -> Needs {
-        Needs::new(Nanos::from_secs(120)).in_versions(&self.sending.versions)
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements::new(Nanos::from_secs(120)).in_versions(&self.sending.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts, desk),
-            What::Message { xid, message: Message::BarrierReply, .. }
+            EventKind::Start(facts) => self.prepare(facts, desk),
+            EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
                 self.timer.take().map(|timer| desk.cancel(timer));
                 self.begin(desk);
             }
-            What::Message { message: Message::Error(error), .. } => self.refusals.note(error),
-            What::Sent { said, first, .. } => self.sent(said, first),
-            What::Frame(arrival) => {
+            EventKind::Message { message: Message::Error(error), .. } => self.refusals.note(error),
+            EventKind::Sent { said, first, .. } => self.sent(said, first),
+            EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     self.came(probe.number, event.at, arrival.is_moment_known, desk);
                 }
             }
-            What::Timer(timer) if self.timer == Some(timer) => match self.paced {
+            EventKind::Timer(timer) if self.timer == Some(timer) => match self.paced {
                 None => desk.end_by_limit(PATIENCE_LIMIT),
                 Some(_) => self.look(desk),
             },
@@ -288,11 +288,11 @@ impl Module for PacketOuts {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         let turn = desk.frame_turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         self.search.tell("packet_outs", "per_s", &mut tell);
-        if let Some(delays) = Spread::of(self.delays.clone()) {
+        if let Some(delays) = Summary::of(self.delays.clone()) {
             delays.tell("packet_out_ns", turn, &mut tell);
         }
         let (asked, done) = self.slow;
@@ -319,8 +319,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             versions: versions(context),
         };
         let make = move |_| Box::new(PacketOuts::new(sending.clone())) as Box<_>;
-        Spot::new(frame_bytes.into(), 0.7, make)
+        ModulePoint::new(frame_bytes.into(), 0.7, make)
     };
     let spots = context.frames(&FRAMES).into_iter().map(spot).collect();
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

@@ -5,19 +5,19 @@
 use packet::time::Nanos;
 
 use super::packet_in::{self, Answer, Asking, Misses};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{RULES_MAX, Rules};
 use super::updates::{VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
 /// Default frame sizes.
-const FRAMES: Declared = shared::FRAMES.with_default("96,512,1472");
+const FRAMES: Parameter = shared::FRAMES.with_default("96,512,1472");
 
 /// Miss send length for whole frames without buffering.
 pub const WHOLE: u16 = 0xffff;
@@ -25,9 +25,9 @@ pub const WHOLE: u16 = 0xffff;
 /// Bytes of a buffered frame in a packet-in.
 const PART: u16 = 128;
 
-const BUFFER: Declared = Declared {
+const BUFFER: Parameter = Parameter {
     key: "buffer",
-    takes: Takes::Words(&["whole", "kept"]),
+    takes: ValueType::Words(&["whole", "kept"]),
     default: "whole,kept",
     unit: "",
     help: "whether packet-ins contain whole frames, or the switch buffers frames and sends a part, \
@@ -196,5 +196,5 @@ fn rounds(
             spots.push(if has_both && is_kept { spot.named("kept_") } else { spot });
         }
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

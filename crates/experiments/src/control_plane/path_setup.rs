@@ -13,8 +13,8 @@
 //! Invariant: a frame counts as lost only if the port counter shows that it was sent.
 
 use tester::module::{
-    Connection, Desk, Ended, Event, Measured, Module, Needs, Probe, Said, Span, TimerId, Watch,
-    What,
+    Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, Probe, MessageRange, Span, TimerId, Watch,
+    EventKind,
 };
 use tester::stream::Stream;
 use openflow::header::Xid;
@@ -26,13 +26,13 @@ use packet::time::Nanos;
 use super::activation::Activation;
 use super::rule_updates::{FRAMES_MAX, LEAD};
 use super::forwarding_check::UNANSWERED;
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, NEAR, Priorities, RULES_MAX, Rules, sent};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::updates::{FRAME, PATIENCE, PRIORITIES, VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use targets::network::Hop;
 
 /// Name of the axis.
@@ -47,17 +47,17 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 /// Name of the limit that [`Setting::patience`] sets for the path.
 const PATIENCE_LIMIT: &str = "timeout for the path and its barrier replies";
 
-const FLOWS: Declared = Declared {
+const FLOWS: Parameter = Parameter {
     key: "flows_count",
-    takes: Takes::Integers(1, RULES_MAX),
+    takes: ValueType::Integers(1, RULES_MAX),
     default: "10,100",
     unit: "flows",
     help: "number of flows to set up",
 };
 
-const ORDER: Declared = Declared {
+const ORDER: Parameter = Parameter {
     key: "order",
-    takes: Takes::Words(&["together", "ingress-first", "egress-first"]),
+    takes: ValueType::Words(&["together", "ingress-first", "egress-first"]),
     default: "together,ingress-first,egress-first",
     unit: "",
     help: "order of the switches: all at the same time, or each after the barrier reply of the one \
@@ -579,8 +579,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
             };
             let make = move |_| Box::new(PathSetup::new(setting.clone())) as Box<dyn Module>;
-            spots.push(Spot::new(count as f64, 1.0, make).named(prefix));
+            spots.push(ModulePoint::new(count as f64, 1.0, make).named(prefix));
         }
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

@@ -16,8 +16,8 @@
 //! - A reply time ends with the last part of a reply.
 //! - A reply that does not end before the timeout is counted, and the next request is sent.
 
-use tester::module::host_tasks::{Done, Errand, Host, Load, Loaded, Program, payload_bytes};
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, What};
+use tester::module::host_tasks::{Done, HostTask, Host, Load, Loaded, Program, payload_bytes};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, EventKind};
 use tester::stream::Stream;
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match};
@@ -44,7 +44,7 @@ const PRIORITY_BESIDE: u16 = 1;
 
 /// Load that runs during the requests.
 #[derive(Debug, Clone)]
-pub struct Burden {
+pub struct BackgroundLoad {
     /// Name of the load in metric names.
     pub name: &'static str,
     /// Stream of frames.
@@ -63,7 +63,7 @@ pub struct Poll {
     /// How the table is filled.
     pub fill: Fill,
     /// Loads, one after another; each stream has its own id.
-    pub loads: Vec<Burden>,
+    pub loads: Vec<BackgroundLoad>,
     /// Requests of each type under each load.
     pub requests: u32,
     /// Interval between two requests of a type.
@@ -82,7 +82,7 @@ pub struct Polling {
     filled: Filled,
     is_filled: bool,
     /// Outstanding messages, with the type of statistics if they are a request.
-    asked: Option<Said>,
+    asked: Option<MessageRange>,
     timer: Option<TimerId>,
     /// Sending reports of each load's program.
     loaded: Vec<Option<Loaded>>,
@@ -123,7 +123,7 @@ impl Polling {
         }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
         let own = self.poll.loads.iter().filter(|load| load.program.is_none());
         own.for_each(|load| desk.prepare(load.stream.clone()));
@@ -131,19 +131,19 @@ impl Polling {
     }
 
     /// Sends messages, followed by a barrier request.
-    fn say(&mut self, mut messages: Vec<Message>, desk: &mut Desk) {
+    fn say(&mut self, mut messages: Vec<Message>, desk: &mut ModuleContext) {
         messages.push(Message::BarrierRequest);
         self.ask(messages, desk);
     }
 
-    fn ask(&mut self, messages: Vec<Message>, desk: &mut Desk) {
+    fn ask(&mut self, messages: Vec<Message>, desk: &mut ModuleContext) {
         self.asked = Some(self.asking.ask(desk, 0, messages));
         self.timer.take().map(|timer| desk.cancel(timer));
         self.timer = Some(desk.timer_in(self.poll.patience));
     }
 
     /// Sends the next batch, deletes surplus entries, or begins the first load.
-    fn fill(&mut self, desk: &mut Desk) {
+    fn fill(&mut self, desk: &mut ModuleContext) {
         if let Some(batch) = self.filled.next(&self.poll.fill) {
             return self.say(batch, desk);
         }
@@ -155,8 +155,8 @@ impl Polling {
         self.say(messages, desk);
     }
 
-    fn begin_load(&mut self, desk: &mut Desk) {
-        let Some(Burden { stream, program, .. }) = self.poll.loads.get(self.load) else {
+    fn begin_load(&mut self, desk: &mut ModuleContext) {
+        let Some(BackgroundLoad { stream, program, .. }) = self.poll.loads.get(self.load) else {
             return desk.end();
         };
         self.count = 0;
@@ -173,7 +173,7 @@ impl Polling {
             udp_port: headers.port_destination,
             next_hop: headers.mac_source,
         };
-        desk.errand(Errand::Load(Load {
+        desk.errand(HostTask::Load(Load {
             program,
             hosts: [from, to],
             payload_bytes: payload_bytes(stream.frame_bytes),
@@ -191,14 +191,14 @@ impl Polling {
     }
 
     /// Begins the requests when the load runs.
-    fn begin_asking(&mut self, desk: &mut Desk) {
+    fn begin_asking(&mut self, desk: &mut ModuleContext) {
         self.begun_at = desk.now().saturating_add(LEAD);
         self.timer.take().map(|timer| desk.cancel(timer));
         self.timer = Some(desk.timer_at(self.begun_at));
     }
 
     /// Processes the start or the end of a program, on request or after its duration.
-    fn loaded(&mut self, done: &Done, desk: &mut Desk) {
+    fn loaded(&mut self, done: &Done, desk: &mut ModuleContext) {
         match done {
             Done::Loading if self.awaits == Some(Awaits::Begin) => {
                 self.awaits = None;
@@ -216,13 +216,13 @@ impl Polling {
         }
     }
 
-    fn next_load(&mut self, desk: &mut Desk) {
+    fn next_load(&mut self, desk: &mut ModuleContext) {
         self.load += 1;
         self.begin_load(desk);
     }
 
     /// Sends the next request, or begins the next load.
-    fn go_on(&mut self, desk: &mut Desk) {
+    fn go_on(&mut self, desk: &mut ModuleContext) {
         if self.count >= KINDS.len() * self.poll.requests as usize {
             let load = &self.poll.loads[self.load];
             if load.program.is_some() {
@@ -249,7 +249,7 @@ impl Polling {
         &mut self.delays[self.load][place]
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut Desk) {
+    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
         if self.asked != Some(answer.said) {
             return;
         }
@@ -269,7 +269,7 @@ impl Polling {
         }
     }
 
-    fn timed(&mut self, desk: &mut Desk) {
+    fn timed(&mut self, desk: &mut ModuleContext) {
         self.timer = None;
         let given_up = self.asked.take();
         let has_begun = given_up.is_some_and(|said| self.asking.has_begun(0, said));
@@ -302,7 +302,7 @@ impl Polling {
         }
     }
 
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&self, desk: &mut ModuleContext) {
         let turn = desk.turn().0 as f64;
         let rules =
             |name: &'static str, value: u32| Measured::new(name, "rules", f64::from(value), 0.0);
@@ -318,7 +318,7 @@ impl Polling {
         for (load, loaded) in self.poll.loads.iter().zip(&self.loaded) {
             tell_load(load.name, loaded.as_ref(), desk);
         }
-        for (Burden { name: load, .. }, delays) in self.poll.loads.iter().zip(&self.delays) {
+        for (BackgroundLoad { name: load, .. }, delays) in self.poll.loads.iter().zip(&self.delays) {
             for (kind, delays) in KINDS.iter().zip(delays) {
                 let word = kind.word();
                 if delays.asked() == 0 {
@@ -351,7 +351,7 @@ fn passing((from, to): (u16, u16)) -> Message {
 }
 
 /// Reports what a program sent.
-fn tell_load(name: &str, loaded: Option<&Loaded>, desk: &mut Desk) {
+fn tell_load(name: &str, loaded: Option<&Loaded>, desk: &mut ModuleContext) {
     let Some(Loaded { program, sent, sent_bytes, seconds, lost }) = loaded else { return };
     let mut say = |what: &str, unit: &'static str, value: f64| {
         let told = Measured::new(format!("{name}_load_{what}"), unit, value, 0.0);
@@ -366,21 +366,21 @@ fn tell_load(name: &str, loaded: Option<&Loaded>, desk: &mut Desk) {
 }
 
 impl Module for Polling {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let Poll { requests, pace, patience, loads, .. } = &self.poll;
         let each = pace.0.max(2 * patience.0) * u64::from(*requests) * loads.len() as u64;
         let filling = patience.0.saturating_mul(self.poll.fill.batches() + 4);
         let limit = Nanos(each.saturating_add(filling)).min(Nanos::from_secs(1800));
-        Needs::new(limit).in_versions(&self.poll.versions)
+        ModuleRequirements::new(limit).in_versions(&self.poll.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts.version(0), desk),
-            What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
-            What::Errand(done) => self.loaded(done, desk),
+            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            EventKind::Errand(done) => self.loaded(done, desk),
             _ => {
-                if let What::Message { xid, message: Message::Error(error), .. } = event.what {
+                if let EventKind::Message { xid, message: Message::Error(error), .. } = event.what {
                     self.refuse(xid, &error.code.to_string());
                 }
                 if let Some(answer) = self.asking.note(event) {
@@ -390,7 +390,7 @@ impl Module for Polling {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(desk);
     }
 }

@@ -8,18 +8,18 @@
 //!
 //! Source: the port status module of OFLOPS; costa2017, table VIII.
 
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::model::Match;
 use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::requests::{Asking, Delays, PATIENCE_LIMIT};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::statistics::Statistic;
 use super::updates;
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "requests_per_s";
@@ -84,7 +84,7 @@ impl PortStatsRate {
     }
 
     /// Sends a request and sets the timer for the next.
-    fn ask(&mut self, desk: &mut Desk) {
+    fn ask(&mut self, desk: &mut ModuleContext) {
         let message = self.asked.statistic.ask(self.version, Match::ANY);
         self.asking.ask(desk, 0, vec![message]);
         self.last_at = desk.now();
@@ -95,7 +95,7 @@ impl PortStatsRate {
         });
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
         if self.timer != Some(timer) {
             return;
         }
@@ -107,20 +107,20 @@ impl PortStatsRate {
 }
 
 impl Module for PortStatsRate {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let all = [self.asked.due(self.asked.requests()), self.asked.patience, Nanos::from_secs(5)];
         let limit = all.into_iter().fold(Nanos::ZERO, Nanos::saturating_add);
-        Needs::new(limit).in_versions(&self.asked.versions)
+        ModuleRequirements::new(limit).in_versions(&self.asked.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 self.version = facts.version(0).unwrap_or(self.version);
                 self.begun_at = event.at;
                 self.ask(desk);
             }
-            What::Timer(timer) => self.timed(timer, desk),
+            EventKind::Timer(timer) => self.timed(timer, desk),
             _ => {
                 if let Some(answer) = self.asking.note(event) {
                     self.delays.note(&answer);
@@ -132,7 +132,7 @@ impl Module for PortStatsRate {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         if self.count == 0 {
             return;
         }
@@ -154,49 +154,49 @@ impl Module for PortStatsRate {
     }
 }
 
-const RATES: Declared = Declared {
+const RATES: Parameter = Parameter {
     key: "rates",
-    takes: Takes::Integers(1, 1_000_000),
+    takes: ValueType::Integers(1, 1_000_000),
     default: "2,4,8,16,32,64,128,256,512,1024",
     unit: "requests/s",
     help: "request rates",
 };
 
-const STATISTIC: Declared = Declared {
+const STATISTIC: Parameter = Parameter {
     key: "statistic",
-    takes: Takes::Word(&["port", "flow", "aggregate", "table"]),
+    takes: ValueType::Word(&["port", "flow", "aggregate", "table"]),
     default: "port",
     unit: "",
     help: "type of statistics to request",
 };
 
-const SPAN: Declared = Declared {
+const SPAN: Parameter = Parameter {
     key: "span",
-    takes: Takes::Number(0.001, 3600.0),
+    takes: ValueType::Number(0.001, 3600.0),
     default: "0.25",
     unit: "s",
     help: "duration of each rate (5 in OFLOPS), at least two requests",
 };
 
-const PATIENCE: Declared = Declared {
+const PATIENCE: Parameter = Parameter {
     key: "patience",
-    takes: Takes::Number(0.1, 600.0),
+    takes: ValueType::Number(0.1, 600.0),
     default: "1",
     unit: "s",
     help: "timeout for replies after the last request",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[RATES, STATISTIC, SPAN, updates::VERSION, PATIENCE];
+pub const PARAMETERS: &[Parameter] = &[RATES, STATISTIC, SPAN, updates::VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Statistics reply time by request rate",
         &["reply_ns_p50", "reply_ns_max"],
         &["requests_per_s", "refused_ratio", "unknown_ratio"],
     ),
-    Show::values("Requests without a reply", &["lost_ratio"], &[]),
+    Chart::values("Requests without a reply", &["lost_ratio"], &[]),
 ];
 
 /// Creates the method for one target.
@@ -212,8 +212,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         };
         let seconds = asked.due(asked.requests()).as_secs_f64();
         let make = move |_| Box::new(PortStatsRate::new(asked.clone())) as Box<_>;
-        Spot::new(per_second as f64, seconds, make)
+        ModulePoint::new(per_second as f64, seconds, make)
     };
     let spots = own.integers(&RATES).into_iter().map(spot).collect();
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

@@ -10,7 +10,7 @@
 //! Invariant: the search ends after [`STEPS_MAX`] steps, whatever their outcome.
 
 use tester::module::{Measured, Series};
-use tester::search::bracket::{Bracket, Sought};
+use tester::search::bracket::{Bracket, SearchQuantity};
 use packet::time::Nanos;
 use record::BoundCause;
 
@@ -121,7 +121,7 @@ impl Highest {
     /// Returns the progress of the search; `None` if it is over.
     pub fn bracket(&self, what: &'static str, unit: &'static str) -> Option<Bracket> {
         Some(Bracket {
-            sought: Sought::new(what, "all completed in time", unit),
+            sought: SearchQuantity::new(what, "all completed in time", unit),
             tried: self.next()?,
             met: self.kept.map(|(rate, _)| rate),
             missed: self.missed,

@@ -12,7 +12,7 @@
 //! - Only the barrier reply shows success.
 
 use tester::module::{
-    Connection, Desk, Ended, Event, Measured, Module, Needs, TIME_LIMIT, TimerId, What,
+    Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TIME_LIMIT, TimerId, EventKind,
 };
 use openflow::header::Xid;
 use openflow::model::message::Message;
@@ -69,12 +69,12 @@ impl Recovery {
         self.took
     }
 
-    fn wait(&mut self, span: Nanos, desk: &mut Desk) {
+    fn wait(&mut self, span: Nanos, desk: &mut ModuleContext) {
         self.timer.take().map(|timer| desk.cancel(timer));
         self.timer = Some(desk.timer_in(span));
     }
 
-    fn connect(&mut self, desk: &mut Desk) {
+    fn connect(&mut self, desk: &mut ModuleContext) {
         self.attempts += 1;
         (self.is_connected, self.barrier) = (true, None);
         desk.connect(0);
@@ -82,14 +82,14 @@ impl Recovery {
     }
 
     /// Closes the connection and opens another one soon.
-    fn give_up(&mut self, desk: &mut Desk) {
+    fn give_up(&mut self, desk: &mut ModuleContext) {
         if std::mem::take(&mut self.is_connected) {
             desk.disconnect(0);
         }
         self.wait(PAUSE, desk);
     }
 
-    fn empty(&mut self, version: Option<Version>, desk: &mut Desk) {
+    fn empty(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
         // In OpenFlow 1.0, table 0 stands for all tables.
         let table = if version == Some(Version::V1_0) { 0 } else { TABLE_ALL };
         let delete = FlowMod::delete(table, Match::ANY);
@@ -100,33 +100,33 @@ impl Recovery {
 }
 
 impl Module for Recovery {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let opens =
             Connection { opens: false, asks_features: false, ..Connection::new(self.switch) };
         let limit = self.limit.saturating_add(SILENT);
-        Needs { connections: vec![opens], ends_when_lost: false, ..Needs::new(limit) }
+        ModuleRequirements { connections: vec![opens], ends_when_lost: false, ..ModuleRequirements::new(limit) }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => {
+            EventKind::Start(_) => {
                 self.begun = desk.now();
                 self.over = Some(desk.timer_in(self.limit));
                 self.connect(desk);
             }
-            What::Up { facts, .. } => self.empty(facts.version, desk),
-            What::Message { xid, message: Message::BarrierReply, .. }
+            EventKind::Up { facts, .. } => self.empty(facts.version, desk),
+            EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.took = Some(event.at.since(self.begun));
                 desk.end();
             }
-            What::Lost { .. } => {
+            EventKind::Lost { .. } => {
                 self.is_connected = false;
                 self.wait(PAUSE, desk);
             }
-            What::Timer(timer) if self.over == Some(timer) => desk.end_by_limit(NEEDS_RESET),
-            What::Timer(timer) if self.timer == Some(timer) => {
+            EventKind::Timer(timer) if self.over == Some(timer) => desk.end_by_limit(NEEDS_RESET),
+            EventKind::Timer(timer) if self.timer == Some(timer) => {
                 self.timer = None;
                 match self.is_connected {
                     true => self.give_up(desk),
@@ -137,7 +137,7 @@ impl Module for Recovery {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         let attempts = f64::from(self.attempts);
         desk.measured(Measured::new("attempts_count", "count", attempts, 0.0));
     }

@@ -13,13 +13,13 @@
 
 use std::collections::BTreeMap;
 
-use tester::module::{Desk, Event, Measured, Said, What};
+use tester::module::{ModuleContext, Event, Measured, MessageRange, EventKind};
 use openflow::header::Xid;
 use openflow::model::SwitchConfig;
 use openflow::model::message::Message;
 use packet::time::Nanos;
 
-use super::summary::Spread;
+use super::summary::Summary;
 use super::statistics;
 
 /// Name of the limit set by the patience of a module.
@@ -42,7 +42,7 @@ pub fn hear_news() -> Message {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
     /// Transaction ids of the messages.
-    pub said: Said,
+    pub said: MessageRange,
     /// Time before the first byte went to the socket.
     pub sent_at: Nanos,
     /// Time at which the first message of the reply was read.
@@ -104,13 +104,13 @@ pub struct Delays {
 
 impl Asking {
     /// Sends messages and waits for the reply to the last of them.
-    pub fn ask(&mut self, desk: &mut Desk, connection: usize, messages: Vec<Message>) -> Said {
+    pub fn ask(&mut self, desk: &mut ModuleContext, connection: usize, messages: Vec<Message>) -> MessageRange {
         let said = desk.send_all(connection, messages);
         self.wait(connection, said, desk.now());
         said
     }
 
-    fn wait(&mut self, connection: usize, said: Said, now: Nanos) {
+    fn wait(&mut self, connection: usize, said: MessageRange, now: Nanos) {
         let answer = Answer {
             said,
             sent_at: now,
@@ -136,12 +136,12 @@ impl Asking {
     }
 
     /// Gives up a request; returns whether it was outstanding.
-    pub fn give_up(&mut self, connection: usize, said: Said) -> bool {
+    pub fn give_up(&mut self, connection: usize, said: MessageRange) -> bool {
         self.waiting.remove(&(connection, said.xid)).is_some()
     }
 
     /// Returns whether part of the reply to an outstanding request has arrived.
-    pub fn has_begun(&self, connection: usize, said: Said) -> bool {
+    pub fn has_begun(&self, connection: usize, said: MessageRange) -> bool {
         self.waiting.get(&(connection, said.xid)).is_some_and(|waiting| waiting.has_begun)
     }
 
@@ -150,19 +150,19 @@ impl Asking {
     /// The event that the request was sent may arrive after the reply was read.
     pub fn note(&mut self, event: &Event<'_>) -> Option<Answer> {
         let key = match event.what {
-            What::Sent { connection, said, first, .. } => {
+            EventKind::Sent { connection, said, first, .. } => {
                 let waiting = self.waiting.get_mut(&(connection, said.xid))?;
                 waiting.answer.sent_at = first;
                 waiting.is_sent = true;
                 (connection, said.xid)
             }
-            What::Unsent { connection, said, .. } => {
+            EventKind::Unsent { connection, said, .. } => {
                 let waiting = self.waiting.get_mut(&(connection, said.xid))?;
                 waiting.answer.is_refused = true;
                 (waiting.is_sent, waiting.is_over) = (true, true);
                 (connection, said.xid)
             }
-            What::Message { connection, xid, message, bytes, is_moment_known, .. } => {
+            EventKind::Message { connection, xid, message, bytes, is_moment_known, .. } => {
                 let range = ..=(connection, xid);
                 let (&key, waiting) = self.waiting.range_mut(range).next_back()?;
                 if key.0 != connection || waiting.is_over {
@@ -249,8 +249,8 @@ impl Delays {
     }
 
     /// Returns the distribution of the reply times, if there are any.
-    pub fn spread(&self) -> Option<Spread> {
-        Spread::of(self.last_ns.clone())
+    pub fn spread(&self) -> Option<Summary> {
+        Summary::of(self.last_ns.clone())
     }
 
     /// Reports the reply times under a name; each has an uncertainty of ±`half`.
@@ -262,7 +262,7 @@ impl Delays {
 
     /// Reports the time to the first message of a reply under a name.
     pub fn tell_first(&self, name: &str, half: f64, tell: &mut impl FnMut(Measured)) {
-        if let Some(spread) = Spread::of(self.first_ns.clone()) {
+        if let Some(spread) = Summary::of(self.first_ns.clone()) {
             spread.tell(name, half, tell);
         }
     }
@@ -274,7 +274,7 @@ mod tests {
 
     use super::*;
 
-    const SAID: Said = Said { xid: 10, count: 3 };
+    const SAID: MessageRange = MessageRange { xid: 10, count: 3 };
 
     fn asking() -> Asking {
         let mut asking = Asking::default();
@@ -293,7 +293,7 @@ mod tests {
         message: &Message,
         is_moment_known: bool,
     ) -> Option<Answer> {
-        let what = What::Message {
+        let what = EventKind::Message {
             connection: 0,
             xid,
             message,
@@ -307,7 +307,7 @@ mod tests {
 
     fn sent(asking: &mut Asking) -> Option<Answer> {
         let [first, last] = [Nanos(20), Nanos(22)];
-        let what = What::Sent { connection: 0, said: SAID, first, last, wire: None };
+        let what = EventKind::Sent { connection: 0, said: SAID, first, last, wire: None };
         asking.note(&Event { at: last, what })
     }
 

@@ -16,10 +16,10 @@
 //! - The measurement begins after the first packets returned as expected, or after a limit.
 //! - A packet with inexact times counts as returned and has no round trip time.
 
-use tester::module::host_tasks::{Done, Errand, Talk, Talked};
+use tester::module::host_tasks::{Done, HostTask, RequestResponseTest, RequestResponseReport};
 use tester::module::{
-    Arrival, Desk, Ended, Event, Facts, Frames, Measured, Module, Needs, Probe, Said, Span,
-    TimerId, Watch, What,
+    Arrival, ModuleContext, Ended, Event, TestSetup, Frames, Measured, Module, ModuleRequirements, Probe, MessageRange, Span,
+    TimerId, Watch, EventKind,
 };
 use tester::stream::Stream;
 use openflow::header::Xid;
@@ -116,7 +116,7 @@ pub struct RoundTrip {
     phase: Phase,
     version: Option<Version>,
     filled: Filled,
-    said: Option<Said>,
+    said: Option<MessageRange>,
     barrier: Option<Xid>,
     timer: Option<TimerId>,
     refused: Option<String>,
@@ -194,7 +194,7 @@ impl RoundTrip {
         }
     }
 
-    fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
+    fn prepare(&mut self, facts: &TestSetup, desk: &mut ModuleContext) {
         self.version = facts.version(0);
         let comes_out = self.trip.comes_out.as_ref();
         self.expected = comes_out.map(|ways| ways.each_ref().map(|it| facts.signer.frames(it)));
@@ -215,20 +215,20 @@ impl RoundTrip {
     }
 
     /// Sends messages, followed by a barrier request.
-    fn say(&mut self, mut messages: Vec<Message>, desk: &mut Desk) {
+    fn say(&mut self, mut messages: Vec<Message>, desk: &mut ModuleContext) {
         messages.push(Message::BarrierRequest);
         let said = desk.send_all(0, messages);
         (self.said, self.barrier) = (Some(said), said.xids().last());
         self.wait(self.trip.patience, desk);
     }
 
-    fn wait(&mut self, span: Nanos, desk: &mut Desk) {
+    fn wait(&mut self, span: Nanos, desk: &mut ModuleContext) {
         self.timer.take().map(|timer| desk.cancel(timer));
         self.timer = Some(desk.timer_in(span));
     }
 
     /// Continues after the barrier reply.
-    fn go_on(&mut self, desk: &mut Desk) {
+    fn go_on(&mut self, desk: &mut ModuleContext) {
         match self.phase {
             Phase::Filling => {
                 // The first message clears the table.
@@ -243,7 +243,7 @@ impl RoundTrip {
     }
 
     /// Sends the next batch that fills the table, or the entries.
-    fn fill(&mut self, desk: &mut Desk) {
+    fn fill(&mut self, desk: &mut ModuleContext) {
         let next = self.trip.fill.as_ref().and_then(|fill| self.filled.next(fill));
         if let Some(batch) = next {
             return self.say(batch, desk);
@@ -269,7 +269,7 @@ impl RoundTrip {
     }
 
     /// Sends packets until some have returned.
-    fn warm(&mut self, desk: &mut Desk) {
+    fn warm(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Warming;
         self.acknowledged_at = desk.now();
         self.deadline = desk.now().saturating_add(self.trip.bound.of(self.trip.patience));
@@ -277,7 +277,7 @@ impl RoundTrip {
     }
 
     /// Sends one packet.
-    fn send(&mut self, desk: &mut Desk) {
+    fn send(&mut self, desk: &mut ModuleContext) {
         self.sent += 1;
         self.is_wrong = false;
         desk.begin(THERE, Span::frames(1));
@@ -285,14 +285,14 @@ impl RoundTrip {
     }
 
     /// Sends the next packet after a pause, because the entries are not active yet.
-    fn pause(&mut self, desk: &mut Desk) {
+    fn pause(&mut self, desk: &mut ModuleContext) {
         self.is_pausing = true;
         let waited = desk.now().since(self.acknowledged_at);
         self.wait(PAUSE_MIN.max(Nanos(waited.0 / PAUSE_SHARE)), desk);
     }
 
     /// Ends the warm-up: the first packets did not return as expected within the limit.
-    fn give_up(&mut self, desk: &mut Desk) {
+    fn give_up(&mut self, desk: &mut ModuleContext) {
         self.trip.bound.missed();
         match self.returned >= WARMING {
             true => self.run(desk),
@@ -301,15 +301,15 @@ impl RoundTrip {
     }
 
     /// Begins the measurement.
-    fn run(&mut self, desk: &mut Desk) {
+    fn run(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Running;
         self.activation.settle(self.activation.has_in_a_row(WARMING));
         (self.sent_before, self.returned_before) = (self.sent, self.returned);
         if self.trip.ends == Ends::Sockets {
             self.timer.take().map(|timer| desk.cancel(timer));
-            let talk = Talk::of(&self.trip.ways, self.trip.packets, self.trip.wait);
-            let talk = Talk { lost_in_a_row_max: LOST_MAX, ..talk };
-            return desk.errand(Errand::Talk(talk));
+            let talk = RequestResponseTest::of(&self.trip.ways, self.trip.packets, self.trip.wait);
+            let talk = RequestResponseTest { lost_in_a_row_max: LOST_MAX, ..talk };
+            return desk.errand(HostTask::Talk(talk));
         }
         let Some(pps) = self.trip.pps else { return self.send(desk) };
         self.sent += self.trip.packets;
@@ -323,7 +323,7 @@ impl RoundTrip {
     }
 
     /// Continues after a packet returned or was lost, if packets go one by one.
-    fn next(&mut self, desk: &mut Desk) {
+    fn next(&mut self, desk: &mut ModuleContext) {
         match self.phase {
             Phase::Warming if self.activation.has_in_a_row(WARMING) => self.run(desk),
             Phase::Warming if desk.now() > self.deadline => self.give_up(desk),
@@ -335,7 +335,7 @@ impl RoundTrip {
     }
 
     /// Processes the results of the hosts.
-    fn talked(&mut self, talked: &Talked, desk: &mut Desk) {
+    fn talked(&mut self, talked: &RequestResponseReport, desk: &mut ModuleContext) {
         self.sent += talked.sent;
         self.returned += talked.returned.len() as u64;
         talked.returned.iter().for_each(|it| self.times.note(Returned::from(*it)));
@@ -345,7 +345,7 @@ impl RoundTrip {
         }
     }
 
-    fn end(&self, desk: &mut Desk) {
+    fn end(&self, desk: &mut ModuleContext) {
         match self.packet_ins {
             0 => desk.end(),
             _ => desk.end_by_limit(ASKED),
@@ -353,7 +353,7 @@ impl RoundTrip {
     }
 
     /// Processes a packet at the server, which sends one back.
-    fn reached(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut Desk) {
+    fn reached(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut ModuleContext) {
         let is_new = self.answered.last().is_none_or(|last| last.number < probe.number);
         let is_awaited = !self.is_single() || probe.number + 1 == self.sent;
         if !(is_new && is_awaited) {
@@ -373,7 +373,7 @@ impl RoundTrip {
         self.answer(desk);
     }
 
-    fn answer(&mut self, desk: &mut Desk) {
+    fn answer(&mut self, desk: &mut ModuleContext) {
         if !self.is_answering && self.owed > 0 {
             self.is_answering = true;
             desk.begin(BACK, Span::frames(std::mem::take(&mut self.owed)));
@@ -381,7 +381,7 @@ impl RoundTrip {
     }
 
     /// Processes a packet-in: no entry matched the packet.
-    fn asked(&mut self, probe: &Probe, desk: &mut Desk) {
+    fn asked(&mut self, probe: &Probe, desk: &mut ModuleContext) {
         self.activation.note(probe.sent_at, false);
         let is_under_way = match probe.stream {
             THERE => probe.number + 1 == self.sent,
@@ -393,7 +393,7 @@ impl RoundTrip {
     }
 
     /// Processes a packet that returned to the client.
-    fn came_back(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut Desk) {
+    fn came_back(&mut self, probe: &Probe, arrival: &Arrival<'_>, desk: &mut ModuleContext) {
         let Some(there) = self.answered.get(probe.number as usize).copied() else { return };
         if self.is_pausing || self.is_single() && there.number + 1 != self.sent {
             return;
@@ -429,7 +429,7 @@ impl RoundTrip {
         })
     }
 
-    fn timed(&mut self, desk: &mut Desk) {
+    fn timed(&mut self, desk: &mut ModuleContext) {
         self.timer = None;
         match self.phase {
             Phase::Filling if self.filled.has_begun() => {
@@ -446,7 +446,7 @@ impl RoundTrip {
         }
     }
 
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&self, desk: &mut ModuleContext) {
         match (self.trip.name, self.trip.pps) {
             (name, None) => self.times.tell(name, desk),
             (name, Some(_)) => self.times.tell(&format!("open_{name}"), desk),
@@ -498,7 +498,7 @@ impl RoundTrip {
     }
 
     /// Reports whether the entries are active: shares of repeats, once there are several.
-    fn tell_verdict(&self, desk: &mut Desk) {
+    fn tell_verdict(&self, desk: &mut ModuleContext) {
         let verdict = self.activation.verdict();
         let share = |name: &'static str, is: bool| {
             Measured::new(name, "ratio", f64::from(u8::from(is)), 0.0)
@@ -512,7 +512,7 @@ impl RoundTrip {
 }
 
 impl Module for RoundTrip {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let Trip { packets, pps, patience, wait, fill, rules, .. } = &self.trip;
         let each = pps.map_or(wait.0, |pps| (1e9 / pps) as u64);
         let batches = fill.as_ref().map_or(0, Fill::batches);
@@ -520,57 +520,57 @@ impl Module for RoundTrip {
         let limit = Nanos(all).saturating_add(Nanos::from_secs(5)).min(Nanos::from_secs(1800));
         // The next packet waits for the previous one.
         let is_prompt = pps.is_none();
-        let needs = Needs { is_prompt, ..Needs::new(limit).in_versions(&self.trip.versions) };
+        let needs = ModuleRequirements { is_prompt, ..ModuleRequirements::new(limit).in_versions(&self.trip.versions) };
         match rules {
             Some(_) => needs,
-            None => Needs { connections: Vec::new(), ..needs },
+            None => ModuleRequirements { connections: Vec::new(), ..needs },
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts, desk),
+            EventKind::Start(facts) => self.prepare(facts, desk),
             // A late frame of the tester does not matter while the hosts exchange packets.
-            What::Frame(_) if self.trip.ends == Ends::Sockets && self.phase == Phase::Running => {}
-            What::Frame(arrival) => match &arrival.probe {
+            EventKind::Frame(_) if self.trip.ends == Ends::Sockets && self.phase == Phase::Running => {}
+            EventKind::Frame(arrival) => match &arrival.probe {
                 Some(probe) if arrival.port == FAR => self.reached(probe, arrival, desk),
                 Some(probe) => self.came_back(probe, arrival, desk),
                 None => {}
             },
-            What::StreamOver(BACK) => {
+            EventKind::StreamOver(BACK) => {
                 self.is_answering = false;
                 self.answer(desk);
             }
-            What::Errand(Done::Talked(talked)) => self.talked(talked, desk),
-            What::Errand(Done::Failed(why)) => desk.fail(why.as_str()),
+            EventKind::Errand(Done::Talked(talked)) => self.talked(talked, desk),
+            EventKind::Errand(Done::Failed(why)) => desk.fail(why.as_str()),
             // Packets that the hosts send are for each other.
-            What::Message { message: Message::PacketIn(_), probe, .. } => {
+            EventKind::Message { message: Message::PacketIn(_), probe, .. } => {
                 let is_counted = probe.is_some() || self.trip.ends == Ends::Sockets;
                 self.packet_ins += u64::from(self.phase == Phase::Running && is_counted);
                 if let Some(probe) = probe {
                     self.asked(&probe, desk);
                 }
             }
-            What::Message { xid, message: Message::Error(error), .. } => {
+            EventKind::Message { xid, message: Message::Error(error), .. } => {
                 self.refuse(xid, &error.to_string());
             }
-            What::Unsent { said, why, .. } if Some(said) == self.said => {
+            EventKind::Unsent { said, why, .. } if Some(said) == self.said => {
                 self.refused.get_or_insert(why.to_string());
                 desk.end();
             }
-            What::Message { xid, message: Message::BarrierReply, .. }
+            EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
                 self.timer.take().map(|timer| desk.cancel(timer));
                 self.go_on(desk);
             }
-            What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(desk);
     }
 }

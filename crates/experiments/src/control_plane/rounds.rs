@@ -14,7 +14,7 @@ use workload::Setup;
 type Make = Box<dyn Fn(u32) -> Box<dyn Module> + Send>;
 
 /// A point, and the module that runs there.
-pub struct Spot {
+pub struct ModulePoint {
     x: f64,
     curve: Option<(&'static str, f64)>,
     /// Prefix of the metric names.
@@ -27,9 +27,9 @@ pub struct Spot {
 }
 
 /// All points, repeated.
-pub struct Rounds {
+pub struct RepeatedModule {
     axis: &'static str,
-    spots: Vec<Spot>,
+    spots: Vec<ModulePoint>,
     repeats: u32,
     yielded: u64,
     /// Current setup of the target, as far as this method set it.
@@ -37,44 +37,44 @@ pub struct Rounds {
     findings: Vec<Finding>,
 }
 
-impl Spot {
+impl ModulePoint {
     /// Creates a point at `x` on the axis, with the approximate duration.
     pub fn new(
         x: f64,
         seconds: f64,
         make: impl Fn(u32) -> Box<dyn Module> + Send + 'static,
-    ) -> Spot {
-        Spot { x, curve: None, prefix: "", holds: None, make: Box::new(make), seconds }
+    ) -> ModulePoint {
+        ModulePoint { x, curve: None, prefix: "", holds: None, make: Box::new(make), seconds }
     }
 
     /// Puts the point on a separate curve.
     #[must_use]
-    pub fn on(self, curve: &'static str, value: f64) -> Spot {
-        Spot { curve: Some((curve, value)), ..self }
+    pub fn on(self, curve: &'static str, value: f64) -> ModulePoint {
+        ModulePoint { curve: Some((curve, value)), ..self }
     }
 
     /// Sets a prefix for the metric names, to distinguish similar modules at the same point.
     #[must_use]
-    pub fn named(self, prefix: &'static str) -> Spot {
-        Spot { prefix, ..self }
+    pub fn named(self, prefix: &'static str) -> ModulePoint {
+        ModulePoint { prefix, ..self }
     }
 
     /// Sets the setup of the target, for a bridge or a router whose entries no module can install.
     #[must_use]
-    pub fn over(self, setup: Setup) -> Spot {
-        Spot { holds: Some(setup), ..self }
+    pub fn over(self, setup: Setup) -> ModulePoint {
+        ModulePoint { holds: Some(setup), ..self }
     }
 }
 
-impl Rounds {
+impl RepeatedModule {
     /// Creates the method with these points on this axis, repeated as configured.
-    pub fn new(context: &Context, axis: &'static str, spots: Vec<Spot>) -> Rounds {
+    pub fn new(context: &Context, axis: &'static str, spots: Vec<ModulePoint>) -> RepeatedModule {
         let repeats = context.parameters.repeats;
-        Rounds { axis, spots, repeats, yielded: 0, held: None, findings: Vec::new() }
+        RepeatedModule { axis, spots, repeats, yielded: 0, held: None, findings: Vec::new() }
     }
 
     /// Returns the point yielded last, and its repeat from 1.
-    fn last(&self) -> Option<(&Spot, u32)> {
+    fn last(&self) -> Option<(&ModulePoint, u32)> {
         let last = self.yielded.checked_sub(1)?;
         let count = self.spots.len() as u64;
         Some((&self.spots[(last % count) as usize], (last / count) as u32 + 1))
@@ -107,7 +107,7 @@ impl Rounds {
     }
 }
 
-impl Experiment for Rounds {
+impl Experiment for RepeatedModule {
     type Setup = Setup;
 
     fn next(&mut self, last: Option<&Outcome>) -> Step<Setup> {
@@ -131,7 +131,7 @@ impl Experiment for Rounds {
     }
 }
 
-impl Method for Rounds {
+impl Method for RepeatedModule {
     fn tag(&self) -> Tag {
         Tag { role: Role::Measure, repeat: self.last().map_or(1, |(_, repeat)| repeat) }
     }

@@ -18,7 +18,7 @@
 //! batches or the end of the update. It is then repeated until an entry activates after the barrier reply or the
 //! budget ends. Values come from the pass with the best resolution ([`values`]).
 
-use tester::module::{Desk, Ended, Event, Facts, Module, Needs, Said, What};
+use tester::module::{ModuleContext, Ended, Event, TestSetup, Module, ModuleRequirements, MessageRange, EventKind};
 use tester::module::{Probe, TimerId};
 use openflow::header::Xid;
 use openflow::model::FlowMod;
@@ -52,7 +52,7 @@ const STREAM: u16 = 1;
 
 /// Operation on the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum FlowModCommand {
     /// Adds entries.
     Add,
     /// Modifies entries that forward frames so that they send frames back.
@@ -61,13 +61,13 @@ pub enum Deed {
     Delete,
 }
 
-impl Deed {
+impl FlowModCommand {
     /// Parses `add`, `modify` or `delete`.
-    pub fn of(word: &str) -> Deed {
+    pub fn of(word: &str) -> FlowModCommand {
         match word {
-            "modify" => Deed::Modify,
-            "delete" => Deed::Delete,
-            _ => Deed::Add,
+            "modify" => FlowModCommand::Modify,
+            "delete" => FlowModCommand::Delete,
+            _ => FlowModCommand::Add,
         }
     }
 }
@@ -87,7 +87,7 @@ pub struct Update {
     /// Entries and their frames.
     pub rules: Rules,
     /// Operation on the entries.
-    pub deed: Deed,
+    pub deed: FlowModCommand,
     /// Order of the priorities.
     pub priorities: Priorities,
     /// Time at which probes run.
@@ -173,7 +173,7 @@ impl RuleActivation {
         }
     }
 
-    fn begin(&mut self, facts: &Facts, desk: &mut Desk) {
+    fn begin(&mut self, facts: &TestSetup, desk: &mut ModuleContext) {
         debug_assert!(facts.ports.len() > FAR, "a target has two ports");
         self.begun_at = desk.now();
         self.probes.prepare(&self.update.rules, self.update.frame_bytes, desk);
@@ -182,14 +182,14 @@ impl RuleActivation {
     }
 
     /// Clears the tables and installs the initial entries.
-    fn prepare(&mut self, desk: &mut Desk) {
+    fn prepare(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Preparing;
         let rules = &self.update.rules;
         let mut messages = Rules::emptied();
         let before = |(place, &priority): (u32, &u16)| match self.update.deed {
-            Deed::Add => None,
+            FlowModCommand::Add => None,
             // Forwarded frames show that these entries are active; the lowest entry also sends frames back.
-            Deed::Modify | Deed::Delete => Some(rules.add(place, priority)),
+            FlowModCommand::Modify | FlowModCommand::Delete => Some(rules.add(place, priority)),
         };
         messages.extend((0..).zip(&self.priorities).filter_map(before).map(Message::FlowMod));
         messages.push(Message::BarrierRequest);
@@ -199,7 +199,7 @@ impl RuleActivation {
     }
 
     /// Ends the update, and repeats it if another one adds information.
-    fn conclude(&mut self, desk: &mut Desk) {
+    fn conclude(&mut self, desk: &mut ModuleContext) {
         let Some(pps) = self.next_pps(desk.now()) else { return desk.end() };
         let count = self.update.rules.count();
         let pass = std::mem::replace(&mut self.pass, Pass::new(count, pps, desk.now()));
@@ -238,7 +238,7 @@ impl RuleActivation {
     }
 
     /// Starts probes that verify the initial state after the barrier reply.
-    fn settle(&mut self, desk: &mut Desk) {
+    fn settle(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Settling;
         self.timer.take().map(|timer| desk.cancel(timer));
         self.settles_until = desk.now().saturating_add(self.update.patience);
@@ -247,7 +247,7 @@ impl RuleActivation {
     }
 
     /// Continues when every entry is in its initial state, or after the deadline.
-    fn settled(&mut self, desk: &mut Desk) {
+    fn settled(&mut self, desk: &mut ModuleContext) {
         let unready = self.update.rules.count() as usize - self.pass.activation.ready();
         let is_ready = unready <= self.refused();
         if !is_ready && desk.now() < self.settles_until {
@@ -262,7 +262,7 @@ impl RuleActivation {
     }
 
     /// Sends the update when the path carries the probes, and lowers their rate until it does.
-    fn paced(&mut self, desk: &mut Desk) {
+    fn paced(&mut self, desk: &mut ModuleContext) {
         // Without the initial state, probes may be missing for other reasons. A single update keeps the rate that
         // the user set.
         let may_slow = self.pass.unready <= self.refused() && self.update.updates_max > 1;
@@ -280,7 +280,7 @@ impl RuleActivation {
     }
 
     /// Changes the probe rate, of this update and of those that follow.
-    fn change_pps(&mut self, pps: f64, desk: &mut Desk) {
+    fn change_pps(&mut self, pps: f64, desk: &mut ModuleContext) {
         if self.pass.probes_pps <= self.update.probes_pps {
             self.update.probes_pps = pps;
         }
@@ -293,7 +293,7 @@ impl RuleActivation {
     }
 
     /// Sends the update, some time after the last probe if probes follow the barrier reply.
-    fn quiet(&mut self, desk: &mut Desk) {
+    fn quiet(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Quiet;
         match self.update.probing {
             Probing::Before => self.change(desk),
@@ -310,13 +310,13 @@ impl RuleActivation {
     }
 
     /// Sends the update, followed by a barrier request.
-    fn change(&mut self, desk: &mut Desk) {
+    fn change(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Updating;
         let rules = &self.update.rules;
         let change: fn(&Rules, u32, u16) -> FlowMod = match self.update.deed {
-            Deed::Add => Rules::add,
-            Deed::Modify => Rules::modify_back,
-            Deed::Delete => Rules::delete,
+            FlowModCommand::Add => Rules::add,
+            FlowModCommand::Modify => Rules::modify_back,
+            FlowModCommand::Delete => Rules::delete,
         };
         let flow_mods = (0..).zip(&self.priorities);
         let mut messages: Vec<Message> = flow_mods
@@ -328,7 +328,7 @@ impl RuleActivation {
         self.timer = Some(desk.timer_in(self.update.patience));
     }
 
-    fn acknowledged(&mut self, at: Nanos, desk: &mut Desk) {
+    fn acknowledged(&mut self, at: Nanos, desk: &mut ModuleContext) {
         self.pass.acknowledged_at = Some(at);
         self.pass.activation.acknowledge(at);
         if let Probing::After(span) = self.update.probing {
@@ -338,7 +338,7 @@ impl RuleActivation {
     }
 
     /// Checks whether the update is complete; then the module watches further arrivals for a while.
-    fn look(&mut self, desk: &mut Desk) {
+    fn look(&mut self, desk: &mut ModuleContext) {
         let waits_for = self.update.rules.count() as usize - self.refused();
         let is_done =
             self.pass.activation.active() >= waits_for && self.pass.acknowledged_at.is_some();
@@ -354,14 +354,14 @@ impl RuleActivation {
     }
 
     /// Processes a returned probe; a probe at the far port was forwarded.
-    fn probed(&mut self, probe: &Probe, at: Nanos, port: usize, desk: &mut Desk) {
+    fn probed(&mut self, probe: &Probe, at: Nanos, port: usize, desk: &mut ModuleContext) {
         // Probes of an earlier update show nothing about this one.
         if probe.sent_at < self.pass.begun_at {
             return;
         }
         let (rule, sent_at) = (self.probes.rule(probe), probe.sent_at);
         let is_sent_on = port == FAR;
-        let is_new = is_sent_on == (self.update.deed == Deed::Add);
+        let is_new = is_sent_on == (self.update.deed == FlowModCommand::Add);
         // A probe sent before the update shows the initial state and cannot be an effect of the update.
         if self.phase < Phase::Updating || self.pass.sent.is_some_and(|first| sent_at < first) {
             self.pass.activation.note_before(rule, sent_at, is_new);
@@ -383,7 +383,7 @@ impl RuleActivation {
         }
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
         if self.timer != Some(timer) {
             return;
         }
@@ -398,7 +398,7 @@ impl RuleActivation {
         }
     }
 
-    fn heard(&mut self, xid: Xid, message: &Message, at: Nanos, desk: &mut Desk) {
+    fn heard(&mut self, xid: Xid, message: &Message, at: Nanos, desk: &mut ModuleContext) {
         match message {
             Message::BarrierReply if self.barrier == Some(xid) => {
                 self.barrier = None;
@@ -421,7 +421,7 @@ impl RuleActivation {
 
     /// Records the entry that an error refers to.
     fn refuse(&mut self, xid: Xid) {
-        let place = |said: Option<Said>| said.and_then(|said| said.place(xid));
+        let place = |said: Option<MessageRange>| said.and_then(|said| said.place(xid));
         let base = Rules::emptied().len() as u32;
         let rule = match (place(self.pass.said), place(self.pass.prepared)) {
             (Some(rule), _) => rule,
@@ -439,7 +439,7 @@ impl RuleActivation {
 }
 
 impl Module for RuleActivation {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let after = match self.update.probing {
             Probing::After(span) => span.saturating_add(self.update.late_watch),
             Probing::Before => Nanos(0),
@@ -454,29 +454,29 @@ impl Module for RuleActivation {
             0 | 1 => once,
             _ => Nanos(once.0.saturating_mul(3)).saturating_add(BUDGET),
         };
-        Needs::new(limit).in_versions(&self.update.versions)
+        ModuleRequirements::new(limit).in_versions(&self.update.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.begin(facts, desk),
-            What::Frame(arrival) => {
+            EventKind::Start(facts) => self.begin(facts, desk),
+            EventKind::Frame(arrival) => {
                 // A probe with an inexact departure or arrival time gives no time of activation.
                 if let Some(probe) = arrival.probe.filter(|probe| probe.is_delay_known) {
                     self.probed(&probe, event.at, arrival.port, desk);
                 }
             }
-            What::Message { xid, message, .. } => self.heard(xid, message, event.at, desk),
-            What::Sent { said, first, .. } if Some(said) == self.pass.said => {
+            EventKind::Message { xid, message, .. } => self.heard(xid, message, event.at, desk),
+            EventKind::Sent { said, first, .. } if Some(said) == self.pass.said => {
                 self.pass.sent = Some(first);
                 self.pass.activation.begin(first);
             }
-            What::Timer(timer) => self.timed(timer, desk),
+            EventKind::Timer(timer) => self.timed(timer, desk),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(desk);
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Invariant: a frame counts as lost only if that counter shows that it was sent.
 
-use tester::module::{Desk, Event, Needs, Said, Span, TimerId, Watch, What};
+use tester::module::{ModuleContext, Event, ModuleRequirements, MessageRange, Span, TimerId, Watch, EventKind};
 use tester::stream::Stream;
 use openflow::header::Xid;
 use openflow::model::message::Message;
@@ -60,7 +60,7 @@ pub struct Changing {
     change: Change,
     phase: Phase,
     barrier: Option<Xid>,
-    said: Option<Said>,
+    said: Option<MessageRange>,
     timer: Option<TimerId>,
     /// Time at which the first byte of the change was sent.
     pub sent_at: Option<Nanos>,
@@ -116,11 +116,11 @@ impl Changing {
     }
 
     /// Returns the needs of the module that makes the change.
-    pub fn needs(&self) -> Needs {
+    pub fn needs(&self) -> ModuleRequirements {
         let rounds = Nanos(self.round().0.saturating_mul(4));
         let spans = [self.change.patience, self.change.patience, rounds, Nanos::from_secs(10)];
         let limit = spans.into_iter().fold(Nanos(0), Nanos::saturating_add);
-        Needs::new(limit).in_versions(&self.change.versions)
+        ModuleRequirements::new(limit).in_versions(&self.change.versions)
     }
 
     /// Returns the time in which the probes visit every entry once.
@@ -130,27 +130,27 @@ impl Changing {
     }
 
     /// Processes an event; returns whether the module should check if it has enough observations.
-    pub fn react(&mut self, event: &Event<'_>, desk: &mut Desk) -> bool {
+    pub fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) -> bool {
         match event.what {
-            What::Start(_) => self.prepare(desk),
-            What::Frame(arrival) => {
+            EventKind::Start(_) => self.prepare(desk),
+            EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     self.note(probe.number, probe.sent_at, arrival.port);
                 }
             }
-            What::Message { xid, message: Message::BarrierReply, .. } => {
+            EventKind::Message { xid, message: Message::BarrierReply, .. } => {
                 self.answered(xid, event.at, desk);
             }
-            What::Message { message: Message::Error(_), .. } => self.errors += 1,
-            What::Sent { said, first, .. } if Some(said) == self.said => self.sent_at = Some(first),
-            What::Counters(ports) => self.counted(sent(&ports[NEAR]), desk),
-            What::Timer(timer) if Some(timer) == self.timer => return self.timed(desk),
+            EventKind::Message { message: Message::Error(_), .. } => self.errors += 1,
+            EventKind::Sent { said, first, .. } if Some(said) == self.said => self.sent_at = Some(first),
+            EventKind::Counters(ports) => self.counted(sent(&ports[NEAR]), desk),
+            EventKind::Timer(timer) if Some(timer) == self.timer => return self.timed(desk),
             _ => {}
         }
         false
     }
 
-    fn prepare(&mut self, desk: &mut Desk) {
+    fn prepare(&mut self, desk: &mut ModuleContext) {
         let mut messages = std::mem::take(&mut self.change.before);
         messages.push(Message::BarrierRequest);
         self.barrier = desk.send_all(0, messages).xids().last();
@@ -162,7 +162,7 @@ impl Changing {
         }
     }
 
-    fn answered(&mut self, xid: Xid, at: Nanos, desk: &mut Desk) {
+    fn answered(&mut self, xid: Xid, at: Nanos, desk: &mut ModuleContext) {
         if self.barrier != Some(xid) {
             return;
         }
@@ -177,7 +177,7 @@ impl Changing {
     }
 
     /// Processes the port counter of sent frames.
-    fn counted(&mut self, frames: u64, desk: &mut Desk) {
+    fn counted(&mut self, frames: u64, desk: &mut ModuleContext) {
         if self.phase == Phase::Counting {
             self.counted[0] = Some(frames);
             self.phase = Phase::Quiet;
@@ -192,7 +192,7 @@ impl Changing {
         }
     }
 
-    fn timed(&mut self, desk: &mut Desk) -> bool {
+    fn timed(&mut self, desk: &mut ModuleContext) -> bool {
         match self.phase {
             Phase::Preparing => desk.end_by_limit(UNANSWERED),
             Phase::Counting => {}
@@ -213,7 +213,7 @@ impl Changing {
     }
 
     /// Sends the change.
-    fn make(&mut self, desk: &mut Desk) {
+    fn make(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Updating;
         let mut messages = std::mem::take(&mut self.change.change);
         messages.push(Message::BarrierRequest);
@@ -223,7 +223,7 @@ impl Changing {
     }
 
     /// Stops the frames after enough observations.
-    pub fn conclude(&mut self, desk: &mut Desk) {
+    pub fn conclude(&mut self, desk: &mut ModuleContext) {
         if self.phase == Phase::Updating {
             self.phase = Phase::Draining;
             self.concluded_at = Some(desk.now());

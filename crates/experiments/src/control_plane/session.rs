@@ -18,7 +18,7 @@
 use std::collections::BTreeSet;
 
 use tester::module::{
-    Connection, Desk, Ended, Event, Measured, Module, Needs, Probe, Span, TimerId, Watch, What,
+    Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, Probe, Span, TimerId, Watch, EventKind,
 };
 use tester::stream::Stream;
 use openflow::model::message::Message;
@@ -32,7 +32,7 @@ use packet::time::Nanos;
 
 use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT, hear_news};
 use super::rules::{FAR, NEAR, Rules};
-use super::summary::Spread;
+use super::summary::Summary;
 use targets::flow_setup::PORT_OUT;
 
 mod roles;
@@ -53,7 +53,7 @@ const SETTLE: Nanos = Nanos::from_millis(60);
 
 /// Settings of the session test.
 #[derive(Debug, Clone)]
-pub struct Trying {
+pub struct SessionConfig {
     /// Three entries; the third is never installed.
     pub rules: Rules,
     /// Number of connections, at least two.
@@ -78,7 +78,7 @@ pub struct Trying {
 
 /// Session behaviour module.
 pub struct Session {
-    trying: Trying,
+    trying: SessionConfig,
     version: Version,
     step: Step,
     asking: Asking,
@@ -173,7 +173,7 @@ struct Without {
 
 impl Session {
     /// Creates the module.
-    pub fn new(trying: Trying) -> Session {
+    pub fn new(trying: SessionConfig) -> Session {
         Session {
             version: Version::V1_3,
             step: Step::Reconnecting,
@@ -209,19 +209,19 @@ impl Session {
 
     /// Creates the stream of frames for one of the entries.
     fn frames(&self, id: u16, place: u32) -> Stream {
-        let Trying { rules, frame_bytes, frames_pps, .. } = &self.trying;
+        let SessionConfig { rules, frame_bytes, frames_pps, .. } = &self.trying;
         rules.visits(id, place..place + 1, *frame_bytes, *frames_pps)
     }
 
     /// Begins a step that ends on its own or after `most`.
-    fn enter(&mut self, step: Step, most: Nanos, desk: &mut Desk) {
+    fn enter(&mut self, step: Step, most: Nanos, desk: &mut ModuleContext) {
         self.timer.take().map(|timer| desk.cancel(timer));
         self.step = step;
         self.timer = Some(desk.timer_in(most));
     }
 
     /// Begins the next step.
-    fn go_on(&mut self, desk: &mut Desk) {
+    fn go_on(&mut self, desk: &mut ModuleContext) {
         let patience = self.trying.patience;
         match self.step {
             Step::Reconnecting => {
@@ -313,7 +313,7 @@ impl Session {
     }
 
     /// Closes the first connection and reopens it.
-    fn reconnect(&mut self, desk: &mut Desk) {
+    fn reconnect(&mut self, desk: &mut ModuleContext) {
         self.closed_at = desk.now();
         self.joined.remove(&0);
         desk.disconnect(0);
@@ -321,12 +321,12 @@ impl Session {
         self.enter(Step::Reconnecting, self.trying.patience, desk);
     }
 
-    fn echo(&mut self, desk: &mut Desk) {
+    fn echo(&mut self, desk: &mut ModuleContext) {
         self.asking.ask(desk, 0, vec![Message::EchoRequest(vec![0; 8])]);
     }
 
     /// Installs one entry that outputs to this port and one that sends frames back; deletes all others.
-    fn tables(&mut self, port: u32, desk: &mut Desk) {
+    fn tables(&mut self, port: u32, desk: &mut ModuleContext) {
         let matching = self.trying.rules.matching(0);
         let rule = FlowMod::add(matching, PRIORITY_DEFAULT, vec![Action::output(port)]);
         let back = self.trying.rules.add_back(1, PRIORITY_DEFAULT);
@@ -337,7 +337,7 @@ impl Session {
     }
 
     /// Requests the hardware address of the port, which a port-mod requires.
-    fn describe(&mut self, desk: &mut Desk) {
+    fn describe(&mut self, desk: &mut ModuleContext) {
         self.enter(Step::Describing, self.trying.patience, desk);
         if self.version >= Version::V1_3 {
             let body = MultipartRequestBody::PortDesc(reserved::NONE);
@@ -352,7 +352,7 @@ impl Session {
         self.mac = port.map(|port| port.mac).or(self.mac);
     }
 
-    fn port_mod(&mut self, config: PortConfig, desk: &mut Desk) {
+    fn port_mod(&mut self, config: PortConfig, desk: &mut ModuleContext) {
         let Some(mac) = self.mac else { return };
         let (number, mask) = (PORT_OUT.into(), PortConfig::PORT_DOWN);
         let change = PortMod { number, mac, config, mask, ..PortMod::default() };
@@ -360,7 +360,7 @@ impl Session {
         self.asking.ask(desk, self.speaker, messages);
     }
 
-    fn is_up(&mut self, connection: usize, ports: Option<&[PortDescription]>, desk: &mut Desk) {
+    fn is_up(&mut self, connection: usize, ports: Option<&[PortDescription]>, desk: &mut ModuleContext) {
         self.joined.insert(connection);
         self.described(ports.unwrap_or(&[]));
         match self.step {
@@ -378,7 +378,7 @@ impl Session {
     }
 
     /// Processes a reply; the last reply that a step waits for ends the step.
-    fn answered(&mut self, answer: Answer, connection: usize, desk: &mut Desk) {
+    fn answered(&mut self, answer: Answer, connection: usize, desk: &mut ModuleContext) {
         match self.step {
             Step::Echoing => {
                 self.echoes.note(&answer);
@@ -405,7 +405,7 @@ impl Session {
     }
 
     /// Ends the requests of this step.
-    fn settled(&mut self, desk: &mut Desk) {
+    fn settled(&mut self, desk: &mut ModuleContext) {
         match self.step {
             Step::Ready => {
                 desk.begin(RULED, Span::OPEN);
@@ -420,7 +420,7 @@ impl Session {
         }
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
         if self.timer != Some(timer) {
             return;
         }
@@ -509,20 +509,20 @@ impl Change {
 }
 
 impl Module for Session {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         // Each step and each reconnection may take the full time limit.
         let steps =
             Nanos(self.trying.patience.0.saturating_mul(20 + u64::from(self.trying.handshakes)));
         let limit = steps.saturating_add(self.trying.away).saturating_add(Nanos::from_secs(1));
-        let mut needs = Needs::new(limit);
+        let mut needs = ModuleRequirements::new(limit);
         let later = || Connection { opens: false, ..Connection::new(0) };
         needs.connections.extend((1..self.trying.controllers).map(|_| later()));
-        Needs { ends_when_lost: false, ..needs.in_versions(&self.trying.versions) }
+        ModuleRequirements { ends_when_lost: false, ..needs.in_versions(&self.trying.versions) }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 self.version = facts.version(0).unwrap_or(self.version);
                 for (id, place) in [(TOLD, 0), (RULED, 0), (BACK, 1), (MISSED, 2)] {
                     desk.prepare(self.frames(id, place));
@@ -531,23 +531,23 @@ impl Module for Session {
                 desk.watch(FAR, Watch::Streams(vec![RULED, MISSED]));
                 self.reconnect(desk);
             }
-            What::Up { connection, facts } => {
+            EventKind::Up { connection, facts } => {
                 let ports = facts.features.as_ref().map(|features| &features.ports[..]);
                 self.is_up(connection, ports, desk);
             }
-            What::Lost { connection, .. } => {
+            EventKind::Lost { connection, .. } => {
                 self.joined.remove(&connection);
             }
-            What::Timer(timer) => self.timed(timer, desk),
-            What::StreamOver(_) if matches!(self.step, Step::EqualTold | Step::RulingTold) => {
+            EventKind::Timer(timer) => self.timed(timer, desk),
+            EventKind::StreamOver(_) if matches!(self.step, Step::EqualTold | Step::RulingTold) => {
                 self.enter(self.step, SETTLE, desk);
             }
-            What::Frame(arrival) => {
+            EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     self.passed(probe, event.at);
                 }
             }
-            What::Message { connection, message, probe, is_moment_known, .. } => {
+            EventKind::Message { connection, message, probe, is_moment_known, .. } => {
                 let known_at = is_moment_known.then_some(event.at);
                 match message {
                     Message::PacketIn(_) => {
@@ -570,17 +570,17 @@ impl Module for Session {
                 }
                 self.note(event, connection, desk);
             }
-            What::Sent { connection, .. } | What::Unsent { connection, .. } => {
+            EventKind::Sent { connection, .. } | EventKind::Unsent { connection, .. } => {
                 self.note(event, connection, desk);
             }
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
-        if let Some(spread) = Spread::of(self.reconnects_ns.clone()) {
+        if let Some(spread) = Summary::of(self.reconnects_ns.clone()) {
             spread.tell("reconnect_ns", turn, &mut tell);
         }
         self.echoes.tell("echo_ns", turn, &mut tell);
@@ -594,7 +594,7 @@ impl Module for Session {
 }
 
 impl Session {
-    fn note(&mut self, event: &Event<'_>, connection: usize, desk: &mut Desk) {
+    fn note(&mut self, event: &Event<'_>, connection: usize, desk: &mut ModuleContext) {
         if let Some(answer) = self.asking.note(event) {
             self.answered(answer, connection, desk);
         }

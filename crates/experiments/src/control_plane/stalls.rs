@@ -4,12 +4,12 @@ use packet::time::Nanos;
 
 use super::control_load::{Load, Sizes};
 use super::control_stall::{ControlStall, Stall};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::Rules;
 use super::updates::{self, FRAME};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "entries";
@@ -23,9 +23,9 @@ const ADDS_MAX: u64 = 1 << 17;
 /// Number of entries that a switch needs room for, with the largest load.
 pub const HELD_MAX: u32 = (ENTRIES_MAX + ADDS_MAX) as u32;
 
-const LOADS: Declared = Declared {
+const LOADS: Parameter = Parameter {
     key: "load",
-    takes: Takes::Words(Load::WORDS),
+    takes: ValueType::Words(Load::WORDS),
     default: "idle,bundle-2000,bundle-65536,aggregates,adds,dump,connections",
     unit: "",
     help: "control loads: none, a bundle with this number of non-strict modifies, aggregate \
@@ -227,8 +227,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             versions: updates::versions(context),
         };
         let make = move |_| Box::new(ControlStall::new(stall.clone())) as Box<_>;
-        Spot::new(installed as f64, 2.0 * quiet + 2.0, make).named(prefix)
+        ModulePoint::new(installed as f64, 2.0 * quiet + 2.0, make).named(prefix)
     };
     let spots = own.words(&LOADS).map(spot).collect();
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

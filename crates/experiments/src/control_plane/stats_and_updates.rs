@@ -9,20 +9,20 @@
 //!
 //! Source: the interaction test of OFLOPS; metric C10 of the method.
 
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, Said, TimerId, What};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, TimerId, EventKind};
 use openflow::model::message::Message;
 use openflow::model::{Match, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{RULES_MAX, Rules};
 use super::statistics::Statistic;
 use super::updates;
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "poll_ms";
@@ -56,7 +56,7 @@ pub struct StatsAndUpdates {
     interaction: Interaction,
     version: Version,
     asking: Asking,
-    filling: Option<Said>,
+    filling: Option<MessageRange>,
     /// Current period, and the results of all.
     place: usize,
     spans: [Span; 3],
@@ -65,8 +65,8 @@ pub struct StatsAndUpdates {
     end: Option<TimerId>,
     /// Whether no further request or update begins in this period.
     is_ending: bool,
-    asked: Option<Said>,
-    updating: Option<Said>,
+    asked: Option<MessageRange>,
+    updating: Option<MessageRange>,
     updates: u32,
     errors: u64,
 }
@@ -107,7 +107,7 @@ impl StatsAndUpdates {
         }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
         let rules = &self.interaction.rules;
         let mut messages = Rules::emptied();
@@ -117,7 +117,7 @@ impl StatsAndUpdates {
         self.filling = Some(self.asking.ask(desk, 0, messages));
     }
 
-    fn begin(&mut self, desk: &mut Desk) {
+    fn begin(&mut self, desk: &mut ModuleContext) {
         let Some(span) = self.spans.get(self.place) else { return desk.end() };
         let (asks, updates) = (span.asks, span.updates);
         self.is_ending = false;
@@ -131,7 +131,7 @@ impl StatsAndUpdates {
     }
 
     /// Sends a request, unless the last one is outstanding, and sets the next timer.
-    fn ask(&mut self, desk: &mut Desk) {
+    fn ask(&mut self, desk: &mut ModuleContext) {
         self.poll = Some(desk.timer_in(self.interaction.poll));
         if self.asked.is_none() {
             let message = self.interaction.statistic.ask(self.version, Match::ANY);
@@ -142,7 +142,7 @@ impl StatsAndUpdates {
     /// Changes the output port of the next entries, unless the last update is outstanding, and sets the next timer.
     ///
     /// The port alternates, so that every update is a real change.
-    fn update(&mut self, desk: &mut Desk) {
+    fn update(&mut self, desk: &mut ModuleContext) {
         self.update = Some(desk.timer_in(self.interaction.update));
         if self.updating.is_some() {
             return;
@@ -164,7 +164,7 @@ impl StatsAndUpdates {
         self.updating = Some(self.asking.ask(desk, 0, messages));
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
         if self.poll == Some(timer) && !self.is_ending {
             self.ask(desk);
         } else if self.update == Some(timer) && !self.is_ending {
@@ -179,7 +179,7 @@ impl StatsAndUpdates {
     }
 
     /// Gives up requests that are still outstanding long after a period.
-    fn give_up(&mut self, desk: &mut Desk) {
+    fn give_up(&mut self, desk: &mut ModuleContext) {
         let span = &mut self.spans[self.place];
         let waiting =
             [(&mut self.asked, &mut span.replies), (&mut self.updating, &mut span.barriers)];
@@ -192,7 +192,7 @@ impl StatsAndUpdates {
         desk.end_by_limit(PATIENCE_LIMIT);
     }
 
-    fn go_on_if_quiet(&mut self, desk: &mut Desk) {
+    fn go_on_if_quiet(&mut self, desk: &mut ModuleContext) {
         if self.is_ending && self.asked.is_none() && self.updating.is_none() {
             for timer in [&mut self.end, &mut self.poll, &mut self.update] {
                 timer.take().map(|timer| desk.cancel(timer));
@@ -202,7 +202,7 @@ impl StatsAndUpdates {
         }
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut Desk) {
+    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
         self.errors += u64::from(answer.errors);
         if self.filling == Some(answer.said) {
             self.filling = None;
@@ -221,15 +221,15 @@ impl StatsAndUpdates {
 }
 
 impl Module for StatsAndUpdates {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let one = self.interaction.span.saturating_add(self.interaction.patience);
-        Needs::new(FILLING.saturating_add(Nanos(one.0 * 3))).in_versions(&self.interaction.versions)
+        ModuleRequirements::new(FILLING.saturating_add(Nanos(one.0 * 3))).in_versions(&self.interaction.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts.version(0), desk),
-            What::Timer(timer) => self.timed(timer, desk),
+            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
+            EventKind::Timer(timer) => self.timed(timer, desk),
             _ => {
                 if let Some(answer) = self.asking.note(event) {
                     self.answered(&answer, desk);
@@ -238,7 +238,7 @@ impl Module for StatsAndUpdates {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         for span in &self.spans {
@@ -267,69 +267,69 @@ impl Module for StatsAndUpdates {
     }
 }
 
-const POLLS: Declared = Declared {
+const POLLS: Parameter = Parameter {
     key: "poll_ms",
-    takes: Takes::Integers(1, 60_000),
+    takes: ValueType::Integers(1, 60_000),
     default: "1,10,100",
     unit: "ms",
     help: "interval between two statistics requests",
 };
 
-const UPDATE: Declared = Declared {
+const UPDATE: Parameter = Parameter {
     key: "update_ms",
-    takes: Takes::Integer(1, 60_000),
+    takes: ValueType::Integer(1, 60_000),
     default: "1",
     unit: "ms",
     help: "interval between two updates; none begins before the previous barrier reply",
 };
 
-const RULES: Declared = Declared {
+const RULES: Parameter = Parameter {
     key: "rules_count",
-    takes: Takes::Integer(1, RULES_MAX),
+    takes: ValueType::Integer(1, RULES_MAX),
     default: "1024",
     unit: "rules",
     help: "number of entries",
 };
 
-const BATCH: Declared = Declared {
+const BATCH: Parameter = Parameter {
     key: "batch",
-    takes: Takes::Integer(1, RULES_MAX),
+    takes: ValueType::Integer(1, RULES_MAX),
     default: "128",
     unit: "rules",
     help: "number of entries that one update changes",
 };
 
-const STATISTIC: Declared = Declared {
+const STATISTIC: Parameter = Parameter {
     key: "statistic",
-    takes: Takes::Word(&["flow", "aggregate", "table", "port"]),
+    takes: ValueType::Word(&["flow", "aggregate", "table", "port"]),
     default: "aggregate",
     unit: "",
     help: "type of statistics to request",
 };
 
-const SPAN: Declared = Declared {
+const SPAN: Parameter = Parameter {
     key: "span",
-    takes: Takes::Number(0.001, 3600.0),
+    takes: ValueType::Number(0.001, 3600.0),
     default: "0.3",
     unit: "s",
     help: "duration of each of the three periods",
 };
 
-const PATIENCE: Declared = Declared {
+const PATIENCE: Parameter = Parameter {
     key: "patience",
-    takes: Takes::Number(0.1, 600.0),
+    takes: ValueType::Number(0.1, 600.0),
     default: "5",
     unit: "s",
     help: "timeout for the last replies of a period",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] =
+pub const PARAMETERS: &[Parameter] =
     &[POLLS, UPDATE, RULES, BATCH, STATISTIC, SPAN, updates::VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Statistics reply time and update delay, alone and together, by request interval",
         &[
             "statistics_alone_ns_p50",
@@ -339,7 +339,7 @@ pub const SHOWS: &[Show] = &[
         ],
         &["statistics_together_answered_ratio", "update_together_answered_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Ratio of the delays together to those alone",
         &["statistics_slowed_ratio", "update_slowed_ratio"],
         &["statistics_together_ns_max", "update_together_ns_max", "errors_count"],
@@ -361,8 +361,8 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
         };
         let make = move |_| Box::new(StatsAndUpdates::new(interaction.clone())) as Box<_>;
-        Spot::new(poll_ms as f64, 3.0 * own.number(&SPAN), make)
+        ModulePoint::new(poll_ms as f64, 3.0 * own.number(&SPAN), make)
     };
     let spots = own.integers(&POLLS).into_iter().map(spot).collect();
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

@@ -11,7 +11,7 @@
 //! Source: metric C10 of the method; costa2017, tables VII and VIII; the flow, aggregate and port statistics
 //! modules of OFLOPS.
 
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, Said, Span, TimerId, What};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Span, TimerId, EventKind};
 use openflow::model::message::Message;
 use openflow::model::{
     Action, Bucket, GROUP_ALL, GROUP_ANY, GroupKind, GroupMod, GroupModCommand, METER_ALL, Match,
@@ -21,13 +21,13 @@ use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{RULES_MAX, Rules};
 use super::statistics::Statistic;
 use super::updates;
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::PORT_OUT;
 
 /// Name of the axis.
@@ -84,9 +84,9 @@ pub struct StatsDelay {
     fill: Vec<Message>,
     /// Number of requests before the tables are filled.
     base_count: usize,
-    filling: Option<Said>,
+    filling: Option<MessageRange>,
     /// Outstanding request.
-    asked: Option<Said>,
+    asked: Option<MessageRange>,
     /// Number of requests sent.
     count: usize,
     begun_at: Nanos,
@@ -120,7 +120,7 @@ impl StatsDelay {
     }
 
     /// Clears the tables, followed by a barrier request.
-    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
         self.version = version.unwrap_or(self.version);
         let survey = &self.survey;
         let mut messages = Rules::emptied();
@@ -146,7 +146,7 @@ impl StatsDelay {
     }
 
     /// Requests flow-related statistics while there are no entries, then fills the tables.
-    fn ask_base(&mut self, desk: &mut Desk) {
+    fn ask_base(&mut self, desk: &mut ModuleContext) {
         if self.base_count < self.base.len() * BASE_REQUESTS {
             let (kind, _) = self.base[self.base_count % self.base.len()];
             self.base_count += 1;
@@ -157,7 +157,7 @@ impl StatsDelay {
         self.filling = Some(self.asking.ask(desk, 0, messages));
     }
 
-    fn begin(&mut self, filled: &Answer, desk: &mut Desk) {
+    fn begin(&mut self, filled: &Answer, desk: &mut ModuleContext) {
         self.filling = None;
         self.errors += u64::from(filled.errors);
         if !self.fill.is_empty() {
@@ -171,7 +171,7 @@ impl StatsDelay {
     }
 
     /// Sends the next request, or ends the module.
-    fn go_on(&mut self, desk: &mut Desk) {
+    fn go_on(&mut self, desk: &mut ModuleContext) {
         let kinds = self.kinds.len();
         if self.count >= kinds * self.survey.requests as usize {
             return match self.is_unanswered {
@@ -189,14 +189,14 @@ impl StatsDelay {
         self.put(kind, desk);
     }
 
-    fn put(&mut self, kind: Statistic, desk: &mut Desk) {
+    fn put(&mut self, kind: Statistic, desk: &mut ModuleContext) {
         let message = kind.ask(self.version, Match::ANY);
         self.asked = Some(self.asking.ask(desk, 0, vec![message]));
         self.timer = Some(desk.timer_in(self.survey.patience));
     }
 
     /// Sends the next request of the current phase.
-    fn next(&mut self, desk: &mut Desk) {
+    fn next(&mut self, desk: &mut ModuleContext) {
         if self.fill.is_empty() { self.go_on(desk) } else { self.ask_base(desk) }
     }
 
@@ -207,7 +207,7 @@ impl StatsDelay {
         self.begun_at.saturating_add(Nanos::from_secs_f64(pace.as_secs_f64() * share))
     }
 
-    fn timed(&mut self, timer: TimerId, desk: &mut Desk) {
+    fn timed(&mut self, timer: TimerId, desk: &mut ModuleContext) {
         if self.timer != Some(timer) {
             return;
         }
@@ -235,7 +235,7 @@ impl StatsDelay {
         &mut self.kinds[place].1
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut Desk) {
+    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
         if self.filling == Some(answer.said) {
             return self.begin(answer, desk);
         }
@@ -268,18 +268,18 @@ impl StatsDelay {
 }
 
 impl Module for StatsDelay {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let kinds = self.survey.statistics.len() as u64;
         let one = self.survey.patience.max(self.survey.pace.unwrap_or(Nanos::ZERO));
         let requests = u64::from(self.survey.requests) + BASE_REQUESTS as u64;
         let all = Nanos(one.0.saturating_mul(kinds * requests));
-        Needs::new(FILLING.saturating_add(all)).in_versions(&self.survey.versions)
+        ModuleRequirements::new(FILLING.saturating_add(all)).in_versions(&self.survey.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts.version(0), desk),
-            What::Timer(timer) => self.timed(timer, desk),
+            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
+            EventKind::Timer(timer) => self.timed(timer, desk),
             _ => {
                 if let Some(answer) = self.asking.note(event) {
                     self.answered(&answer, desk);
@@ -288,7 +288,7 @@ impl Module for StatsDelay {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         for (kind, delays) in &self.kinds {
@@ -319,7 +319,7 @@ fn tell_kind(kind: Statistic, delays: &Delays, turn: f64, tell: &mut impl FnMut(
 }
 
 /// Returns whether a version can express a message.
-fn can_say(version: Version, message: &Message, desk: &mut Desk) -> bool {
+fn can_say(version: Version, message: &Message, desk: &mut ModuleContext) -> bool {
     desk.encode(version, std::slice::from_ref(message)).is_ok()
 }
 
@@ -360,95 +360,95 @@ fn meter(number: u32) -> Message {
     })
 }
 
-const RULES: Declared = Declared {
+const RULES: Parameter = Parameter {
     key: "rules_count",
-    takes: Takes::Integers(1, RULES_MAX),
+    takes: ValueType::Integers(1, RULES_MAX),
     default: "10,1000",
     unit: "rules",
     help: "number of entries",
 };
 
-const GROUPS: Declared = Declared {
+const GROUPS: Parameter = Parameter {
     key: "groups_count",
-    takes: Takes::Integer(0, 4096),
+    takes: ValueType::Integer(0, 4096),
     default: "16",
     unit: "groups",
     help: "number of groups, and of meters",
 };
 
-const STATISTICS: Declared = Declared {
+const STATISTICS: Parameter = Parameter {
     key: "statistics",
-    takes: Takes::Words(Statistic::WORDS),
+    takes: ValueType::Words(Statistic::WORDS),
     default: "flow,aggregate,table,port,queue,group,meter",
     unit: "",
     help: "types of statistics to request",
 };
 
-const REQUESTS: Declared = Declared {
+const REQUESTS: Parameter = Parameter {
     key: "requests",
-    takes: Takes::Integer(1, 100_000),
+    takes: ValueType::Integer(1, 100_000),
     default: "10",
     unit: "requests",
     help: "requests of each type, back to back",
 };
 
-const PACED: Declared = Declared {
+const PACED: Parameter = Parameter {
     key: "paced_requests",
-    takes: Takes::Integer(0, 100_000),
+    takes: ValueType::Integer(0, 100_000),
     default: "2",
     unit: "requests",
     help: "requests of each type at an interval; 0 means none",
 };
 
-const PACE: Declared = Declared {
+const PACE: Parameter = Parameter {
     key: "pace",
-    takes: Takes::Number(0.001, 3600.0),
+    takes: ValueType::Number(0.001, 3600.0),
     default: "1",
     unit: "s",
     help: "interval between two requests of one type",
 };
 
-const LOADS: Declared = Declared {
+const LOADS: Parameter = Parameter {
     key: "load_pps",
-    takes: Takes::Integers(0, 20_000_000),
+    takes: ValueType::Integers(0, 20_000_000),
     default: "0,10000,200000",
     unit: "frames/s",
     help: "rates of frames that visit the entries: none, low, high",
 };
 
-const FRAME: Declared = Declared {
+const FRAME: Parameter = Parameter {
     key: "probe_bytes",
-    takes: Takes::Integer(64, 1518),
+    takes: ValueType::Integer(64, 1518),
     default: "96",
     unit: "bytes",
     help: "size of these frames, including the frame check sequence",
 };
 
-const PATIENCE: Declared = Declared {
+const PATIENCE: Parameter = Parameter {
     key: "patience",
-    takes: Takes::Number(0.1, 600.0),
+    takes: ValueType::Number(0.1, 600.0),
     default: "5",
     unit: "s",
     help: "timeout of a reply",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] =
+pub const PARAMETERS: &[Parameter] =
     &[RULES, GROUPS, STATISTICS, REQUESTS, PACED, PACE, LOADS, FRAME, updates::VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Statistics reply time, back to back, by number of entries",
         &["flow_reply_ns_p50", "aggregate_reply_ns_p50", "table_reply_ns_p50", "port_reply_ns_p50"],
         &["flow_first_part_ns_p50", "flow_reply_rows", "flow_reply_bytes", "flow_answered_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Reply time of queue, group and meter statistics",
         &["queue_reply_ns_p50", "group_reply_ns_p50", "meter_reply_ns_p50"],
         &["queue_reply_rows", "group_reply_rows", "meter_reply_rows", "errors_count"],
     ),
-    Show::values(
+    Chart::values(
         "Statistics reply time at an interval, without load",
         &["paced_flow_reply_ns_p50", "paced_aggregate_reply_ns_p50", "paced_port_reply_ns_p50"],
         &["paced_flow_answered_ratio"],
@@ -472,7 +472,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let spot = |survey: Survey, seconds: f64| {
         let (rules, load) = (f64::from(survey.rules.count()), survey.load_pps);
         let make = move |_| Box::new(StatsDelay::new(survey.clone())) as Box<_>;
-        Spot::new(rules, seconds, make).on("load_pps", load)
+        ModulePoint::new(rules, seconds, make).on("load_pps", load)
     };
     let (paced, pace) = (own.integer(&PACED), own.number(&PACE));
     let mut spots = Vec::new();
@@ -485,5 +485,5 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             spots.push(spot(survey, paced as f64 * pace).named("paced_"));
         }
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

@@ -12,13 +12,13 @@ const POINTS: usize = 400;
 
 /// Samples in rising order; at least one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Spread(Vec<f64>);
+pub struct Summary(Vec<f64>);
 
-impl Spread {
+impl Summary {
     /// Creates the summary of these samples; `None` if there are none.
-    pub fn of(mut samples: Vec<f64>) -> Option<Spread> {
+    pub fn of(mut samples: Vec<f64>) -> Option<Summary> {
         samples.sort_by(f64::total_cmp);
-        (!samples.is_empty()).then_some(Spread(samples))
+        (!samples.is_empty()).then_some(Summary(samples))
     }
 
     /// Returns the number of samples.
@@ -74,8 +74,8 @@ impl Spread {
     ///
     /// `least` and `greatest` have the same length. Each reported value covers everything that the bounds allow.
     pub fn tell_between(
-        least: &Spread,
-        greatest: &Spread,
+        least: &Summary,
+        greatest: &Summary,
         name: &str,
         tell: &mut impl FnMut(Measured),
     ) {
@@ -113,21 +113,21 @@ mod tests {
 
     #[test]
     fn quantiles_have_the_expected_values() {
-        let spread = Spread::of(vec![4.0, 1.0, 3.0, 2.0]).unwrap();
+        let spread = Summary::of(vec![4.0, 1.0, 3.0, 2.0]).unwrap();
         assert_eq!((spread.least(), spread.quantile(0.5), spread.greatest()), (1.0, 2.5, 4.0));
         assert_eq!(spread.mean(), 2.5);
-        assert_eq!(Spread::of(Vec::new()), None);
+        assert_eq!(Summary::of(Vec::new()), None);
     }
 
     #[test]
     fn a_distribution_ranges_from_minimum_to_maximum() {
-        let spread = Spread::of((0..1000).map(f64::from).collect()).unwrap();
+        let spread = Summary::of((0..1000).map(f64::from).collect()).unwrap();
         let series = spread.distribution("x_share".into(), "round_trip_ns");
         assert_eq!((series.points[0], series.points[399]), ((0.0, 0.001), (999.0, 1.0)));
         assert_eq!(series.points.len(), 400);
         // The i-th of n samples has the share i/n.
         assert!(series.points.iter().all(|(value, share)| *share == (value + 1.0) / 1000.0));
-        let one = Spread::of(vec![7.0]).unwrap().distribution("x_share".into(), "x");
+        let one = Summary::of(vec![7.0]).unwrap().distribution("x_share".into(), "x");
         assert_eq!(one.points, [(7.0, 1.0)]);
     }
 
@@ -135,7 +135,7 @@ mod tests {
     fn a_percentile_needs_ten_samples_above_it() {
         let reported = |count: u32| {
             let mut names = Vec::new();
-            let spread = Spread::of((0..count).map(f64::from).collect()).unwrap();
+            let spread = Summary::of((0..count).map(f64::from).collect()).unwrap();
             spread.tell("x_ns", 0.0, &mut |measured| names.push(measured.name.to_string()));
             names
         };

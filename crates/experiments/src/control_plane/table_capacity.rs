@@ -16,9 +16,9 @@
 //! Source: metric C7 of the method; Tango (CoNEXT 2014) for tiers.
 
 use tester::module::{
-    Desk, Ended, Event, Measured, Module, Needs, Said, Series, Span, TimerId, Watch, What,
+    ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, MessageRange, Series, Span, TimerId, Watch, EventKind,
 };
-use tester::search::bracket::{Bracket, Sought};
+use tester::search::bracket::{Bracket, SearchQuantity};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, FlowModCommand, Match};
@@ -28,14 +28,14 @@ use packet::time::Nanos;
 use record::BoundCause;
 
 use super::forwarding_check::UNANSWERED;
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, NEAR, Priorities, RULES_MAX, Rules};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::updates::{VERSION, versions};
 use super::verdict::Bound;
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Maximum number of further visits to entries whose frames did not arrive.
 const ROUNDS_MAX: u16 = 5;
@@ -61,36 +61,36 @@ const TIER_FACTOR: f64 = 1.5;
 /// Name of the axis.
 pub const AXIS: &str = "rules_bound";
 
-const BOUND: Declared = Declared {
+const BOUND: Parameter = Parameter {
     key: "rules_bound",
-    takes: Takes::Integers(1, RULES_MAX),
+    takes: ValueType::Integers(1, RULES_MAX),
     default: "4096",
     unit: "rules",
     help: "maximum number of entries to add",
 };
 
 /// Number of entries before each barrier request.
-pub const BATCH: Declared = Declared {
+pub const BATCH: Parameter = Parameter {
     key: "batch",
-    takes: Takes::Integer(1, 1000),
+    takes: ValueType::Integer(1, 1000),
     default: "32",
     unit: "rules",
     help: "entries before each barrier request",
 };
 
 /// The order of priorities.
-pub const ORDER: Declared = Declared {
+pub const ORDER: Parameter = Parameter {
     key: "priority_order",
-    takes: Takes::Word(Priorities::WORDS),
+    takes: ValueType::Word(Priorities::WORDS),
     default: "same",
     unit: "",
     help: "order of the priorities of the entries",
 };
 
 /// Number of entries that probes visit.
-pub const SAMPLE: Declared = Declared {
+pub const SAMPLE: Parameter = Parameter {
     key: "sample",
-    takes: Takes::Integer(1, RULES_MAX),
+    takes: ValueType::Integer(1, RULES_MAX),
     default: "4096",
     unit: "rules",
     help: "maximum number of entries to verify in the data plane; a larger table is sampled evenly \

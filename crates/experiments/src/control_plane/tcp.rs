@@ -11,8 +11,8 @@
 //!
 //! Invariant: a failed connection gives no values.
 
-use tester::module::host_tasks::{Done, Errand, Transfer, Transferred};
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use tester::module::host_tasks::{Done, HostTask, Transfer, Transferred};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::header::Xid;
 use openflow::model::message::Message;
 use openflow::version::Version;
@@ -55,7 +55,7 @@ impl Connection {
         Connection { tcp, barrier: None, timer: None, refused: None, found: None }
     }
 
-    fn prepare(&mut self, version: Option<Version>, desk: &mut Desk) {
+    fn prepare(&mut self, version: Option<Version>, desk: &mut ModuleContext) {
         let Some(rules) = self.tcp.rules.clone() else { return self.send(desk) };
         let mut messages = vec![Message::FlowMod(Rules::cleared(version))];
         messages.extend(rules);
@@ -65,15 +65,15 @@ impl Connection {
     }
 
     /// Starts the programs once the entries are installed.
-    fn send(&mut self, desk: &mut Desk) {
+    fn send(&mut self, desk: &mut ModuleContext) {
         self.timer.take().map(|timer| desk.cancel(timer));
         match &self.refused {
             Some(why) => desk.fail(format!("the switch rejected an entry: {why}")),
-            None => desk.errand(Errand::Transfer(self.tcp.transfer.clone())),
+            None => desk.errand(HostTask::Transfer(self.tcp.transfer.clone())),
         }
     }
 
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&self, desk: &mut ModuleContext) {
         let Some(found) = &self.found else { return };
         let seconds = found.seconds.max(f64::MIN_POSITIVE);
         let said = |it: Measured| it.noting(format!("reported by {}", found.program));
@@ -104,43 +104,43 @@ impl Connection {
 }
 
 impl Module for Connection {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let Tcp { rules, transfer, versions, patience } = &self.tcp;
         let limit = Nanos(patience.0.saturating_add(transfer.span.0)).saturating_add(LONGER);
-        let needs = Needs::new(limit).in_versions(versions);
+        let needs = ModuleRequirements::new(limit).in_versions(versions);
         match rules {
             Some(_) => needs,
-            None => Needs { connections: Vec::new(), ..needs },
+            None => ModuleRequirements { connections: Vec::new(), ..needs },
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts.version(0), desk),
-            What::Message { message: Message::Error(error), .. } => {
+            EventKind::Start(facts) => self.prepare(facts.version(0), desk),
+            EventKind::Message { message: Message::Error(error), .. } => {
                 self.refused.get_or_insert(error.to_string());
             }
-            What::Unsent { why, .. } => {
+            EventKind::Unsent { why, .. } => {
                 self.refused.get_or_insert(why.to_string());
                 self.send(desk);
             }
-            What::Message { xid, message: Message::BarrierReply, .. }
+            EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
                 self.send(desk);
             }
-            What::Timer(timer) if self.timer == Some(timer) => desk.end_by_limit(UNANSWERED),
-            What::Errand(Done::Transferred(found)) => {
+            EventKind::Timer(timer) if self.timer == Some(timer) => desk.end_by_limit(UNANSWERED),
+            EventKind::Errand(Done::Transferred(found)) => {
                 self.found = Some(found.clone());
                 desk.end();
             }
-            What::Errand(Done::Failed(why)) => desk.fail(why.as_str()),
+            EventKind::Errand(Done::Failed(why)) => desk.fail(why.as_str()),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(desk);
     }
 }

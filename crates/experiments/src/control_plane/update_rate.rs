@@ -10,20 +10,20 @@
 //!
 //! Source: metric C5 of the method. `flow-mod-rate` measures bundles.
 
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, TimerId, What};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, TimerId, EventKind};
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, PRIORITY_DEFAULT};
 use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::requests::{Answer, Asking, Delays, PATIENCE_LIMIT};
-use super::rounds::{Rounds, Spot};
-use super::rule_activation::Deed;
+use super::rounds::{RepeatedModule, ModulePoint};
+use super::rule_activation::FlowModCommand;
 use super::rules::{Priorities, RULES_MAX, Rules};
 use super::updates::{self, VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis.
 pub const AXIS: &str = "occupancy_percent";
@@ -31,72 +31,72 @@ pub const AXIS: &str = "occupancy_percent";
 /// Name of the curve.
 const WINDOW: &str = "under_way";
 
-const TABLE: Declared = Declared {
+const TABLE: Parameter = Parameter {
     key: "table_rules",
-    takes: Takes::Integer(1, RULES_MAX / 2),
+    takes: ValueType::Integer(1, RULES_MAX / 2),
     default: "1000",
     unit: "rules",
     help: "number of entries at an occupancy of 100 %",
 };
 
-const OCCUPANCIES: Declared = Declared {
+const OCCUPANCIES: Parameter = Parameter {
     key: "occupancy",
-    takes: Takes::Integers(0, 100),
+    takes: ValueType::Integers(0, 100),
     default: "0,50,90",
     unit: "%",
     help: "entries installed in advance, in percent of table_rules",
 };
 
-const RULES: Declared = Declared {
+const RULES: Parameter = Parameter {
     key: "rules_count",
-    takes: Takes::Integer(1, RULES_MAX / 2),
+    takes: ValueType::Integer(1, RULES_MAX / 2),
     default: "400",
     unit: "rules",
     help: "number of entries that change at each point",
 };
 
-const WINDOWS: Declared = Declared {
+const WINDOWS: Parameter = Parameter {
     key: "under_way",
-    takes: Takes::Integers(1, 1000),
+    takes: ValueType::Integers(1, 1000),
     default: "1,4,16",
     unit: "batches",
     help: "number of outstanding batches",
 };
 
-const BATCHES: Declared = Declared {
+const BATCHES: Parameter = Parameter {
     key: "batches",
-    takes: Takes::Words(&["1", "10", "100"]),
+    takes: ValueType::Words(&["1", "10", "100"]),
     default: "1,10,100",
     unit: "rules",
     help: "entries before each barrier request",
 };
 
-const DEEDS: Declared = Declared {
+const DEEDS: Parameter = Parameter {
     key: "deeds",
-    takes: Takes::Words(&["add", "modify", "delete"]),
+    takes: ValueType::Words(&["add", "modify", "delete"]),
     default: "add",
     unit: "",
     help: "operations on the entries",
 };
 
-const MATCHES: Declared = Declared {
+const MATCHES: Parameter = Parameter {
     key: "matches",
-    takes: Takes::Word(&["exact", "wildcard"]),
+    takes: ValueType::Word(&["exact", "wildcard"]),
     default: "wildcard",
     unit: "",
     help: "match of the entries: every field of their frames, or only the destination address",
 };
 
-const PATIENCE: Declared = Declared {
+const PATIENCE: Parameter = Parameter {
     key: "patience",
-    takes: Takes::Number(0.1, 600.0),
+    takes: ValueType::Number(0.1, 600.0),
     default: "10",
     unit: "s",
     help: "timeout of a barrier reply",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[
+pub const PARAMETERS: &[Parameter] = &[
     TABLE,
     OCCUPANCIES,
     RULES,
@@ -110,8 +110,8 @@ pub const PARAMETERS: &[Declared] = &[
 ];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Add rate by occupancy of the table",
         &["add_1_per_s", "add_10_per_s", "add_100_per_s"],
         &[
@@ -121,12 +121,12 @@ pub const SHOWS: &[Show] = &[
             "add_1_errors_count",
         ],
     ),
-    Show::values(
+    Chart::values(
         "Modify rate by occupancy of the table",
         &["modify_1_per_s", "modify_10_per_s", "modify_100_per_s"],
         &["modify_100_batch_ns_p50"],
     ),
-    Show::values(
+    Chart::values(
         "Delete rate by occupancy of the table",
         &["delete_1_per_s", "delete_10_per_s", "delete_100_per_s"],
         &["delete_100_batch_ns_p50"],
@@ -141,7 +141,7 @@ pub struct Load {
     /// Priorities of the entries that change.
     pub priorities: Vec<u16>,
     /// Operation on the entries.
-    pub deed: Deed,
+    pub deed: FlowModCommand,
     /// Whether they match on every field.
     pub is_exact: bool,
     /// Entries before each barrier request.
@@ -198,10 +198,10 @@ impl UpdateRate {
     }
 
     /// Fills the table.
-    fn prepare(&mut self, desk: &mut Desk) {
+    fn prepare(&mut self, desk: &mut ModuleContext) {
         let first = match self.load.deed {
-            Deed::Add => self.load.priorities.len(),
-            Deed::Modify | Deed::Delete => 0,
+            FlowModCommand::Add => self.load.priorities.len(),
+            FlowModCommand::Modify | FlowModCommand::Delete => 0,
         };
         let there = first..self.load.rules.count() as usize;
         let mut messages = Rules::emptied();
@@ -211,18 +211,18 @@ impl UpdateRate {
         self.wait(desk);
     }
 
-    fn wait(&mut self, desk: &mut Desk) {
+    fn wait(&mut self, desk: &mut ModuleContext) {
         self.timer.take().map(|timer| desk.cancel(timer));
         self.timer = Some(desk.timer_in(self.load.patience));
     }
 
     /// Sends batches until the set number is outstanding.
-    fn go_on(&mut self, desk: &mut Desk) {
+    fn go_on(&mut self, desk: &mut ModuleContext) {
         let all = self.load.priorities.len();
         let change: fn(&Rules, u32, u16) -> FlowMod = match self.load.deed {
-            Deed::Add => Rules::add,
-            Deed::Modify => Rules::modify,
-            Deed::Delete => Rules::delete,
+            FlowModCommand::Add => Rules::add,
+            FlowModCommand::Modify => Rules::modify,
+            FlowModCommand::Delete => Rules::delete,
         };
         while self.said < all && self.asking.waiting() < self.load.window {
             let next = (self.said + self.load.batch).min(all);
@@ -237,7 +237,7 @@ impl UpdateRate {
         self.wait(desk);
     }
 
-    fn answered(&mut self, answer: &Answer, desk: &mut Desk) {
+    fn answered(&mut self, answer: &Answer, desk: &mut ModuleContext) {
         self.errors += u64::from(answer.errors) + u64::from(answer.is_refused);
         if std::mem::replace(&mut self.is_filled, true) {
             self.begun_at = Some(self.begun_at.map_or(answer.sent_at, |at| at.min(answer.sent_at)));
@@ -250,16 +250,16 @@ impl UpdateRate {
 }
 
 impl Module for UpdateRate {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let batches = self.load.priorities.len().div_ceil(self.load.batch) as u64 + 2;
         let most = Nanos(self.load.patience.0.saturating_mul(batches));
-        Needs::new(most.min(Nanos::from_secs(1800))).in_versions(&self.load.versions)
+        ModuleRequirements::new(most.min(Nanos::from_secs(1800))).in_versions(&self.load.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => self.prepare(desk),
-            What::Timer(timer) if self.timer == Some(timer) => desk.end_by_limit(PATIENCE_LIMIT),
+            EventKind::Start(_) => self.prepare(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => desk.end_by_limit(PATIENCE_LIMIT),
             _ => {
                 if let Some(answer) = self.asking.note(event) {
                     self.answered(&answer, desk);
@@ -268,7 +268,7 @@ impl Module for UpdateRate {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         let span = self.begun_at.map_or(0.0, |at| self.last_at.since(at).0 as f64);
@@ -283,17 +283,17 @@ impl Module for UpdateRate {
 }
 
 /// Returns the prefix of the metric names.
-fn prefix(deed: Deed, batch: &str) -> &'static str {
+fn prefix(deed: FlowModCommand, batch: &str) -> &'static str {
     match (deed, batch) {
-        (Deed::Add, "1") => "add_1_",
-        (Deed::Add, "10") => "add_10_",
-        (Deed::Add, _) => "add_100_",
-        (Deed::Modify, "1") => "modify_1_",
-        (Deed::Modify, "10") => "modify_10_",
-        (Deed::Modify, _) => "modify_100_",
-        (Deed::Delete, "1") => "delete_1_",
-        (Deed::Delete, "10") => "delete_10_",
-        (Deed::Delete, _) => "delete_100_",
+        (FlowModCommand::Add, "1") => "add_1_",
+        (FlowModCommand::Add, "10") => "add_10_",
+        (FlowModCommand::Add, _) => "add_100_",
+        (FlowModCommand::Modify, "1") => "modify_1_",
+        (FlowModCommand::Modify, "10") => "modify_10_",
+        (FlowModCommand::Modify, _) => "modify_100_",
+        (FlowModCommand::Delete, "1") => "delete_1_",
+        (FlowModCommand::Delete, "10") => "delete_10_",
+        (FlowModCommand::Delete, _) => "delete_100_",
     }
 }
 
@@ -308,7 +308,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 .words(&DEEDS)
                 .flat_map(|deed| own.words(&BATCHES).map(move |batch| (deed, batch)))
             {
-                let deed = Deed::of(word);
+                let deed = FlowModCommand::of(word);
                 let there = (own.integer(&TABLE) * occupancy / 100) as u32;
                 let load = Load {
                     rules: Rules::new(context, count + there),
@@ -322,10 +322,10 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                     patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
                 };
                 let make = move |_| Box::new(UpdateRate::new(load.clone())) as Box<_>;
-                let spot = Spot::new(occupancy as f64, 0.1, make).on(WINDOW, window as f64);
+                let spot = ModulePoint::new(occupancy as f64, 0.1, make).on(WINDOW, window as f64);
                 spots.push(spot.named(prefix(deed, batch)));
             }
         }
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

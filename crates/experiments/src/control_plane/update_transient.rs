@@ -10,47 +10,47 @@
 //!
 //! Source: metric C14 of the method; OFLOPS's consistency module.
 
-use tester::module::{Desk, Ended, Event, Measured, Module, Needs, What};
+use tester::module::{ModuleContext, Ended, Event, Measured, Module, ModuleRequirements, EventKind};
 use openflow::model::message::Message;
 use openflow::model::{FlowMod, Match};
 use packet::time::Nanos;
 
 use super::rule_updates::{AGAIN, BACK, Change, Changing, Frame, LEAD, ON};
-use super::rounds::{Rounds, Spot};
+use super::rounds::{RepeatedModule, ModulePoint};
 use super::rules::{FAR, Priorities, Rules};
-use super::summary::Spread;
+use super::summary::Summary;
 use super::updates::{FRAME, PATIENCE, PRIORITIES, PROBES_PPS, RULES, VERSION, versions};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Id of the stream of probes.
 const PROBES: u16 = 1;
 
-const BY: Declared = Declared {
+const BY: Parameter = Parameter {
     key: "by",
-    takes: Takes::Words(&["modify", "overwrite", "replace"]),
+    takes: ValueType::Words(&["modify", "overwrite", "replace"]),
     default: "modify,replace",
     unit: "",
     help: "how entries change: by a modify, by a second add, or by a delete and an add",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[RULES, BY, PRIORITIES, PROBES_PPS, FRAME, VERSION, PATIENCE];
+pub const PARAMETERS: &[Parameter] = &[RULES, BY, PRIORITIES, PROBES_PPS, FRAME, VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Frames during the modification of entries, by applied entry",
         &["old_frames", "new_frames", "lost_frames", "both_frames"],
         &["again_frames", "stale_frames", "lost_before_frames", "rules_changed_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Time of inconsistent forwarding of a modified entry",
         &["inconsistent_ns_max"],
         &["inconsistent_ns_p50", "rules_inconsistent_ratio", "update_ns", "resolution_ns"],
     ),
-    Show::values(
+    Chart::values(
         "Frames and inconsistent time during a delete and an add",
         &["replace_lost_frames", "replace_old_frames", "replace_both_frames"],
         &["replace_inconsistent_ns_max", "replace_rules_inconsistent_ratio", "replace_update_ns"],
@@ -154,7 +154,7 @@ impl UpdateTransient {
         (counts, rules)
     }
 
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&self, desk: &mut ModuleContext) {
         let Some(sent_at) = self.changing.sent_at else { return };
         let until = self.until(sent_at);
         let (counts, rules) = self.count(sent_at, until.unwrap_or(Nanos::MAX));
@@ -189,7 +189,7 @@ impl UpdateTransient {
         }
         let windows: Vec<f64> = rules.iter().filter_map(Treated::window_ns).collect();
         let inconsistent = windows.iter().filter(|span| **span > 0.0).count();
-        if let Some(windows) = Spread::of(windows) {
+        if let Some(windows) = Summary::of(windows) {
             let share = inconsistent as f64 / windows.count() as f64;
             let told = Measured::new("rules_inconsistent_ratio", "ratio", share, 0.0);
             tell(told.of(windows.count()));
@@ -234,12 +234,12 @@ impl Treated {
 }
 
 impl Module for UpdateTransient {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         self.changing.needs()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
-        if let (What::Frame(arrival), Some(from)) = (event.what, self.changing.sent_at) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+        if let (EventKind::Frame(arrival), Some(from)) = (event.what, self.changing.sent_at) {
             match arrival.probe {
                 Some(probe) if probe.sent_at >= from => {
                     self.probed(probe.place, arrival.port, event.at);
@@ -252,7 +252,7 @@ impl Module for UpdateTransient {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(desk);
     }
 }
@@ -301,10 +301,10 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 "replace" => "replace_",
                 _ => "",
             };
-            spots.push(Spot::new(f64::from(count), 1.0, make).named(prefix));
+            spots.push(ModulePoint::new(f64::from(count), 1.0, make).named(prefix));
         }
     }
-    Box::new(Rounds::new(context, super::updates::AXIS, spots))
+    Box::new(RepeatedModule::new(context, super::updates::AXIS, spots))
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use openflow::version::Version;
 use packet::time::Nanos;
 
-use super::rounds::{Rounds, Spot};
-use super::rule_activation::{DENSER, Deed, Probing, RuleActivation, Update};
+use super::rounds::{RepeatedModule, ModulePoint};
+use super::rule_activation::{DENSER, FlowModCommand, Probing, RuleActivation, Update};
 use super::rules::{Priorities, RULES_MAX, Rules};
-use crate::show::Show;
+use crate::show::Chart;
 use crate::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Maximum share of the capacity of link and tester for dense probes.
 const LOAD_SHARE: f64 = 0.8;
@@ -20,35 +20,35 @@ pub const AXIS: &str = "rules";
 const AFTER: &str = "late_probes_";
 
 /// Number of entries.
-pub const RULES: Declared = Declared {
+pub const RULES: Parameter = Parameter {
     key: "rules_count",
-    takes: Takes::Integers(1, RULES_MAX),
+    takes: ValueType::Integers(1, RULES_MAX),
     default: "100,1000",
     unit: "rules",
     help: "number of entries that one update changes",
 };
 
 /// Operation on the entries.
-pub const DEED: Declared = Declared {
+pub const DEED: Parameter = Parameter {
     key: "deed",
-    takes: Takes::Word(&["add", "modify", "delete"]),
+    takes: ValueType::Word(&["add", "modify", "delete"]),
     default: "add",
     unit: "",
     help: "operation on the entries",
 };
 
 /// Order of the priorities.
-pub const PRIORITIES: Declared = Declared {
+pub const PRIORITIES: Parameter = Parameter {
     key: "priority_order",
-    takes: Takes::Word(Priorities::WORDS),
+    takes: ValueType::Word(Priorities::WORDS),
     default: "same",
     unit: "",
     help: "order of the priorities of the entries",
 };
 
-const PROBES: Declared = Declared {
+const PROBES: Parameter = Parameter {
     key: "probes",
-    takes: Takes::Words(&["before", "after"]),
+    takes: ValueType::Words(&["before", "after"]),
     default: "before,after",
     unit: "",
     help: "start of the probes: before the update, or only some time after the barrier reply, to \
@@ -270,7 +270,7 @@ pub fn spots(
                 watch: Nanos::from_secs_f64(own.number(&WATCH)),
             };
             let make = move |_| Box::new(RuleActivation::new(update.clone())) as Box<_>;
-            spots.push(Spot::new(count as f64, 1.0, make).named(prefix));
+            spots.push(ModulePoint::new(count as f64, 1.0, make).named(prefix));
         }
     }
     spots

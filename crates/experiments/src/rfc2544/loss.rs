@@ -5,13 +5,13 @@
 //! trial is marked. Parameters: `--set load=` other shares, in decreasing order.
 
 use tester::experiment::{Experiment, Outcome, Point, Step};
-use tester::search::bracket::{Bracket, Sought};
+use tester::search::bracket::{Bracket, SearchQuantity};
 use record::Role;
 
 use super::super::sequence::Row;
 use super::super::{Context, Method, Tag};
 use super::FRAMES;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use workload::Setup;
 
@@ -22,7 +22,7 @@ pub const AXIS: &str = "load_percent";
 pub const CURVE: &str = "frame_bytes";
 
 /// Loads: steps of 10 %, the largest step that the standard allows.
-const LOADS: Declared = Declared {
+const LOADS: Parameter = Parameter {
     default: "100,90,80,70,60,50,40,30,20,10",
     help: "offered loads in percent of the nominal link, the highest first; two consecutive loads \
            without loss end a curve",

@@ -13,20 +13,20 @@ use record::Metric;
 
 use super::search::{Searches, Task};
 use super::{Context, Method};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Name of the axis of most tests.
 pub const AXIS: &str = "frame_bytes";
 
 /// Frame sizes for Ethernet (section 9.1).
-pub const FRAMES: Declared = shared::FRAMES.with_default("64,128,256,512,1024,1280,1518");
+pub const FRAMES: Parameter = shared::FRAMES.with_default("64,128,256,512,1024,1280,1518");
 
 /// Parameters of tests that are repeated as a whole.
-pub const SEARCHED: &[Declared] = &[FRAMES, shared::REPEATS_OF_SEARCHES];
+pub const SEARCHED: &[Parameter] = &[FRAMES, shared::REPEATS_OF_SEARCHES];
 
 /// Parameters of the other tests.
-pub const REPEATED: &[Declared] = &[FRAMES];
+pub const REPEATED: &[Parameter] = &[FRAMES];
 
 /// Creates the throughput method (section 26.1): the highest load without loss at each size.
 ///

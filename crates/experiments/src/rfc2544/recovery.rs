@@ -11,7 +11,7 @@ use tester::trial::{Trial, TrialReport, Window};
 use packet::time::Nanos;
 use record::Metric;
 
-use super::super::throughput_based::{Based, Throughputs};
+use super::super::throughput_based::{AtThroughput, Throughputs};
 use super::super::sweep::{Reading, Sweep, SweepPoint};
 use super::super::{Context, Method, drain};
 use super::{AXIS, FRAMES};
@@ -27,7 +27,7 @@ const END_SHARE: f64 = 0.02;
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames(&FRAMES), at_throughput))
+    Box::new(AtThroughput::new(context, context.frames(&FRAMES), at_throughput))
 }
 
 fn at_throughput(context: &Context, found: &Throughputs) -> Box<dyn Method> {

@@ -11,11 +11,11 @@ use tester::trial::{Trial, TrialReport};
 use packet::time::Nanos;
 use record::Metric;
 
-use super::super::throughput_based::{Based, Throughputs};
+use super::super::throughput_based::{AtThroughput, Throughputs};
 use super::super::sweep::{Reading, Sweep, SweepPoint};
 use super::super::{Context, Method, drain};
 use super::AXIS;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Time of the reset in the trial.
@@ -28,11 +28,11 @@ const END: Nanos = Nanos::from_millis(10);
 const SECONDS_MIN: f64 = 6.0;
 
 /// Parameters of the experiment; the standard requires the smallest frames.
-pub const PARAMETERS: &[Declared] = &[shared::FRAMES, shared::REPEATS_OF_SEARCHES];
+pub const PARAMETERS: &[Parameter] = &[shared::FRAMES, shared::REPEATS_OF_SEARCHES];
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    Box::new(Based::new(context, context.frames(&shared::FRAMES), at_throughput))
+    Box::new(AtThroughput::new(context, context.frames(&shared::FRAMES), at_throughput))
 }
 
 fn at_throughput(context: &Context, found: &Throughputs) -> Box<dyn Method> {

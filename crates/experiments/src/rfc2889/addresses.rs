@@ -12,7 +12,7 @@
 //! Parameters: `--set addresses=`, the maximum number; `--set learning_rate=` for the capacity.
 
 use tester::experiment::{Experiment, Outcome, Point, Step};
-use tester::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
+use tester::search::binary::{SearchRequest, BinarySearch, SearchResult, Goal, Irregularity, Measured};
 use tester::search::bracket::{self, Bracket};
 use tester::stream::{Field, Order, Rate, Stream, Values, Vary};
 use tester::trial::{Trial, TrialReport, Window};
@@ -22,7 +22,7 @@ use record::{Bound, BoundCause, BoundSide, Metric, Name, Role};
 use super::super::search::LOWEST_SHARE;
 use super::super::{Context, Finding, Method, Tag};
 use super::AXIS;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use workload::mesh::between;
 use workload::{FIRST_MAC, Setup};
@@ -55,7 +55,7 @@ enum Sought {
 }
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[shared::FRAME, shared::REPEATS_OF_SEARCHES];
+pub const PARAMETERS: &[Parameter] = &[shared::FRAME, shared::REPEATS_OF_SEARCHES];
 
 /// Creates the address caching capacity method.
 pub fn capacity(context: &Context) -> Box<dyn Method> {
@@ -161,7 +161,7 @@ impl Learner {
         Trial { windows, warmup, duration, catch_up_frames, ..trial }
     }
 
-    fn finish(&mut self, found: &Found) {
+    fn finish(&mut self, found: &SearchResult) {
         let is_limited = |it: &Irregularity| matches!(it, Irregularity::TesterLimited { .. });
         let is_disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
         let is_broken = |it: &Irregularity| !is_limited(it) && !is_disturbed(it);
@@ -229,8 +229,8 @@ impl Experiment for Learner {
             }
             let goal = self.goal();
             match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
-                Ask::Found(found) => self.finish(&found),
-                Ask::Search { rate_pps: tried } | Ask::Confirm { rate_pps: tried } => {
+                SearchRequest::Found(found) => self.finish(&found),
+                SearchRequest::Search { rate_pps: tried } | SearchRequest::Confirm { rate_pps: tried } => {
                     if !std::mem::replace(&mut self.is_installed, true) {
                         self.number += 1;
                         return Step::Install(Setup::empty(self.context.seed, PORTS, self.number));

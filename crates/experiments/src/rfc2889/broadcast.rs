@@ -10,22 +10,22 @@ use tester::stream::Rate;
 use super::super::sweep::{Sweep, SweepPoint};
 use super::super::{Context, Method};
 use super::{AXIS, FRAMES};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use workload::mesh;
 
 /// Load of each trial, in percent of the capacity of the port.
-const LOAD: Declared =
-    Declared { help: "offered load, in percent of the capacity of the port", ..shared::LOAD };
+const LOAD: Parameter =
+    Parameter { help: "offered load, in percent of the capacity of the port", ..shared::LOAD };
 
 /// Load for latency: low, so that frames do not queue.
-const LOAD_LATENCY: Declared = LOAD.with_default("10");
+const LOAD_LATENCY: Parameter = LOAD.with_default("10");
 
 /// Parameters of the forwarding test.
-pub const PARAMETERS: &[Declared] = &[FRAMES, LOAD];
+pub const PARAMETERS: &[Parameter] = &[FRAMES, LOAD];
 
 /// Parameters of the latency test.
-pub const PARAMETERS_LATENCY: &[Declared] = &[FRAMES, LOAD_LATENCY];
+pub const PARAMETERS_LATENCY: &[Parameter] = &[FRAMES, LOAD_LATENCY];
 
 /// Creates the method for forwarding under full load.
 pub fn forwarding(context: &Context) -> Box<dyn Method> {
@@ -37,7 +37,7 @@ pub fn latency(context: &Context) -> Box<dyn Method> {
     at(context, &LOAD_LATENCY)
 }
 
-fn at(context: &Context, load: &Declared) -> Box<dyn Method> {
+fn at(context: &Context, load: &Parameter) -> Box<dyn Method> {
     let setup = super::setup(context);
     let percent = context.load(load);
     let point = |frame_bytes| {

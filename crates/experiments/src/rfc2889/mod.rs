@@ -16,7 +16,7 @@ use record::Metric;
 use super::search::{Searches, Task};
 use super::sweep::{Sweep, SweepPoint};
 use super::{Context, Method};
-use workload::parameter::declaration::{Declared, Values};
+use workload::parameter::declaration::{Parameter, Values};
 use workload::parameter::shared;
 use workload::Setup;
 use workload::mesh::{self, Pattern};
@@ -25,14 +25,14 @@ use workload::mesh::{self, Pattern};
 pub const AXIS: &str = "frame_bytes";
 
 /// Frame sizes of the standard; with quick effort the smallest, a medium one and the largest.
-pub const FRAMES: Declared =
+pub const FRAMES: Parameter =
     shared::FRAMES.with_default("quick 64,512,1518; 64,128,256,512,1024,1280,1518");
 
 /// Parameters of tests that are repeated as a whole.
-pub const SEARCHED: &[Declared] = &[FRAMES, shared::REPEATS_OF_SEARCHES];
+pub const SEARCHED: &[Parameter] = &[FRAMES, shared::REPEATS_OF_SEARCHES];
 
 /// Parameters of the other tests.
-pub const REPEATED: &[Declared] = &[FRAMES];
+pub const REPEATED: &[Parameter] = &[FRAMES];
 
 fn frames(context: &Context) -> Values<u16> {
     context.frames(&FRAMES)

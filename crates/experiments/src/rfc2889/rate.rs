@@ -5,10 +5,10 @@
 //! forwarding rate decreases under higher load, which its forwarding rate under full load does not show.
 
 use tester::experiment::{Experiment, Outcome, Point, Step};
-use tester::search::bracket::{Bracket, Sought};
+use tester::search::bracket::{Bracket, SearchQuantity};
 use record::{Metric, Role};
 
-use super::super::throughput_based::{Based, Throughputs};
+use super::super::throughput_based::{AtThroughput, Throughputs};
 use super::super::{Context, Finding, Method, Tag};
 use super::AXIS;
 use workload::Setup;
@@ -20,7 +20,7 @@ const LOADS: usize = 11;
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let frames = super::frames(context);
-    Box::new(Based::new(context, frames, climb).searching(super::searches))
+    Box::new(AtThroughput::new(context, frames, climb).searching(super::searches))
 }
 
 fn climb(context: &Context, found: &Throughputs) -> Box<dyn Method> {
@@ -124,7 +124,7 @@ impl Method for Climb {
         let (frame_bytes, tried) = self.load(number);
         let (most_came, at_load) = self.best;
         vec![Bracket {
-            sought: Sought::new(
+            sought: SearchQuantity::new(
                 "load per port with the highest forwarding rate",
                 "highest rate so far",
                 "frames/s",

@@ -124,7 +124,7 @@ pub struct Fe {
 }
 
 /// The element, together with FEObject, FEPO and subscriptions.
-pub(super) struct World<'a> {
+pub(super) struct ElementContext<'a> {
     pub own: &'a mut Own,
     pub subscriptions: &'a mut Subscriptions,
     pub element: &'a mut dyn Element,
@@ -308,7 +308,7 @@ impl Fe {
         if !self.subscriptions.passes(happening, event, self.now) {
             return;
         }
-        let world = World { own: &mut self.own, subscriptions: &mut self.subscriptions, element };
+        let world = ElementContext { own: &mut self.own, subscriptions: &mut self.subscriptions, element };
         if let Some(select) = events::notification(&world, &class, event, happening) {
             self.tell(&select);
         }
@@ -432,7 +432,7 @@ impl Peer {
     }
 }
 
-impl World<'_> {
+impl ElementContext<'_> {
     pub(super) fn has_instance(&self, class: u32, instance: u32) -> bool {
         match class {
             1 | 2 => instance == 1,

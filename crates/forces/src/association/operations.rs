@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use super::element::{Change, Place};
-use super::fe::World;
+use super::fe::ElementContext;
 use super::properties;
 use crate::model::{Access, ArraySize, Class, DataType, Kind, Target};
 use crate::value::{Fields, Value};
@@ -22,7 +22,7 @@ use crate::wire::{
 
 /// What a leaf requests.
 #[derive(Debug)]
-pub(super) enum Work {
+pub(super) enum OperationBuilder {
     /// Changes of values.
     Changes(Vec<Change>),
     /// Changes of an event's properties: its place and the new values.
@@ -46,20 +46,20 @@ enum Inner {
 pub(super) struct Plan {
     nodes: Vec<Node>,
     /// The work of its leaves, in order.
-    pub work: Vec<Work>,
+    pub work: Vec<OperationBuilder>,
 }
 
 /// Plans one operation on one instance.
 struct Planner<'a, 'w> {
-    world: &'a World<'w>,
+    world: &'a ElementContext<'w>,
     class: &'a Class,
     instance: u32,
     kind: OperationKind,
-    work: Vec<Work>,
+    work: Vec<OperationBuilder>,
 }
 
 /// Returns the class of an existing instance.
-fn instance<'a>(world: &'a World<'_>, select: &Select) -> Result<&'a Arc<Class>, ResultCode> {
+fn instance<'a>(world: &'a ElementContext<'_>, select: &Select) -> Result<&'a Arc<Class>, ResultCode> {
     let catalog = world.element.catalog();
     let class = catalog.class_by_id(select.class).ok_or(ResultCode::LFB_UNKNOWN)?;
     match world.has_instance(select.class, select.instance) {
@@ -69,7 +69,7 @@ fn instance<'a>(world: &'a World<'_>, select: &Select) -> Result<&'a Arc<Class>,
 }
 
 /// Plans a SET, DEL or SET-PROP.
-pub(super) fn plan(world: &World<'_>, select: &Select, operation: &Operation) -> Plan {
+pub(super) fn plan(world: &ElementContext<'_>, select: &Select, operation: &Operation) -> Plan {
     match instance(world, select) {
         Ok(class) => {
             let (instance, kind) = (select.instance, operation.kind);
@@ -84,7 +84,7 @@ pub(super) fn plan(world: &World<'_>, select: &Select, operation: &Operation) ->
                 ids: path.ids.clone(),
                 inner: Inner::Leaf(at),
             };
-            let work = operation.paths().iter().map(|_| Work::Refused(code)).collect();
+            let work = operation.paths().iter().map(|_| OperationBuilder::Refused(code)).collect();
             Plan { nodes: paths.map(leaf).collect(), work }
         }
     }
@@ -147,7 +147,7 @@ impl Planner<'_, '_> {
         Place { class: self.class.id, instance: self.instance, path: path.to_vec() }
     }
 
-    fn leaf(&mut self, ids: Vec<u32>, work: Work) -> Node {
+    fn leaf(&mut self, ids: Vec<u32>, work: OperationBuilder) -> Node {
         self.work.push(work);
         Node { ids, inner: Inner::Leaf(self.work.len() - 1) }
     }
@@ -163,7 +163,7 @@ impl Planner<'_, '_> {
                         ids.push(index);
                         full.push(index);
                     }
-                    Err(code) => return self.leaf(ids, Work::Refused(code)),
+                    Err(code) => return self.leaf(ids, OperationBuilder::Refused(code)),
                 }
             }
             Some(Selector::Range { first, last }) => {
@@ -175,7 +175,7 @@ impl Planner<'_, '_> {
             Data::Paths(paths) => {
                 if let Some(row) = self.new_row(&full, paths) {
                     let place = self.place(&full);
-                    self.work.push(Work::Changes(vec![Change::Set { place, value: row }]));
+                    self.work.push(OperationBuilder::Changes(vec![Change::Set { place, value: row }]));
                     let at = self.work.len() - 1;
                     let leaf =
                         |path: &PathData| Node { ids: path.ids.clone(), inner: Inner::Leaf(at) };
@@ -185,7 +185,7 @@ impl Planner<'_, '_> {
                 Node { ids, inner: Inner::Nodes(nodes) }
             }
             data => {
-                let work = self.work_at(&full, data).unwrap_or_else(Work::Refused);
+                let work = self.work_at(&full, data).unwrap_or_else(OperationBuilder::Refused);
                 self.leaf(ids, work)
             }
         }
@@ -195,32 +195,32 @@ impl Planner<'_, '_> {
     ///
     /// A DEL deletes the existing rows. A SET creates or replaces the given rows and leaves the
     /// others unchanged.
-    fn range(&self, full: &[u32], first: u32, last: u32, path: &PathData) -> Work {
+    fn range(&self, full: &[u32], first: u32, last: u32, path: &PathData) -> OperationBuilder {
         match (self.kind, &path.data) {
             (OperationKind::Set, data @ (Data::Full(_) | Data::Sparse(_))) => {
                 let set = self.set_range(full, first..=last, data);
-                return set.unwrap_or_else(Work::Refused);
+                return set.unwrap_or_else(OperationBuilder::Refused);
             }
             (OperationKind::Delete, Data::None) => {}
-            _ => return Work::Refused(ResultCode::INVALID_TABLE_FLAGS),
+            _ => return OperationBuilder::Refused(ResultCode::INVALID_TABLE_FLAGS),
         }
         let rows = match self.world.get(&self.place(full)) {
             Ok(Value::Array(rows)) => rows,
-            Ok(_) => return Work::Refused(ResultCode::NOT_A_TABLE),
-            Err(code) => return Work::Refused(code),
+            Ok(_) => return OperationBuilder::Refused(ResultCode::NOT_A_TABLE),
+            Err(code) => return OperationBuilder::Refused(code),
         };
         let mut changes = Vec::new();
         for (index, _) in rows.range(first.min(last)..=last) {
             let row = [full, &[*index]].concat();
             match self.work_at(&row, &Data::None) {
-                Ok(Work::Changes(some)) => changes.extend(some),
+                Ok(OperationBuilder::Changes(some)) => changes.extend(some),
                 Ok(_) => {}
-                Err(code) => return Work::Refused(code),
+                Err(code) => return OperationBuilder::Refused(code),
             }
         }
         match changes.is_empty() {
-            true => Work::Refused(ResultCode::NOT_FOUND),
-            false => Work::Changes(changes),
+            true => OperationBuilder::Refused(ResultCode::NOT_FOUND),
+            false => OperationBuilder::Changes(changes),
         }
     }
 
@@ -229,7 +229,7 @@ impl Planner<'_, '_> {
         full: &[u32],
         range: std::ops::RangeInclusive<u32>,
         data: &Data,
-    ) -> Result<Work, ResultCode> {
+    ) -> Result<OperationBuilder, ResultCode> {
         let Ok(Target::Value { data_type, access, .. }) = self.class.target(full) else {
             return Err(ResultCode::INVALID_PATH);
         };
@@ -246,13 +246,13 @@ impl Planner<'_, '_> {
         let place = self.place(full);
         if !whole || array.element.width().is_some() {
             // For rows without optional fields, merging is the same as replacing.
-            return Ok(Work::Changes(vec![Change::Merge { place, value }]));
+            return Ok(OperationBuilder::Changes(vec![Change::Merge { place, value }]));
         }
         let row = |(index, row): (&u32, &Value)| Change::Set {
             place: self.place(&[full, &[*index]].concat()),
             value: row.clone(),
         };
-        Ok(Work::Changes(rows.iter().map(row).collect()))
+        Ok(OperationBuilder::Changes(rows.iter().map(row).collect()))
     }
 
     /// Returns the new row that paths to its fields create, if it does not exist and they make it
@@ -279,7 +279,7 @@ impl Planner<'_, '_> {
         data_type.check(&row).is_ok().then_some(row)
     }
 
-    fn work_at(&self, full: &[u32], data: &Data) -> Result<Work, ResultCode> {
+    fn work_at(&self, full: &[u32], data: &Data) -> Result<OperationBuilder, ResultCode> {
         let target = self.class.target(full).map_err(|_| no_target(self.class, full))?;
         let (data_type, access) = match (target, self.kind) {
             (
@@ -290,7 +290,7 @@ impl Planner<'_, '_> {
                 let read = data::read(properties::of_event(), data);
                 let (value, _) =
                     read.ok_or(ResultCode::INVALID_TLV)?.map_err(|fault| fault.code())?;
-                return Ok(Work::Event(self.place(full), value));
+                return Ok(OperationBuilder::Event(self.place(full), value));
             }
             (Target::Value { data_type, .. }, _) if data_type.is_alias() => {
                 return Err(ResultCode::NOT_SUPPORTED);
@@ -307,7 +307,7 @@ impl Planner<'_, '_> {
         }
         let read = data::read(data_type, data).ok_or(ResultCode::INVALID_TLV)?;
         let (value, whole) = read.map_err(|fault| fault.code())?;
-        Ok(Work::Changes(vec![match whole {
+        Ok(OperationBuilder::Changes(vec![match whole {
             // The component is resettable only: reset it and ignore the value.
             _ if !access.is_writable() => Change::Set { place, value: data_type.default_value() },
             true => Change::Set { place, value },
@@ -316,7 +316,7 @@ impl Planner<'_, '_> {
     }
 
     /// Plans the deletion of a row or an optional field; other parts cannot be deleted.
-    fn delete(&self, place: Place, access: Access) -> Result<Work, ResultCode> {
+    fn delete(&self, place: Place, access: Access) -> Result<OperationBuilder, ResultCode> {
         if !access.is_writable() {
             return Err(ResultCode::READ_ONLY);
         }
@@ -332,7 +332,7 @@ impl Planner<'_, '_> {
             _ => data_type.field_by_id(*last).is_some_and(|field| field.optional),
         };
         match can_go {
-            true => Ok(Work::Changes(vec![Change::Delete { place }])),
+            true => Ok(OperationBuilder::Changes(vec![Change::Delete { place }])),
             false => Err(ResultCode::NOT_SUPPORTED),
         }
     }
@@ -340,7 +340,7 @@ impl Planner<'_, '_> {
 
 /// Returns the index of the row with this key.
 fn find(
-    world: &World<'_>,
+    world: &ElementContext<'_>,
     class: &Class,
     place: &Place,
     key: u32,
@@ -357,7 +357,7 @@ fn find(
 
 /// Executes a GET or GET-PROP and returns the response operation.
 pub(super) fn answer(
-    world: &World<'_>,
+    world: &ElementContext<'_>,
     select: &Select,
     operation: &Operation,
     extended: bool,
@@ -380,7 +380,7 @@ pub(super) fn answer(
 }
 
 struct QueryContext<'a, 'w> {
-    world: &'a World<'w>,
+    world: &'a ElementContext<'w>,
     class: &'a Class,
     instance: u32,
     kind: OperationKind,

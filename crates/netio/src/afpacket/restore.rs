@@ -4,7 +4,7 @@
 //! frames from this host to hardware that they never reach. Both would be wrong on a link to which
 //! the frame is forwarded. The checksums are those of RFC 1071 and, for SCTP, RFC 9260 appendix A.
 
-use packet::checksum::{Sum, crc32c};
+use packet::checksum::{InternetChecksum, crc32c};
 use packet::frame::Frame;
 
 use super::ring::Raw;
@@ -64,7 +64,7 @@ pub fn complete(bytes: &mut [u8], from: usize, place: usize) {
         covered[place..place + 4].copy_from_slice(&sum);
     } else {
         // Zero means "no checksum" in UDP; its complement is an equivalent checksum.
-        let sum = Sum::default().bytes(covered).checksum_udp().to_be_bytes();
+        let sum = InternetChecksum::default().bytes(covered).checksum_udp().to_be_bytes();
         covered[place..place + 2].copy_from_slice(&sum);
     }
 }
@@ -116,7 +116,7 @@ mod tests {
         fill(&mut frame, &partial);
         assert_ne!(frame.bytes()[20..22], [0, 7]);
         // With the pseudo header's 0007 added, the sum of all words is ffff.
-        assert_eq!(Sum::default().bytes(&frame.bytes()[18..]).u16(7).fold(), 0xffff);
+        assert_eq!(InternetChecksum::default().bytes(&frame.bytes()[18..]).u16(7).fold(), 0xffff);
     }
 
     /// The check value of CRC-32C, e3069283 for "123456789", here over a header of SCTP's shape.

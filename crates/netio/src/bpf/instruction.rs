@@ -132,7 +132,7 @@ pub struct Assembly {
 
 /// A jump whose label is not placed after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NowhereToGo;
+pub struct UnresolvedLabel;
 
 impl Assembly {
     /// Creates an empty program.
@@ -263,11 +263,11 @@ impl Assembly {
     }
 
     /// Resolves the jumps and returns the program.
-    pub fn finish(mut self) -> Result<Vec<Instruction>, NowhereToGo> {
+    pub fn finish(mut self) -> Result<Vec<Instruction>, UnresolvedLabel> {
         for (at, label) in self.jumps {
             let ahead = self.places[label.0].and_then(|place| place.checked_sub(at + 1));
             let offset = ahead.and_then(|ahead| i16::try_from(ahead).ok());
-            self.instructions[at].offset = offset.ok_or(NowhereToGo)?;
+            self.instructions[at].offset = offset.ok_or(UnresolvedLabel)?;
         }
         Ok(self.instructions)
     }
@@ -351,7 +351,7 @@ mod tests {
             }
             program.jump_if(Register::R0, Condition::Equal, 0, label);
             program.exit();
-            assert_eq!(program.finish(), Err(NowhereToGo));
+            assert_eq!(program.finish(), Err(UnresolvedLabel));
         }
     }
 }

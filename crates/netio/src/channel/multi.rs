@@ -83,7 +83,7 @@ impl Dialling {
 }
 
 /// Listeners for groups of channels.
-pub struct Doors {
+pub struct Listeners {
     listeners: [Listener; CHANNELS],
     guests: Vec<Guest>,
     /// Channels that were closed because their group stayed incomplete, or because of the limits.
@@ -97,13 +97,13 @@ struct Guest {
     channel: Box<dyn Channel>,
 }
 
-impl Doors {
+impl Listeners {
     /// Listens on passive addresses.
-    pub fn open(urls: &[Url; CHANNELS], tls: Option<&Tls>) -> Result<Doors, ChannelError> {
+    pub fn open(urls: &[Url; CHANNELS], tls: Option<&Tls>) -> Result<Listeners, ChannelError> {
         let [first, second, third] = urls;
         let open = |url| Listener::open_with(url, tls);
         let listeners = [open(first)?, open(second)?, open(third)?];
-        Ok(Doors { listeners, guests: Vec::new(), turned_away: 0 })
+        Ok(Listeners { listeners, guests: Vec::new(), turned_away: 0 })
     }
 
     /// Accepts waiting connections. Returns all channels of a peer once they are complete.
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::clock;
 
-    fn met(doors: &mut Doors, mut dialling: Dialling) -> (Channels, Channels) {
+    fn met(doors: &mut Listeners, mut dialling: Dialling) -> (Channels, Channels) {
         let (mut near, mut far) = (None, None);
         let until = clock::now() + Nanos::from_secs(20);
         while near.is_none() || far.is_none() {
@@ -234,7 +234,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         for url in ["ptcp:0:127.0.0.1".to_owned(), format!("punix:{}/s", folder.display())] {
             let urls = url.parse::<Url>().unwrap().in_a_row().unwrap();
-            let mut doors = Doors::open(&urls, None).unwrap();
+            let mut doors = Listeners::open(&urls, None).unwrap();
             let to = doors.addresses_to_connect();
             let dialling = Dialling::start(to.clone(), None, clock::now()).unwrap();
             let (mut near, mut far) = met(&mut doors, dialling);
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn an_incomplete_group_of_connections_times_out() {
         let urls = "ptcp:0:127.0.0.1".parse::<Url>().unwrap().in_a_row().unwrap();
-        let mut doors = Doors::open(&urls, None).unwrap();
+        let mut doors = Listeners::open(&urls, None).unwrap();
         let to = doors.addresses_to_connect();
         let _one = Connecting::wait(&to[0], PATIENCE).unwrap();
         let now = clock::now();

@@ -34,7 +34,7 @@ const NO_PROTOCOL: i32 = 256;
 
 /// Jump targets of the decision.
 #[derive(Clone, Copy)]
-pub(super) struct Ways {
+pub(super) struct FilterDecision {
     /// Delivers the frame.
     pub up: Label,
     /// Passes the frame to the network stack.
@@ -59,7 +59,7 @@ pub(super) fn counters(entries: usize) -> usize {
 ///
 /// Nothing is appended after an entry that decides about every frame, because the kernel rejects
 /// unreachable instructions.
-pub(super) fn decide(program: &mut Assembly, entries: &[Entry], map: i32, ways: Ways) {
+pub(super) fn decide(program: &mut Assembly, entries: &[Entry], map: i32, ways: FilterDecision) {
     let judge = program.label();
     read(program, ways.up, judge);
     program.place(judge);

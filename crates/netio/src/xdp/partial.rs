@@ -5,7 +5,7 @@
 //! module therefore checks the field: if it is exactly that sum and is not a correct checksum, it
 //! must be completed. (One wrong checksum in 65,536 looks the same.)
 
-use packet::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
+use packet::checksum::{InternetChecksum, pseudo_ipv4, pseudo_ipv6};
 
 /// Offset of the type of a frame without tags; the payload follows it.
 const TYPE_AT: usize = 12;
@@ -34,7 +34,7 @@ pub(super) fn complete(frame: &mut [u8]) {
     if held != pseudo {
         return;
     }
-    let sum = Sum::default().bytes(covered);
+    let sum = InternetChecksum::default().bytes(covered);
     if sum.u16(pseudo).fold() == 0xffff {
         return;
     }
@@ -43,7 +43,7 @@ pub(super) fn complete(frame: &mut [u8]) {
 }
 
 #[inline]
-fn find(frame: &[u8]) -> Option<(Place, Sum)> {
+fn find(frame: &[u8]) -> Option<(Place, InternetChecksum)> {
     let half = |at: usize| frame.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
     let mut at = TYPE_AT;
     for _ in 0..TAGS_MAX {
@@ -70,7 +70,7 @@ fn find(frame: &[u8]) -> Option<(Place, Sum)> {
 }
 
 /// Length of the header and of its payload, the payload's protocol, and the pseudo-header's sum.
-type Network = (usize, usize, u8, Sum);
+type Network = (usize, usize, u8, InternetChecksum);
 
 #[inline]
 fn ipv4(packet: &[u8]) -> Option<Network> {
@@ -135,7 +135,7 @@ mod tests {
     /// Returns whether the checksum over pseudo-header and segment is right.
     fn is_right(frame: &[u8]) -> bool {
         let (place, pseudo) = find(frame).unwrap();
-        pseudo.plus(Sum::default().bytes(&frame[place.from..place.from + place.bytes])).fold()
+        pseudo.plus(InternetChecksum::default().bytes(&frame[place.from..place.from + place.bytes])).fold()
             == 0xffff
     }
 

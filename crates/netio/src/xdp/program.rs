@@ -11,7 +11,7 @@ use std::io;
 use packet::filter::Entry;
 use packet::traffic::Count;
 
-use super::filter::{self, Ways};
+use super::filter::{self, FilterDecision};
 use crate::bpf::instruction::{Assembly, Condition, Helper, Instruction, Register, Width};
 use crate::bpf::map::{Counters, Kind, Map};
 use crate::bpf::program::{Attached, Mode, Program};
@@ -99,7 +99,7 @@ fn text(sockets: i32, stamps: bool, filter: Option<(&[Entry], i32)>) -> Vec<Inst
     }
     if let Some((entries, counters)) = filter {
         let down = program.label();
-        filter::decide(&mut program, entries, counters, Ways { up: wanted, down });
+        filter::decide(&mut program, entries, counters, FilterDecision { up: wanted, down });
         program.place(down);
         program.set(R0, OTHERWISE);
         program.exit();

@@ -1,7 +1,7 @@
 //! The pcap format: a header of 24 bytes, then records of a 16-byte header and the captured bytes
 //! of a frame (draft-ietf-opsawg-pcap).
 
-use super::fault::{Fault, Odd, Warnings, Why, captured};
+use super::fault::{Fault, CaptureAnomaly, Warnings, Why, captured};
 use super::link_type::ETHERNET;
 use super::option::Options;
 use super::resolution::Resolution;
@@ -72,7 +72,7 @@ impl Classic {
         let (seconds, fraction, original_bytes) = (word(0), word(4), word(12));
         let fraction_nanos = u64::from(fraction) * self.unit;
         if fraction_nanos >= 1_000_000_000 {
-            warnings.note(Odd::FractionTooLarge, offset);
+            warnings.note(CaptureAnomaly::FractionTooLarge, offset);
         }
         note_lengths(bytes, original_bytes, self.interface.snap_bytes, offset, warnings);
         Ok(Event::Frame(Captured {
@@ -100,9 +100,9 @@ pub fn note_lengths(
     warnings: &mut Warnings,
 ) {
     if bytes.len() > original_bytes as usize {
-        warnings.note(Odd::LongerThanOriginal, offset);
+        warnings.note(CaptureAnomaly::LongerThanOriginal, offset);
     }
     if snap_bytes > 0 && bytes.len() > snap_bytes as usize {
-        warnings.note(Odd::LongerThanSnap, offset);
+        warnings.note(CaptureAnomaly::LongerThanSnap, offset);
     }
 }

@@ -81,7 +81,7 @@ pub enum Why {
 
 /// Unusual but usable data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Odd {
+pub enum CaptureAnomaly {
     /// A frame is older than the previous one.
     TimeBackwards,
     /// A time is before 1970 or not representable in nanoseconds. The frame then has no time.
@@ -94,19 +94,19 @@ pub enum Odd {
     LongerThanOriginal,
 }
 
-const ODDITIES: [Odd; 5] = [
-    Odd::TimeBackwards,
-    Odd::TimeOutOfRange,
-    Odd::FractionTooLarge,
-    Odd::LongerThanSnap,
-    Odd::LongerThanOriginal,
+const ODDITIES: [CaptureAnomaly; 5] = [
+    CaptureAnomaly::TimeBackwards,
+    CaptureAnomaly::TimeOutOfRange,
+    CaptureAnomaly::FractionTooLarge,
+    CaptureAnomaly::LongerThanSnap,
+    CaptureAnomaly::LongerThanOriginal,
 ];
 
 /// A warning: number of occurrences, and the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Warning {
     /// Kind.
-    pub odd: Odd,
+    pub odd: CaptureAnomaly,
     /// Offset of the first occurrence in the file.
     pub first_at: u64,
     /// Number of occurrences.
@@ -132,7 +132,7 @@ impl Fault {
 
 impl Warnings {
     #[cold]
-    pub(super) fn note(&mut self, odd: Odd, at: u64) {
+    pub(super) fn note(&mut self, odd: CaptureAnomaly, at: u64) {
         let (first_at, count) = &mut self.met[odd as usize];
         if *count == 0 {
             *first_at = at;
@@ -151,7 +151,7 @@ impl Warnings {
     }
 
     /// Returns the number of occurrences of a kind.
-    pub fn count(&self, odd: Odd) -> u64 {
+    pub fn count(&self, odd: CaptureAnomaly) -> u64 {
         self.met[odd as usize].1
     }
 }

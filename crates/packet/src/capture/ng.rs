@@ -5,7 +5,7 @@
 //! reads the obsolete packet block; otherwise frames of old files would be lost.
 
 use super::classic::note_lengths;
-use super::fault::{Fault, Odd, Warnings, Why, captured};
+use super::fault::{Fault, CaptureAnomaly, Warnings, Why, captured};
 use super::link_type::ETHERNET;
 use super::option::Options;
 use super::resolution::Resolution;
@@ -261,7 +261,7 @@ impl Ng {
         }
         let at = resolution.moment(order.halves(item, 12), offset_seconds);
         if at.is_none() {
-            warnings.note(Odd::TimeOutOfRange, offset);
+            warnings.note(CaptureAnomaly::TimeOutOfRange, offset);
         }
         let (bytes, original_bytes) =
             (&item[ENHANCED_BYTES..ENHANCED_BYTES + bytes], order.u32(item, 24));
@@ -327,7 +327,7 @@ impl Ng {
         let mut moment = |units: u64| -> Option<Nanos> {
             let moment = resolution.moment(units, offset_seconds);
             if moment.is_none() {
-                warnings.note(Odd::TimeOutOfRange, offset);
+                warnings.note(CaptureAnomaly::TimeOutOfRange, offset);
             }
             moment
         };

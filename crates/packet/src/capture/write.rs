@@ -19,7 +19,7 @@ pub const TEXT_BYTES_MAX: usize = 65_532;
 /// Reason why an item cannot be written. Nothing was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unwritable {
+pub enum CaptureWriteError {
     /// The time is out of range of the format.
     Time(Nanos),
     /// More bytes than [`CAPTURED_BYTES_MAX`] were captured.
@@ -90,10 +90,10 @@ impl Pcap {
     }
 
     /// Writes a frame. Its time must be before 2106; microseconds are rounded down.
-    pub fn frame(&self, out: &mut Vec<u8>, frame: &Frame) -> Result<(), Unwritable> {
+    pub fn frame(&self, out: &mut Vec<u8>, frame: &Frame) -> Result<(), CaptureWriteError> {
         check_length(frame.bytes)?;
         let (seconds, nanos) = (frame.at.0 / 1_000_000_000, frame.at.0 % 1_000_000_000);
-        let seconds = u32::try_from(seconds).map_err(|_| Unwritable::Time(frame.at))?;
+        let seconds = u32::try_from(seconds).map_err(|_| CaptureWriteError::Time(frame.at))?;
         let fraction = if self.has_nanos { nanos } else { nanos / 1_000 } as u32;
         for word in [seconds, fraction, frame.bytes.len() as u32, frame.original_bytes] {
             self.order.put32(out, word);
@@ -128,9 +128,9 @@ impl PcapNg {
         out: &mut Vec<u8>,
         interface: &Interface,
         comment: Option<&str>,
-    ) -> Result<u32, Unwritable> {
+    ) -> Result<u32, CaptureWriteError> {
         if self.units.len() == INTERFACES_MAX {
-            return Err(Unwritable::TooManyInterfaces);
+            return Err(CaptureWriteError::TooManyInterfaces);
         }
         let Interface { name, mac, snap_bytes, resolution, offset_seconds, fcs_bytes } = interface;
         let offset = self.number(*offset_seconds as u64);
@@ -153,7 +153,7 @@ impl PcapNg {
     }
 
     /// Writes a frame of a defined interface.
-    pub fn frame(&self, out: &mut Vec<u8>, frame: &Frame) -> Result<(), Unwritable> {
+    pub fn frame(&self, out: &mut Vec<u8>, frame: &Frame) -> Result<(), CaptureWriteError> {
         check_length(frame.bytes)?;
         let units = self.units(frame.interface, frame.at)?;
         let flags = self.word(match frame.notes.direction {
@@ -182,13 +182,13 @@ impl PcapNg {
     }
 
     /// Writes statistics of an interface. Without a time, the start of its clock is written.
-    pub fn statistics(&self, out: &mut Vec<u8>, counted: &Statistics) -> Result<(), Unwritable> {
+    pub fn statistics(&self, out: &mut Vec<u8>, counted: &Statistics) -> Result<(), CaptureWriteError> {
         let interface = counted.interface;
         let at = match counted.at {
             Some(at) => self.units(interface, at)?,
             None => self.units(interface, Nanos::ZERO).unwrap_or(0),
         };
-        let moment = |at: Option<Nanos>| -> Result<Option<[u8; 8]>, Unwritable> {
+        let moment = |at: Option<Nanos>| -> Result<Option<[u8; 8]>, CaptureWriteError> {
             let Some(at) = at else { return Ok(None) };
             let units = self.units(interface, at)?;
             let (high, low) = (self.word((units >> 32) as u32), self.word(units as u32));
@@ -216,10 +216,10 @@ impl PcapNg {
         Ok(())
     }
 
-    fn units(&self, interface: u32, at: Nanos) -> Result<u64, Unwritable> {
+    fn units(&self, interface: u32, at: Nanos) -> Result<u64, CaptureWriteError> {
         let known = self.units.get(interface as usize);
-        let &(unit, offset) = known.ok_or(Unwritable::NoSuchInterface(interface))?;
-        unit.units(at, offset).ok_or(Unwritable::Time(at))
+        let &(unit, offset) = known.ok_or(CaptureWriteError::NoSuchInterface(interface))?;
+        unit.units(at, offset).ok_or(CaptureWriteError::Time(at))
     }
 
     /// Writes a block around the output of `body`.
@@ -275,8 +275,8 @@ impl Order {
     }
 }
 
-fn check_length(bytes: &[u8]) -> Result<(), Unwritable> {
-    if bytes.len() > CAPTURED_BYTES_MAX { Err(Unwritable::TooLong(bytes.len())) } else { Ok(()) }
+fn check_length(bytes: &[u8]) -> Result<(), CaptureWriteError> {
+    if bytes.len() > CAPTURED_BYTES_MAX { Err(CaptureWriteError::TooLong(bytes.len())) } else { Ok(()) }
 }
 
 /// Pads data of this length to a multiple of four bytes.
@@ -284,13 +284,13 @@ fn fill(out: &mut Vec<u8>, bytes: usize) {
     out.extend_from_slice(&[0; 3][..bytes.next_multiple_of(4) - bytes]);
 }
 
-impl fmt::Display for Unwritable {
+impl fmt::Display for CaptureWriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unwritable::Time(at) => {
+            CaptureWriteError::Time(at) => {
                 write!(f, "the format cannot represent the time {} ns since 1970", at.0)
             }
-            Unwritable::TooLong(bytes) => write!(
+            CaptureWriteError::TooLong(bytes) => write!(
                 f,
                 "a frame has {bytes} captured bytes, at most {CAPTURED_BYTES_MAX} are allowed \
                  (hint: set a snap length)"
@@ -305,4 +305,4 @@ impl fmt::Display for Unwritable {
     }
 }
 
-impl std::error::Error for Unwritable {}
+impl std::error::Error for CaptureWriteError {}

@@ -48,7 +48,7 @@ fn the_examples_of_rfc_3720_for_crc32c() {
 #[test]
 fn a_long_run_of_ones_does_not_overflow() {
     assert_eq!(sum(&vec![0xff; 1 << 20]), 0xffff);
-    assert_eq!(Sum(u64::MAX).u32(u32::MAX).bytes(&[0xff; 64]).fold(), 0xffff);
+    assert_eq!(InternetChecksum(u64::MAX).u32(u32::MAX).bytes(&[0xff; 64]).fold(), 0xffff);
 }
 
 #[test]
@@ -90,18 +90,18 @@ proptest! {
         // An all-zero header has no unique zero checksum, and does not occur on a link.
         bytes[19] |= 1;
         let at = word * 2;
-        let (full, full_udp) = (checksum(&bytes), Sum::default().bytes(&bytes).checksum_udp());
+        let (full, full_udp) = (checksum(&bytes), InternetChecksum::default().bytes(&bytes).checksum_udp());
         let old = u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         bytes[at..at + 2].copy_from_slice(&new.to_be_bytes()[..2]);
         bytes[19] |= 1;
         let (high, middle) = ((old >> 16) as u16, (new >> 16) as u16);
         prop_assert_eq!(update_u16(full, high, middle), checksum(&bytes));
-        let udp = Sum::default().bytes(&bytes).checksum_udp();
+        let udp = InternetChecksum::default().bytes(&bytes).checksum_udp();
         prop_assert_eq!(update_udp_u16(full_udp, high, middle), udp);
         if at + 4 <= 19 {
             bytes[at..at + 4].copy_from_slice(&new.to_be_bytes());
             prop_assert_eq!(update_u32(full, old, new), checksum(&bytes));
-            let udp = Sum::default().bytes(&bytes).checksum_udp();
+            let udp = InternetChecksum::default().bytes(&bytes).checksum_udp();
             prop_assert_eq!(update_udp_u32(full_udp, old, new), udp);
         }
     }
@@ -113,8 +113,8 @@ proptest! {
         words in proptest::collection::vec(any::<u64>(), 0..20), split in 0usize..20
     ) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
-        let whole = Sum::default().bytes(&bytes);
-        let of = |words: &[u64]| words.iter().fold(Sum::default(), |sum, &word| sum.u64(word));
+        let whole = InternetChecksum::default().bytes(&bytes);
+        let of = |words: &[u64]| words.iter().fold(InternetChecksum::default(), |sum, &word| sum.u64(word));
         let (left, right) = words.split_at(split.min(words.len()));
         prop_assert_eq!(of(&words).checksum(), whole.checksum());
         prop_assert_eq!(of(left).plus(of(right)).checksum(), whole.checksum());

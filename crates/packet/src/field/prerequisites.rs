@@ -7,13 +7,13 @@ use super::{Field, Needed};
 
 /// Values of a match for the fields that are prerequisites.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ground {
+pub struct PrerequisiteCheck {
     eth_type: Option<u128>,
     ip_proto: Option<u128>,
     icmpv6_type: Option<u128>,
 }
 
-impl Ground {
+impl PrerequisiteCheck {
     /// Records the match of one field. A masked value does not satisfy a prerequisite.
     #[inline]
     pub fn note(&mut self, field: Field, value: u128, mask: u128) {
@@ -57,7 +57,7 @@ mod tests {
     fn every_prerequisite_can_be_recorded() {
         let needs = Field::ALL.into_iter().flat_map(Field::needs);
         for &(needed, values) in needs {
-            let mut ground = Ground::default();
+            let mut ground = PrerequisiteCheck::default();
             assert!(!ground.has(&(needed, values)));
             ground.note(needed, values[0], needed.ones());
             assert!(ground.has(&(needed, values)), "{needed}");
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_port_field_requires_the_ip_protocol_and_the_ethernet_type() {
-        let mut ground = Ground::default();
+        let mut ground = PrerequisiteCheck::default();
         assert!(ground.bears(Field::EthDst) && !ground.bears(Field::UdpSrc));
         ground.note(Field::IpProto, 17, 0xff);
         assert!(!ground.bears(Field::UdpSrc));

@@ -248,7 +248,7 @@ impl Header {
         let view = View::new(bytes).ok_or(Malformed::truncated(0, HEADER_BYTES, bytes.len()))?;
         let length = check_lengths(bytes, &view)?;
         let have = view.checksum();
-        let rest = checksum::Sum::default().bytes(&bytes[..length]).u16(!have);
+        let rest = checksum::InternetChecksum::default().bytes(&bytes[..length]).u16(!have);
         if !checksum_is_right(&bytes[..length]) {
             let why = Why::BadChecksum { want: rest.checksum().into(), have: have.into() };
             return Err(Malformed { at: CHECKSUM_AT, why });

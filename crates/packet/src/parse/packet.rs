@@ -4,7 +4,7 @@
 //! data given by the length fields, without padding.
 
 use super::{Fragment, Layers, Network, Transport};
-use crate::checksum::{self, Sum};
+use crate::checksum::{self, InternetChecksum};
 use crate::error::{Malformed, Why};
 use crate::header::{
     arp, ethernet, icmp, icmpv6, ipv4, ipv6, mpls, pbb, put_u16, sctp, tcp, u16_at, udp, vlan,
@@ -173,7 +173,7 @@ impl<'a> Packet<'a> {
         if let Some(header) = self.ipv4().and_then(|view| view.header()) {
             let at = usize::from(self.layers.network_at) + ipv4::CHECKSUM_AT;
             let have = u16_at(self.bytes, at);
-            let want = Sum::default().bytes(header).u16(!have).checksum();
+            let want = InternetChecksum::default().bytes(header).u16(!have).checksum();
             refuse_unless(checksum::sum(header) == 0xffff, at, want.into(), have.into())?;
         }
         if self.layers.fragment != Fragment::Whole || self.layers.fault.is_some() {
@@ -198,7 +198,7 @@ impl<'a> Packet<'a> {
 
     /// Returns the offset of the Internet checksum in the transport header, and the sum of its
     /// pseudo-header.
-    fn checksum_place(&self, length: usize) -> (usize, Sum) {
+    fn checksum_place(&self, length: usize) -> (usize, InternetChecksum) {
         let protocol = self.layers.protocol;
         let pseudo = match (self.ipv4(), self.ipv6()) {
             (Some(view), _) => {
@@ -208,12 +208,12 @@ impl<'a> Packet<'a> {
                 let destination = view.final_destination();
                 checksum::pseudo_ipv6(view.source(), destination, protocol, length as u32)
             }
-            (None, None) => Sum::default(),
+            (None, None) => InternetChecksum::default(),
         };
         match self.layers.transport {
             Transport::Tcp => (tcp::CHECKSUM_AT, pseudo),
             Transport::Udp => (udp::CHECKSUM_AT, pseudo),
-            Transport::Icmp => (icmp::CHECKSUM_AT, Sum::default()),
+            Transport::Icmp => (icmp::CHECKSUM_AT, InternetChecksum::default()),
             _ => (icmpv6::CHECKSUM_AT, pseudo),
         }
     }

@@ -12,7 +12,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use stats::comparison::{self, Contrast, ContrastError, Outcome};
+use stats::comparison::{self, Comparison, ContrastError, Outcome};
 use stats::gate::Gate;
 
 use super::failure::{self, Failure};

@@ -13,7 +13,7 @@ use testbed::peer::testpmd::Testpmd;
 use super::failure::Failure;
 use runner::environment::run_root;
 use targets::name::{Link, TargetKind};
-use targets::{Surroundings, TargetError};
+use targets::{HostPaths, TargetError};
 
 /// The program that starts our targets, if it is not the one of this process.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -27,14 +27,14 @@ pub fn set_program(program: PathBuf) {
 }
 
 /// Returns the paths that a bench needs.
-pub fn surroundings() -> Result<Surroundings, Failure> {
+pub fn surroundings() -> Result<HostPaths, Failure> {
     let own = || {
         std::env::current_exe().map_err(|error| {
             Failure::need(format!("cannot find the path of this program: {error}"))
         })
     };
     let program = PROGRAM.get().cloned().map_or_else(own, Ok)?;
-    Ok(Surroundings { program, root: run_root() })
+    Ok(HostPaths { program, root: run_root() })
 }
 
 /// Returns an environment variable if it exists and is text.

@@ -11,19 +11,19 @@ use targets::name::{Link, NameError, TargetKind};
 
 /// Requested links.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct LinkArguments {
     /// For all targets that are not named.
     pub all: Option<Link>,
     /// For single targets.
     pub own: Vec<(TargetKind, Link)>,
 }
 
-impl Asked {
+impl LinkArguments {
     /// Parses the values of `--link`.
-    pub fn read(words: &[String]) -> Result<Asked, Failure> {
+    pub fn read(words: &[String]) -> Result<LinkArguments, Failure> {
         let usage = |error: NameError| Failure::usage(error.to_string());
         let twice = |of: &str| Failure::usage(format!("--link is given twice for {of}"));
-        let mut asked = Asked::default();
+        let mut asked = LinkArguments::default();
         for word in words {
             let Some((target, link)) = word.rsplit_once('=') else {
                 let link = word.parse().map_err(usage)?;

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 
 use super::failure::Failure;
 use super::output::say;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use runner::python::script;
 use targets::name::{Link, TargetKind};

@@ -10,7 +10,7 @@
 use std::io;
 
 use packet::time::Nanos;
-use netio::os_jitter::Hiccups;
+use netio::os_jitter::OsJitter;
 
 use super::failure::Failure;
 
@@ -30,7 +30,7 @@ const STALLED_SHARE: f64 = 0.001;
 const DISTURBED_SHARE: f64 = 0.1;
 
 /// Observes cores for a time; [`netio::os_jitter::watch`] except in tests.
-pub type Watch = fn(&[usize], Nanos) -> io::Result<Vec<Hiccups>>;
+pub type Watch = fn(&[usize], Nanos) -> io::Result<Vec<OsJitter>>;
 
 /// Parameters of the check.
 #[derive(Debug, Clone, Copy)]
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_short_run_has_a_short_noise_check() {
-        fn short(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
+        fn short(cores: &[usize], span: Nanos) -> io::Result<Vec<OsJitter>> {
             assert_eq!(span, SPAN_MIN);
             quiet(cores, span)
         }

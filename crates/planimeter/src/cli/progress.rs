@@ -16,9 +16,9 @@ use super::environment;
 use super::screen::{self, Look, Screen};
 use super::store;
 use super::trust;
-use runner::live::event::{Event, Told};
-use runner::live::state::Picture;
-use runner::Watcher;
+use runner::live::event::{Event, LiveEvent};
+use runner::live::state::RunState;
+use runner::ProgressListener;
 use crate::upload::Sending;
 
 /// Duration from which on a run gets a screen, in seconds.
@@ -29,7 +29,7 @@ const KEPT_MAX: usize = 1000;
 
 /// Progress display of a run.
 pub struct Progress {
-    picture: Picture,
+    picture: RunState,
     /// Style of the screen, if one is possible.
     look: Option<Look>,
     screen: Option<Screen>,
@@ -54,7 +54,7 @@ impl Progress {
         let plain = environment::variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let look = is_shown.then_some(Look { plain });
         Progress {
-            picture: Picture::default(),
+            picture: RunState::default(),
             look,
             screen: None,
             kept: Vec::new(),
@@ -92,7 +92,7 @@ impl Progress {
     }
 }
 
-impl Watcher for Progress {
+impl ProgressListener for Progress {
     fn say(&mut self, line: &str) {
         self.tell(&Event::Said { line: line.into() });
         match &self.screen {
@@ -131,7 +131,7 @@ impl Watcher for Progress {
     }
 
     fn tell(&mut self, event: &Event) {
-        self.picture.tell(Told { at_ms: now_ms(), lost: 0, event: event.clone() });
+        self.picture.tell(LiveEvent { at_ms: now_ms(), lost: 0, event: event.clone() });
         if let (Event::Ended(_), Some(sending)) = (event, &self.sending) {
             sending.tell();
         }

@@ -15,7 +15,7 @@ use snmp::Credentials;
 use super::bundle;
 use super::element::read;
 use super::failure::{self, Failure, FailureKind};
-use super::link_arguments::{self, Asked};
+use super::link_arguments::{self, LinkArguments};
 use super::noise::Check;
 use super::output::{remark, say, summary, to_stdout};
 use super::environment;
@@ -36,7 +36,7 @@ use targets::links::Links;
 use targets::name::{Link, NameError, TargetKind};
 use workload::Technology;
 use targets::network;
-use targets::{Benches, Surroundings};
+use targets::{Benches, HostPaths};
 use workload::tags::RULES_MAX;
 
 /// Duration of a quick trial over memory, in seconds.

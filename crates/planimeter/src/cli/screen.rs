@@ -24,8 +24,8 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
-use runner::live::event::{Event, Told};
-use runner::live::state::Picture;
+use runner::live::event::{Event, LiveEvent};
+use runner::live::state::RunState;
 use runner::live::sampler::Sampler;
 
 pub use draw::{Look, span};
@@ -62,7 +62,7 @@ pub struct Screen {
 
 impl Screen {
     /// Opens a screen; `None` if that is not possible.
-    pub fn open(look: Look, picture: Picture) -> Option<Screen> {
+    pub fn open(look: Look, picture: RunState) -> Option<Screen> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
@@ -141,7 +141,7 @@ fn wait_until(patience: Nanos, is_so: impl Fn() -> bool) {
 fn show(
     terminal: &mut Terminal<CrosstermBackend<Stderr>>,
     look: Look,
-    mut picture: Picture,
+    mut picture: RunState,
     events: &Receiver<Event>,
 ) -> io::Result<()> {
     let mut sampler = Sampler::new(&GAUGE);
@@ -164,7 +164,7 @@ fn show(
             match events.recv_timeout(patience) {
                 Ok(event) => {
                     let at_ms = clock::since_1970().0 / 1_000_000;
-                    picture.tell(Told { at_ms, lost: 0, event });
+                    picture.tell(LiveEvent { at_ms, lost: 0, event });
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -172,7 +172,7 @@ fn show(
         }
         if let Some(rates) = sampler.look() {
             let at_ms = clock::since_1970().0 / 1_000_000;
-            picture.tell(Told { at_ms, lost: 0, event: Event::Rates(rates) });
+            picture.tell(LiveEvent { at_ms, lost: 0, event: Event::Rates(rates) });
         }
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use super::failure::Failure;
 use super::output::{remark, say};
 use super::{connections, environment, signals, store};
-use crate::serve::{CONNECTIONS, Elsewhere, Server, Token, Wanted};
+use crate::serve::{CONNECTIONS, RemoteStore, Server, Token, ServeOptions};
 
 /// Arguments of `planimeter serve`.
 #[derive(clap::Args)]

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use store::campaign;
 use store::index::Index;
 use store::postgres::address::{Address, Beside};
-use store::postgres::{Sent, Team, TeamError};
+use store::postgres::{Sent, PostgresStore, TeamError};
 
 use super::failure::Failure;
 use super::output::remark;

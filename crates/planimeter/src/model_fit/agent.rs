@@ -8,8 +8,8 @@
 use elements::hardware_model::model::Answers;
 
 use super::observations::{Evidence, Seen, Value, number, place};
-use super::line::{Dot, Line, line, mean};
-use super::model::Sheet;
+use super::line::{Point, Line, line, mean};
+use super::model::FittedModel;
 use super::updates::{EXPERIMENT as RULES, Update};
 use super::writing::DEEDS;
 use experiments::control_plane::packets::{SAMPLES, SLOW_PPS, STEP};
@@ -32,8 +32,8 @@ const UNSURE: f64 = 0.5;
 /// Minimum ratio of requested to completed rate that makes a rate a limit.
 const BEYOND: f64 = 1.2;
 
-fn dots(seen: &[Seen<'_>]) -> Vec<Dot> {
-    seen.iter().map(|it| Dot { x: it.x, y: it.value, half: it.half }).collect()
+fn dots(seen: &[Seen<'_>]) -> Vec<Point> {
+    seen.iter().map(|it| Point { x: it.x, y: it.value, half: it.half }).collect()
 }
 
 /// Returns the sources of cells, each run once.
@@ -54,7 +54,7 @@ fn channel(evidence: &Evidence<'_>) -> (f64, f64) {
 pub fn fit(
     evidence: &Evidence<'_>,
     (updates, told): (&[Update<'_>], Option<Answers>),
-    sheet: &mut Sheet,
+    sheet: &mut FittedModel,
 ) -> Option<(f64, f64)> {
     let channel = channel(evidence);
     let message = barriers(evidence, channel, sheet);
@@ -76,10 +76,10 @@ fn times<'a>(evidence: &Evidence<'a>, metric: &'a str) -> Vec<Seen<'a>> {
 }
 
 /// Fits the default cost of a message, and the barrier delay.
-fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) -> Option<(f64, f64)> {
+fn barriers(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut FittedModel) -> Option<(f64, f64)> {
     let metric = "barrier_done_per_s";
     let seen = times(evidence, metric);
-    let alone: Vec<Dot> = dots(&seen).into_iter().filter(|dot| dot.x == 1.0).collect();
+    let alone: Vec<Point> = dots(&seen).into_iter().filter(|dot| dot.x == 1.0).collect();
     let (alone, known) = mean(&alone)?;
     let (way, way_known) = channel;
     let least = seen.iter().map(|it| it.value).fold(f64::INFINITY, f64::min);
@@ -132,11 +132,11 @@ fn flow_mods(
     updates: &[Update<'_>],
     (told, channel): (Option<Answers>, (f64, f64)),
     message: Option<(f64, f64)>,
-    sheet: &mut Sheet,
+    sheet: &mut FittedModel,
 ) -> Option<(f64, f64)> {
     let metric = "control_plane_ns";
     let answer =
-        |update: &&Update<'_>| Some(Dot { x: update.rules, y: update.control_ns?, half: 0.0 });
+        |update: &&Update<'_>| Some(Point { x: update.rules, y: update.control_ns?, half: 0.0 });
     let of = |is_late: bool| {
         DEEDS.into_iter().find_map(|deed| {
             let of: Vec<&Update<'_>> = updates.iter().filter(|it| it.deed == deed).collect();
@@ -171,7 +171,7 @@ fn flow_mods(
 
 /// Fits the cost from updates with one number of entries, which does not separate the cost of the
 /// barrier.
-fn one_count(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<(f64, f64)> {
+fn one_count(updates: &[Update<'_>], sheet: &mut FittedModel) -> Option<(f64, f64)> {
     let late = updates.iter().filter(|update| update.is_late());
     let (update, control) = late.filter_map(|it| Some((it, it.control_ns?))).next()?;
     let (value, half) = (control / update.rules, sheet.model().agent.message_ns as f64);
@@ -181,7 +181,7 @@ fn one_count(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<(f64, f64)> {
     Some((value, half))
 }
 
-fn packet_outs(evidence: &Evidence<'_>, message: Option<(f64, f64)>, sheet: &mut Sheet) {
+fn packet_outs(evidence: &Evidence<'_>, message: Option<(f64, f64)>, sheet: &mut FittedModel) {
     let metric = "packet_out_done_per_s";
     let seen = times(evidence, metric);
     let least = seen.iter().min_by(|one, other| one.value.total_cmp(&other.value));
@@ -192,7 +192,7 @@ fn packet_outs(evidence: &Evidence<'_>, message: Option<(f64, f64)>, sheet: &mut
     }
 }
 
-fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) {
+fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut FittedModel) {
     let experiment = "stats-delay";
     let idle = |metric| {
         let mut seen = evidence.cells(experiment, metric);
@@ -225,7 +225,7 @@ fn statistics(evidence: &Evidence<'_>, channel: (f64, f64), sheet: &mut Sheet) {
 
 /// Fits the rate of packet-ins from steps that requested more than arrived. Late activation must be
 /// known before.
-pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut Sheet) {
+pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
     let experiment = "packet-in";
     let hardware = &sheet.model().hardware;
     let late_ns = hardware.insert_ns + hardware.activation_ns + hardware.batch_interval_ns;

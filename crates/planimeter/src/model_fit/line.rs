@@ -9,7 +9,7 @@
 
 /// A value at a position, with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Dot {
+pub struct Point {
     /// Position.
     pub x: f64,
     /// Value.
@@ -28,9 +28,9 @@ pub struct Line {
 }
 
 /// Fits the line through these values.
-pub fn line(dots: &[Dot]) -> Option<Line> {
+pub fn line(dots: &[Point]) -> Option<Line> {
     let count = dots.len() as f64;
-    let mean = |pick: fn(&Dot) -> f64| dots.iter().map(pick).sum::<f64>() / count;
+    let mean = |pick: fn(&Point) -> f64| dots.iter().map(pick).sum::<f64>() / count;
     let (x, y) = (mean(|dot| dot.x), mean(|dot| dot.y));
     let spread: f64 = dots.iter().map(|dot| (dot.x - x).powi(2)).sum();
     if dots.len() < 2 || spread <= 0.0 {
@@ -50,9 +50,9 @@ pub fn line(dots: &[Dot]) -> Option<Line> {
 }
 
 /// Returns the mean of values, weighted by their certainty: value and half width.
-pub fn mean(dots: &[Dot]) -> Option<(f64, f64)> {
+pub fn mean(dots: &[Point]) -> Option<(f64, f64)> {
     let least = 1e-9;
-    let weight = |dot: &Dot| 1.0 / dot.half.max(least).powi(2);
+    let weight = |dot: &Point| 1.0 / dot.half.max(least).powi(2);
     let weights: f64 = dots.iter().map(weight).sum();
     if dots.is_empty() {
         return None;
@@ -74,8 +74,8 @@ pub fn median(mut values: Vec<f64>) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn dots(values: &[(f64, f64)], half: f64) -> Vec<Dot> {
-        values.iter().map(|&(x, y)| Dot { x, y, half }).collect()
+    fn dots(values: &[(f64, f64)], half: f64) -> Vec<Point> {
+        values.iter().map(|&(x, y)| Point { x, y, half }).collect()
     }
 
     #[test]
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn more_accurate_points_have_more_weight() {
-        let dots = [Dot { x: 0.0, y: 10.0, half: 0.1 }, Dot { x: 0.0, y: 20.0, half: 10.0 }];
+        let dots = [Point { x: 0.0, y: 10.0, half: 0.1 }, Point { x: 0.0, y: 20.0, half: 10.0 }];
         let (value, half) = mean(&dots).unwrap();
         assert!((10.0..10.1).contains(&value) && half >= 0.09, "{value} {half}");
         assert_eq!(mean(&[]), None);

@@ -32,7 +32,7 @@ pub struct Fit {
 
 /// Model so far.
 #[derive(Debug)]
-pub struct Sheet {
+pub struct FittedModel {
     model: Model,
     found: Vec<Found>,
     assumed: Vec<(&'static str, String)>,
@@ -65,10 +65,10 @@ const REMEDIES: &[(&str, &str)] = &[
     ("full.", "table-capacity measures only that the table is full"),
 ];
 
-impl Sheet {
+impl FittedModel {
     /// Starts with a model that has only a name.
-    pub fn new(model: Model) -> Sheet {
-        Sheet { model, found: Vec::new(), assumed: Vec::new() }
+    pub fn new(model: Model) -> FittedModel {
+        FittedModel { model, found: Vec::new(), assumed: Vec::new() }
     }
 
     /// Sets a number that was found; a number that is not significantly above 0 is 0.

@@ -7,7 +7,7 @@ use stats::conclude::Estimate;
 use record::{Bound, BoundCause, Cell, Ended, Flag, ModuleRun, Role, Trial};
 
 use super::Run;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 
 /// A number with its uncertainty and its source.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +126,7 @@ impl Watched<'_> {
 }
 
 /// Returns the value of an experiment's parameter in a run.
-pub fn setting<'a>(run: &'a Run, declared: &Declared) -> &'a str {
+pub fn setting<'a>(run: &'a Run, declared: &Parameter) -> &'a str {
     let set = run.record.parameters.get("set").and_then(|set| set.as_array());
     let said = set.into_iter().flatten().filter_map(|one| one.as_str()?.split_once('='));
     let mut said = said.filter(|(key, _)| key.trim() == declared.key);
@@ -134,7 +134,7 @@ pub fn setting<'a>(run: &'a Run, declared: &Declared) -> &'a str {
 }
 
 /// Returns the value of a parameter as a number.
-pub fn number(run: &Run, declared: &Declared) -> Option<f64> {
+pub fn number(run: &Run, declared: &Parameter) -> Option<f64> {
     setting(run, declared).parse().ok().filter(|value: &f64| value.is_finite())
 }
 

@@ -11,8 +11,8 @@ use record::Record;
 use elements::hardware_model::model::InHardware;
 
 use super::observations::{Evidence, Seen, Value, Watched, place};
-use super::line::{Dot, Line, line, mean};
-use super::model::Sheet;
+use super::line::{Point, Line, line, mean};
+use super::model::FittedModel;
 use super::updates::Update;
 
 const EXPERIMENT: &str = "forwarding-latency";
@@ -47,7 +47,7 @@ const LEAST_MISSED: f64 = 3.0;
 const SLOW: f64 = 2.0;
 
 /// Fits whether software forwards the first frames of entries, from their latency.
-pub fn tiers(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<InHardware> {
+pub fn tiers(updates: &[Update<'_>], sheet: &mut FittedModel) -> Option<InHardware> {
     let seen = || updates.iter().filter_map(|update| Some((update, update.frames_ns?)));
     let slower = |(_, (first, last)): &(&Update<'_>, (f64, f64))| *first > SLOWER * last;
     let from = |update: &Update<'_>, (first, last): (f64, f64)| {
@@ -66,11 +66,11 @@ pub fn tiers(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<InHardware> {
     let crowded = updates
         .iter()
         .filter(|update| update.deed == "add" && update.back_ratio.is_some_and(|it| it < LOST));
-    let rates: Vec<Dot> = crowded
+    let rates: Vec<Point> = crowded
         .clone()
         .map(|update| {
             let y = update.back_ratio.unwrap_or(0.0) * update.probes_pps;
-            Dot { x: 0.0, y, half: RATE_SHARE * y }
+            Point { x: 0.0, y, half: RATE_SHARE * y }
         })
         .collect();
     let mut link_ns = 0.0;
@@ -103,7 +103,7 @@ pub fn tiers(updates: &[Update<'_>], sheet: &mut Sheet) -> Option<InHardware> {
 }
 
 /// Fits the latency of the hardware path, and its capacity.
-pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
+pub fn fit(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
     let metric = |what: &'static str| evidence.cells(EXPERIMENT, what);
     let slowest =
         metric("forwarding_ns_min").iter().filter_map(|it| it.curve).min_by(f64::total_cmp);
@@ -126,11 +126,11 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
         let fewest = frames(it.x).into_iter().min().unwrap_or(0);
         LEAST_MISSED * jitter / fewest.max(1) as f64
     };
-    let dots: Vec<Dot> = least
+    let dots: Vec<Point> = least
         .iter()
         .map(|it| {
             let (own, known) = own_ns(&it.run.record, it.x);
-            Dot { x: it.x, y: it.value - own, half: it.half + known + above(it) }
+            Point { x: it.x, y: it.value - own, half: it.half + known + above(it) }
         })
         .collect();
     let Some((latency, byte)) = base(&dots) else { return };
@@ -143,14 +143,14 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
         "path_hardware.byte_ps",
         Value { value: byte.0 * 1000.0, half: byte.1 * 1000.0, from: what },
     );
-    let rises = |what: &'static str| -> Vec<Dot> {
+    let rises = |what: &'static str| -> Vec<Point> {
         let of = |it: Seen<'_>| {
             let same = least.iter().find(|low| low.x == it.x && low.run.name == it.run.name)?;
-            Some(Dot { x: it.x, y: it.value - same.value, half: it.half + same.half })
+            Some(Point { x: it.x, y: it.value - same.value, half: it.half + same.half })
         };
         at_low(what).into_iter().filter_map(of).collect()
     };
-    let middles: Vec<Dot> = rises("forwarding_ns_p50");
+    let middles: Vec<Point> = rises("forwarding_ns_p50");
     let jitter = mean(&middles).map(|(rise, half)| (2.0 * rise, 2.0 * half));
     let Some((jitter, known)) = jitter else { return };
     let value =
@@ -168,7 +168,7 @@ pub fn fit(evidence: &Evidence<'_>, sheet: &mut Sheet) {
 }
 
 /// Returns the latency at size 0 and the slope per byte, both at least 0.
-fn base(dots: &[Dot]) -> Option<((f64, f64), (f64, f64))> {
+fn base(dots: &[Point]) -> Option<((f64, f64), (f64, f64))> {
     match line(dots) {
         Some(Line { at_zero, slope }) if slope.0 > slope.1 => Some((at_zero, slope)),
         found => {
@@ -186,29 +186,29 @@ fn curve(watched: &Watched<'_>) -> Option<f64> {
 /// Fits the additional latency of slow frames and their share, from the number of frames in the
 /// trials of each size.
 fn slow(
-    (rises, frames): (&impl Fn(&'static str) -> Vec<Dot>, &impl Fn(f64) -> Vec<u64>),
+    (rises, frames): (&impl Fn(&'static str) -> Vec<Point>, &impl Fn(f64) -> Vec<u64>),
     jitter: f64,
     from: String,
-    sheet: &mut Sheet,
+    sheet: &mut FittedModel,
 ) {
     let far = rises("forwarding_ns_max");
     let means = rises("forwarding_ns_mean");
-    let is_slow = |dot: &Dot| dot.y > SLOW * jitter + 2.0 * dot.half && dot.y > 0.0;
-    let slow: Vec<Dot> = far
+    let is_slow = |dot: &Point| dot.y > SLOW * jitter + 2.0 * dot.half && dot.y > 0.0;
+    let slow: Vec<Point> = far
         .iter()
         .filter(|dot| is_slow(dot))
-        .map(|dot| Dot { y: dot.y - jitter, ..*dot })
+        .map(|dot| Point { y: dot.y - jitter, ..*dot })
         .collect();
-    let share = |mean: &Dot| {
+    let share = |mean: &Point| {
         let most = slow.iter().find(|dot| dot.x == mean.x)?;
         let share = (mean.y - jitter / 2.0).max(0.0) / most.y;
         // Which frames are slow is random, even if the repeats agree.
         let seen = frames(mean.x).into_iter().sum::<u64>().max(1) as f64;
         let chance = 2.0 * (share * (1.0 - share).max(0.0) / seen).sqrt();
         let half = 100.0 * (mean.half / most.y).max(chance);
-        Some(Dot { x: mean.x, y: share * 100.0, half })
+        Some(Point { x: mean.x, y: share * 100.0, half })
     };
-    let shares: Vec<Dot> = means.iter().filter_map(share).collect();
+    let shares: Vec<Point> = means.iter().filter_map(share).collect();
     let Some((share, known)) = mean(&shares).filter(|_| slow.len() == far.len()) else {
         for key in SLOW_KEYS {
             let from = format!("{from}: no slow frames at some size");
@@ -228,7 +228,7 @@ fn slow(
 }
 
 /// Fits the capacity in frames per second, where the offered load exceeded it.
-fn capacity(evidence: &Evidence<'_>, sheet: &mut Sheet) {
+fn capacity(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
     let offered = evidence.cells(EXPERIMENT, "offered_pps");
     let lost = evidence.cells(EXPERIMENT, "lost_ratio");
     // Loss that also happens at a low rate has another cause, such as late activation.
@@ -240,10 +240,10 @@ fn capacity(evidence: &Evidence<'_>, sheet: &mut Sheet) {
         };
         let lost = lost.iter().find(is_same).filter(|lost| lost.value > 0.02)?;
         let y = it.value * (1.0 - lost.value);
-        Some((it.run, Dot { x: it.x, y, half: it.half + it.value * lost.half }))
+        Some((it.run, Point { x: it.x, y, half: it.half + it.value * lost.half }))
     });
     let carried: Vec<_> = carried.collect();
-    let dots: Vec<Dot> = carried.iter().map(|(_, dot)| *dot).collect();
+    let dots: Vec<Point> = carried.iter().map(|(_, dot)| *dot).collect();
     let key = "path_hardware.capacity_pps";
     match (mean(&dots), carried.first()) {
         (Some((value, half)), Some((run, _))) => {

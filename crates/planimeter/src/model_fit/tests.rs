@@ -4,7 +4,7 @@
 use elements::hardware_model::model::keys::KEYS;
 use elements::hardware_model::model::{Answers, Model, file};
 
-use super::model::Sheet;
+use super::model::FittedModel;
 use super::updates::Update;
 use super::writing;
 use super::{Run, fit, name_of};
@@ -98,7 +98,7 @@ fn a_barrier_that_is_early_for_one_operation_is_not_correct() {
         ..update(&run, &times, &places)
     };
     let answers = |updates: &[Update<'_>]| {
-        let mut sheet = Sheet::new(Model::default());
+        let mut sheet = FittedModel::new(Model::default());
         let reported = writing::answers(updates, None, &mut sheet).unwrap();
         (reported, sheet.finish().model.sources["barrier.answers"].clone())
     };

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::Run;
 use super::observations::{Evidence, Watched, number, setting};
-use super::line::Dot;
+use super::line::Point;
 use experiments::activation_times::batches::Batches;
 use experiments::activation_times::order::Order;
 use experiments::activation_times::{ActivationTimes, Bounds, Window};
@@ -119,7 +119,7 @@ impl Update<'_> {
     }
 
     /// Returns the cost of each further entry, over the number of entries before it.
-    pub fn costs(&self, in_batches: bool) -> Vec<Dot> {
+    pub fn costs(&self, in_batches: bool) -> Vec<Point> {
         let parts = match &self.batches {
             Some(batches) if in_batches => batches.groups.clone(),
             _ => self.parts(),
@@ -131,7 +131,7 @@ impl Update<'_> {
             let (first, last) = self.well_known(&part);
             let (span, half) = self.span(first, last);
             let steps = last.saturating_sub(first) as f64;
-            (steps > 0.0).then(|| Dot { x, y: span / steps, half: half / steps })
+            (steps > 0.0).then(|| Point { x, y: span / steps, half: half / steps })
         };
         parts.into_iter().filter(|part| part.len() > PART_MIN).filter_map(cost).collect()
     }

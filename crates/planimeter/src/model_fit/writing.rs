@@ -17,8 +17,8 @@ use elements::hardware_model::model::keys::BATCH_MAX;
 use elements::hardware_model::model::{Answers, InHardware};
 
 use super::observations::Value;
-use super::line::{Dot, Line, line, mean, median};
-use super::model::Sheet;
+use super::line::{Point, Line, line, mean, median};
+use super::model::FittedModel;
 use super::updates::{EXPERIMENT, Update};
 use experiments::activation_times::Bounds;
 use experiments::activation_times::batches::Batches;
@@ -59,7 +59,7 @@ pub const DEEDS: [&str; 3] = ["add", "modify", "delete"];
 pub fn answers(
     updates: &[Update<'_>],
     tier: Option<InHardware>,
-    sheet: &mut Sheet,
+    sheet: &mut FittedModel,
 ) -> Option<Answers> {
     // If software forwards what the hardware does not have yet, additions activate immediately.
     let has_software = tier == Some(InHardware::Used);

@@ -128,7 +128,7 @@ impl Filled {
             if script::is_script(name) {
                 return Err(forbidden("this", &format!("a script ({name})")));
             }
-            let is_known = |entry: &studies::Entry| entry.id == name || entry.set() == name;
+            let is_known = |entry: &studies::Experiment| entry.id == name || entry.set() == name;
             if !studies::entries().any(is_known) {
                 return Err(format!("{name}: no such experiment").into());
             }
@@ -229,7 +229,7 @@ pub(super) fn form(filled: &Filled, said: &Said) -> Markup {
                     section.verdict aria-live="polite" {
                         h2 { "Command line" }
                         pre #equal { (command) }
-                        h2 { "Dry run" }
+                        h2 { "DryRun run" }
                         pre #would { (text) }
                     }
                 },

@@ -25,7 +25,7 @@ use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
-use super::{Shared, Stop, Wanted, routes};
+use super::{Shared, Stop, ServeOptions, routes};
 
 /// Default connection limits.
 pub const CONNECTIONS: ConnectionLimits = ConnectionLimits { total: 64, per_source: 32 };
@@ -64,7 +64,7 @@ pub struct Server {
 
 impl Server {
     /// Binds the address; connections are accepted from [`Server::run`] on.
-    pub fn open(address: SocketAddr, wanted: Wanted) -> io::Result<Server> {
+    pub fn open(address: SocketAddr, wanted: ServeOptions) -> io::Result<Server> {
         let listener = std::net::TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;

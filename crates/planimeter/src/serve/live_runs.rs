@@ -16,8 +16,8 @@ use netio::clock;
 use store::campaign;
 use tokio::sync::watch;
 
-use runner::live::follow::{Follower, Looked};
-use runner::live::state::Picture;
+use runner::live::follow::{Follower, ReadResult};
+use runner::live::state::RunState;
 use runner::live::writer::LIVE_FILE;
 
 /// Limit of followed runs, the newest first.
@@ -41,7 +41,7 @@ const SILENT_MS: u64 = 10_000;
 pub(super) struct View {
     /// Its folder's name.
     pub(super) run: String,
-    pub(super) picture: Arc<Picture>,
+    pub(super) picture: Arc<RunState>,
     /// Lines that could not be parsed.
     pub(super) unreadable: u64,
     /// Its state.
@@ -142,7 +142,7 @@ struct Eye {
 struct Followed {
     run: String,
     follower: Follower,
-    picture: Arc<Picture>,
+    picture: Arc<RunState>,
     is_gone: bool,
 }
 
@@ -205,9 +205,9 @@ impl Eye {
     fn look(&mut self) -> Vec<View> {
         for one in self.followed.iter_mut().filter(|one| !one.is_gone) {
             match one.follower.look() {
-                Looked::News => one.picture = Arc::new(one.follower.picture().clone()),
-                Looked::Nothing => {}
-                Looked::Gone => one.is_gone = true,
+                ReadResult::News => one.picture = Arc::new(one.follower.picture().clone()),
+                ReadResult::Nothing => {}
+                ReadResult::Gone => one.is_gone = true,
             }
         }
         self.order();

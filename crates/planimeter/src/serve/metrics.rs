@@ -59,7 +59,7 @@ pub(super) fn text(shared: &Shared) -> String {
     let mut page = Page::default();
     let all = [(String::new(), live.len() as f64)];
     page.family("planimeter_runs_live", "gauge", "Active runs.", &all);
-    let of = |value: &dyn Fn(&runner::live::state::Picture) -> Option<f64>| {
+    let of = |value: &dyn Fn(&runner::live::state::RunState) -> Option<f64>| {
         let row = |view: &&super::live_runs::View| {
             Some((labels(&[("run", &view.run)]), value(&view.picture)?))
         };

@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use report::Run;
 use store::index::{Filter, Index, RunRow, TrendRow};
 use store::postgres::address::Address;
-use store::postgres::{Team, TeamError};
+use store::postgres::{PostgresStore, TeamError};
 use store::Stored;
 
 use crate::cli::store;
@@ -27,7 +27,7 @@ const NAME_LETTERS_MIN: usize = 10;
 const BROUGHT_MAX: usize = 16;
 
 /// A team store.
-pub struct Elsewhere {
+pub struct RemoteStore {
     /// Its address.
     pub address: Address,
     /// The command-line argument that named it.
@@ -37,8 +37,8 @@ pub struct Elsewhere {
 }
 
 /// A team store together with the runs downloaded from it.
-pub(super) struct Kept {
-    store: Elsewhere,
+pub(super) struct RemoteCache {
+    store: RemoteStore,
     brought: Mutex<Brought>,
 }
 
@@ -61,9 +61,9 @@ pub(super) struct All {
     pub(super) trouble: Option<String>,
 }
 
-impl Kept {
-    pub(super) fn new(store: Elsewhere) -> Kept {
-        Kept { store, brought: Mutex::default() }
+impl RemoteCache {
+    pub(super) fn new(store: RemoteStore) -> RemoteCache {
+        RemoteCache { store, brought: Mutex::default() }
     }
 
     /// Sends the local runs, then lists all runs of the store; returns the error if the store does
@@ -76,7 +76,7 @@ impl Kept {
     ) -> Result<All, String> {
         let address = &self.store.address;
         let told = |error: TeamError| store::trouble(address, &error);
-        let mut open = Team::open(address).map_err(told)?;
+        let mut open = PostgresStore::open(address).map_err(told)?;
         let trouble = match open.send(runs, index, &self.store.origin) {
             Ok(_) => None,
             Err(error) if error.is_read_only() => Some(told(error)),
@@ -109,7 +109,7 @@ impl Kept {
         if let Some(known) = brought.runs.iter().find(is_it) {
             return Ok((folder, known.clone()));
         }
-        let mut open = Team::open(address).map_err(told)?;
+        let mut open = PostgresStore::open(address).map_err(told)?;
         let (identity, _) = open.find(name).map_err(told)?;
         if brought.runs.contains(&identity) {
             return Ok((folder, identity));
@@ -129,7 +129,7 @@ impl Kept {
         Ok((folder, identity))
     }
 
-    fn bring(&self, open: &mut Team, identity: &str, path: &Path) -> Result<(), String> {
+    fn bring(&self, open: &mut PostgresStore, identity: &str, path: &Path) -> Result<(), String> {
         let refused = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         if identity.is_empty() || !identity.bytes().all(|it| it.is_ascii_hexdigit()) {
             return Err("invalid run id from the store".into());
@@ -148,7 +148,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for RemoteCache {
     fn drop(&mut self) {
         let brought = self.brought.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(folder) = &brought.folder {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use maud::{Markup, html};
-use stats::comparison::{self, Contrast, Side, Verdict, words};
+use stats::comparison::{self, Comparison, Side, Verdict, words};
 use stats::gate::Gate;
 use record::number;
 use record::{Metric, Record};
@@ -280,7 +280,7 @@ fn single(read: &[(&str, Option<&str>, Record)]) -> Markup {
     }
 }
 
-fn contrasted(found: &Contrast) -> Markup {
+fn contrasted(found: &Comparison) -> Markup {
     html! {
         p.short { (words::headline(found)) }
         p.soft { (words::method(found)) }

@@ -5,8 +5,8 @@
 
 use maud::{Markup, html};
 
-use runner::live::event::{Joined, Standing};
-use runner::live::state::Picture;
+use runner::live::event::{Joined, TargetStatus};
+use runner::live::state::RunState;
 
 /// Width of the diagram, and positions of tester and targets.
 const WIDTH: usize = 760;
@@ -21,9 +21,9 @@ const ROW_NETWORK: usize = 150;
 const LETTERS_MAX: usize = 44;
 
 /// Renders the diagram.
-pub(super) fn svg(picture: &Picture) -> Markup {
+pub(super) fn svg(picture: &RunState) -> Markup {
     let targets = &picture.begun.targets;
-    let height_of = |target: &Standing| match &target.network {
+    let height_of = |target: &TargetStatus| match &target.network {
         Some(_) => ROW_NETWORK,
         None => ROW,
     };
@@ -34,7 +34,7 @@ pub(super) fn svg(picture: &Picture) -> Markup {
         top += height_of(target);
         (at, target)
     });
-    let rows: Vec<(usize, &Standing)> = rows.collect();
+    let rows: Vec<(usize, &TargetStatus)> = rows.collect();
     html! {
         svg.topology viewBox=(format!("0 0 {WIDTH} {}", height + 8)) role="img" aria-label=(words(targets)) {
             rect.box x="2" y="4" width=(INSTRUMENT - 2) height=(height - 4) rx="8" {}
@@ -52,8 +52,8 @@ pub(super) fn svg(picture: &Picture) -> Markup {
 }
 
 /// Describes the diagram as text.
-fn words(targets: &[Standing]) -> String {
-    let one = |it: &Standing| format!("{}, {}, over {}", it.name, it.is, it.link);
+fn words(targets: &[TargetStatus]) -> String {
+    let one = |it: &TargetStatus| format!("{}, {}, over {}", it.name, it.is, it.link);
     format!("tester connected to: {}", targets.iter().map(one).collect::<Vec<_>>().join("; "))
 }
 
@@ -64,7 +64,7 @@ fn short(text: &str) -> String {
     }
 }
 
-fn single(at: usize, target: &Standing) -> Markup {
+fn single(at: usize, target: &TargetStatus) -> Markup {
     let (out, back) = (at + 24, at + 48);
     html! {
         @for (number, y) in [(1, out), (2, back)] {
@@ -78,7 +78,7 @@ fn single(at: usize, target: &Standing) -> Markup {
 }
 
 /// Draws switches in a row, their links as arcs below, and the tester's wires from above.
-fn switches(at: usize, target: &Standing, network: &Joined) -> Markup {
+fn switches(at: usize, target: &TargetStatus, network: &Joined) -> Markup {
     let count = network.switches.len().max(1);
     let span = (WIDTH - TARGETS + 60) / count;
     let middle = |switch: usize| TARGETS - 60 + span * switch.min(count - 1) + span / 2;
@@ -125,10 +125,10 @@ mod tests {
 
     #[test]
     fn a_run_without_targets_and_a_network_without_switches_are_drawn() {
-        let mut picture = Picture::default();
+        let mut picture = RunState::default();
         assert!(svg(&picture).into_string().contains("tester"));
         let network = Some(Joined { instrument: vec![(0, 1)], ..Joined::default() });
-        picture.begun.targets = vec![Standing { network, ..Standing::default() }];
+        picture.begun.targets = vec![TargetStatus { network, ..TargetStatus::default() }];
         assert!(svg(&picture).into_string().contains("port 1"));
     }
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use tester::experiment::{Outcome, Step};
 use tester::module::{Joined, Measured, StageReport};
 use tester::rig::sim::{Device, SimRig};
-use tester::executor::Scene;
+use tester::executor::TopologyInfo;
 use openflow::codec::{decode, encode};
 use openflow::frame::Stream;
 use openflow::model::message::Message;
@@ -19,7 +19,7 @@ use openflow::model::{Action, FlowModCommand, Instruction, Match};
 use openflow::version::Version;
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
-use studies::{Entry, taking};
+use studies::{Experiment, taking};
 use experiments::Context;
 use workload::parameter::{Effort, ParameterError, Parameters};
 use targets::name::TargetKind;
@@ -357,7 +357,7 @@ impl OneSwitch {
 
     fn stage(&mut self, module: &mut dyn tester::module::Module) -> StageReport {
         let joined = [1, 2].map(|port| Some(Joined { switch: 0, port })).to_vec();
-        self.rig.stage(module, &Scene { joined }, &mut |switch, _, now| {
+        self.rig.stage(module, &TopologyInfo { joined }, &mut |switch, _, now| {
             let (ours, channel) = pair(CHANNEL_BYTES, "openflow");
             switch.begun_at.get_or_insert(now);
             let has_left = Arc::clone(&switch.has_left);
@@ -376,17 +376,17 @@ impl OneSwitch {
 }
 
 /// Returns the experiment of this name.
-pub fn entry(id: &str) -> &'static Entry {
+pub fn entry(id: &str) -> &'static Experiment {
     studies::find(id).unwrap()[0]
 }
 
 /// Returns whether an experiment consists of modules.
-pub fn is_module(entry: &'static Entry) -> bool {
+pub fn is_module(entry: &'static Experiment) -> bool {
     matches!((entry.build)(&context(entry, &[], 1)).next(None), Step::Module { .. })
 }
 
 /// Returns an experiment's context with these settings.
-fn context(entry: &'static Entry, set: &[String], seed: u64) -> Context {
+fn context(entry: &'static Experiment, set: &[String], seed: u64) -> Context {
     let mut parameters = Parameters::at(Effort::Quick);
     for assignment in ["rig=sim", "repeats=1"].into_iter().chain(set.iter().map(String::as_str)) {
         match taking::assign(&mut parameters, &[entry], assignment) {

@@ -8,7 +8,7 @@ use testbed::requirement::Need;
 use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
 use testbed::peer::testpmd::Testpmd;
-use testbed::peer::{Access, Peer};
+use testbed::peer::{ControlInterface, Peer};
 use testbed::{Lab, Site, Wiring};
 use packet::frame::Batch;
 use netio::afpacket::Options;
@@ -34,7 +34,7 @@ pub fn through_ovs(root: PathBuf) {
     let lab = Lab::open(&root).unwrap();
     let site = lab.memory("ovs", &Wiring::of_machine().unwrap()).unwrap();
     ovs.start(&site).unwrap();
-    let Access::OpenFlow { channel } = ovs.ready(PATIENCE).unwrap() else {
+    let ControlInterface::OpenFlow { channel } = ovs.ready(PATIENCE).unwrap() else {
         panic!("it has an OpenFlow channel");
     };
     let flow = ["add-flow", channel.as_str(), "in_port=1,actions=output:2"];

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use testbed::peer::openvswitch::OpenVswitch;
 use testbed::peer::planimeter::{Mode, Ours};
-use testbed::peer::{Access, Peer};
+use testbed::peer::{ControlInterface, Peer};
 use testbed::topology::{Lab, Site, Wiring};
 use packet::frame::Batch;
 use packet::time::{Clock, Nanos};
@@ -203,7 +203,7 @@ impl Live {
         let wiring = Wiring { ports: PORTS, ..Wiring::of_machine().map_err(failed)? };
         let site = lab.site(name, &wiring).map_err(failed)?;
         peer.start(&site).map_err(failed)?;
-        let Access::OpenFlow { channel } = peer.ready(Duration::from_secs(10)).map_err(failed)?
+        let ControlInterface::OpenFlow { channel } = peer.ready(Duration::from_secs(10)).map_err(failed)?
         else {
             return Err(format!("{name} speaks no OpenFlow"));
         };

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use openflow::version::{ActionKind, InstructionKind, MessageKind, MultipartKind, Version};
-use studies::Entry;
+use studies::Experiment;
 use workload::parameter::shared;
 use runner::python::forms;
 use stats::direction::{self, Direction};
@@ -40,7 +40,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-fn entry(out: &mut String, entry: &Entry) {
+fn entry(out: &mut String, entry: &Experiment) {
     let _ = writeln!(out, "### {}\n\n{}.\n", entry.id, entry.title.trim_end_matches('.'));
     let about: Vec<&str> = entry.technologies.iter().map(|it| it.plural()).collect();
     let _ = writeln!(out, "- *axis*: {}", number::axis(entry.axis));

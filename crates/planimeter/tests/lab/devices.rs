@@ -12,7 +12,7 @@ use testbed::requirement;
 use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::linux_router::LinuxRouter;
 use testbed::peer::openvswitch::OpenVswitch;
-use testbed::peer::{Access, Peer, Plan, PortAddress, PortRoute};
+use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortRoute};
 use testbed::veth::{Cable, EndSettings};
 use testbed::{Lab, Need, Site, Wiring};
 use serde_json::Value;

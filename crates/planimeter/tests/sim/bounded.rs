@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tester::module::Ended;
-use runner::{Destination, Watcher};
+use runner::{Destination, ProgressListener};
 use targets::name::TargetKind;
-use targets::{Benches, Surroundings};
+use targets::{Benches, HostPaths};
 use record::Metric;
 use elements::hardware_model::model::Model;
 
@@ -58,7 +58,7 @@ fn rejected_rules_are_not_awaited() {
 /// Sets the flag when the first trial begins.
 struct StopsInTrial(Arc<AtomicBool>);
 
-impl Watcher for StopsInTrial {
+impl ProgressListener for StopsInTrial {
     fn say(&mut self, _: &str) {}
 
     fn expect(&mut self, _: u64) {}
@@ -82,7 +82,7 @@ fn a_run_stops_within_a_trial_in_virtual_time() {
     ] {
         let (folder, stop) = (Folder::new(), Arc::new(AtomicBool::new(false)));
         let plan = plan(&[experiment], &[TargetKind::Ours], set, 1);
-        let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
+        let surroundings = HostPaths { program: PathBuf::new(), root: PathBuf::new() };
         let mut benches =
             Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop).unwrap();
         let mut watcher = StopsInTrial(Arc::clone(&stop));

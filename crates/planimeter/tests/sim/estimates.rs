@@ -4,7 +4,7 @@
 //! ESTIMATES=all they cover every effort and every module, which takes hours. ESTIMATE_ONLY names
 //! one experiment.
 
-use studies::{Entry, taking};
+use studies::{Experiment, taking};
 use workload::parameter::{Effort, Parameters};
 use runner::{Destination, Plan, estimate};
 use targets::links::Links;
@@ -32,13 +32,13 @@ const BY_AGENT: [&str; 2] = ["flow-mod-rate", "flow-stats-dump"];
 const BY_TABLE: [&str; 2] = ["rfc2889/caching", "rfc2889/learning"];
 
 /// Returns a target for an experiment, in virtual time; `None` if the experiment needs hosts.
-fn kind_for(entry: &Entry) -> Option<TargetKind> {
+fn kind_for(entry: &Experiment) -> Option<TargetKind> {
     let kinds = [TargetKind::Ours, TargetKind::Bridge, program("bridge.fe.xml")];
     kinds.into_iter().find(|kind| entry.can_measure(*kind, Link::Memory))
 }
 
 /// Returns a plan of one experiment with its own effort.
-fn plan_at(effort: Effort, entry: &'static Entry, kind: TargetKind, set: &[&str]) -> Plan {
+fn plan_at(effort: Effort, entry: &'static Experiment, kind: TargetKind, set: &[&str]) -> Plan {
     let mut parameters = Parameters::at(effort);
     for assignment in set {
         // A parameter that it does not accept is not needed.
@@ -83,11 +83,11 @@ fn hold(cases: impl Iterator<Item = (String, Plan)>) {
 }
 
 /// Returns the experiments of trials, or of modules, that run their own trials.
-fn entries(are_modules: bool) -> impl Iterator<Item = &'static Entry> {
-    let is_own = |entry: &&Entry| entry.shares_trials_of.is_none();
+fn entries(are_modules: bool) -> impl Iterator<Item = &'static Experiment> {
+    let is_own = |entry: &&Experiment| entry.shares_trials_of.is_none();
     let only = std::env::var("ESTIMATE_ONLY").unwrap_or_default();
-    let wanted = move |entry: &&Entry| only.is_empty() || entry.id == only;
-    let is_of = move |entry: &&'static Entry| {
+    let wanted = move |entry: &&Experiment| only.is_empty() || entry.id == only;
+    let is_of = move |entry: &&'static Experiment| {
         let is_costed = is_all() || estimate::cost_virtual(entry).is_some();
         let is_unknown = BY_AGENT.contains(&entry.id) || BY_TABLE.contains(&entry.id);
         let is_fit = if are_modules { is_costed } else { !is_unknown };
@@ -102,7 +102,7 @@ fn is_all() -> bool {
 }
 
 /// Returns whether modules run it.
-fn is_staged(entry: &'static Entry) -> bool {
+fn is_staged(entry: &'static Experiment) -> bool {
     let Some(kind) = kind_for(entry) else { return false };
     let plan = plan_at(Effort::Quick, entry, kind, &SLOW_LINK);
     plan.estimates()[0].is_staged

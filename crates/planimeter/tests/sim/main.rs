@@ -50,10 +50,10 @@ use common::{Folder, bytes};
 use studies::taking;
 use runner::live::event::Event;
 use workload::parameter::{Effort, ParameterError, Parameters};
-use runner::{Destination, Finished, Plan, Watcher};
+use runner::{Destination, Finished, Plan, ProgressListener};
 use targets::links::Links;
 use targets::name::{Link, TargetKind};
-use targets::{Benches, Surroundings};
+use targets::{Benches, HostPaths};
 use record::{ClaimVerdict, Metric, Outcome, Record, Role, Trial};
 
 /// Every target that supports in-memory links.
@@ -83,7 +83,7 @@ struct StopAfter {
     told: Vec<Event>,
 }
 
-impl Watcher for StopAfter {
+impl ProgressListener for StopAfter {
     fn say(&mut self, _: &str) {}
 
     fn expect(&mut self, trials: u64) {
@@ -106,12 +106,12 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
     let mut parameters = Parameters::at(Effort::Quick);
     let short = ["rig=sim", "seconds=0.01", "warmup=0.002", "repeats=2"];
     let texts = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect::<Vec<_>>();
-    let entries: Vec<&'static studies::Entry> =
+    let entries: Vec<&'static studies::Experiment> =
         experiments.iter().flat_map(|name| studies::find(name).unwrap()).collect();
     let mut assignments = texts(&[&short[..], set].concat());
     // Tests pass one list to several experiments, which may not support all of it, or every value.
     assignments.retain(|it| {
-        let of = |entry: &&'static studies::Entry| taking::assign(&mut parameters, &[*entry], it);
+        let of = |entry: &&'static studies::Experiment| taking::assign(&mut parameters, &[*entry], it);
         let reported: Vec<_> = entries.iter().map(of).collect();
         let is_wrong =
             |it: &Result<_, _>| !matches!(it, Ok(_) | Err(ParameterError::NotTaken { .. }));
@@ -136,14 +136,14 @@ fn plan(experiments: &[&str], kinds: &[TargetKind], set: &[&str], seed: u64) -> 
 /// Runs a plan on a separate bench, and stops after this many trials.
 fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Finished, StopAfter) {
     let stop = Arc::new(AtomicBool::new(false));
-    let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
+    let surroundings = HostPaths { program: PathBuf::new(), root: PathBuf::new() };
     let mut benches =
         Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop).unwrap();
     let mut watcher =
         StopAfter { trials, stop: Arc::clone(&stop), steps: 0, expected: 0, told: vec![] };
     let finished = runner::run(plan, destination, &mut benches, &stop, &mut watcher).unwrap();
     for cell in &finished.record.cells {
-        let of = |entry: &&&studies::Entry| entry.id == cell.experiment;
+        let of = |entry: &&&studies::Experiment| entry.id == cell.experiment;
         let entry = plan.entries.iter().find(of);
         let (metric, id) = (cell.metric.name(), &cell.experiment);
         assert!(

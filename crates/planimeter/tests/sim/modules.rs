@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use tester::module::*;
 use tester::rig::sim::{Device, SimRig};
-use tester::executor::Scene;
+use tester::executor::TopologyInfo;
 use tester::stream::{Field as Varied, Headers, Order, Rate, Stream, Values, Vary};
 use openflow::header::Xid;
 use openflow::model::message::Message;
@@ -58,7 +58,7 @@ fn rig() -> SimRig<Switch> {
 /// Runs a module on our switch.
 pub fn stage(module: &mut dyn Module) -> StageReport {
     let joined = [1, 2].map(|port| Some(Joined { switch: 0, port })).to_vec();
-    rig().stage(module, &Scene { joined }, &mut |switch, _, now| {
+    rig().stage(module, &TopologyInfo { joined }, &mut |switch, _, now| {
         let (ours, theirs) = pair(1 << 20, "openflow");
         switch.node.adopt(Box::new(theirs), now);
         Ok(Box::new(ours))

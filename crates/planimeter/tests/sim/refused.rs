@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use runner::Destination;
 use targets::name::{Link, TargetKind};
-use targets::{Benches, Surroundings};
+use targets::{Benches, HostPaths};
 use record::{Record, Warning};
 
 use super::{StopAfter, assert_accounted, carry_out, measure, plan, program};

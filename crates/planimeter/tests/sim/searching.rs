@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use tester::search::bracket::Bracket;
 use runner::live::event::Event;
-use runner::live::state::Picture;
+use runner::live::state::RunState;
 use targets::name::TargetKind;
 use record::{Metric, Name, Record};
 
@@ -30,14 +30,14 @@ fn searched(
     let mut add = |bracket: &Bracket| {
         searches.entry(bracket.sought.what.to_string()).or_default().push(bracket.clone());
     };
-    let mut picture = Picture::default();
+    let mut picture = RunState::default();
     for event in &watcher.told {
         match event {
             Event::Trial(trial) => trial.brackets.iter().for_each(&mut add),
             Event::Searching(bracket) => add(bracket),
             _ => {}
         }
-        picture.tell(runner::live::event::Told { at_ms: 0, lost: 0, event: event.clone() });
+        picture.tell(runner::live::event::LiveEvent { at_ms: 0, lost: 0, event: event.clone() });
     }
     // All events appear in the state.
     let drawn: Vec<&str> = picture.searches.iter().map(|it| it.sought.what.as_ref()).collect();

@@ -10,10 +10,10 @@ use std::sync::atomic::AtomicBool;
 use planimeter::model_fit::{self, Fit, Run};
 use runner::live::event::Event;
 use workload::parameter::{Effort, Parameters};
-use runner::{Destination, Plan, Watcher};
+use runner::{Destination, Plan, ProgressListener};
 use targets::links::Links;
 use targets::name::{Link, TargetKind};
-use targets::{Benches, Surroundings};
+use targets::{Benches, HostPaths};
 use elements::hardware_model::model::{Barrier, Model};
 
 use crate::case::Draw;
@@ -37,7 +37,7 @@ const METRICS: [&str; 6] = [
 /// A watcher that ignores all events.
 struct Silent;
 
-impl Watcher for Silent {
+impl ProgressListener for Silent {
     fn say(&mut self, _: &str) {}
     fn expect(&mut self, _: u64) {}
     fn step(&mut self, _: &str) {}
@@ -76,7 +76,7 @@ fn measured(kind: TargetKind, counts: &str, seed: u64) -> Vec<Run> {
             created: "2026-01-31T12:00:00Z".into(),
         };
         let stop = Arc::new(AtomicBool::new(false));
-        let surroundings = Surroundings { program: PathBuf::new(), root: PathBuf::new() };
+        let surroundings = HostPaths { program: PathBuf::new(), root: PathBuf::new() };
         let mut benches =
             Benches::open(&plan.links_used(), &surroundings, &plan.parameters, &stop).unwrap();
         let folder = Folder::new();

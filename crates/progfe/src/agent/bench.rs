@@ -7,9 +7,9 @@ use packet::frame::{Frame, PortNo};
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
-use super::{Agent, Around, Ask, Fact, Occurred, PortSeen, Sent, Tables, made};
+use super::{Agent, Around, AgentRequest, StatusValue, AgentEvent, PortSeen, Sent, Tables, made};
 use crate::lfb::meta_id;
-use crate::lfb::exceptions::{ToldFrame, ToldTo};
+use crate::lfb::exceptions::{DivertedFrame, DivertDestination};
 use crate::diagnostic::Problems;
 use crate::program::Program;
 use crate::program::document::no_files;
@@ -22,7 +22,7 @@ pub const EPOCH: u64 = 1_000_000_000_000;
 pub struct Bench {
     pub agent: Box<dyn Agent>,
     pub now: Nanos,
-    pub events: Vec<Occurred>,
+    pub events: Vec<AgentEvent>,
     pub tables: Known,
     ports: Vec<PortSeen>,
     chance: u64,
@@ -117,9 +117,9 @@ impl Bench {
 
     /// Delivers a frame with metadata.
     pub fn told(&mut self, meta: &[(u32, u128)], bytes: &[u8]) -> Vec<Sent> {
-        let (to, meta) = (ToldTo::Agent("bench".into()), meta.to_vec());
+        let (to, meta) = (DivertDestination::Agent("bench".into()), meta.to_vec());
         let (came, frame) = (self.now, Frame::from_bytes(bytes));
-        let told = ToldFrame { to, instance: 0, meta, came, frame };
+        let told = DivertedFrame { to, instance: 0, meta, came, frame };
         self.with(|agent, around| agent.frame_came(told, around)).1
     }
 
@@ -139,9 +139,9 @@ impl Bench {
     }
 
     /// Sends a command.
-    pub fn ask(&mut self, what: &str, with: &[(&str, &str)]) -> (Result<Fact, String>, Vec<Sent>) {
+    pub fn ask(&mut self, what: &str, with: &[(&str, &str)]) -> (Result<StatusValue, String>, Vec<Sent>) {
         let with = with.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        let ask = Ask { what: what.to_owned(), with: with.collect() };
+        let ask = AgentRequest { what: what.to_owned(), with: with.collect() };
         self.with(|agent, around| agent.asked(&ask, around))
     }
 

@@ -17,11 +17,11 @@ use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
 use super::wire::{Outbox, Wire};
-use super::{Agent, Around, Ask, Fact, Occurred, PortSeen, Sent, Tables, made, made_mac};
+use super::{Agent, Around, AgentRequest, StatusValue, AgentEvent, PortSeen, Sent, Tables, made, made_mac};
 use crate::element::Element;
 use crate::element::subscriptions::Pace;
 use crate::executor::Enforcer;
-use crate::lfb::{Lfb, ToldTo, meta_id};
+use crate::lfb::{Lfb, DivertDestination, meta_id};
 use crate::diagnostic::Problems;
 use crate::program::{self, Program, Source, class_id};
 
@@ -45,7 +45,7 @@ pub struct Dispatcher {
     counters: Counters,
     /// Actions of agents in this turn, stored to reuse the allocation.
     sent: Vec<Sent>,
-    occurred: Vec<Occurred>,
+    occurred: Vec<AgentEvent>,
 }
 
 struct Slot {
@@ -71,7 +71,7 @@ pub struct Report {
     /// Name of the agent.
     pub agent: String,
     /// The event.
-    pub occurred: Occurred,
+    pub occurred: AgentEvent,
     /// Number of events of this kind that were suppressed since the last report.
     pub untold: u64,
 }
@@ -130,10 +130,10 @@ impl Dispatcher {
         self.follow(element, now, out);
         let mut frames = 0;
         while frames < FRAMES_PER_TURN
-            && let Some(told) = element.next_told_to(|to| matches!(to, ToldTo::Agent(_)))
+            && let Some(told) = element.next_told_to(|to| matches!(to, DivertDestination::Agent(_)))
         {
             frames += 1;
-            let ToldTo::Agent(name) = &told.to else { continue };
+            let DivertDestination::Agent(name) = &told.to else { continue };
             let name = name.clone();
             let Some(at) = self.slots.iter().position(|slot| *slot.declared.name == *name) else {
                 self.counters.no_agent += 1;
@@ -162,11 +162,11 @@ impl Dispatcher {
     /// Sends a command to an agent and returns the result.
     pub fn ask<E: Enforcer>(
         &mut self,
-        (name, ask): (&str, &Ask),
+        (name, ask): (&str, &AgentRequest),
         element: &mut Element<E>,
         now: Nanos,
         out: &mut Outputs,
-    ) -> Result<Fact, String> {
+    ) -> Result<StatusValue, String> {
         self.follow(element, now, out);
         let Some(at) = self.slots.iter().position(|slot| slot.declared.name == name) else {
             return Err(format!("the program has no agent {name:?}"));
@@ -204,10 +204,10 @@ impl Dispatcher {
     }
 
     /// Returns state and counters of all agents, by name.
-    pub fn facts(&self, now: Nanos) -> Vec<(String, Fact)> {
+    pub fn facts(&self, now: Nanos) -> Vec<(String, StatusValue)> {
         let facts = self.slots.iter().map(|slot| {
-            let facts = Fact::from([
-                ("type", Fact::text(&slot.declared.kind)),
+            let facts = StatusValue::from([
+                ("type", StatusValue::text(&slot.declared.kind)),
                 ("told", slot.told.into()),
                 ("sent", slot.sent.into()),
                 ("no_inject", slot.no_inject.into()),
@@ -305,7 +305,7 @@ impl Dispatcher {
         outcome
     }
 
-    fn report(&mut self, agent: &str, occurred: Occurred) {
+    fn report(&mut self, agent: &str, occurred: AgentEvent) {
         let watch = self.watches.iter_mut();
         let mut watch = watch.filter(|it| it.agent == agent && it.event == occurred.event);
         let value = occurred.facts.number("value").and_then(|value| u64::try_from(value).ok());

@@ -14,9 +14,9 @@ use packet::header::{ethernet, ipv4};
 use packet::time::Nanos;
 
 use super::interface::{Interface, is_host};
-use super::{Agent, Around, Fact, Sent, Setup};
+use super::{Agent, Around, StatusValue, Sent, Setup};
 use crate::lfb::meter::Bucket;
-use crate::lfb::exceptions::ToldFrame;
+use crate::lfb::exceptions::DivertedFrame;
 use crate::lfb::{exception, meta_id};
 use crate::program::base_id;
 
@@ -125,7 +125,7 @@ impl Icmp {
     }
 
     /// Processes a packet that exceeds the MTU of its next link.
-    fn too_big(&mut self, packet: &Whole, told: &ToldFrame, port: u32, around: &mut Around<'_>) {
+    fn too_big(&mut self, packet: &Whole, told: &DivertedFrame, port: u32, around: &mut Around<'_>) {
         let selector = told.meta.iter().find(|(id, _)| *id == meta_id::HOP_SELECTOR);
         let is_v4 = packet.ends().is_some_and(|(source, _)| source.is_ipv4());
         let table = if is_v4 { "IPv4NextHopTable" } else { "IPv6NextHopTable" };
@@ -165,7 +165,7 @@ fn put_in(packet: &[u8], around: &mut Around<'_>) {
 }
 
 impl Agent for Icmp {
-    fn frame_came(&mut self, told: ToldFrame, around: &mut Around<'_>) {
+    fn frame_came(&mut self, told: DivertedFrame, around: &mut Around<'_>) {
         let meta = |id: u32| told.meta.iter().find(|(known, _)| *known == id).map(|(_, it)| *it);
         let port = meta(meta_id::PHY_PORT).unwrap_or(0) as u32;
         // Link-layer multicasts and broadcasts get no reply.
@@ -198,9 +198,9 @@ impl Agent for Icmp {
         self.tell(&packet, fault, port, around);
     }
 
-    fn facts(&self, _now: Nanos) -> Fact {
+    fn facts(&self, _now: Nanos) -> StatusValue {
         let counts = &self.counters;
-        Fact::from([
+        StatusValue::from([
             ("echo_replies", counts.echo_replies.into()),
             ("errors", counts.errors.into()),
             ("errors_limited", counts.errors_limited.into()),

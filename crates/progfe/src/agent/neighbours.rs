@@ -15,8 +15,8 @@ use packet::header::{ipv4, ipv6};
 use packet::time::Nanos;
 
 use super::interface::{Interface, is_host};
-use super::{Agent, Around, Fact, Sent, Setup};
-use crate::lfb::exceptions::ToldFrame;
+use super::{Agent, Around, StatusValue, Sent, Setup};
+use crate::lfb::exceptions::DivertedFrame;
 use crate::lfb::{exception, meta_id};
 use crate::program::base_id;
 
@@ -89,7 +89,7 @@ impl Neighbours {
     }
 
     /// Resolves the next hop of a packet, or forwards the packet if it is known.
-    fn want(&mut self, told: ToldFrame, around: &mut Around<'_>) {
+    fn want(&mut self, told: DivertedFrame, around: &mut Around<'_>) {
         let meta = |id: u32| told.meta.iter().find(|(known, _)| *known == id).map(|(_, it)| *it);
         let port = meta(meta_id::L3_PORT);
         let next =
@@ -134,12 +134,12 @@ impl Neighbours {
         around.tables.set_neighbour(encap, (interface.port, address), header);
     }
 
-    fn go_on(&mut self, told: ToldFrame, around: &mut Around<'_>) {
+    fn go_on(&mut self, told: DivertedFrame, around: &mut Around<'_>) {
         self.counters.resolved += 1;
         send_on(told, self.resolved, around);
     }
 
-    fn give_up(&mut self, told: ToldFrame, around: &mut Around<'_>) {
+    fn give_up(&mut self, told: DivertedFrame, around: &mut Around<'_>) {
         self.counters.unresolved += 1;
         send_on(told, self.unresolved, around);
     }
@@ -186,17 +186,17 @@ impl Neighbours {
         waiting.into_iter().for_each(|told| self.go_on(told, around));
     }
 
-    fn about(&self, (at, address): Place, mac: Option<Mac>) -> Fact {
-        Fact::from([
+    fn about(&self, (at, address): Place, mac: Option<Mac>) -> StatusValue {
+        StatusValue::from([
             ("port", self.interfaces[at].port.into()),
-            ("address", Fact::text(address)),
-            ("mac", mac.map(|mac| Fact::text(ethernet::ShowMac(mac))).into()),
+            ("address", StatusValue::text(address)),
+            ("mac", mac.map(|mac| StatusValue::text(ethernet::ShowMac(mac))).into()),
         ])
     }
 }
 
 /// Injects a packet with its original metadata.
-fn send_on(told: ToldFrame, output: u32, around: &mut Around<'_>) {
+fn send_on(told: DivertedFrame, output: u32, around: &mut Around<'_>) {
     around.sent.push(Sent { output, meta: told.meta, frame: told.frame });
 }
 
@@ -216,7 +216,7 @@ fn next_hop(packet: &[u8], v4: Option<u128>, v6: Option<u128>) -> Option<IpAddr>
 }
 
 /// Restores the Ethernet header that a classifier removed.
-pub(super) fn with_header(told: &ToldFrame) -> Option<Vec<u8>> {
+pub(super) fn with_header(told: &DivertedFrame) -> Option<Vec<u8>> {
     let meta = |id: u32| told.meta.iter().find(|(known, _)| *known == id).map(|(_, it)| *it);
     let ether_type = meta(meta_id::ETHER_TYPE)? as u16;
     let mac = |id| <[u8; 6]>::try_from(&(meta(id)? as u64).to_be_bytes()[2..]).ok();
@@ -228,7 +228,7 @@ pub(super) fn with_header(told: &ToldFrame) -> Option<Vec<u8>> {
 }
 
 impl Agent for Neighbours {
-    fn frame_came(&mut self, told: ToldFrame, around: &mut Around<'_>) {
+    fn frame_came(&mut self, told: DivertedFrame, around: &mut Around<'_>) {
         let meta = |id: u32| told.meta.iter().find(|(known, _)| *known == id).map(|(_, it)| *it);
         let lacks_header = [exception::ENCAP_INDEX_INVALID, exception::ENCAP_LOOKUP_FAILED];
         if meta(meta_id::EXCEPTION).is_some_and(|why| lacks_header.contains(&why)) {
@@ -273,10 +273,10 @@ impl Agent for Neighbours {
         self.table.next_due()
     }
 
-    fn facts(&self, _now: Nanos) -> Fact {
+    fn facts(&self, _now: Nanos) -> StatusValue {
         let counts = &self.counters;
         let known = self.table.known().map(|(place, mac)| self.about(*place, Some(mac)));
-        Fact::from([
+        StatusValue::from([
             ("neighbours", known.collect::<Vec<_>>().into()),
             ("asked", self.table.asked().into()),
             ("questions", counts.questions.into()),

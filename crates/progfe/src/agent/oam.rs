@@ -10,9 +10,9 @@
 use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
 
-use super::{Agent, Around, Ask, Fact, Setup};
+use super::{Agent, Around, AgentRequest, StatusValue, Setup};
 use crate::lfb::meta_id;
-use crate::lfb::exceptions::ToldFrame;
+use crate::lfb::exceptions::DivertedFrame;
 use crate::program::{AgentSetting, Program, class_id};
 
 pub mod mep;
@@ -254,7 +254,7 @@ impl Oam {
         self.counters.delay_answered += 1;
     }
 
-    fn begin(&mut self, ask: &Ask, around: &mut Around<'_>) -> Result<Fact, String> {
+    fn begin(&mut self, ask: &AgentRequest, around: &mut Around<'_>) -> Result<StatusValue, String> {
         let kind = match ask.what.as_str() {
             "loopback" => {
                 ask.only(&["mep", "to", "count", "interval_ms", "bytes"])?;
@@ -296,11 +296,11 @@ impl Oam {
         let mut measurement = Measurement::new(id, mep, first, plan, around.now);
         measurement.time_came(&self.meps[mep], around);
         self.measurements.push(measurement);
-        Ok(Fact::from([("id", id.into())]))
+        Ok(StatusValue::from([("id", id.into())]))
     }
 
     /// Returns the end point that a command names. A single end point needs no name.
-    fn asked_mep(&self, ask: &Ask) -> Result<usize, String> {
+    fn asked_mep(&self, ask: &AgentRequest) -> Result<usize, String> {
         let Some(text) = ask.value("mep") else {
             let only = (self.meps.len() == 1).then_some(0);
             return only.ok_or_else(|| "several end points (hint: select one with mep)".to_owned());
@@ -311,7 +311,7 @@ impl Oam {
 }
 
 impl Agent for Oam {
-    fn frame_came(&mut self, told: ToldFrame, around: &mut Around<'_>) {
+    fn frame_came(&mut self, told: DivertedFrame, around: &mut Around<'_>) {
         let Some(pdu) = Pdu::read(told.frame.bytes()) else {
             self.counters.not_oam += 1;
             return;
@@ -382,7 +382,7 @@ impl Agent for Oam {
         meps.chain(measurements).chain(self.delayed.iter().map(|(at, ..)| *at)).min()
     }
 
-    fn asked(&mut self, ask: &Ask, around: &mut Around<'_>) -> Result<Fact, String> {
+    fn asked(&mut self, ask: &AgentRequest, around: &mut Around<'_>) -> Result<StatusValue, String> {
         match ask.what.as_str() {
             "loopback" | "linktrace" | "delay" => self.begin(ask, around),
             "result" => {
@@ -401,15 +401,15 @@ impl Agent for Oam {
                 };
                 let mep = self.asked_mep(ask)?;
                 self.meps[mep].sends = sends;
-                Ok(Fact::from([("sends", sends.into())]))
+                Ok(StatusValue::from([("sends", sends.into())]))
             }
             _ => ask.unknown(COMMANDS),
         }
     }
 
-    fn facts(&self, _now: Nanos) -> Fact {
+    fn facts(&self, _now: Nanos) -> StatusValue {
         let counts = &self.counters;
-        Fact::from([
+        StatusValue::from([
             ("meps", self.meps.iter().map(Mep::facts).collect::<Vec<_>>().into()),
             (
                 "measurements",

@@ -17,8 +17,8 @@ use packet::frame::{FRAME_BYTES_MAX, Frame};
 use packet::time::Nanos;
 
 use super::wire::{Inbox, Outbox, Wire};
-use super::{Agent, Around, Fact, Sent, Setup};
-use crate::lfb::exceptions::ToldFrame;
+use super::{Agent, Around, StatusValue, Sent, Setup};
+use crate::lfb::exceptions::DivertedFrame;
 
 /// Events of such an agent.
 pub const EVENTS: &[&str] = &["Connected"];
@@ -116,7 +116,7 @@ impl Wire for Process {
             hello.extend(port.mac);
         }
         self.outbox.put(&hello, 1);
-        around.event("Connected", Fact::from([("connections", self.counters.connections.into())]));
+        around.event("Connected", StatusValue::from([("connections", self.counters.connections.into())]));
     }
 
     fn is_connected(&self) -> bool {
@@ -151,7 +151,7 @@ impl Wire for Process {
 }
 
 impl Agent for Process {
-    fn frame_came(&mut self, told: ToldFrame, around: &mut Around<'_>) {
+    fn frame_came(&mut self, told: DivertedFrame, around: &mut Around<'_>) {
         if !self.is_connected {
             self.counters.not_connected += 1;
             return;
@@ -171,9 +171,9 @@ impl Agent for Process {
         }
     }
 
-    fn facts(&self, _now: Nanos) -> Fact {
+    fn facts(&self, _now: Nanos) -> StatusValue {
         let counts = &self.counters;
-        Fact::from([
+        StatusValue::from([
             ("connected", self.is_connected.into()),
             ("connections", counts.connections.into()),
             ("frames", counts.frames.into()),

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 /// A value or a collection of values.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fact {
+pub enum StatusValue {
     /// Unknown value.
     Unknown,
     /// Boolean.
@@ -14,21 +14,21 @@ pub enum Fact {
     /// Text, such as a name or an address.
     Text(String),
     /// List of values of the same kind.
-    List(Vec<Fact>),
+    List(Vec<StatusValue>),
     /// Named values.
-    Named(Vec<(&'static str, Fact)>),
+    Named(Vec<(&'static str, StatusValue)>),
 }
 
-impl Fact {
+impl StatusValue {
     /// Creates a text value.
-    pub fn text(value: impl Display) -> Fact {
-        Fact::Text(value.to_string())
+    pub fn text(value: impl Display) -> StatusValue {
+        StatusValue::Text(value.to_string())
     }
 
     /// Returns the value with a name, if it exists.
-    pub fn get(&self, name: &str) -> Option<&Fact> {
+    pub fn get(&self, name: &str) -> Option<&StatusValue> {
         match self {
-            Fact::Named(all) => all.iter().find(|(known, _)| *known == name).map(|(_, it)| it),
+            StatusValue::Named(all) => all.iter().find(|(known, _)| *known == name).map(|(_, it)| it),
             _ => None,
         }
     }
@@ -36,15 +36,15 @@ impl Fact {
     /// Returns the number with a name.
     pub fn number(&self, name: &str) -> Option<i128> {
         match self.get(name) {
-            Some(Fact::Number(number)) => Some(*number),
+            Some(StatusValue::Number(number)) => Some(*number),
             _ => None,
         }
     }
 
     /// Returns the items of the list with a name.
-    pub fn list(&self, name: &str) -> &[Fact] {
+    pub fn list(&self, name: &str) -> &[StatusValue] {
         match self.get(name) {
-            Some(Fact::List(all)) => all,
+            Some(StatusValue::List(all)) => all,
             _ => &[],
         }
     }
@@ -52,9 +52,9 @@ impl Fact {
 
 macro_rules! numbers {
     ($($of:ty)*) => {
-        $(impl From<$of> for Fact {
-            fn from(number: $of) -> Fact {
-                Fact::Number(number as i128)
+        $(impl From<$of> for StatusValue {
+            fn from(number: $of) -> StatusValue {
+                StatusValue::Number(number as i128)
             }
         })*
     };
@@ -62,32 +62,32 @@ macro_rules! numbers {
 
 numbers!(u8 u16 u32 u64 usize i64 i128);
 
-impl From<bool> for Fact {
-    fn from(flag: bool) -> Fact {
-        Fact::Flag(flag)
+impl From<bool> for StatusValue {
+    fn from(flag: bool) -> StatusValue {
+        StatusValue::Flag(flag)
     }
 }
 
-impl From<&str> for Fact {
-    fn from(text: &str) -> Fact {
-        Fact::Text(text.to_owned())
+impl From<&str> for StatusValue {
+    fn from(text: &str) -> StatusValue {
+        StatusValue::Text(text.to_owned())
     }
 }
 
-impl From<Vec<Fact>> for Fact {
-    fn from(all: Vec<Fact>) -> Fact {
-        Fact::List(all)
+impl From<Vec<StatusValue>> for StatusValue {
+    fn from(all: Vec<StatusValue>) -> StatusValue {
+        StatusValue::List(all)
     }
 }
 
-impl<const N: usize> From<[(&'static str, Fact); N]> for Fact {
-    fn from(all: [(&'static str, Fact); N]) -> Fact {
-        Fact::Named(all.into())
+impl<const N: usize> From<[(&'static str, StatusValue); N]> for StatusValue {
+    fn from(all: [(&'static str, StatusValue); N]) -> StatusValue {
+        StatusValue::Named(all.into())
     }
 }
 
-impl<T: Into<Fact>> From<Option<T>> for Fact {
-    fn from(value: Option<T>) -> Fact {
-        value.map_or(Fact::Unknown, Into::into)
+impl<T: Into<StatusValue>> From<Option<T>> for StatusValue {
+    fn from(value: Option<T>) -> StatusValue {
+        value.map_or(StatusValue::Unknown, Into::into)
     }
 }

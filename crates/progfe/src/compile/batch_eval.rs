@@ -3,7 +3,7 @@
 //! All frames of a batch that reach a node take its decision together. Each test is evaluated once,
 //! and similar frames, which are common in a batch, stay together until the end.
 
-use dataplane::forwarder::{SIGHTS_MAX, Sight};
+use dataplane::forwarder::{SIGHTS_MAX, FrameHead};
 use packet::frame::PortNo;
 
 use super::run::Row;
@@ -18,7 +18,7 @@ impl Row {
         &mut self,
         tree: &mut Tree,
         (port, root): (PortNo, NodeId),
-        sights: &[Sight<'_>],
+        sights: &[FrameHead<'_>],
     ) {
         let mut shortcuts = std::mem::take(&mut tree.shortcuts[port as usize]);
         let mut left = first(sights.len());
@@ -39,7 +39,7 @@ impl Row {
 
     /// Records that frames pass a join.
     #[inline]
-    fn pass(&mut self, join: u32, these: u32, sights: &[Sight<'_>]) {
+    fn pass(&mut self, join: u32, these: u32, sights: &[FrameHead<'_>]) {
         let bytes = places(these).map(|place| sights[place].bytes as u64).sum::<u64>();
         let frames = these.count_ones().into();
         match self.passed.last_mut() {
@@ -52,7 +52,7 @@ impl Row {
 
     /// Moves frames from a node to the next table lookup or to their ends. Frames on the same
     /// branch move together, small groups one by one.
-    pub(super) fn lead(&mut self, tree: &Tree, from: NodeId, these: u32, sights: &[Sight<'_>]) {
+    pub(super) fn lead(&mut self, tree: &Tree, from: NodeId, these: u32, sights: &[FrameHead<'_>]) {
         // Nodes with their groups of frames. Groups are disjoint, so there are at most as many
         // groups as frames.
         let (mut nodes, mut groups) = ([0; SIGHTS_MAX], [0; SIGHTS_MAX]);
@@ -111,7 +111,7 @@ impl Row {
 
     /// Moves one frame from a node to the next table lookup or to its end.
     #[inline]
-    fn come(&mut self, tree: &Tree, from: NodeId, place: usize, sights: &[Sight<'_>]) {
+    fn come(&mut self, tree: &Tree, from: NodeId, place: usize, sights: &[FrameHead<'_>]) {
         let these = 1 << place;
         let node = tree.descend(from, sights[place], |join| self.pass(join, these, sights));
         self.stay(&tree.nodes[node as usize], node, these);
@@ -119,7 +119,7 @@ impl Row {
 
     /// Moves frames on from the nodes that their lookups selected.
     #[inline]
-    pub(super) fn go_on(&mut self, tree: &Tree, mut these: u32, sights: &[Sight<'_>]) {
+    pub(super) fn go_on(&mut self, tree: &Tree, mut these: u32, sights: &[FrameHead<'_>]) {
         while these != 0 {
             let node = self.at[these.trailing_zeros() as usize];
             let same =

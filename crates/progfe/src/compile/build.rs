@@ -1,7 +1,7 @@
 //! Compilation of a program's graph into a decision tree.
 //!
 //! Blocks describe their processing of frames with partial knowledge in
-//! [`Block::grow`](crate::lfb::Block::grow). They request a decision from the [`Grower`] and
+//! [`Block::grow`](crate::lfb::Block::grow). They request a decision from the [`TreeBuilder`] and
 //! continue on each branch, finally at one of their outputs. Processing that a block cannot
 //! describe, and anything that would make the tree too large, is left to the slow path: frames
 //! [leave the tree](Grower::stand) in front of that block.
@@ -17,14 +17,14 @@ use packet::frame::{FRAME_BYTES_MAX, PortNo};
 
 use super::change::Change;
 use super::merge::Joins;
-use super::parse::Tried;
+use super::parse::ExpressionCache;
 use super::flow_cache::Shortcuts;
 use super::tree::{Effect, End, Fate, NONE, Node, NodeId, Step, Tree, Word};
 use super::symbolic_bytes::{Field, Read, VIEW_BYTES};
-use super::path_state::{Ranges, Way, both};
+use super::path_state::{Ranges, PathState, both};
 use crate::frames::{FormatId, FrameSet};
 use crate::graph::Graph;
-use crate::lfb::{Lfb, Reason, Slots};
+use crate::lfb::{Lfb, DropReason, Slots};
 use crate::compiled_program::Loaded;
 use crate::program::{Program, base_id};
 
@@ -57,7 +57,7 @@ struct Limits {
 }
 
 /// A tree under construction.
-pub struct Grower<'a> {
+pub struct TreeBuilder<'a> {
     /// The program.
     pub program: &'a Program,
     /// Frame formats.
@@ -85,13 +85,13 @@ pub struct Grower<'a> {
     /// Cache: for each format, the maximum number of headers from it on.
     pub(super) depths: RefCell<BTreeMap<FormatId, Option<usize>>>,
     /// Cache of evaluated expressions.
-    pub(super) tried: RefCell<Tried>,
+    pub(super) tried: RefCell<ExpressionCache>,
     depth: usize,
     is_full: bool,
 }
 
 /// Continuation on a path.
-pub type Then<'t, 'a> = &'t mut dyn FnMut(&mut Grower<'a>, Way) -> NodeId;
+pub type Continuation<'t, 'a> = &'t mut dyn FnMut(&mut TreeBuilder<'a>, PathState) -> NodeId;
 
 impl Tree {
     /// Compiles the tree of a program. Some of its blocks may still be in `running`.
@@ -104,7 +104,7 @@ impl Tree {
         let Some(mut limits) = narrower.next() else { return Tree::default() };
         let mut joining = BTreeSet::new();
         loop {
-            let mut grower = Grower {
+            let mut grower = TreeBuilder {
                 program,
                 frames: &program.frames,
                 slots: &loaded.slots,
@@ -151,7 +151,7 @@ fn meeting(program: &Program) -> BTreeSet<usize> {
     ends.filter(|to| !once.insert(*to)).collect()
 }
 
-impl<'a> Grower<'a> {
+impl<'a> TreeBuilder<'a> {
     /// Compiles the tree of a port.
     fn port(&mut self, port: PortNo) {
         let Some(instance) = self.graph.port(port) else { return };
@@ -159,7 +159,7 @@ impl<'a> Grower<'a> {
         self.learning.clear();
         self.stands.clear();
         let before = self.tree.nodes.len();
-        let way = Way::new(instance, self.slots.ids().len(), self.frames.start);
+        let way = PathState::new(instance, self.slots.ids().len(), self.frames.start);
         let root = phy.grow_received(way, self);
         self.keep_order();
         // A tree that only sends frames to the slow path has no benefit.
@@ -220,7 +220,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Returns true if events of the path's block have a subscriber.
-    pub fn is_watched(&self, way: &Way) -> bool {
+    pub fn is_watched(&self, way: &PathState) -> bool {
         self.watched[way.instance]
     }
 
@@ -237,11 +237,11 @@ impl<'a> Grower<'a> {
     }
 
     /// Adds a node for a table lookup.
-    pub fn ask(&mut self, question: super::tree::Question) -> NodeId {
+    pub fn ask(&mut self, question: super::tree::TableLookup) -> NodeId {
         self.node(Node::Ask(Box::new(question)))
     }
 
-    fn end(&mut self, fate: Fate, change: Change, way: &Way, steps: Vec<Step>) -> NodeId {
+    fn end(&mut self, fate: Fate, change: Change, way: &PathState, steps: Vec<Step>) -> NodeId {
         if let Fate::Leaves(port, _) = fate
             && !self.tree.exits.contains(&port)
         {
@@ -253,7 +253,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Ends the path: frames continue on the slow path at the block that they are about to enter.
-    pub fn stand(&mut self, way: Way) -> NodeId {
+    pub fn stand(&mut self, way: PathState) -> NodeId {
         let steps = way.all_steps();
         let node = self.end(Fate::Goes, Change::default(), &way, steps);
         self.stands.push((node, way.instance, way.asked));
@@ -261,12 +261,12 @@ impl<'a> Grower<'a> {
     }
 
     /// Ends the path: frames leave by a port, which belongs to the current block.
-    pub fn leave(&mut self, way: Way, port: PortNo) -> NodeId {
+    pub fn leave(&mut self, way: PathState, port: PortNo) -> NodeId {
         let grown = way.view.grown;
         let Some(change) = Change::of(&way.view, way.least()) else {
             return self.stand(way);
         };
-        let leave = &mut |grower: &mut Grower<'a>, way: Way| {
+        let leave = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
             let (fate, steps) = (Fate::Leaves(port, way.instance as u32), way.all_steps());
             grower.end(fate, change.clone(), &way, steps)
         };
@@ -284,20 +284,20 @@ impl<'a> Grower<'a> {
     }
 
     /// Ends the path: the current block drops the frames.
-    pub fn drop(&mut self, mut way: Way, reason: Reason, output: u32) -> NodeId {
+    pub fn drop(&mut self, mut way: PathState, reason: DropReason, output: u32) -> NodeId {
         let effect = Effect::Drop(way.instance as u32, reason, output);
         way.effects.push(effect);
         self.end(Fate::Gone, Change::default(), &way, Vec::new())
     }
 
     /// Counts each frame for a counter of the current block.
-    pub fn meet(&self, way: &mut Way, what: u32) {
+    pub fn meet(&self, way: &mut PathState, what: u32) {
         let effect = Effect::Met(way.instance as u32, what, way.view.grown);
         way.effects.push(effect);
     }
 
     /// Prepends a header to the frame.
-    pub fn prepend(&mut self, way: &mut Way, header: &[u8]) -> bool {
+    pub fn prepend(&mut self, way: &mut PathState, header: &[u8]) -> bool {
         let done = way.view.insert(0, header);
         if done {
             let known = self.tree.headers.iter().position(|known| known == header);
@@ -313,9 +313,9 @@ impl<'a> Grower<'a> {
     }
 
     /// Sends frames out of an output.
-    pub fn go(&mut self, mut way: Way, output: u32, index: u32) -> NodeId {
+    pub fn go(&mut self, mut way: PathState, output: u32, index: u32) -> NodeId {
         let Some(link) = self.graph.link(way.instance, output, index) else {
-            return self.drop(way, Reason::Unlinked, output);
+            return self.drop(way, DropReason::Unlinked, output);
         };
         let effect = Effect::Link(link, way.view.grown);
         way.effects.push(effect);
@@ -330,7 +330,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Enters a block.
-    pub(super) fn enter(&mut self, way: Way, block: &'a Lfb) -> NodeId {
+    pub(super) fn enter(&mut self, way: PathState, block: &'a Lfb) -> NodeId {
         self.depth += 1;
         let grown = block.grow(way.clone(), self);
         self.depth -= 1;
@@ -338,7 +338,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Records a rule match on a path. Returns false if the limit is exceeded.
-    pub fn hit(&mut self, way: &mut Way) -> bool {
+    pub fn hit(&mut self, way: &mut PathState) -> bool {
         way.hits += 1;
         way.hits <= self.limits.hits
     }
@@ -350,7 +350,7 @@ impl<'a> Grower<'a> {
 
     /// Records a lookup in a learning table. Returns false if it is not allowed because frames
     /// would reach the table out of order.
-    pub fn learns(&mut self, way: &mut Way) -> bool {
+    pub fn learns(&mut self, way: &mut PathState) -> bool {
         let asked = *self.learning.entry(way.instance).or_insert(way.asked);
         if asked != way.asked {
             self.banned.insert(way.instance);
@@ -362,10 +362,10 @@ impl<'a> Grower<'a> {
     /// Branches on whether the frame currently has at least `least` bytes.
     pub fn length(
         &mut self,
-        way: Way,
+        way: PathState,
         least: usize,
-        yes: Then<'_, 'a>,
-        no: Then<'_, 'a>,
+        yes: Continuation<'_, 'a>,
+        no: Continuation<'_, 'a>,
     ) -> NodeId {
         let came = least.saturating_add_signed(-(way.view.grown as isize));
         let (low, high) = way.lengths();
@@ -386,11 +386,11 @@ impl<'a> Grower<'a> {
     /// Branches on whether a field plus `more` is at most the length of the received frame.
     pub fn fits(
         &mut self,
-        way: Way,
+        way: PathState,
         field: Field,
         more: usize,
-        yes: Then<'_, 'a>,
-        no: Then<'_, 'a>,
+        yes: Continuation<'_, 'a>,
+        no: Continuation<'_, 'a>,
     ) -> NodeId {
         if let Some(known) = way.fits(field, more) {
             return if known { yes(self, way) } else { no(self, way) };
@@ -408,10 +408,10 @@ impl<'a> Grower<'a> {
     /// values.
     pub fn choose(
         &mut self,
-        way: Way,
+        way: PathState,
         read: Read,
         groups: &[Ranges],
-        then: &mut dyn FnMut(&mut Grower<'a>, Way, usize) -> NodeId,
+        then: &mut dyn FnMut(&mut TreeBuilder<'a>, PathState, usize) -> NodeId,
     ) -> NodeId {
         let holds = |group: &Ranges, value: u64| {
             group.iter().any(|(low, high)| (*low..=*high).contains(&value))
@@ -460,11 +460,11 @@ impl<'a> Grower<'a> {
     /// Branches on whether the value read equals a value.
     pub fn is(
         &mut self,
-        way: Way,
+        way: PathState,
         read: Read,
         value: u64,
-        yes: Then<'_, 'a>,
-        no: Then<'_, 'a>,
+        yes: Continuation<'_, 'a>,
+        no: Continuation<'_, 'a>,
     ) -> NodeId {
         let one = vec![(value, value)];
         let other = super::path_state::others(&one, u64::MAX);
@@ -477,9 +477,9 @@ impl<'a> Grower<'a> {
     /// Branches on the validation result of the IPv4 header at the start of the frame.
     pub fn ipv4(
         &mut self,
-        way: Way,
+        way: PathState,
         found: usize,
-        then: &mut dyn FnMut(&mut Grower<'a>, Way, usize) -> NodeId,
+        then: &mut dyn FnMut(&mut TreeBuilder<'a>, PathState, usize) -> NodeId,
     ) -> Option<NodeId> {
         // The header is validated at its received position, so it must be unchanged.
         let (Some(Read::Field(first)), Some(Read::Field(last))) =
@@ -500,7 +500,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Adds a node whose branches are one level deeper.
-    fn question(&mut self, way: Way, grow: impl FnOnce(&mut Grower<'a>, Way) -> Node) -> NodeId {
+    fn question(&mut self, way: PathState, grow: impl FnOnce(&mut TreeBuilder<'a>, PathState) -> Node) -> NodeId {
         if self.is_full || self.depth >= DEPTH_MAX {
             return self.stand(way);
         }

@@ -3,11 +3,11 @@
 //! The tree reads each field once for all rules and divides its values into the groups that the
 //! rules distinguish.
 
-use super::build::Grower;
+use super::build::TreeBuilder;
 use super::parse::Place;
 use super::tree::NodeId;
 use super::symbolic_bytes::{Field, Read};
-use super::path_state::{Headers, Known, Next, Ranges, Way, both, others};
+use super::path_state::{Headers, Known, Next, Ranges, PathState, both, others};
 use crate::condition::normal::Atom;
 use crate::condition::{Condition, Operand, Relation};
 use crate::frames::{FormatId, Part};
@@ -34,13 +34,13 @@ enum Operated {
 }
 
 /// Continuation after the rule with an index, or after none.
-pub type ThenRule<'t, 'a> = &'t mut dyn FnMut(&mut Grower<'a>, Way, Option<usize>) -> NodeId;
+pub type ThenRule<'t, 'a> = &'t mut dyn FnMut(&mut TreeBuilder<'a>, PathState, Option<usize>) -> NodeId;
 
-impl<'a> Grower<'a> {
+impl<'a> TreeBuilder<'a> {
     /// Branches on the first rule that holds.
     pub fn first_of(
         &mut self,
-        mut way: Way,
+        mut way: PathState,
         rules: &[&Condition],
         then: ThenRule<'_, 'a>,
     ) -> NodeId {
@@ -66,7 +66,7 @@ impl<'a> Grower<'a> {
 
     fn rules(
         &mut self,
-        way: Way,
+        way: PathState,
         rules: &[&Condition],
         (from, wanted): (usize, &[bool]),
         then: ThenRule<'_, 'a>,
@@ -92,7 +92,7 @@ impl<'a> Grower<'a> {
         then(self, way, None)
     }
 
-    fn operand(&self, way: &Way, operand: &Operand) -> Operated {
+    fn operand(&self, way: &PathState, operand: &Operand) -> Operated {
         let (at, of) = match operand {
             Operand::Field { at, .. } => (self.place(way, *at), at),
             Operand::Meta { id, .. } => {
@@ -117,7 +117,7 @@ impl<'a> Grower<'a> {
         }
     }
 
-    fn truth(&self, way: &Way, condition: &Condition) -> Truth {
+    fn truth(&self, way: &PathState, condition: &Condition) -> Truth {
         let truth = |holds: bool| if holds { Truth::Holds } else { Truth::Fails };
         match condition {
             Condition::Any => Truth::Holds,
@@ -170,7 +170,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Groups the values of a field that the rules do not distinguish.
-    fn groups(&self, way: &Way, field: Field, rules: &[&Condition]) -> Vec<Ranges> {
+    fn groups(&self, way: &PathState, field: Field, rules: &[&Condition]) -> Vec<Ranges> {
         let mut tests: Vec<Ranges> = Vec::new();
         for rule in rules {
             self.tests(way, field, rule, &mut tests);
@@ -195,7 +195,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Collects the values of a field that each test of a condition accepts.
-    fn tests(&self, way: &Way, field: Field, condition: &Condition, into: &mut Vec<Ranges>) {
+    fn tests(&self, way: &PathState, field: Field, condition: &Condition, into: &mut Vec<Ranges>) {
         match condition {
             Condition::Any | Condition::Present(_) => {}
             Condition::Not(one) => self.tests(way, field, one, into),

@@ -7,17 +7,17 @@
 
 use packet::frame::FRAME_BYTES_MAX;
 
-use super::build::{Grower, Then};
+use super::build::{TreeBuilder, Continuation};
 use super::parse::Place;
 use super::tree::NodeId;
-use super::path_state::{Header, Headers, Next, Way};
+use super::path_state::{Header, Headers, Next, PathState};
 use crate::frames::locate::HEADERS_MAX;
 use crate::frames::{FieldRef, Format, FormatId, Item, On, Part, Variable, Width};
 use crate::lfb::edit::Operation;
 
-impl<'a> Grower<'a> {
+impl<'a> TreeBuilder<'a> {
     /// Applies operations to the frames of a path and continues.
-    pub fn edit(&mut self, mut way: Way, operations: &[Operation], done: Then<'_, 'a>) -> NodeId {
+    pub fn edit(&mut self, mut way: PathState, operations: &[Operation], done: Continuation<'_, 'a>) -> NodeId {
         let Some((operation, rest)) = operations.split_first() else { return done(self, way) };
         if way.start.is_none() {
             return self.stand(way);
@@ -54,7 +54,7 @@ impl<'a> Grower<'a> {
         // Before any change, test for room and for header lengths.
         let most = FRAME_BYTES_MAX - crate::frames::edit::PUSH_BYTES_MAX;
         let done = std::cell::RefCell::new(done);
-        let fits = &mut |grower: &mut Grower<'a>, way: Way| {
+        let fits = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
             grower.unlimited(way, &outer, &mut |grower, mut way| {
                 let changed = match operation {
                     Operation::Push(formats, _) => grower.push(&mut way, &outer[at], formats[0]),
@@ -75,13 +75,13 @@ impl<'a> Grower<'a> {
     }
 
     /// Continues an edit after the next header is known.
-    fn edit_further(&mut self, way: Way, operations: &[Operation], done: Then<'_, 'a>) -> NodeId {
+    fn edit_further(&mut self, way: PathState, operations: &[Operation], done: Continuation<'_, 'a>) -> NodeId {
         let all = vec![true; self.frames.formats().count()];
         self.next_header(way, &all, &mut |grower, way| grower.edit(way, operations, done))
     }
 
     /// Returns true if the number of headers plus one is certainly within the limit.
-    fn has_bound(&self, way: &Way) -> bool {
+    fn has_bound(&self, way: &PathState) -> bool {
         let more = match way.headers.next {
             Next::Nothing => Some(0),
             Next::Maybe(format) => self.depth_of(format),
@@ -91,7 +91,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Pushes a header after another one with the same encoding of the next header.
-    fn push(&self, way: &mut Way, previous: &Header, fresh: FormatId) -> bool {
+    fn push(&self, way: &mut PathState, previous: &Header, fresh: FormatId) -> bool {
         let (format, before) = (self.frames.format(fresh), self.frames.format(previous.format));
         let mut push = || {
             let bytes = self.frames.blank(fresh).filter(|_| is_plain(format))?;
@@ -119,7 +119,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Pops a header after another one with the same encoding of the next header.
-    fn pop(&self, way: &mut Way, previous: &Header, header: &Header) -> bool {
+    fn pop(&self, way: &mut PathState, previous: &Header, header: &Header) -> bool {
         let mut pop = || {
             let (format, before) =
                 (self.frames.format(header.format), self.frames.format(previous.format));
@@ -140,7 +140,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Writes a field of a header if nothing else depends on it.
-    fn write(&self, way: &mut Way, at: usize, field: FieldRef, value: u128) -> bool {
+    fn write(&self, way: &mut PathState, at: usize, field: FieldRef, value: u128) -> bool {
         let outer = &way.headers.list[..=at];
         let has_sum = |header: &Header| {
             let items = self.frames.format(header.format).items.iter();
@@ -170,7 +170,7 @@ fn is_plain(format: &Format) -> bool {
 }
 
 /// Returns true if two formats encode the next header in one field with the same numbers.
-fn tell_alike(grower: &Grower<'_>, one: FormatId, other: FormatId) -> bool {
+fn tell_alike(grower: &TreeBuilder<'_>, one: FormatId, other: FormatId) -> bool {
     let frames = grower.frames;
     let ([a], [b]) = (&frames.format(one).next[..], &frames.format(other).next[..]) else {
         return false;

@@ -1,6 +1,6 @@
 //! Frames that leave the tree: by a port, or to the slow path.
 
-use dataplane::forwarder::{Outputs, SIGHTS_MAX, Sent, Sight};
+use dataplane::forwarder::{Outputs, SIGHTS_MAX, Sent, FrameHead};
 use packet::frame::{Frame, PortNo};
 use packet::header::ipv4;
 use packet::time::Nanos;
@@ -8,7 +8,7 @@ use packet::time::Nanos;
 use super::Compiled;
 use super::tree::{End, Fate, Step, Tree, Value};
 use crate::lfb::exceptions::TOLD_FRAMES_MAX;
-use crate::lfb::{Lfb, Packet, Reason};
+use crate::lfb::{Lfb, Packet, DropReason};
 use crate::compiled_program::Loaded;
 
 impl Compiled {
@@ -26,9 +26,9 @@ impl Compiled {
         now: Nanos,
         out: &mut Outputs,
     ) {
-        let mut sights = [Sight { head: &[], bytes: 0 }; SIGHTS_MAX];
+        let mut sights = [FrameHead { head: &[], bytes: 0 }; SIGHTS_MAX];
         for (sight, frame) in sights.iter_mut().zip(&*frames) {
-            *sight = Sight { head: frame.bytes(), bytes: frame.len() };
+            *sight = FrameHead { head: frame.bytes(), bytes: frame.len() };
         }
         let sights = &sights[..frames.len()];
         self.row.see(&mut self.tree, port, sights, &self.one_by_one);
@@ -42,7 +42,7 @@ impl Compiled {
 
     /// Moves the frames of the batch to their ends. Returns true if none needs the slow path.
     #[inline]
-    pub(super) fn conclude(&mut self, sights: &[Sight<'_>], now: Nanos) -> bool {
+    pub(super) fn conclude(&mut self, sights: &[FrameHead<'_>], now: Nanos) -> bool {
         let Compiled { row, tree, one_by_one, walk, nowhere, .. } = self;
         let (told, happened_by) = walk.told();
         let is_plain = row.conclude(tree, sights, one_by_one, (told, nowhere), now);
@@ -70,9 +70,9 @@ impl Compiled {
                 debug_assert!(is_done, "the tree contains only changes with room");
                 match out.send(port, frame) {
                     Sent::Queued => left += 1,
-                    Sent::NoSuchPort => one_by_one.drop(instance as usize, Reason::NoPort, 0),
+                    Sent::NoSuchPort => one_by_one.drop(instance as usize, DropReason::NoPort, 0),
                     Sent::QueueFull => {
-                        one_by_one.drop(instance as usize, Reason::PortQueueFull, 0);
+                        one_by_one.drop(instance as usize, DropReason::PortQueueFull, 0);
                     }
                 }
             }

@@ -13,7 +13,7 @@
 //! Invariant: for each frame that matches a shortcut, its target and its joins are those that the
 //! tree gives.
 
-use dataplane::forwarder::Sight;
+use dataplane::forwarder::FrameHead;
 
 use super::batch_eval::places;
 use super::tree::{Node, NodeId, Tree, Word};
@@ -35,7 +35,7 @@ const REST_FRAMES: u32 = 1 << 16;
 
 /// A path that a frame took, and the bits that identify it.
 #[derive(Debug)]
-pub(super) struct Shortcut {
+pub(super) struct FlowCacheEntry {
     /// Mask of tested bits, by word.
     asked: [u64; WORDS.len()],
     /// Values of these bits.
@@ -53,7 +53,7 @@ pub(super) struct Shortcut {
 /// Shortcuts of a port.
 #[derive(Debug, Default)]
 pub(super) struct Shortcuts {
-    all: Vec<Shortcut>,
+    all: Vec<FlowCacheEntry>,
     /// Number of frames to pass before shortcuts are tried again.
     rest: u32,
     tried: u32,
@@ -72,13 +72,13 @@ impl Shortcuts {
 
     /// Returns all shortcuts.
     #[inline]
-    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut Shortcut> {
+    pub(super) fn all(&mut self) -> impl Iterator<Item = &mut FlowCacheEntry> {
         self.all.iter_mut()
     }
 
     /// Records which frames missed, and creates a shortcut for one of them.
     #[inline]
-    pub(super) fn close(&mut self, tree: &Tree, root: NodeId, sights: &[Sight<'_>], missed: u32) {
+    pub(super) fn close(&mut self, tree: &Tree, root: NodeId, sights: &[FrameHead<'_>], missed: u32) {
         self.tried += sights.len() as u32;
         self.missed += missed.count_ones();
         if let Some(place) = places(missed).next().filter(|_| self.learnt < LEARNT_MAX) {
@@ -91,8 +91,8 @@ impl Shortcuts {
     }
 
     #[cold]
-    fn learn(&mut self, tree: &Tree, root: NodeId, sight: Sight<'_>) {
-        let Some(fresh) = Shortcut::of(tree, root, sight) else {
+    fn learn(&mut self, tree: &Tree, root: NodeId, sight: FrameHead<'_>) {
+        let Some(fresh) = FlowCacheEntry::of(tree, root, sight) else {
             // Most frames will be like this one.
             if self.all.is_empty() {
                 self.rest = REST_FRAMES;
@@ -121,11 +121,11 @@ impl Shortcuts {
     }
 }
 
-impl Shortcut {
+impl FlowCacheEntry {
     /// Returns the frames that match the shortcut.
     #[inline]
-    pub(super) fn take(&mut self, these: u32, sights: &[Sight<'_>]) -> u32 {
-        let fits = |sight: &Sight<'_>| {
+    pub(super) fn take(&mut self, these: u32, sights: &[FrameHead<'_>]) -> u32 {
+        let fits = |sight: &FrameHead<'_>| {
             sight.head.first_chunk().is_some_and(|first| self.fits(first, sight.bytes))
         };
         let taken = places(these).fold(0, |taken, at| taken | u32::from(fits(&sights[at])) << at);
@@ -143,7 +143,7 @@ impl Shortcut {
     }
 
     /// Follows a frame through the tree as far as possible. Returns a shortcut if the path is long.
-    fn of(tree: &Tree, root: NodeId, sight: Sight<'_>) -> Option<Shortcut> {
+    fn of(tree: &Tree, root: NodeId, sight: FrameHead<'_>) -> Option<FlowCacheEntry> {
         let head = sight.head.first_chunk::<BYTES>()?;
         let mut way = Way { bits: [0; BYTES], lengths: (0, usize::MAX), joins: Vec::new() };
         let (mut node, mut questions) = (root, 0);
@@ -155,7 +155,7 @@ impl Shortcut {
         held.iter_mut().zip(asked).for_each(|(held, asked)| *held &= asked);
         let Way { lengths, joins, .. } = way;
         let joins = joins.into();
-        (questions >= QUESTIONS_MIN).then_some(Shortcut {
+        (questions >= QUESTIONS_MIN).then_some(FlowCacheEntry {
             asked,
             held,
             lengths,
@@ -181,7 +181,7 @@ struct Way {
 impl Way {
     /// Returns the next node of a frame, and records the bits that decided it. Returns none if it
     /// is not predictable.
-    fn follow(&mut self, node: &Node, head: &[u8; BYTES], sight: Sight<'_>) -> Option<NodeId> {
+    fn follow(&mut self, node: &Node, head: &[u8; BYTES], sight: FrameHead<'_>) -> Option<NodeId> {
         let way = |yes: bool, ways: &[NodeId; 2]| ways[usize::from(!yes)];
         Some(match node {
             Node::End(_) | Node::Back(_) | Node::Ask(_) | Node::Ipv4(..) => return None,

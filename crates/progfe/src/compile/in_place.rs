@@ -1,6 +1,6 @@
 //! Decisions for frames that stay in the receive buffer, by their first bytes.
 
-use dataplane::forwarder::{Decided, Decision, Outputs, SIGHTS_MAX, Sight};
+use dataplane::forwarder::{BatchDecision, Decision, Outputs, SIGHTS_MAX, FrameHead};
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
@@ -13,15 +13,15 @@ impl Compiled {
     pub(super) fn decide_in_place(
         &mut self,
         port: PortNo,
-        [sights, next]: [&[Sight<'_>]; 2],
+        [sights, next]: [&[FrameHead<'_>]; 2],
         now: Nanos,
         decisions: &mut [Decision; SIGHTS_MAX],
-    ) -> Decided {
+    ) -> BatchDecision {
         let told_max = match (self.tree.root(port), &self.plan) {
             (Some(_), Some(plan)) => plan.told_max,
             _ => return self.leave_it(),
         };
-        let is_seen = |sight: &Sight<'_>| sight.head.len() >= sight.bytes.min(VIEW_BYTES);
+        let is_seen = |sight: &FrameHead<'_>| sight.head.len() >= sight.bytes.min(VIEW_BYTES);
         // Frames in `ahead` have been checked already.
         if !self.has_room(told_max, sights.len())
             || !(self.is_ahead || sights.iter().all(is_seen))
@@ -69,18 +69,18 @@ impl Compiled {
         self.changes = changes;
         tree.settle(one_by_one);
         if !can_stay {
-            return Decided::Needs(sights.len());
+            return BatchDecision::Needs(sights.len());
         }
         one_by_one.account.received += sights.len() as u64;
         one_by_one.account.left += left;
         walk.tell_plain(one_by_one, sights.len());
-        Decided::Done(sights.len())
+        BatchDecision::Done(sights.len())
     }
 
     /// Declines the batch. Its frames then arrive in `forward`.
-    pub(super) fn leave_it(&mut self) -> Decided {
+    pub(super) fn leave_it(&mut self) -> BatchDecision {
         self.is_ahead = false;
-        Decided::Done(0)
+        BatchDecision::Done(0)
     }
 
     /// See [`dataplane::forwarder::Forwarder::resume`].

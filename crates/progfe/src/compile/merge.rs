@@ -9,10 +9,10 @@
 
 use std::collections::HashMap;
 
-use super::build::Grower;
+use super::build::TreeBuilder;
 use super::tree::{Effect, Node, NodeId, Step, Tally};
 use super::symbolic_bytes::{Field, View};
-use super::path_state::{Headers, Known, Ranges, Way};
+use super::path_state::{Headers, Known, Ranges, PathState};
 use crate::frames::FormatId;
 use crate::lfb::{At, Lfb};
 
@@ -64,7 +64,7 @@ pub(super) struct Joins {
 
 impl Told {
     /// Returns the knowledge of a path about a fact.
-    fn of(asked: Asked, way: &Way) -> Told {
+    fn of(asked: Asked, way: &PathState) -> Told {
         match asked {
             Asked::Field(field) => Told::Field(field, way.known(field)),
             Asked::Fits(field, more) => Told::Fits(field, more, way.told_to_fit(field, more)),
@@ -73,7 +73,7 @@ impl Told {
     }
 
     /// Returns true if a path knows at least as much.
-    fn is_known(&self, way: &Way) -> bool {
+    fn is_known(&self, way: &PathState) -> bool {
         match self {
             Told::Field(field, ranges) => {
                 let within = |(low, high): &(u64, u64)| {
@@ -100,9 +100,9 @@ impl Told {
     }
 }
 
-impl<'a> Grower<'a> {
+impl<'a> TreeBuilder<'a> {
     /// Enters a block with several incoming links.
-    pub(super) fn join(&mut self, mut way: Way, block: &'a Lfb) -> NodeId {
+    pub(super) fn join(&mut self, mut way: PathState, block: &'a Lfb) -> NodeId {
         let effects = std::mem::take(&mut way.effects);
         // Headers are parsed again, from the known values of fields.
         way.headers = Headers::from(way.start);

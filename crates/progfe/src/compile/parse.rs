@@ -8,10 +8,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::build::{Grower, Then};
+use super::build::{TreeBuilder, Continuation};
 use super::tree::NodeId;
 use super::symbolic_bytes::{Field, Read};
-use super::path_state::{Header, Limit, Next, Ranges, Way};
+use super::path_state::{Header, Limit, Next, Ranges, PathState};
 use crate::frames::{Expression, FieldRef, FormatId, Item, On, Part, Variable, Width};
 
 /// Maximum width of a field whose values are all evaluated.
@@ -52,12 +52,12 @@ enum Outcome<K> {
 pub(super) type Step = (u64, u64, Option<i64>);
 
 /// Cache of evaluated expressions, by address and operands.
-pub(super) type Tried = HashMap<(usize, Vec<(u16, Option<Read>)>), Rc<[Step]>>;
+pub(super) type ExpressionCache = HashMap<(usize, Vec<(u16, Option<Read>)>), Rc<[Step]>>;
 
 /// Format of the header that follows, if any.
 type Follower = Option<FormatId>;
 
-impl<'a> Grower<'a> {
+impl<'a> TreeBuilder<'a> {
     /// Returns the formats that can precede one of these, directly or indirectly, and these formats
     /// themselves.
     pub fn leading_to(&self, formats: impl Iterator<Item = FormatId>) -> Vec<bool> {
@@ -71,7 +71,7 @@ impl<'a> Grower<'a> {
 
     /// Returns the location of a field or header on a path. A previous search must have included
     /// it.
-    pub fn place(&self, way: &Way, of: FieldRef) -> Place {
+    pub fn place(&self, way: &PathState, of: FieldRef) -> Place {
         let mut headers = way.headers.list.iter();
         let found = headers.position(|it| (it.format, it.instance) == (of.format, of.instance));
         let Some(found) = found else {
@@ -97,7 +97,7 @@ impl<'a> Grower<'a> {
 
     /// Continues when the next header is known, or known to be absent. `wanted` marks the formats
     /// that are requested or can precede a requested one.
-    pub fn next_header(&mut self, way: Way, wanted: &[bool], then: Then<'_, 'a>) -> NodeId {
+    pub fn next_header(&mut self, way: PathState, wanted: &[bool], then: Continuation<'_, 'a>) -> NodeId {
         let Next::Maybe(format) = way.headers.next else { return then(self, way) };
         if way.headers.list.len() >= self.headers_max() {
             return self.stand(way);
@@ -108,13 +108,13 @@ impl<'a> Grower<'a> {
     }
 
     /// Continues with no further header.
-    fn absent(&mut self, mut way: Way, then: Then<'_, 'a>) -> NodeId {
+    fn absent(&mut self, mut way: PathState, then: Continuation<'_, 'a>) -> NodeId {
         way.headers.next = Next::Nothing;
         then(self, way)
     }
 
     /// Branches on whether the enclosing data extends to byte `end`.
-    fn within(&mut self, way: Way, end: usize, yes: Then<'_, 'a>, no: Then<'_, 'a>) -> NodeId {
+    fn within(&mut self, way: PathState, end: usize, yes: Continuation<'_, 'a>, no: Continuation<'_, 'a>) -> NodeId {
         match way.headers.limit {
             Limit::Frame => self.length(way, end, yes, no),
             Limit::Field(field, more) => {
@@ -129,7 +129,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Reads the remaining items of a header.
-    fn scan(&mut self, way: Way, mut scan: Scan, wanted: &[bool], then: Then<'_, 'a>) -> NodeId {
+    fn scan(&mut self, way: PathState, mut scan: Scan, wanted: &[bool], then: Continuation<'_, 'a>) -> NodeId {
         let format = self.frames.format(scan.format);
         while let Some(item) = format.items.get(scan.items.len()) {
             let (when, length, max) = match item {
@@ -188,11 +188,11 @@ impl<'a> Grower<'a> {
         let end = scan.bit.div_ceil(8);
         // Both branches continue in the same way.
         let then = std::cell::RefCell::new(then);
-        let whole = &mut |grower: &mut Grower<'a>, way: Way| {
+        let whole = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
             grower.constants(way, &scan, 0, wanted, &mut **then.borrow_mut())
         };
         let short =
-            &mut |grower: &mut Grower<'a>, way: Way| grower.absent(way, &mut **then.borrow_mut());
+            &mut |grower: &mut TreeBuilder<'a>, way: PathState| grower.absent(way, &mut **then.borrow_mut());
         self.within(way, end, whole, short)
     }
 
@@ -200,15 +200,15 @@ impl<'a> Grower<'a> {
     /// some groups leave the tree.
     fn settle(
         &mut self,
-        way: Way,
+        way: PathState,
         scan: Scan,
         (field, groups): (Field, Vec<(bool, Ranges)>),
         wanted: &[bool],
-        then: Then<'_, 'a>,
+        then: Continuation<'_, 'a>,
     ) -> NodeId {
         let ranges: Vec<Ranges> = groups.iter().map(|(_, ranges)| ranges.clone()).collect();
         let then = std::cell::RefCell::new(then);
-        let read = &mut |grower: &mut Grower<'a>, way: Way| {
+        let read = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
             grower.choose(way, Read::Field(field), &ranges, &mut |grower, way, group| match groups
                 [group]
                 .0
@@ -218,18 +218,18 @@ impl<'a> Grower<'a> {
             })
         };
         let short =
-            &mut |grower: &mut Grower<'a>, way: Way| grower.absent(way, &mut **then.borrow_mut());
+            &mut |grower: &mut TreeBuilder<'a>, way: PathState| grower.absent(way, &mut **then.borrow_mut());
         self.within(way, scan.bit.div_ceil(8), read, short)
     }
 
     /// Checks the constants of a header that is long enough, from index `from` on.
     fn constants(
         &mut self,
-        way: Way,
+        way: PathState,
         scan: &Scan,
         from: usize,
         wanted: &[bool],
-        then: Then<'_, 'a>,
+        then: Continuation<'_, 'a>,
     ) -> NodeId {
         let format = self.frames.format(scan.format);
         for (at, item) in format.items.iter().enumerate().skip(from) {
@@ -239,10 +239,10 @@ impl<'a> Grower<'a> {
                 return self.stand(way);
             };
             let then = std::cell::RefCell::new(then);
-            let right = &mut |grower: &mut Grower<'a>, way: Way| {
+            let right = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
                 grower.constants(way, scan, at + 1, wanted, &mut **then.borrow_mut())
             };
-            let wrong = &mut |grower: &mut Grower<'a>, way: Way| {
+            let wrong = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
                 grower.absent(way, &mut **then.borrow_mut())
             };
             return self.is(way, read, is, right, wrong);
@@ -251,7 +251,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Checks the total length that a complete header specifies.
-    fn total(&mut self, way: Way, scan: &Scan, wanted: &[bool], then: Then<'_, 'a>) -> NodeId {
+    fn total(&mut self, way: PathState, scan: &Scan, wanted: &[bool], then: Continuation<'_, 'a>) -> NodeId {
         let Some(total) = &self.frames.format(scan.format).total else {
             return self.follow(way, scan, 0, wanted, then);
         };
@@ -269,11 +269,11 @@ impl<'a> Grower<'a> {
             if group > 0 {
                 return grower.absent(way, &mut **then.borrow_mut());
             }
-            let fits = &mut |grower: &mut Grower<'a>, mut way: Way| {
+            let fits = &mut |grower: &mut TreeBuilder<'a>, mut way: PathState| {
                 way.headers.limit = Limit::Field(field, more);
                 grower.follow(way, scan, 0, wanted, &mut **then.borrow_mut())
             };
-            let long = &mut |grower: &mut Grower<'a>, way: Way| {
+            let long = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
                 grower.absent(way, &mut **then.borrow_mut())
             };
             grower.fits(way, field, came, fits, long)
@@ -281,7 +281,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Returns an expression as one field plus a constant, relative to the start of the frame.
-    fn line(&self, way: &Way, scan: &Scan, of: &Expression) -> Option<(Field, usize)> {
+    fn line(&self, way: &PathState, scan: &Scan, of: &Expression) -> Option<(Field, usize)> {
         let (Variable::Item(item), 1, constant) = of.linear()? else { return None };
         let (at, bits) = scan.items[usize::from(item)]?;
         let Read::Field(field) = way.view.read(at, bits)? else { return None };
@@ -291,11 +291,11 @@ impl<'a> Grower<'a> {
     /// Branches on the next header, with the rules from index `from` on.
     fn follow(
         &mut self,
-        way: Way,
+        way: PathState,
         scan: &Scan,
         from: usize,
         wanted: &[bool],
-        then: Then<'_, 'a>,
+        then: Continuation<'_, 'a>,
     ) -> NodeId {
         let format = self.frames.format(scan.format);
         let Some(next) = format.next.get(from) else {
@@ -357,13 +357,13 @@ impl<'a> Grower<'a> {
         }
         let ranges: Vec<Ranges> = groups.iter().map(|(_, ranges)| ranges.clone()).collect();
         let then = std::cell::RefCell::new(then);
-        let known = &mut |grower: &mut Grower<'a>, way: Way| {
+        let known = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
             grower.choose(way, read, &ranges, &mut |grower, way, group| match groups[group].0 {
                 None => grower.follow(way, scan, from + 1, wanted, &mut **then.borrow_mut()),
                 to => grower.found(way, scan, to, wanted, &mut **then.borrow_mut()),
             })
         };
-        let short = &mut |grower: &mut Grower<'a>, way: Way| {
+        let short = &mut |grower: &mut TreeBuilder<'a>, way: PathState| {
             grower.follow(way, scan, from + 1, wanted, &mut **then.borrow_mut())
         };
         self.within(way, (at + bits).div_ceil(8), known, short)
@@ -372,11 +372,11 @@ impl<'a> Grower<'a> {
     /// Adds a header whose next header is known.
     fn found(
         &mut self,
-        mut way: Way,
+        mut way: PathState,
         scan: &Scan,
         to: Follower,
         wanted: &[bool],
-        then: Then<'_, 'a>,
+        then: Continuation<'_, 'a>,
     ) -> NodeId {
         let format = self.frames.format(scan.format);
         way.headers.next = match to {
@@ -412,7 +412,7 @@ impl<'a> Grower<'a> {
     }
 
     /// Continues with frames in which none of these headers limits its payload.
-    pub(super) fn unlimited(&mut self, way: Way, headers: &[Header], then: Then<'_, 'a>) -> NodeId {
+    pub(super) fn unlimited(&mut self, way: PathState, headers: &[Header], then: Continuation<'_, 'a>) -> NodeId {
         let Some((header, rest)) = headers.split_first() else { return then(self, way) };
         let Some(ends) = &self.frames.format(header.format).ends else {
             return self.unlimited(way, rest, then);
@@ -436,7 +436,7 @@ impl<'a> Grower<'a> {
     /// Evaluates an expression over the fields of a header and maps its value.
     fn outcome<K: PartialEq>(
         &self,
-        way: &Way,
+        way: &PathState,
         scan: &Scan,
         of: &Expression,
         kind: impl Fn(Option<i64>) -> K,

@@ -74,7 +74,7 @@ pub struct Headers {
 
 /// Knowledge about the frames of one path.
 #[derive(Debug, Clone)]
-pub struct Way {
+pub struct PathState {
     /// Index of the block that they enter.
     pub instance: usize,
     /// Input of the block.
@@ -126,10 +126,10 @@ impl Headers {
     }
 }
 
-impl Way {
+impl PathState {
     /// Creates the path of frames that enter at a block.
-    pub(super) fn new(instance: usize, slots: usize, start: Option<FormatId>) -> Way {
-        Way {
+    pub(super) fn new(instance: usize, slots: usize, start: Option<FormatId>) -> PathState {
+        PathState {
             instance,
             at: At::default(),
             meta: vec![None; slots],
@@ -217,8 +217,8 @@ impl Way {
     }
 
     /// Returns the path with other lengths.
-    pub(super) fn with_lengths(self, least: usize, most: usize) -> Way {
-        Way { lengths: (least, most), ..self }
+    pub(super) fn with_lengths(self, least: usize, most: usize) -> PathState {
+        PathState { lengths: (least, most), ..self }
     }
 
     /// Logs the request of a fact.

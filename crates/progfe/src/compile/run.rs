@@ -9,14 +9,14 @@
 
 use core::net::Ipv4Addr;
 
-use dataplane::forwarder::{Outputs, SIGHTS_MAX, Sight};
+use dataplane::forwarder::{Outputs, SIGHTS_MAX, FrameHead};
 use dataplane::mac_table::{Hint, MacKey, MacTable};
 use packet::frame::PortNo;
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
 use super::batch_eval::{first, places};
-use super::tree::{Fate, LearnQuestion, MacAt, Node, NodeId, Question, RouteQuestion, Tree};
+use super::tree::{Fate, LearnQuestion, MacAt, Node, NodeId, TableLookup, RouteQuestion, Tree};
 use crate::interpret::Interpreter;
 use crate::lfb::{Env, Lfb, Told};
 use crate::compiled_program::Loaded;
@@ -84,7 +84,7 @@ impl Row {
         &mut self,
         tree: &mut Tree,
         port: PortNo,
-        sights: &[Sight<'_>],
+        sights: &[FrameHead<'_>],
         inner: &Interpreter,
     ) {
         self.count = sights.len();
@@ -119,7 +119,7 @@ impl Row {
 
     /// Reads the keys of waiting frames, and prefetches the first data of their lookups.
     #[inline]
-    fn prepare(&mut self, tree: &Tree, sights: &[Sight<'_>], inner: &Interpreter) {
+    fn prepare(&mut self, tree: &Tree, sights: &[FrameHead<'_>], inner: &Interpreter) {
         let mut left = self.asking;
         while left != 0 {
             let (node, mut these) = self.run(left);
@@ -179,7 +179,7 @@ impl Row {
     pub fn conclude(
         &mut self,
         tree: &mut Tree,
-        sights: &[Sight<'_>],
+        sights: &[FrameHead<'_>],
         inner: &mut Interpreter,
         (told, outputs): (&mut Told, &mut Outputs),
         now: Nanos,
@@ -215,7 +215,7 @@ impl Row {
     fn answer(
         &mut self,
         tree: &Tree,
-        sights: &[Sight<'_>],
+        sights: &[FrameHead<'_>],
         inner: &mut Interpreter,
         (told, outputs): (&mut Told, &mut Outputs),
         now: Nanos,
@@ -225,8 +225,8 @@ impl Row {
             let (node, these) = self.run(left);
             let Node::Ask(question) = &tree.nodes[node as usize] else { break };
             match &**question {
-                Question::Route(of) => left = self.answer_routes(tree, of, left, sights, inner),
-                Question::Learn(of) if self.goes_back => {
+                TableLookup::Route(of) => left = self.answer_routes(tree, of, left, sights, inner),
+                TableLookup::Learn(of) if self.goes_back => {
                     left &= !these;
                     let mut these = these;
                     while these != 0 {
@@ -234,7 +234,7 @@ impl Row {
                         these &= these - 1;
                     }
                 }
-                Question::Learn(of) => {
+                TableLookup::Learn(of) => {
                     left &= !these;
                     self.learn(tree, of, these, sights, inner, (&mut *told, &mut *outputs), now);
                 }
@@ -253,7 +253,7 @@ impl Row {
         tree: &Tree,
         of: &LearnQuestion,
         mut these: u32,
-        sights: &[Sight<'_>],
+        sights: &[FrameHead<'_>],
         inner: &mut Interpreter,
         (told, outputs): (&mut Told, &mut Outputs),
         now: Nanos,
@@ -315,14 +315,14 @@ impl Row {
         tree: &Tree,
         of: &RouteQuestion,
         asking: u32,
-        sights: &[Sight<'_>],
+        sights: &[FrameHead<'_>],
         inner: &Interpreter,
     ) -> u32 {
         let node = self.at[asking.trailing_zeros() as usize];
         let question_of = |at: NodeId| match &tree.nodes[at as usize] {
             _ if at == node => Some(of),
             Node::Ask(question) => match &**question {
-                Question::Route(other) if other.instance == of.instance => Some(other),
+                TableLookup::Route(other) if other.instance == of.instance => Some(other),
                 _ => None,
             },
             _ => None,
@@ -374,9 +374,9 @@ impl Row {
 
 /// Prefetches the first data of route lookups, if frames wait for them at a node.
 #[inline]
-fn foresee(tree: &Tree, node: NodeId, these: u32, sights: &[Sight<'_>], inner: &Interpreter) {
+fn foresee(tree: &Tree, node: NodeId, these: u32, sights: &[FrameHead<'_>], inner: &Interpreter) {
     let Node::Ask(question) = &tree.nodes[node as usize] else { return };
-    let Question::Route(of) = &**question else { return };
+    let TableLookup::Route(of) = &**question else { return };
     if let Some(Lfb::Ipv4Lpm(block)) = &inner.loaded.blocks[of.instance as usize] {
         for place in places(these) {
             block.routes().foresee(Ipv4Addr::from(of.address.read(sights[place].head) as u32));
@@ -392,7 +392,7 @@ fn learning<'t>(
     inner: &'t Interpreter,
 ) -> Option<(&'t LearnQuestion, &'t MacTable)> {
     let Node::Ask(question) = &tree.nodes[node as usize] else { return None };
-    let Question::Learn(of) = &**question else { return None };
+    let TableLookup::Learn(of) = &**question else { return None };
     match &inner.loaded.blocks[of.instance as usize] {
         Some(Lfb::LearnSearch(block)) => Some((of, block.stations()?)),
         _ => None,

@@ -10,7 +10,7 @@
 //! Invariant: after [`Tree::settle`] every counter has the value that the interpreter would give
 //! it.
 
-use dataplane::forwarder::{SIGHTS_MAX, Sight};
+use dataplane::forwarder::{SIGHTS_MAX, FrameHead};
 use packet::frame::PortNo;
 
 use super::change::Change;
@@ -18,7 +18,7 @@ use super::batch_eval::{first, places};
 use super::flow_cache::Shortcuts;
 use super::symbolic_bytes::Field;
 use crate::interpret::Interpreter;
-use crate::lfb::{Lfb, Reason, ipv4_validator};
+use crate::lfb::{Lfb, DropReason, ipv4_validator};
 
 /// Index of a node.
 pub type NodeId = u32;
@@ -92,12 +92,12 @@ pub enum Node {
     /// Branch by the validation result of the IPv4 header at an offset.
     Ipv4(u16, Box<[NodeId]>),
     /// Table lookup, which takes time.
-    Ask(Box<Question>),
+    Ask(Box<TableLookup>),
 }
 
 /// A lookup in a block's table.
 #[derive(Debug)]
-pub enum Question {
+pub enum TableLookup {
     /// Bridge table.
     Learn(LearnQuestion),
     /// Routes.
@@ -157,13 +157,13 @@ pub enum Effect {
     /// A block, the number of its counter, and the difference in bytes from the received frame.
     Met(u32, u32, i32),
     /// A drop in a block.
-    Drop(u32, Reason, u32),
+    Drop(u32, DropReason, u32),
 }
 
 impl Node {
     /// Returns the next node of a frame. Returns [`NONE`] for nodes without a decision.
     #[inline(always)]
-    pub(super) fn answer(&self, &Sight { head, bytes }: &Sight<'_>) -> NodeId {
+    pub(super) fn answer(&self, &FrameHead { head, bytes }: &FrameHead<'_>) -> NodeId {
         let way = |yes: bool, ways: &[NodeId; 2]| ways[usize::from(!yes)];
         match self {
             Node::End(_) | Node::Back(_) | Node::Ask(_) | Node::Join(..) => NONE,
@@ -188,7 +188,7 @@ impl Node {
 
     /// Returns one branch of a decision and the frames that take it, at least one.
     #[inline]
-    pub(super) fn part(&self, these: u32, sights: &[Sight<'_>]) -> (NodeId, u32) {
+    pub(super) fn part(&self, these: u32, sights: &[FrameHead<'_>]) -> (NodeId, u32) {
         let two = |ways: &[NodeId; 2], yes: u32| match yes {
             0 => (ways[1], these),
             yes => (ways[0], yes),
@@ -217,7 +217,7 @@ impl Node {
             Node::Values(word, ..) | Node::Dense(word, ..) | Node::Ranges(word, _) => {
                 let value = word.read(sights[these.trailing_zeros() as usize].head);
                 let to = self.way_of(value);
-                let goes = |it: &Sight<'_>| {
+                let goes = |it: &FrameHead<'_>| {
                     let own = word.read(it.head);
                     own == value || self.way_of(own) == to
                 };
@@ -228,7 +228,7 @@ impl Node {
     }
 
     /// Returns the branch of the first frame, and the frames that take the same one.
-    fn with_first(&self, these: u32, sights: &[Sight<'_>]) -> (NodeId, u32) {
+    fn with_first(&self, these: u32, sights: &[FrameHead<'_>]) -> (NodeId, u32) {
         let to = self.answer(&sights[these.trailing_zeros() as usize]);
         (to, which(these, sights, |it| self.answer(it) == to))
     }
@@ -267,7 +267,7 @@ impl Node {
 
 /// Returns the frames for which a predicate holds.
 #[inline(always)]
-fn which(these: u32, sights: &[Sight<'_>], holds: impl Fn(&Sight<'_>) -> bool) -> u32 {
+fn which(these: u32, sights: &[FrameHead<'_>], holds: impl Fn(&FrameHead<'_>) -> bool) -> u32 {
     if these == first(sights.len()) {
         let all = sights.iter().take(SIGHTS_MAX).enumerate();
         return all.fold(0, |which, (place, it)| which | u32::from(holds(it)) << place);
@@ -332,7 +332,7 @@ pub struct End {
     /// Counter for the path since the last join.
     pub tally: Tally,
     /// Block, reason and output of a drop.
-    pub dropped: Option<(u32, Reason, u32)>,
+    pub dropped: Option<(u32, DropReason, u32)>,
     /// The last link of the path.
     pub link: u32,
     /// Change of the bytes, if the frame leaves.
@@ -450,7 +450,7 @@ impl Tree {
     pub(super) fn descend(
         &self,
         mut node: NodeId,
-        sight: Sight<'_>,
+        sight: FrameHead<'_>,
         mut pass: impl FnMut(u32),
     ) -> NodeId {
         loop {

@@ -12,7 +12,7 @@ use packet::time::Nanos;
 
 use super::plan::Plan;
 use crate::interpret::Interpreter;
-use crate::lfb::{At, Env, Lfb, Packet, Reason, Row, Told, Verdict};
+use crate::lfb::{At, Env, Lfb, Packet, DropReason, Row, Told, Verdict};
 use crate::compiled_program::Loaded;
 
 /// Maximum number of events from one batch of frames.
@@ -214,7 +214,7 @@ impl Walk {
             outputs,
             copies_told: 0,
         };
-        verdicts[..members.len()].fill(Verdict::Dropped(Reason::NoPort));
+        verdicts[..members.len()].fill(Verdict::Dropped(DropReason::NoPort));
         if let Some(block) = &mut blocks[instance] {
             let before = happened_by.len();
             let mut row = Row { packets, members, verdicts, happened_by };
@@ -306,7 +306,7 @@ impl Walk {
                 self.packets.push(packet);
             }
             match inner.loaded.graph.link(instance, output, index) {
-                None => inner.drop(instance, Reason::Unlinked, output),
+                None => inner.drop(instance, DropReason::Unlinked, output),
                 Some(link) => {
                     let bytes = self.packets[place].bytes().len();
                     inner.loaded.links[link as usize].add(bytes);
@@ -331,7 +331,7 @@ impl Walk {
                         _ => {
                             let Some(link) = inner.loaded.graph.link(instance, output, index)
                             else {
-                                inner.drop(instance, Reason::Unlinked, output);
+                                inner.drop(instance, DropReason::Unlinked, output);
                                 continue;
                             };
                             if let Some((.., before)) = way.replace((output, index, link)) {

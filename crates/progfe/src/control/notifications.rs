@@ -7,7 +7,7 @@ use forces::wire::Redirect;
 use super::program_lfb;
 use crate::agent::dispatcher::Report;
 use crate::lfb;
-use crate::lfb::exceptions::ToldFrame;
+use crate::lfb::exceptions::DivertedFrame;
 use crate::program::Program;
 
 /// Converts an event for an association. Returns none if the instance no longer exists.
@@ -47,7 +47,7 @@ pub fn agent(report: &Report, facts: &str) -> Happening {
 
 /// Converts a packet with its metadata, each as wide as its type. Metadata of non-numeric types is
 /// omitted.
-pub fn redirect(program: &Program, told: &ToldFrame) -> Redirect {
+pub fn redirect(program: &Program, told: &DivertedFrame) -> Redirect {
     let one = |(id, value): &(u32, u128)| {
         let metadata = program.catalog.metadata_by_id(*id)?;
         let width = metadata.data_type.width().filter(|width| *width <= 16)?;

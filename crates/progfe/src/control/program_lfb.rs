@@ -56,7 +56,7 @@ pub const AGENT_SAID: u32 = 1;
 
 /// State of the instance that is not in the element.
 #[derive(Debug, Default)]
-pub struct Whole {
+pub struct ProgramLfb {
     problems: Vec<String>,
     /// The last event of an agent.
     pub agent_event: Option<Value>,
@@ -118,7 +118,7 @@ impl Staged {
 /// A document to load, and a frame to trace.
 type Wanted = (Option<String>, Option<(PortNo, Frame)>);
 
-impl Whole {
+impl ProgramLfb {
     /// Takes the staged document and frame for a commit.
     pub fn take(&mut self, staged: Staged) -> Result<Wanted, ResultCode> {
         let document = match staged.document {

@@ -9,13 +9,13 @@ use packet::time::Nanos;
 use super::Element;
 use crate::check::check;
 use crate::executor::Enforcer;
-use crate::compiled_program::{Ahead, Kept};
+use crate::compiled_program::{UpcomingBlocks, RetainedState};
 use crate::diagnostic::Problems;
 use crate::program::{Program, base_id};
 
 /// State of a block, and its fate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holding {
+pub struct StateDiff {
     /// Name of the block.
     pub instance: String,
     /// Learned and counted state: component names with a number or a row count.
@@ -49,13 +49,13 @@ pub enum Held {
 impl<E: Enforcer> Element<E> {
     /// Returns blocks with state and its fate under another program, and the number of links whose
     /// counters would be lost. Returns all problems if the program cannot run.
-    pub fn foresee(&self, program: Program, now: Nanos) -> Result<(Vec<Holding>, usize), Problems> {
+    pub fn foresee(&self, program: Program, now: Nanos) -> Result<(Vec<StateDiff>, usize), Problems> {
         let problems = check(&program);
         if problems.refuses() {
             return Err(problems);
         }
         let (program, next) = (Arc::new(program), self.generations + 1);
-        let prepared = self.enforcer.prepare(program, next, self.seed, Ahead::new())?;
+        let prepared = self.enforcer.prepare(program, next, self.seed, UpcomingBlocks::new())?;
         let loaded = E::loaded(&prepared);
         let running = self.enforcer.program();
         let mut all = Vec::new();
@@ -66,13 +66,13 @@ impl<E: Enforcer> Element<E> {
                 .is_some_and(|new| loaded.program.instances[new].components == instance.components);
             let fate = match loaded.keeps(at) {
                 None => Fate::Lost,
-                Some(Kept::State) if !is_as_before => Fate::AsItFits,
+                Some(RetainedState::State) if !is_as_before => Fate::AsItFits,
                 Some(_) => Fate::Kept,
             };
             let (holds, drops) = (self.holds(at, now), self.enforcer.drops(at).total());
             if !holds.is_empty() || drops > 0 {
                 let name = instance.name.clone();
-                all.push(Holding { instance: name, holds, drops, fate });
+                all.push(StateDiff { instance: name, holds, drops, fate });
             }
         }
         let kept: Vec<usize> = loaded.keeps_links().collect();

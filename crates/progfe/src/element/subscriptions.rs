@@ -10,14 +10,14 @@
 
 use packet::time::Nanos;
 
-use crate::lfb::Happening;
+use crate::lfb::LfbEvent;
 use crate::program::{self, Program, Source};
 
 /// A reported event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// The event.
-    pub happening: Happening,
+    pub happening: LfbEvent,
     /// Number of events of this kind that were suppressed since the last report.
     pub untold: u64,
 }
@@ -114,7 +114,7 @@ impl Watching {
     }
 
     /// Returns a report of an event if its watch requires one now.
-    pub fn report(&mut self, happening: Happening) -> Option<Report> {
+    pub fn report(&mut self, happening: LfbEvent) -> Option<Report> {
         let watched = |watch: &&mut Watch| {
             (watch.instance, watch.event) == (happening.instance, happening.event)
         };

@@ -4,7 +4,7 @@
 //! is updated incrementally (RFC 1624). A wrong checksum therefore remains wrong. A fragment, which
 //! lacks a part of the covered data, retains a correct checksum.
 
-use packet::checksum::{Sum, update_u16, update_udp_u16};
+use packet::checksum::{InternetChecksum, update_u16, update_udp_u16};
 
 use super::{Checksum, Cover, FrameSet, Item, Located};
 
@@ -31,7 +31,7 @@ impl Site {
 
     /// Returns the value for a sum.
     pub fn fresh(self, sum: u16) -> u16 {
-        let sum = Sum::default().u16(sum);
+        let sum = InternetChecksum::default().u16(sum);
         if self.kind.optional { sum.checksum_udp() } else { sum.checksum() }
     }
 }
@@ -57,7 +57,7 @@ impl FrameSet {
         let header = &located.headers[position];
         let end = if site.kind.cover == Cover::Header { header.end } else { header.limit };
         let covered = bytes.get(header.at..end)?;
-        let mut sum = Sum::default().bytes_around(covered, site.at - header.at);
+        let mut sum = InternetChecksum::default().bytes_around(covered, site.at - header.at);
         if let Cover::Pseudo(protocol) = site.kind.cover {
             let length = (end - header.at) as u32;
             sum = sum.plus(self.pseudo(located, position, bytes)?).u16(protocol.into()).u32(length);
@@ -66,7 +66,7 @@ impl FrameSet {
     }
 
     /// Sums the marked fields of the nearest enclosing header that has any.
-    fn pseudo(&self, located: &Located, position: usize, bytes: &[u8]) -> Option<Sum> {
+    fn pseudo(&self, located: &Located, position: usize, bytes: &[u8]) -> Option<InternetChecksum> {
         located.headers[..position].iter().rev().find_map(|header| {
             let items = self.format(header.format).items.iter().enumerate();
             let marked = items.filter(|(_, item)| item.field().is_some_and(|field| field.pseudo));
@@ -74,7 +74,7 @@ impl FrameSet {
             let parts = spans.filter_map(|span| {
                 bytes.get(span.at as usize / 8..(span.at + span.bits) as usize / 8)
             });
-            parts.fold(None, |sum: Option<Sum>, part| Some(sum.unwrap_or_default().bytes(part)))
+            parts.fold(None, |sum: Option<InternetChecksum>, part| Some(sum.unwrap_or_default().bytes(part)))
         })
     }
 
@@ -86,6 +86,6 @@ impl FrameSet {
             return None;
         }
         let sum = self.checksum_sum(located, position, bytes)?;
-        Some(Sum::default().u16(sum).u16(value).fold() == 0xffff)
+        Some(InternetChecksum::default().u16(sum).u16(value).fold() == 0xffff)
     }
 }

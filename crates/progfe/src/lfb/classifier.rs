@@ -15,11 +15,11 @@ use packet::header::ethernet::{self, TYPE};
 use packet::header::{array_at, u16_at, vlan};
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, Reason, Setup, Verdict, exception, meta_id};
-use crate::compile::build::{Grower, Then};
+use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, exception, meta_id};
+use crate::compile::build::{TreeBuilder, Continuation};
 use crate::compile::tree::NodeId;
 use crate::compile::symbolic_bytes::Read;
-use crate::compile::path_state::{Known, Ranges, Way, both, others, tags};
+use crate::compile::path_state::{Known, Ranges, PathState, both, others, tags};
 use crate::diagnostic::Code;
 
 const CLASSIFIED: u32 = 0;
@@ -61,10 +61,10 @@ impl Classifier {
     /// `tagged` continues with tagged frames.
     fn classify<'a>(
         &self,
-        way: Way,
+        way: PathState,
         (header, logical): (usize, u32),
-        grower: &mut Grower<'a>,
-        tagged: Option<Then<'_, 'a>>,
+        grower: &mut TreeBuilder<'a>,
+        tagged: Option<Continuation<'_, 'a>>,
     ) -> NodeId {
         let Some(ether_type) = way.view.read(header * 8 - 16, 16) else { return grower.stand(way) };
         let rows = self.dispatch.range((logical, 0)..=(logical, u16::MAX));
@@ -144,7 +144,7 @@ impl Block for Classifier {
     fn process(&mut self, _at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
         let bytes = packet.bytes();
         if bytes.len() < ethernet::HEADER_BYTES {
-            return Verdict::Dropped(Reason::TooShort);
+            return Verdict::Dropped(DropReason::TooShort);
         }
         let number =
             |mac: [u8; 6]| mac.iter().fold(0u128, |sum, byte| sum << 8 | u128::from(*byte));
@@ -188,7 +188,7 @@ impl Block for Classifier {
         }
     }
 
-    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         let constant = |id: u32| match grower.slots.slot(id).and_then(|slot| way.meta[slot]) {
             Some(Known::Constant(value)) => Some(value as u32),
             None => Some(0),
@@ -204,8 +204,8 @@ impl Block for Classifier {
             vids.iter().map(|vid| vec![(u64::from(*vid), u64::from(*vid))]).collect();
         by_vid.push(others(&by_vid.concat(), u64::MAX));
         let header = ethernet::HEADER_BYTES + vlan::TAG_BYTES;
-        let by_tag = &mut |grower: &mut Grower<'_>, way: Way| {
-            let long = &mut |grower: &mut Grower<'_>, way: Way| {
+        let by_tag = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
+            let long = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
                 grower.choose(way, vid, &by_vid, &mut |grower, way, at| {
                     let logical = vids.get(at).map_or(said, |vid| logical(*vid));
                     self.classify(way, (header, logical), grower, None)
@@ -213,11 +213,11 @@ impl Block for Classifier {
             };
             grower.length(way, header, long, &mut |grower, way| grower.stand(way))
         };
-        let long = &mut |grower: &mut Grower<'_>, way: Way| {
+        let long = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
             let plain = (ethernet::HEADER_BYTES, logical(0));
             self.classify(way, plain, grower, Some(&mut *by_tag))
         };
-        let short = &mut |grower: &mut Grower<'_>, way: Way| grower.drop(way, Reason::TooShort, 0);
+        let short = &mut |grower: &mut TreeBuilder<'_>, way: PathState| grower.drop(way, DropReason::TooShort, 0);
         Some(grower.length(way, ethernet::HEADER_BYTES, long, short))
     }
 

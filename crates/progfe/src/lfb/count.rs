@@ -3,10 +3,10 @@
 use forces::Value;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, Reason, Setup, Verdict};
-use crate::compile::build::Grower;
+use super::{At, Block, Env, Packet, DropReason, Setup, Verdict};
+use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;
-use crate::compile::path_state::Way;
+use crate::compile::path_state::PathState;
 
 /// Component ids.
 const PACKETS: u32 = 1;
@@ -32,17 +32,17 @@ impl Block for Count {
         self.bytes += packet.bytes().len() as u64;
         let packets = self.packets;
         env.event(PACKETS_OVER, &[], || vec![(vec![PACKETS], Value::Unsigned(packets))]);
-        if self.is_end { Verdict::Dropped(Reason::Ends) } else { Verdict::Out(0, 0) }
+        if self.is_end { Verdict::Dropped(DropReason::Ends) } else { Verdict::Out(0, 0) }
     }
 
-    fn grow(&self, mut way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, mut way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         // Subscribers get an event for each frame.
         if grower.is_watched(&way) {
             return None;
         }
         grower.meet(&mut way, PACKETS);
         Some(match self.is_end {
-            true => grower.drop(way, Reason::Ends, 0),
+            true => grower.drop(way, DropReason::Ends, 0),
             false => grower.go(way, 0, 0),
         })
     }

@@ -10,7 +10,7 @@ use packet::time::Nanos;
 
 use super::meter::Bucket;
 use super::redirect_out::tell;
-use super::{At, Block, Env, Packet, Reason, Setup, ToldTo, Verdict, meta_id};
+use super::{At, Block, Env, Packet, DropReason, Setup, DivertDestination, Verdict, meta_id};
 
 const PASS: u32 = 0;
 /// Component ids.
@@ -53,7 +53,7 @@ impl Block for Divert {
             let on = if self.passes {
                 Verdict::Out(PASS, 0)
             } else {
-                Verdict::Dropped(Reason::OverRate)
+                Verdict::Dropped(DropReason::OverRate)
             };
             return on;
         }
@@ -63,8 +63,8 @@ impl Block for Divert {
             packet.set_meta(env.slots, meta_id::RECEIVE_NANOS, (came % second).into());
         }
         if !self.copies {
-            if !tell(ToldTo::Agent(self.agent.clone()), packet, env) {
-                return Verdict::Dropped(Reason::ToldQueueFull);
+            if !tell(DivertDestination::Agent(self.agent.clone()), packet, env) {
+                return Verdict::Dropped(DropReason::ToldQueueFull);
             }
             self.bucket.take(1);
             self.diverted += 1;
@@ -73,7 +73,7 @@ impl Block for Divert {
         // The agent gets a copy, which `copies_told` counts.
         let mut copy = env.fresh();
         copy.copy_from(packet);
-        if tell(ToldTo::Agent(self.agent.clone()), &mut copy, env) {
+        if tell(DivertDestination::Agent(self.agent.clone()), &mut copy, env) {
             self.bucket.take(1);
             self.diverted += 1;
             env.copies_told += 1;

@@ -8,9 +8,9 @@ use packet::frame::Frame;
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, exception, meta_id};
-use crate::compile::build::Grower;
+use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;
-use crate::compile::path_state::Way;
+use crate::compile::path_state::PathState;
 use crate::condition::{Choice, Operand};
 use crate::frames::edit::{EditFault, Editor};
 use crate::frames::{FieldRef, FormatId, FrameSet, Located, bits};
@@ -206,7 +206,7 @@ impl Block for Edit {
         Verdict::Out(EXCEPTION, 0)
     }
 
-    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         Some(grower.edit(way, &self.operations, &mut |grower, mut way| {
             grower.meet(&mut way, CHANGED);
             way.edited();

@@ -17,9 +17,9 @@ use packet::header::{ipv4, ipv6};
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Slots, Verdict, exception, meta_id};
-use crate::compile::build::Grower;
+use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;
-use crate::compile::path_state::{Known, Way};
+use crate::compile::path_state::{Known, PathState};
 
 const SUCCESS: u32 = 0;
 const EXCEPTION: u32 = 1;
@@ -138,7 +138,7 @@ impl Block for Encap {
         }
     }
 
-    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         let constant = |id: u32| match grower.slots.slot(id).and_then(|slot| way.meta[slot]) {
             Some(Known::Constant(value)) => Some(Some(value)),
             None => Some(None),
@@ -147,7 +147,7 @@ impl Block for Encap {
         let (index, priority) =
             (constant(meta_id::MEDIA_ENCAP)?, constant(meta_id::VLAN_PRIORITY)?);
         let priority = priority.unwrap_or(0) as u16 & 7;
-        let fail = |grower: &mut Grower<'_>, mut way: Way, why| {
+        let fail = |grower: &mut TreeBuilder<'_>, mut way: PathState, why| {
             way.set(grower.slots.slot(meta_id::EXCEPTION), Known::Constant(why));
             grower.go(way, EXCEPTION, 0)
         };
@@ -159,7 +159,7 @@ impl Block for Encap {
         let Some(row) = row else { return Some(grower.stand(way)) };
         let version = way.view.read(0, 4)?;
         let groups = [vec![(4, 4)], vec![(6, 6)], vec![(0, 3), (5, 5), (7, u64::MAX)]];
-        let any = &mut |grower: &mut Grower<'_>, way: Way| {
+        let any = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
             grower.choose(way, version, &groups, &mut |grower, mut way, group| {
                 let ether_type = match group {
                     0 => ethernet::TYPE_IPV4,
@@ -176,7 +176,7 @@ impl Block for Encap {
                 grower.go(way, SUCCESS, 0)
             })
         };
-        let none = &mut |grower: &mut Grower<'_>, way| fail(grower, way, exception::ANY);
+        let none = &mut |grower: &mut TreeBuilder<'_>, way| fail(grower, way, exception::ANY);
         Some(grower.length(way, 1, any, none))
     }
 

@@ -17,7 +17,7 @@ pub const HAPPENINGS_MAX: usize = 4096;
 
 /// Receiver of a redirected frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToldTo {
+pub enum DivertDestination {
     /// The control element.
     Control,
     /// A service agent.
@@ -26,9 +26,9 @@ pub enum ToldTo {
 
 /// A redirected frame.
 #[derive(Debug, Clone)]
-pub struct ToldFrame {
+pub struct DivertedFrame {
     /// Receiver of the frame.
-    pub to: ToldTo,
+    pub to: DivertDestination,
     /// Index in the program of the block that redirected it.
     pub instance: usize,
     /// Metadata of the frame, by id.
@@ -41,7 +41,7 @@ pub struct ToldFrame {
 
 /// An event that the class of a block declares.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Happening {
+pub struct LfbEvent {
     /// Index of the block in the program.
     pub instance: usize,
     /// Event id.
@@ -56,32 +56,32 @@ pub struct Happening {
 
 /// Queues of redirected frames and of events.
 #[derive(Debug)]
-pub struct Told {
+pub struct ExceptionQueue {
     /// Redirected frames, oldest first.
-    pub frames: VecDeque<ToldFrame>,
+    pub frames: VecDeque<DivertedFrame>,
     /// Events, oldest first.
-    pub happenings: VecDeque<Happening>,
+    pub happenings: VecDeque<LfbEvent>,
     /// Number of events lost because the queue was full.
     pub happenings_lost: u64,
     /// Capacity of the event queue.
     pub(crate) happenings_max: usize,
 }
 
-impl Default for Told {
-    fn default() -> Told {
+impl Default for ExceptionQueue {
+    fn default() -> ExceptionQueue {
         let (frames, happenings) = (VecDeque::new(), VecDeque::new());
-        Told { frames, happenings, happenings_lost: 0, happenings_max: HAPPENINGS_MAX }
+        ExceptionQueue { frames, happenings, happenings_lost: 0, happenings_max: HAPPENINGS_MAX }
     }
 }
 
-impl Told {
+impl ExceptionQueue {
     /// Returns true if there is room for another frame.
     pub fn has_room(&self) -> bool {
         self.frames.len() < TOLD_FRAMES_MAX
     }
 
     /// Appends an event, or counts it as lost.
-    pub fn happened(&mut self, happening: Happening) {
+    pub fn happened(&mut self, happening: LfbEvent) {
         if self.happenings.len() < self.happenings_max {
             self.happenings.push_back(happening);
         } else {

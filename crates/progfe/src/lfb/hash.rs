@@ -3,7 +3,7 @@
 //! Frames with the same values take the same output. Buckets have weights; without rows, every
 //! linked output has one bucket. Absent fields have a distinct value.
 
-use super::{At, Block, Env, Packet, Reason, Setup, Verdict, aged_table};
+use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, aged_table};
 use crate::condition::Operand;
 
 /// The Hash block.
@@ -54,7 +54,7 @@ impl Block for Hash {
         let chosen = self.buckets.iter().find(|(_, end)| place < u128::from(*end));
         match chosen {
             Some(&(output, _)) => Verdict::Out(0, output),
-            None => Verdict::Dropped(Reason::NoOutput),
+            None => Verdict::Dropped(DropReason::NoOutput),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use forces::Value;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, Reason, Setup, Verdict, meta_id};
+use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, meta_id};
 
 /// The component Injected.
 const INJECTED: u32 = 2;
@@ -40,7 +40,7 @@ impl Block for Inject {
         let slot = env.slots.slot(meta_id::REDIRECT_INDEX);
         let index = slot.and_then(|slot| packet.meta.get(slot));
         let Some(index) = index.and_then(|index| u32::try_from(index).ok()) else {
-            return Verdict::Dropped(Reason::NoRedirectIndex);
+            return Verdict::Dropped(DropReason::NoRedirectIndex);
         };
         slot.into_iter().for_each(|slot| packet.meta.clear(slot));
         Verdict::Out(0, index)

@@ -10,10 +10,10 @@ use packet::header::ipv4::{self, View};
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, counters, exception, meta_id};
-use crate::compile::build::Grower;
+use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;
 use crate::compile::symbolic_bytes::Read;
-use crate::compile::path_state::{Known, Way};
+use crate::compile::path_state::{Known, PathState};
 
 const UNICAST: u32 = 0;
 const MULTICAST: u32 = 1;
@@ -178,7 +178,7 @@ impl Block for Ipv4Validator {
         }
     }
 
-    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         let total = way.view.read(ipv4::TOTAL_LENGTH_AT * 8, 16)?;
         grower.ipv4(way, ALL.len(), &mut |grower, mut way, number| {
             let (output, told) = match ALL[number] {

@@ -17,10 +17,10 @@ use dataplane::mac_table::{Hint, Learned, MacKey, MacTable};
 use super::fixed::Reader;
 use super::aged_table::{Entry, Keyed, key_text, read_key};
 use super::{At, Block, Env, Packet, Row, Setup, Verdict, meta_id};
-use crate::compile::build::Grower;
-use crate::compile::tree::{LearnQuestion, MacAt, NodeId, Question, Word};
+use crate::compile::build::TreeBuilder;
+use crate::compile::tree::{LearnQuestion, MacAt, NodeId, TableLookup, Word};
 use crate::compile::symbolic_bytes::Read;
-use crate::compile::path_state::{Known, Way};
+use crate::compile::path_state::{Known, PathState};
 use crate::condition::{Choice, Operand};
 use crate::diagnostic::Code;
 use crate::program::text;
@@ -217,7 +217,7 @@ fn is_group(operands: &[Operand], key: &[u128]) -> bool {
 }
 
 /// Returns the position of a key in the frames of a path, and the frame length that it requires.
-fn mac_at(readers: &[Reader], way: &Way) -> Option<(MacAt, usize)> {
+fn mac_at(readers: &[Reader], way: &PathState) -> Option<(MacAt, usize)> {
     let mut words = [None; 2];
     let mut bytes = 0;
     for (word, reader) in words.iter_mut().zip(readers) {
@@ -525,7 +525,7 @@ impl Block for LearnSearch {
         true
     }
 
-    fn grow(&self, mut way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, mut way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         if self.value_limit != 0 || way.meta.contains(&Some(Known::Found)) {
             return None;
         }
@@ -546,13 +546,13 @@ impl Block for LearnSearch {
         let ports = grower.ports().chain(self.statics.iter().map(|(_, value, _)| *value));
         let ports: BTreeSet<u32> = ports.filter(|value| *value < KNOWN_WAYS_MAX).collect();
         let instance = way.instance as u32;
-        let known = &mut |grower: &mut Grower<'_>, mut way: Way, found: Option<u32>| {
+        let known = &mut |grower: &mut TreeBuilder<'_>, mut way: PathState, found: Option<u32>| {
             let meta = found.map_or(Known::Found, |found| Known::Constant(found.into()));
             way.set(self.result, meta);
             let is_own = self.result == Some(own_slot) || found.is_some() && found == own;
             grower.go(way, if is_own { SAME_PORT } else { KNOWN }, 0)
         };
-        let ask = &mut |grower: &mut Grower<'_>, way: Way| {
+        let ask = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
             let stand = grower.stand(came.clone());
             let unknown = grower.go(way.clone(), UNKNOWN, 0);
             let rest = known(grower, way.clone(), None);
@@ -560,7 +560,7 @@ impl Block for LearnSearch {
             for &port in &ports {
                 ways[port as usize] = known(grower, way.clone(), Some(port));
             }
-            grower.ask(Question::Learn(LearnQuestion {
+            grower.ask(TableLookup::Learn(LearnQuestion {
                 instance,
                 learn,
                 value: own,
@@ -572,7 +572,7 @@ impl Block for LearnSearch {
             }))
         };
         // Without a complete header there is no key.
-        let short = &mut |grower: &mut Grower<'_>, way: Way| grower.go(way, UNKNOWN, 0);
+        let short = &mut |grower: &mut TreeBuilder<'_>, way: PathState| grower.go(way, UNKNOWN, 0);
         Some(grower.length(way, header.max(other), ask, short))
     }
 

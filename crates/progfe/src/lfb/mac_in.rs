@@ -11,10 +11,10 @@ use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
 
 use super::phy::UP;
-use super::{At, Block, Env, Packet, Reason, Setup, Verdict, counters};
-use crate::compile::build::Grower;
+use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, counters};
+use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;
-use crate::compile::path_state::{Ranges, Way, others};
+use crate::compile::path_state::{Ranges, PathState, others};
 
 const NORMAL: u32 = 0;
 const BRIDGING: u32 = 1;
@@ -33,15 +33,15 @@ pub struct MacIn {
 }
 
 impl MacIn {
-    fn path(&self, packet: &Packet) -> Result<u32, Reason> {
+    fn path(&self, packet: &Packet) -> Result<u32, DropReason> {
         if !self.is_enabled {
-            return Err(Reason::Disabled);
+            return Err(DropReason::Disabled);
         }
         let bytes = packet.bytes();
         let (Some(&destination), true) =
             (bytes.first_chunk::<6>(), bytes.len() >= ethernet::HEADER_BYTES)
         else {
-            return Err(Reason::TooShort);
+            return Err(DropReason::TooShort);
         };
         if self.local.contains(&destination) {
             Ok(NORMAL)
@@ -50,7 +50,7 @@ impl MacIn {
         } else if self.is_promiscuous || ethernet::is_group(&destination) {
             Ok(NORMAL)
         } else {
-            Err(Reason::NotForUs)
+            Err(DropReason::NotForUs)
         }
     }
 }
@@ -90,24 +90,24 @@ impl Block for MacIn {
         }
     }
 
-    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         let (destination, group) = (way.read(0, 48)?, way.read(7, 1)?);
-        let drop = |grower: &mut Grower<'_>, mut way: Way, reason| {
+        let drop = |grower: &mut TreeBuilder<'_>, mut way: PathState, reason| {
             grower.meet(&mut way, LEFT_OUT);
             grower.drop(way, reason, 0)
         };
-        let take = |grower: &mut Grower<'_>, mut way: Way, output| {
+        let take = |grower: &mut TreeBuilder<'_>, mut way: PathState, output| {
             grower.meet(&mut way, TAKEN);
             grower.go(way, output, 0)
         };
         if !self.is_enabled {
-            return Some(drop(grower, way, Reason::Disabled));
+            return Some(drop(grower, way, DropReason::Disabled));
         }
         let number = |mac: &Mac| mac.iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
         let local: Ranges = self.local.iter().map(|mac| (number(mac), number(mac))).collect();
         let foreign = others(&local, u64::MAX);
         let takes_all = self.is_promiscuous && !self.bridges;
-        let long = &mut |grower: &mut Grower<'_>, way: Way| {
+        let long = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
             if takes_all {
                 return take(grower, way, NORMAL);
             }
@@ -120,11 +120,11 @@ impl Block for MacIn {
                     group,
                     1,
                     &mut |grower, way| take(grower, way, NORMAL),
-                    &mut |grower, way| drop(grower, way, Reason::NotForUs),
+                    &mut |grower, way| drop(grower, way, DropReason::NotForUs),
                 ),
             })
         };
-        let short = &mut |grower: &mut Grower<'_>, way: Way| drop(grower, way, Reason::TooShort);
+        let short = &mut |grower: &mut TreeBuilder<'_>, way: PathState| drop(grower, way, DropReason::TooShort);
         Some(grower.length(way, ethernet::HEADER_BYTES, long, short))
     }
 

@@ -10,10 +10,10 @@ use packet::header::{ethernet, u16_at, vlan};
 use packet::time::Nanos;
 
 use super::phy::UP;
-use super::{At, Block, Env, Packet, Reason, Setup, Verdict, counters, meta_id};
-use crate::compile::build::Grower;
+use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, counters, meta_id};
+use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;
-use crate::compile::path_state::{Known, Way, others, tags};
+use crate::compile::path_state::{Known, PathState, others, tags};
 use crate::program::base_id;
 
 /// The component MACOutStats.
@@ -30,16 +30,16 @@ pub struct MacOut {
 }
 
 impl MacOut {
-    fn hindrance(&self, bytes: &[u8]) -> Option<Reason> {
+    fn hindrance(&self, bytes: &[u8]) -> Option<DropReason> {
         if !self.is_enabled {
-            return Some(Reason::Disabled);
+            return Some(DropReason::Disabled);
         }
         if bytes.len() < ethernet::HEADER_BYTES {
-            return Some(Reason::TooShort);
+            return Some(DropReason::TooShort);
         }
         let is_tagged = vlan::is_tag(u16_at(bytes, ethernet::TYPE.start));
         let header = ethernet::HEADER_BYTES + if is_tagged { vlan::TAG_BYTES } else { 0 };
-        (self.mtu > 0 && bytes.len() > header + self.mtu).then_some(Reason::TooLong)
+        (self.mtu > 0 && bytes.len() > header + self.mtu).then_some(DropReason::TooLong)
     }
 }
 
@@ -76,24 +76,24 @@ impl Block for MacOut {
         Verdict::Out(0, 0)
     }
 
-    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         let ether_type = way.read(ethernet::TYPE.start * 8, 16)?;
-        let drop = |grower: &mut Grower<'_>, mut way: Way, reason| {
+        let drop = |grower: &mut TreeBuilder<'_>, mut way: PathState, reason| {
             grower.meet(&mut way, LEFT_OUT);
             grower.drop(way, reason, 0)
         };
-        let pass = &mut |grower: &mut Grower<'_>, mut way: Way| {
+        let pass = &mut |grower: &mut TreeBuilder<'_>, mut way: PathState| {
             grower.meet(&mut way, PASSED);
             let slot = grower.slots.slot(meta_id::PHY_PORT);
             way.set(slot, Known::Constant(self.port.into()));
             grower.go(way, 0, 0)
         };
         if !self.is_enabled {
-            return Some(drop(grower, way, Reason::Disabled));
+            return Some(drop(grower, way, DropReason::Disabled));
         }
         let tags = tags();
         let plain = others(&tags, u64::MAX);
-        let long = &mut |grower: &mut Grower<'_>, way: Way| {
+        let long = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
             if self.mtu == 0 {
                 return pass(grower, way);
             }
@@ -101,11 +101,11 @@ impl Block for MacOut {
             grower.choose(way, ether_type, &groups, &mut |grower, way, tagged| {
                 let most = ethernet::HEADER_BYTES + tagged * vlan::TAG_BYTES + self.mtu;
                 let too_long =
-                    &mut |grower: &mut Grower<'_>, way| drop(grower, way, Reason::TooLong);
+                    &mut |grower: &mut TreeBuilder<'_>, way| drop(grower, way, DropReason::TooLong);
                 grower.length(way, most + 1, too_long, &mut *pass)
             })
         };
-        let short = &mut |grower: &mut Grower<'_>, way: Way| drop(grower, way, Reason::TooShort);
+        let short = &mut |grower: &mut TreeBuilder<'_>, way: PathState| drop(grower, way, DropReason::TooShort);
         Some(grower.length(way, ethernet::HEADER_BYTES, long, short))
     }
 

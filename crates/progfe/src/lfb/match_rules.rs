@@ -9,9 +9,9 @@ use forces::Value;
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, counted};
-use crate::compile::build::Grower;
+use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;
-use crate::compile::path_state::{Known, Way};
+use crate::compile::path_state::{Known, PathState};
 use crate::condition::Condition;
 use crate::diagnostic::Code;
 use crate::program::text;
@@ -95,7 +95,7 @@ impl Block for Match {
         Verdict::Out(HIT, rule.output)
     }
 
-    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         let rules: Vec<&Condition> = self.rules.iter().map(|rule| &rule.when).collect();
         Some(grower.first_of(way, &rules, &mut |grower, mut way, found| {
             let Some(place) = found else {

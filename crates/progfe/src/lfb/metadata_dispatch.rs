@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use super::{At, Block, Env, Packet, Setup, Verdict, exception, meta_id};
-use crate::compile::build::Grower;
+use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;
-use crate::compile::path_state::{Known, Way};
+use crate::compile::path_state::{Known, PathState};
 use crate::diagnostic::Code;
 
 const OUT: u32 = 0;
@@ -48,7 +48,7 @@ impl Block for Dispatch {
             }
         }
     }
-    fn grow(&self, mut way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, mut way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         let value = match self.slot.and_then(|slot| way.meta[slot]) {
             Some(Known::Constant(value)) => u32::try_from(value).ok(),
             None => None,

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use packet::header::{ipv4, ipv6};
 
 use super::{At, Block, Env, Packet, Setup, Verdict, exception, meta_id};
-use crate::compile::build::Grower;
+use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;
-use crate::compile::path_state::{Known, Way, others};
+use crate::compile::path_state::{Known, PathState, others};
 
 const SUCCESS: u32 = 0;
 const EXCEPTION: u32 = 1;
@@ -101,7 +101,7 @@ impl Block for Ipv4NextHop {
         leave(found, meta_id::NEXT_HOP_V4, packet, env)
     }
 
-    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         let selector = match grower.slots.slot(meta_id::HOP_SELECTOR).and_then(|it| way.meta[it]) {
             Some(Known::Constant(value)) => Some(value),
             None => None,
@@ -109,11 +109,11 @@ impl Block for Ipv4NextHop {
         };
         let (total, ttl) =
             (way.view.read(ipv4::TOTAL_LENGTH_AT * 8, 16)?, way.view.read(ipv4::TTL_AT * 8, 8)?);
-        let fail = |grower: &mut Grower<'_>, mut way: Way, why| {
+        let fail = |grower: &mut TreeBuilder<'_>, mut way: PathState, why| {
             way.set(grower.slots.slot(meta_id::EXCEPTION), Known::Constant(why));
             grower.go(way, EXCEPTION, 0)
         };
-        let onward = |grower: &mut Grower<'_>, mut way: Way, row: &Row| {
+        let onward = |grower: &mut TreeBuilder<'_>, mut way: PathState, row: &Row| {
             if !way.lessen() {
                 return grower.stand(way);
             }
@@ -131,7 +131,7 @@ impl Block for Ipv4NextHop {
             let row = u32::try_from(selector).ok().and_then(|selector| self.rows.get(&selector));
             row.ok_or(exception::NEXT_HOP_FAILED)
         });
-        let whole = &mut |grower: &mut Grower<'_>, way: Way| {
+        let whole = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
             let row = match row {
                 Ok(row) => row,
                 Err(why) => return fail(grower, way, why),
@@ -149,7 +149,7 @@ impl Block for Ipv4NextHop {
                 })
             })
         };
-        let short = &mut |grower: &mut Grower<'_>, way| fail(grower, way, exception::ANY);
+        let short = &mut |grower: &mut TreeBuilder<'_>, way| fail(grower, way, exception::ANY);
         Some(grower.length(way, ipv4::HEADER_BYTES, whole, short))
     }
 }

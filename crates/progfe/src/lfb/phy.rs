@@ -9,10 +9,10 @@ use forces::Value;
 use packet::frame::PortNo;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, Reason, Setup, Verdict, meta_id};
-use crate::compile::build::Grower;
+use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, meta_id};
+use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;
-use crate::compile::path_state::{Known, Way};
+use crate::compile::path_state::{Known, PathState};
 
 /// Value of PortStatusType (RFC 6956 section 4.1): up.
 pub const UP: u64 = 1;
@@ -52,16 +52,16 @@ impl Phy {
     /// Processes a frame that the port received.
     pub fn receive(&mut self, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
         if !self.is_enabled {
-            return Verdict::Dropped(Reason::Disabled);
+            return Verdict::Dropped(DropReason::Disabled);
         }
         packet.set_meta(env.slots, meta_id::PHY_PORT, self.port.into());
         Verdict::Out(0, 0)
     }
 
     /// Compiles the processing of received frames on a path.
-    pub fn grow_received(&self, mut way: Way, grower: &mut Grower<'_>) -> NodeId {
+    pub fn grow_received(&self, mut way: PathState, grower: &mut TreeBuilder<'_>) -> NodeId {
         if !self.is_enabled {
-            return grower.drop(way, Reason::Disabled, 0);
+            return grower.drop(way, DropReason::Disabled, 0);
         }
         let slot = grower.slots.slot(meta_id::PHY_PORT);
         way.set(slot, Known::Constant(self.port.into()));
@@ -79,19 +79,19 @@ impl Block for Phy {
 
     fn process(&mut self, _at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
         if !self.is_enabled {
-            return Verdict::Dropped(Reason::Disabled);
+            return Verdict::Dropped(DropReason::Disabled);
         }
         match env.outputs.send(self.port, packet.frame_mut()) {
             Sent::Queued => Verdict::Left(self.port),
-            Sent::NoSuchPort => Verdict::Dropped(Reason::NoPort),
-            Sent::QueueFull => Verdict::Dropped(Reason::PortQueueFull),
+            Sent::NoSuchPort => Verdict::Dropped(DropReason::NoPort),
+            Sent::QueueFull => Verdict::Dropped(DropReason::PortQueueFull),
         }
     }
 
-    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         Some(match self.is_enabled {
             true => grower.leave(way, self.port),
-            false => grower.drop(way, Reason::Disabled, 0),
+            false => grower.drop(way, DropReason::Disabled, 0),
         })
     }
 

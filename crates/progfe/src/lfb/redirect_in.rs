@@ -5,7 +5,7 @@
 use forces::Value;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, Reason, Setup, Verdict, meta_id};
+use super::{At, Block, Env, Packet, DropReason, Setup, Verdict, meta_id};
 
 /// The component NumPacketsReceived.
 const RECEIVED: u32 = 1;
@@ -26,7 +26,7 @@ impl Block for RedirectIn {
         let slot = env.slots.slot(meta_id::REDIRECT_INDEX);
         let index = slot.and_then(|slot| packet.meta.get(slot));
         let Some(index) = index.and_then(|index| u32::try_from(index).ok()) else {
-            return Verdict::Dropped(Reason::NoRedirectIndex);
+            return Verdict::Dropped(DropReason::NoRedirectIndex);
         };
         slot.into_iter().for_each(|slot| packet.meta.clear(slot));
         Verdict::Out(0, index)

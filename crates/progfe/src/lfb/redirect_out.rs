@@ -4,8 +4,8 @@
 use forces::Value;
 use packet::time::Nanos;
 
-use super::exceptions::ToldFrame;
-use super::{At, Block, Env, Packet, Reason, Setup, ToldTo, Verdict};
+use super::exceptions::DivertedFrame;
+use super::{At, Block, Env, Packet, DropReason, Setup, DivertDestination, Verdict};
 
 /// The component NumPacketsSent.
 const SENT: u32 = 1;
@@ -17,7 +17,7 @@ pub struct RedirectOut {
 }
 
 /// Appends a packet to the queue of redirected frames. Returns false if it is full.
-pub(super) fn tell(to: ToldTo, packet: &mut Packet, env: &mut Env<'_>) -> bool {
+pub(super) fn tell(to: DivertDestination, packet: &mut Packet, env: &mut Env<'_>) -> bool {
     if !env.told.has_room() {
         return false;
     }
@@ -25,7 +25,7 @@ pub(super) fn tell(to: ToldTo, packet: &mut Packet, env: &mut Env<'_>) -> bool {
     let meta = packet.meta.iter().map(|(slot, value)| (ids[slot], value)).collect();
     let (instance, came) = (env.instance, packet.came);
     let frame = packet.frame().clone();
-    env.told.frames.push_back(ToldFrame { to, instance, meta, came, frame });
+    env.told.frames.push_back(DivertedFrame { to, instance, meta, came, frame });
     true
 }
 
@@ -35,8 +35,8 @@ impl Block for RedirectOut {
     }
 
     fn process(&mut self, _at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
-        if !tell(ToldTo::Control, packet, env) {
-            return Verdict::Dropped(Reason::ToldQueueFull);
+        if !tell(DivertDestination::Control, packet, env) {
+            return Verdict::Dropped(DropReason::ToldQueueFull);
         }
         self.sent += 1;
         Verdict::Told

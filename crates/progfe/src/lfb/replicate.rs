@@ -6,7 +6,7 @@
 use forces::Value;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, Reason, Setup, Verdict};
+use super::{At, Block, Env, Packet, DropReason, Setup, Verdict};
 
 /// The component Copies.
 const COPIES: u32 = 3;
@@ -44,7 +44,7 @@ impl Block for Replicate {
         let excluded = self.exclude.and_then(|slot| packet.meta.get(slot));
         let mut chosen = self.members.iter().filter(|(value, _)| Some((*value).into()) != excluded);
         let Some(&(_, last)) = chosen.next_back() else {
-            return Verdict::Dropped(Reason::NoMembers);
+            return Verdict::Dropped(DropReason::NoMembers);
         };
         let mut copies = 0;
         for &(_, output) in chosen {

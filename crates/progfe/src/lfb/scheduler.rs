@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use forces::Value;
 use packet::time::Nanos;
 
-use super::{At, Block, Env, Packet, Reason, Setup, Verdict};
+use super::{At, Block, Env, Packet, DropReason, Setup, Verdict};
 
 /// Maximum number of packets in a queue.
 pub const QUEUE_PACKETS_MAX: usize = 256;
@@ -58,7 +58,7 @@ impl Block for Scheduler {
     fn process(&mut self, at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
         let queue = self.queues.entry(at.index).or_default();
         if queue.len() >= QUEUE_PACKETS_MAX {
-            return Verdict::Dropped(Reason::QueueFull);
+            return Verdict::Dropped(DropReason::QueueFull);
         }
         let fresh = env.fresh();
         queue.push_back(std::mem::replace(packet, fresh));

@@ -13,10 +13,10 @@ use packet::header::{ipv4, ipv6};
 use packet::time::Nanos;
 
 use super::{At, Block, Env, Packet, Row, Setup, Verdict, counters, exception, meta_id};
-use crate::compile::build::Grower;
-use crate::compile::tree::{NodeId, Question, RouteQuestion, Word};
+use crate::compile::build::TreeBuilder;
+use crate::compile::tree::{NodeId, TableLookup, RouteQuestion, Word};
 use crate::compile::symbolic_bytes::Read;
-use crate::compile::path_state::{Known, Way};
+use crate::compile::path_state::{Known, PathState};
 use crate::diagnostic::Code;
 
 const NORMAL: u32 = 0;
@@ -164,18 +164,18 @@ impl Block for Ipv4Lpm {
         true
     }
 
-    fn grow(&self, way: Way, grower: &mut Grower<'_>) -> Option<NodeId> {
+    fn grow(&self, way: PathState, grower: &mut TreeBuilder<'_>) -> Option<NodeId> {
         let Read::Field(address) = way.view.read(ipv4::DESTINATION_AT * 8, 32)? else {
             return None;
         };
         let instance = way.instance as u32;
-        let none = |grower: &mut Grower<'_>, mut way: Way| {
+        let none = |grower: &mut TreeBuilder<'_>, mut way: PathState| {
             grower.meet(&mut way, NO_ROUTE);
             let why = Known::Constant(exception::LPM_FAILED);
             way.set(grower.slots.slot(meta_id::EXCEPTION), why);
             grower.go(way, EXCEPTION, 0)
         };
-        let ask = &mut |grower: &mut Grower<'_>, way: Way| {
+        let ask = &mut |grower: &mut TreeBuilder<'_>, way: PathState| {
             // Additional next hops require another lookup on the slow path.
             let other = grower.stand(way.clone());
             let mut on = way;
@@ -190,9 +190,9 @@ impl Block for Ipv4Lpm {
             });
             let hops = hops.collect();
             let (address, none) = (Word::of(address), none(grower, on.clone()));
-            grower.ask(Question::Route(RouteQuestion { instance, address, hops, none, other }))
+            grower.ask(TableLookup::Route(RouteQuestion { instance, address, hops, none, other }))
         };
-        let short = &mut |grower: &mut Grower<'_>, way| none(grower, way);
+        let short = &mut |grower: &mut TreeBuilder<'_>, way| none(grower, way);
         Some(grower.length(way, ipv4::HEADER_BYTES, ask, short))
     }
 

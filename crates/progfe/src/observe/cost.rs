@@ -15,7 +15,7 @@ use dataplane::forwarder::Outputs;
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
-use super::{Watch, is_alike};
+use super::{ObservationHook, is_alike};
 use crate::executor::Enforcer;
 use crate::program::Program;
 
@@ -117,7 +117,7 @@ impl Costs {
     ) {
         self.seen += 1;
         self.frames += 1;
-        enforcer.pass(port, frame, now, out, Watch::Costs(self));
+        enforcer.pass(port, frame, now, out, ObservationHook::Costs(self));
     }
 
     /// Reads the counter.

@@ -8,7 +8,7 @@ use packet::time::Nanos;
 
 use super::cost::FIRST;
 use super::tracing::{Ended, FRAMES_MAX};
-use super::{Traced, Wanted};
+use super::{TraceRecord, Wanted};
 use crate::compile::Compiled;
 use crate::element::{Change, Element};
 use crate::program::Program;
@@ -48,7 +48,7 @@ impl Bench {
         self.1.queues_mut().iter_mut().for_each(|(_, queue)| queue.clear());
     }
 
-    fn taken(&mut self, id: u64) -> Vec<Traced> {
+    fn taken(&mut self, id: u64) -> Vec<TraceRecord> {
         let tracing = self.0.tracing(id).expect("a client requested it");
         std::iter::from_fn(|| tracing.take()).collect()
     }

@@ -15,7 +15,7 @@ use dataplane::forwarder::Outputs;
 use packet::frame::{Frame, PortNo};
 use packet::time::Nanos;
 
-use super::{Watch, bytes_of, is_alike};
+use super::{ObservationHook, bytes_of, is_alike};
 use crate::condition::{Condition, Operand};
 use crate::executor::Enforcer;
 use crate::lfb::{Packet, Slots, meta_id};
@@ -44,7 +44,7 @@ pub struct Wanted {
 
 /// A traced frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Traced {
+pub struct TraceRecord {
     /// Arrival time.
     pub at: Nanos,
     /// Receiving port.
@@ -81,7 +81,7 @@ pub struct Tracing {
     missing: u64,
     until: Nanos,
     is_stale: bool,
-    kept: VecDeque<Traced>,
+    kept: VecDeque<TraceRecord>,
     kept_octets: usize,
     /// Number of matching frames for which there was no room.
     pub missed: u64,
@@ -148,7 +148,7 @@ impl Tracing {
     }
 
     /// Takes the oldest traced frame.
-    pub fn take(&mut self) -> Option<Traced> {
+    pub fn take(&mut self) -> Option<TraceRecord> {
         let traced = self.kept.pop_front()?;
         self.kept_octets -= octets(&traced);
         Some(traced)
@@ -189,13 +189,13 @@ impl Tracing {
         let (came, at) = (bytes_of(frame), frame.stamp.map_or(now, |stamp| stamp.at));
         let before: Vec<usize> = out.queues().iter().map(|(_, queue)| queue.len()).collect();
         let mut trace = Trace::default();
-        enforcer.pass(port, frame, now, out, Watch::Trace(&mut trace));
+        enforcer.pass(port, frame, now, out, ObservationHook::Trace(&mut trace));
         let queues = out.queues().iter().zip(before);
         let left = queues.flat_map(|((to, queue), before)| {
             let new = queue.frames().get(before..).unwrap_or_default();
             new.iter().map(|frame| (*to, bytes_of(frame)))
         });
-        let traced = Traced { at, port, came, trace, left: left.collect() };
+        let traced = TraceRecord { at, port, came, trace, left: left.collect() };
         self.missing -= 1;
         let octets = octets(&traced);
         if self.kept_octets + octets > KEPT_OCTETS_MAX {
@@ -229,7 +229,7 @@ fn unknown_yet(condition: &Condition) -> Option<&str> {
 }
 
 /// Estimates the size of a traced frame.
-fn octets(traced: &Traced) -> usize {
+fn octets(traced: &TraceRecord) -> usize {
     let step = |step: &Step| {
         let words = step.before.len() + step.after.len() + step.copies.len();
         STEP_OCTETS + step.bytes.as_ref().map_or(0, Vec::len) + words * size_of::<(u32, u128)>()

@@ -25,7 +25,7 @@ pub const WIRE_OVERHEAD_BYTES: f64 = 20.0;
 
 /// Latency of a target's link, one way.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OneWay {
+pub struct OneWayDelay {
     /// Capacity at which the link serializes, bit/s; absent if it does not serialize.
     pub capacity_bps: Option<f64>,
     /// Half of the mean latency of the tester's loop, nanoseconds.
@@ -60,19 +60,19 @@ pub fn capacity_bps(record: &Record) -> Option<f64> {
 }
 
 /// One-way latency of a target's link; absent if unknown.
-pub fn one_way(record: &Record, target: &str) -> Option<OneWay> {
+pub fn one_way(record: &Record, target: &str) -> Option<OneWayDelay> {
     if record.environment.simulated {
-        return Some(OneWay { capacity_bps: capacity_bps(record), delay_ns: 0.0 });
+        return Some(OneWayDelay { capacity_bps: capacity_bps(record), delay_ns: 0.0 });
     }
     let latency = links::calibration(record, target)?.latency.as_ref()?;
-    Some(OneWay { capacity_bps: None, delay_ns: latency.ns_mean / 2.0 })
+    Some(OneWayDelay { capacity_bps: None, delay_ns: latency.ns_mean / 2.0 })
 }
 
 /// Processing time Tp = L - 2 (Tt + D) in nanoseconds. Negative if the loop was slower than the
 /// target with its links.
 pub(super) fn processing_ns(record: &Record, trial: &Trial) -> Option<f64> {
     let latency = trial.latency.as_ref()?;
-    let OneWay { capacity_bps, delay_ns } = one_way(record, &trial.target)?;
+    let OneWayDelay { capacity_bps, delay_ns } = one_way(record, &trial.target)?;
     let bits = 8.0 * (f64::from(trial.frame_bytes?) + WIRE_OVERHEAD_BYTES);
     let transmission_ns = capacity_bps.map_or(0.0, |capacity| bits * 1e9 / capacity);
     Some(latency.ns_mean - 2.0 * (transmission_ns + delay_ns))

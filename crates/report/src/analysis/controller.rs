@@ -5,7 +5,7 @@
 //! be limited by the controller. Invariant: the result is a function of cells and calibrations.
 
 use record::links;
-use record::{Bound, BoundCause, BoundSide, Cell, Metric, Notice, Record, Warning};
+use record::{Bound, BoundCause, BoundSide, Cell, Metric, WarningEntry, Record, Warning};
 
 /// Share of the controller's maximum from which the controller may limit a rate.
 pub const SHARE: f64 = 0.8;
@@ -37,7 +37,7 @@ pub(super) fn find(record: &mut Record) {
 }
 
 /// The most severe warning per experiment and target.
-pub(super) fn notices(record: &Record) -> Vec<Notice> {
+pub(super) fn notices(record: &Record) -> Vec<WarningEntry> {
     let mut found: Vec<(String, Warning)> = Vec::new();
     for cell in &record.cells {
         let limited = |it: &&Warning| matches!(it, Warning::ControllerLimited { .. });
@@ -49,7 +49,7 @@ pub(super) fn notices(record: &Record) -> Vec<Notice> {
             None => found.push((about, warning.clone())),
         }
     }
-    found.into_iter().map(|(about, warning)| Notice { about, warning }).collect()
+    found.into_iter().map(|(about, warning)| WarningEntry { about, warning }).collect()
 }
 
 fn of(record: &Record, cell: &Cell) -> Option<Warning> {

@@ -63,7 +63,7 @@ const COMPARED: [(&str, Metric, &str, bool); 6] = [
 
 /// A richer target compared with a plainer one.
 #[derive(Debug, Clone)]
-pub struct Costing<'a> {
+pub struct CostComparison<'a> {
     /// The richer target.
     pub rich: &'a str,
     /// The plainer target.
@@ -78,7 +78,7 @@ pub struct Costing<'a> {
     pub ratio: Estimate,
 }
 
-impl Costing<'_> {
+impl CostComparison<'_> {
     /// Whether the richer target costs more; none if inconclusive.
     pub fn costs_more(&self) -> Option<bool> {
         match self.ratio.relevant() {
@@ -90,7 +90,7 @@ impl Costing<'_> {
 }
 
 /// Compares every richer target with every plainer one in all common measurements.
-pub fn costings(record: &Record) -> Vec<Costing<'_>> {
+pub fn costings(record: &Record) -> Vec<CostComparison<'_>> {
     let mut found = Vec::new();
     let varied = (VARIED, variation(record).0, "packet delay variation", false);
     for (rich, level) in record.targets.iter().filter_map(|it| Some((it, richness(it)?))) {
@@ -102,7 +102,7 @@ pub fn costings(record: &Record) -> Vec<Costing<'_>> {
                     let ratio = over_points(record, experiment, metric, pair, workload);
                     found.extend(ratio.map(|ratio| {
                         let [rich, plain] = pair;
-                        Costing { rich, plain, workload, what, more_is_better, ratio }
+                        CostComparison { rich, plain, workload, what, more_is_better, ratio }
                     }));
                 }
             }

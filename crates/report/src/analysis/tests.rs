@@ -212,13 +212,13 @@ fn a_percentile_of_a_short_trial_is_not_a_missing_repeat() {
         latency.ns_p9999 = std::mem::take(&mut first).then_some(latency.ns_max);
     });
     assert!(record.cells.iter().any(|cell| cell.metric == Metric::LatencyNsP9999 && cell.n == 1));
-    let is_few = |notice: &Notice| matches!(notice.warning, Warning::FewSamples { .. });
+    let is_few = |notice: &WarningEntry| matches!(notice.warning, Warning::FewSamples { .. });
     assert!(!record.warnings.iter().any(is_few));
 }
 
 #[test]
 fn similar_notices_about_one_experiment_are_merged() {
-    let notice = |about: &str, warning| Notice { about: about.into(), warning };
+    let notice = |about: &str, warning| WarningEntry { about: about.into(), warning };
     let limited = |rate_pps_intended, rate_pps_offered| Warning::TesterLimited {
         rate_pps_intended,
         rate_pps_offered,

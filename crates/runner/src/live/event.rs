@@ -7,11 +7,11 @@ use tester::search::bracket::Bracket;
 use record::Flag;
 use serde::{Deserialize, Serialize};
 
-use super::state::Picture;
+use super::state::RunState;
 
 /// An event and its time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct LiveEvent {
     /// Milliseconds since 1970.
     pub at_ms: u64,
     /// Events lost so far because the writer fell behind.
@@ -27,7 +27,7 @@ pub struct Told {
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// A run begins.
-    Begun(Box<Begun>),
+    Begun(Box<RunStarted>),
     /// The amount of work is known.
     Planned {
         /// Trials in all.
@@ -62,13 +62,13 @@ pub enum Event {
     /// The state from all earlier events; a reader that starts here needs none of them.
     Picture {
         /// The state.
-        picture: Box<Picture>,
+        picture: Box<RunState>,
     },
 }
 
 /// Start of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Begun {
+pub struct RunStarted {
     /// The command that repeats the run.
     pub command_line: String,
     /// When it began, RFC 3339.
@@ -76,7 +76,7 @@ pub struct Begun {
     /// Experiments.
     pub experiments: Vec<String>,
     /// Targets in their order.
-    pub targets: Vec<Standing>,
+    pub targets: Vec<TargetStatus>,
     /// The measuring process.
     pub process: u32,
     /// Whether time is virtual; rates are then in virtual seconds.
@@ -86,7 +86,7 @@ pub struct Begun {
 
 /// A target and its link.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
+pub struct TargetStatus {
     /// Its name.
     pub name: String,
     /// Its description: `OpenFlow switch`.

@@ -10,8 +10,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::event::Told;
-use super::state::Picture;
+use super::event::LiveEvent;
+use super::state::RunState;
 use super::writer::LIVE_FILE;
 
 /// Limit of bytes read in one poll.
@@ -29,14 +29,14 @@ pub struct Follower {
     rest: Vec<u8>,
     /// Whether the rest of an overlong line is being skipped.
     is_skipping: bool,
-    picture: Picture,
+    picture: RunState,
     /// Lines that could not be parsed.
     unreadable: u64,
 }
 
 /// Result of a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Looked {
+pub enum ReadResult {
     /// New events.
     News,
     /// No new events.
@@ -55,13 +55,13 @@ impl Follower {
             file: Some(file),
             rest: Vec::new(),
             is_skipping: false,
-            picture: Picture::default(),
+            picture: RunState::default(),
             unreadable: 0,
         })
     }
 
     /// Returns the state of the run so far.
-    pub fn picture(&self) -> &Picture {
+    pub fn picture(&self) -> &RunState {
         &self.picture
     }
 
@@ -71,7 +71,7 @@ impl Follower {
     }
 
     /// Reads new events.
-    pub fn look(&mut self) -> Looked {
+    pub fn look(&mut self) -> ReadResult {
         let mut has_news = self.read();
         if self.is_begun_anew() {
             // Lines written between the last read and the replacement are in the old file.
@@ -82,9 +82,9 @@ impl Follower {
             has_news |= self.read();
         }
         match (&self.file, has_news) {
-            (_, true) => Looked::News,
-            (Some(_), false) => Looked::Nothing,
-            (None, false) => Looked::Gone,
+            (_, true) => ReadResult::News,
+            (Some(_), false) => ReadResult::Nothing,
+            (None, false) => ReadResult::Gone,
         }
     }
 
@@ -122,7 +122,7 @@ impl Follower {
             self.unreadable += 1;
             return false;
         }
-        match serde_json::from_slice::<Told>(&line) {
+        match serde_json::from_slice::<LiveEvent>(&line) {
             Ok(told) => self.picture.tell(told),
             Err(_) => self.unreadable += 1,
         }

@@ -7,9 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use tester::search::bracket::{Bracket, Sought};
+use tester::search::bracket::{Bracket, SearchQuantity};
 
-use super::event::{Begun, Event, Rates, Told, TrialBegun, TrialEnded};
+use super::event::{RunStarted, Event, Rates, LiveEvent, TrialBegun, TrialEnded};
 
 /// Limit of stored rates of a port: half a minute.
 pub const RATES_MAX: usize = 120;
@@ -34,9 +34,9 @@ pub const DRAWN_MAX: usize = 64;
 
 /// State of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Picture {
+pub struct RunState {
     /// The start event.
-    pub begun: Begun,
+    pub begun: RunStarted,
     /// Time of the start, in milliseconds since 1970.
     pub begun_ms: u64,
     /// Time of the last event.
@@ -111,7 +111,7 @@ pub struct Search {
     /// Its experiment, point and repeat.
     pub place: String,
     /// Its goal.
-    pub sought: Sought,
+    pub sought: SearchQuantity,
     /// The upper limit of the search.
     pub most: f64,
     /// Resolution at which the search ends: the distance between the highest pass and the lowest
@@ -150,13 +150,13 @@ pub struct Over {
     pub failure: Option<String>,
 }
 
-impl Picture {
+impl RunState {
     /// Adds an event.
-    pub fn tell(&mut self, told: Told) {
-        let Told { at_ms, lost, event } = told;
+    pub fn tell(&mut self, told: LiveEvent) {
+        let LiveEvent { at_ms, lost, event } = told;
         match event {
             Event::Begun(begun) => {
-                *self = Picture { begun: *begun, begun_ms: at_ms, ..Picture::default() };
+                *self = RunState { begun: *begun, begun_ms: at_ms, ..RunState::default() };
             }
             Event::Planned { trials, done, trial_s } => {
                 self.planned = Some(Planned { trials, before: done, done_s: 0.0, trial_s, at_ms });
@@ -351,14 +351,14 @@ fn keep<T>(row: &mut Vec<T>, most: usize) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::live::event::{Joined, Standing};
+    use crate::live::event::{Joined, TargetStatus};
 
-    fn told(at_ms: u64, event: Event) -> Told {
-        Told { at_ms, lost: 0, event }
+    fn told(at_ms: u64, event: Event) -> LiveEvent {
+        LiveEvent { at_ms, lost: 0, event }
     }
 
     fn bracket(tried: f64, met: Option<f64>, missed: Option<f64>) -> Bracket {
-        let sought = Sought::load("throughput", 0.0);
+        let sought = SearchQuantity::load("throughput", 0.0);
         Bracket { sought, tried, met, missed, most: 1e6, width: Some(1e4) }
     }
 
@@ -377,14 +377,14 @@ pub(crate) mod tests {
     }
 
     /// Returns the events of a search on two targets in its third step.
-    pub(crate) fn events() -> Vec<Told> {
-        let standing = |name: &str, is: &str| Standing {
+    pub(crate) fn events() -> Vec<LiveEvent> {
+        let standing = |name: &str, is: &str| TargetStatus {
             name: name.into(),
             is: is.into(),
             link: "veth".into(),
             network: None,
         };
-        let begun = Begun {
+        let begun = RunStarted {
             command_line: "planimeter run throughput --on ours --on ovs".into(),
             created: "2026-01-31T12:00:00Z".into(),
             experiments: vec!["throughput".into()],
@@ -418,8 +418,8 @@ pub(crate) mod tests {
     }
 
     /// Returns the state from these events.
-    pub(crate) fn picture() -> Picture {
-        let mut picture = Picture::default();
+    pub(crate) fn picture() -> RunState {
+        let mut picture = RunState::default();
         events().into_iter().for_each(|reported| picture.tell(reported));
         picture
     }
@@ -440,7 +440,7 @@ pub(crate) mod tests {
         // The estimate is 60 s; two trials took the four seconds that were estimated for them.
         assert_eq!(picture.seconds_left(6_000), Some(56.0));
         // If these took twice as long, so will the others.
-        let late = Picture {
+        let late = RunState {
             planned: picture.planned.map(|it| Planned { at_ms: 2_000, done_s: 2.0, ..it }),
             ..picture
         };
@@ -452,15 +452,15 @@ pub(crate) mod tests {
         let text =
             serde_json::to_string(&told(7_000, Event::Picture { picture: Box::new(picture()) }))
                 .unwrap();
-        let mut other = Picture::default();
+        let mut other = RunState::default();
         other.tell(serde_json::from_str(&text).unwrap());
-        let known = Picture { told_ms: 7_000, ..picture() };
+        let known = RunState { told_ms: 7_000, ..picture() };
         assert_eq!(other, known);
     }
 
     #[test]
     fn the_state_is_limited_for_any_events() {
-        let mut picture = Picture::default();
+        let mut picture = RunState::default();
         for at in 0..2_000 {
             picture.tell(told(at, Event::Said { line: format!("{at}") }));
             let rates = Rates { ports: vec![[at, at]; 99], latencies: vec![(at as usize, 1)] };
@@ -469,8 +469,8 @@ pub(crate) mod tests {
         }
         let network = Joined { switches: vec![String::new(); 999], ..Joined::default() };
         picture.begun.targets =
-            vec![Standing { network: Some(network), ..Standing::default() }; 99];
-        let mut other = Picture::default();
+            vec![TargetStatus { network: Some(network), ..TargetStatus::default() }; 99];
+        let mut other = RunState::default();
         other.tell(told(1, Event::Picture { picture: Box::new(picture.clone()) }));
         assert_eq!((other.log.len(), other.ports.len()), (LINES_MAX, PORTS_MAX));
         assert_eq!((other.ports[0].sent.len(), other.searches.len()), (RATES_MAX, TARGETS_MAX));
@@ -484,13 +484,13 @@ pub(crate) mod tests {
     fn each_goal_has_its_own_search_and_its_later_steps_join_it() {
         let mut picture = picture();
         let goal = |what: &'static str, ratio| Bracket {
-            sought: Sought::load(what, ratio),
+            sought: SearchQuantity::load(what, ratio),
             ..bracket(4e5, Some(3e5), Some(5e5))
         };
         let Event::Trial(mut both) = trial(4, "ours", 4e5, None) else { unreachable!() };
         both.brackets = vec![goal("ndr", 0.0), goal("pdr", 0.005)];
         picture.tell(told(7_000, Event::Trial(both)));
-        let names = |picture: &Picture| -> Vec<String> {
+        let names = |picture: &RunState| -> Vec<String> {
             picture.searches.iter().map(|it| format!("{} {}", it.target, it.sought.what)).collect()
         };
         assert_eq!(names(&picture), ["ours throughput", "ovs throughput", "ours ndr", "ours pdr"]);
@@ -499,7 +499,7 @@ pub(crate) mod tests {
         assert_eq!(picture.searches[3].steps.len(), 2);
         assert_eq!(picture.searches[3].steps[1].tried, 7.0);
         // Before any trial, a search step belongs to none.
-        let mut none = Picture::default();
+        let mut none = RunState::default();
         none.tell(told(1, Event::Searching(Box::new(goal("ndr", 0.0)))));
         assert!(none.searches.is_empty());
     }

@@ -24,8 +24,8 @@ use testbed::affinity;
 use packet::time::Nanos;
 use netio::clock;
 
-use super::event::{Event, Told};
-use super::state::Picture;
+use super::event::{Event, LiveEvent};
+use super::state::RunState;
 use super::sampler::Sampler;
 
 /// The file's name in a run's folder.
@@ -45,24 +45,24 @@ const BEAT: Nanos = Nanos::from_secs(2);
 
 /// Sends events to the followers of a run.
 #[derive(Debug)]
-pub struct Teller {
+pub struct LiveWriter {
     queue: Option<SyncSender<Event>>,
     lost: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Teller {
+impl LiveWriter {
     /// Starts a new file in a run's folder, written by a thread that may run on these cores.
     /// Without a thread, no events are written.
-    pub fn begin(folder: &Path, cores: Vec<usize>) -> Teller {
-        Teller::of(folder, cores, &GAUGE, FILE_BYTES_MAX)
+    pub fn begin(folder: &Path, cores: Vec<usize>) -> LiveWriter {
+        LiveWriter::of(folder, cores, &GAUGE, FILE_BYTES_MAX)
     }
 
-    fn of(folder: &Path, cores: Vec<usize>, gauge: &'static Gauge, bytes_max: u64) -> Teller {
+    fn of(folder: &Path, cores: Vec<usize>, gauge: &'static Gauge, bytes_max: u64) -> LiveWriter {
         let (queue, events) = sync_channel(QUEUE_MAX);
         let lost = Arc::new(AtomicU64::new(0));
         let pages = Pages::new(folder, bytes_max);
-        let writer = Writer { pages, picture: Picture::default(), lost: Arc::clone(&lost) };
+        let writer = Writer { pages, picture: RunState::default(), lost: Arc::clone(&lost) };
         let named = std::thread::Builder::new().name("telling".into());
         let work = move || {
             // If pinning is not permitted, the scheduler chooses the core.
@@ -70,7 +70,7 @@ impl Teller {
             writer.run(&events, Sampler::new(gauge));
         };
         let thread = named.spawn(work).ok();
-        Teller { queue: Some(queue), lost, thread }
+        LiveWriter { queue: Some(queue), lost, thread }
     }
 
     /// Queues an event, or drops it if the queue is full.
@@ -81,7 +81,7 @@ impl Teller {
     }
 }
 
-impl Drop for Teller {
+impl Drop for LiveWriter {
     /// Waits until everything is written.
     fn drop(&mut self) {
         self.queue = None;
@@ -95,7 +95,7 @@ impl Drop for Teller {
 /// State of the thread.
 struct Writer {
     pages: Pages,
-    picture: Picture,
+    picture: RunState,
     lost: Arc<AtomicU64>,
 }
 
@@ -144,16 +144,16 @@ impl Writer {
     }
 }
 
-fn picture(picture: &Picture) -> Event {
+fn picture(picture: &RunState) -> Event {
     Event::Picture { picture: Box::new(picture.clone()) }
 }
 
-fn told(lost: &AtomicU64, event: Event) -> Told {
+fn told(lost: &AtomicU64, event: Event) -> LiveEvent {
     let at_ms = clock::since_1970().0 / 1_000_000;
-    Told { at_ms, lost: lost.load(Ordering::Relaxed), event }
+    LiveEvent { at_ms, lost: lost.load(Ordering::Relaxed), event }
 }
 
-fn line(told: &Told) -> Vec<u8> {
+fn line(told: &LiveEvent) -> Vec<u8> {
     let mut line = serde_json::to_vec(told).expect("an event is plain data");
     line.push(b'\n');
     line

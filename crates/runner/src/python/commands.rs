@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use tester::module::{
-    Desk, Facts, Frames, LogEntry, Measured, Said, Series, Signer, SnmpId, Span, TimerId,
+    ModuleContext, TestSetup, Frames, LogEntry, Measured, MessageRange, Series, Signer, SnmpId, Span, TimerId,
     Value as Logged, Watch,
 };
 use tester::stream::Rate;
@@ -25,7 +25,7 @@ const SAID_MAX: usize = 1 << 16;
 /// The script's own numbers of its sends and timers, and its streams' frames.
 #[derive(Debug, Default)]
 pub struct Names {
-    said: BTreeMap<Xid, (Said, u64)>,
+    said: BTreeMap<Xid, (MessageRange, u64)>,
     timers: BTreeMap<TimerId, u64>,
     numbers: BTreeMap<u64, TimerId>,
     frames: BTreeMap<u16, Frames>,
@@ -36,12 +36,12 @@ pub struct Names {
 
 impl Names {
     /// Initializes the names at the start of the module.
-    pub fn begin(&mut self, facts: &Facts) {
+    pub fn begin(&mut self, facts: &TestSetup) {
         (self.signer, self.ports) = (Some(facts.signer), facts.ports.len());
     }
 
     /// Returns the script's number of a group of messages that was sent together.
-    pub fn said(&self, said: Said) -> Option<u64> {
+    pub fn said(&self, said: MessageRange) -> Option<u64> {
         self.said.get(&said.xid).map(|(_, number)| *number)
     }
 
@@ -69,7 +69,7 @@ impl Names {
         Some(self.frames.get(&stream)?.frame(number, at))
     }
 
-    fn remember(&mut self, said: Said, number: u64) {
+    fn remember(&mut self, said: MessageRange, number: u64) {
         self.said.insert(said.xid, (said, number));
         if self.said.len() > SAID_MAX {
             self.said.pop_first();
@@ -78,7 +78,7 @@ impl Names {
 }
 
 /// Executes a command.
-pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut Desk) -> Result<(), String> {
+pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut ModuleContext) -> Result<(), String> {
     let told = || format!("invalid command: {}", shortened(&json!(row)));
     let (verb, rest) = row.split_first().ok_or_else(told)?;
     let done = match verb.as_str().ok_or_else(told)? {
@@ -94,7 +94,7 @@ pub fn carry_out(row: &[Value], names: &mut Names, desk: &mut Desk) -> Result<()
 }
 
 /// Sends messages.
-fn send(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>, String> {
+fn send(rest: &[Value], names: &mut Names, desk: &mut ModuleContext) -> Result<Option<()>, String> {
     let [number, connection, Value::Array(rows)] = rest else { return Ok(None) };
     let (Some(number), Some(connection)) = (number.as_u64(), index(connection)) else {
         return Ok(None);
@@ -110,7 +110,7 @@ fn send(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>
 }
 
 /// Sends a request to an SNMP agent.
-fn ask(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>, String> {
+fn ask(rest: &[Value], names: &mut Names, desk: &mut ModuleContext) -> Result<Option<()>, String> {
     let [number, agent, kind, Value::Array(oids)] = rest else { return Ok(None) };
     let (Some(number), Some(agent)) = (number.as_u64(), index(agent)) else { return Ok(None) };
     let name = |it: &Value| {
@@ -132,7 +132,7 @@ fn ask(rest: &[Value], names: &mut Names, desk: &mut Desk) -> Result<Option<()>,
 }
 
 /// Executes a command about connections, streams, ports or timers; `None` if it is invalid.
-fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut Desk) -> Option<()> {
+fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut ModuleContext) -> Option<()> {
     match (verb.as_str()?, rest) {
         ("raw", [number, connection, data]) => {
             let prepared = desk.raw(message::bytes(data.as_str()?)?);
@@ -170,7 +170,7 @@ fn act(verb: &Value, rest: &[Value], names: &mut Names, desk: &mut Desk) -> Opti
 
 /// Selects the frames of a port that the script receives: by a keyword, by their streams, or by
 /// entries of a capture filter.
-fn watch(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
+fn watch(rest: &[Value], desk: &mut ModuleContext) -> Result<Option<()>, String> {
     let [port, what] = rest else { return Ok(None) };
     let Some(port) = index(port) else { return Ok(None) };
     let watch = match what {
@@ -194,7 +194,7 @@ fn watch(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
 }
 
 /// Executes a command about log, series, or the end of the module; `None` if it is invalid.
-fn find(verb: &Value, rest: &[Value], desk: &mut Desk) -> Option<()> {
+fn find(verb: &Value, rest: &[Value], desk: &mut ModuleContext) -> Option<()> {
     let text = |value: &Value| value.as_str().map(str::to_string);
     match (verb.as_str()?, rest) {
         ("log", [at, name, Value::Object(values)]) => {
@@ -222,7 +222,7 @@ fn find(verb: &Value, rest: &[Value], desk: &mut Desk) -> Option<()> {
 }
 
 /// Records a measured number, under a name that a record can hold.
-fn measured(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
+fn measured(rest: &[Value], desk: &mut ModuleContext) -> Result<Option<()>, String> {
     let [Value::String(name), value, half_width, count, note] = rest else { return Ok(None) };
     let read = Name::read(name);
     let unit = read.map_err(|problem| format!("invalid name of a number: {problem}"))?.unit();
@@ -240,7 +240,7 @@ fn measured(rest: &[Value], desk: &mut Desk) -> Result<Option<()>, String> {
 }
 
 /// Prepares a stream in the syntax of a stream file.
-fn prepare(stream: &Value, names: &mut Names, desk: &mut Desk) -> Result<(), String> {
+fn prepare(stream: &Value, names: &mut Names, desk: &mut ModuleContext) -> Result<(), String> {
     let wrong = |why: String| format!("invalid stream: {why}: {}", shortened(stream));
     let text = toml::to_string(&json!({ "stream": [stream] }));
     let text = text.map_err(|error| wrong(error.to_string()))?;

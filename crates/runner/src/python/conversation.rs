@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tester::module::{Desk, Event, TimerId, What};
+use tester::module::{ModuleContext, Event, TimerId, EventKind};
 use testbed::RunFolder;
 use testbed::pipe_process::{Talk, TalkError};
 use packet::time::Nanos;
@@ -124,12 +124,12 @@ impl Conversation {
     }
 
     /// Queues an event and continues.
-    pub fn react(&mut self, event: &Event<'_>, desk: &mut Desk) -> Result<(), Fault> {
+    pub fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) -> Result<(), Fault> {
         if self.fault.is_some() {
             return Ok(());
         }
         let looks = match event.what {
-            What::Timer(timer) if self.timer == Some(timer) => {
+            EventKind::Timer(timer) if self.timer == Some(timer) => {
                 self.timer = None;
                 true
             }
@@ -144,7 +144,7 @@ impl Conversation {
     }
 
     /// Sends the end of the module, and executes its last commands.
-    pub fn finish(&mut self, reason: Value, desk: &mut Desk) -> Result<(), Fault> {
+    pub fn finish(&mut self, reason: Value, desk: &mut ModuleContext) -> Result<(), Fault> {
         if self.fault.is_some() {
             return Ok(());
         }
@@ -191,12 +191,12 @@ impl Conversation {
     }
 
     /// Appends an event to the queue.
-    fn hear(&mut self, event: &Event<'_>, desk: &mut Desk) {
-        if let What::Start(facts) = event.what {
+    fn hear(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+        if let EventKind::Start(facts) = event.what {
             self.is_simulated = facts.is_simulated;
             self.names.begin(facts);
         }
-        let is_limit = matches!(event.what, What::LimitReached(_));
+        let is_limit = matches!(event.what, EventKind::LimitReached(_));
         if self.waiting_events >= PYTHON_EVENTS_MAX && !is_limit {
             return desk.leave_out("PYTHON_EVENTS_MAX", 1);
         }
@@ -207,12 +207,12 @@ impl Conversation {
             self.waiting_since = desk.now();
         }
         self.waiting_events += 1;
-        self.is_urgent |= !matches!(event.what, What::Frame(_));
+        self.is_urgent |= !matches!(event.what, EventKind::Frame(_));
         events::write(&mut self.waiting, event, &mut self.names, self.wants.frame_data);
     }
 
     /// Advances the exchange; polls for the reply if `looks` is set.
-    fn go_on(&mut self, looks: bool, desk: &mut Desk) -> Result<(), Fault> {
+    fn go_on(&mut self, looks: bool, desk: &mut ModuleContext) -> Result<(), Fault> {
         loop {
             match self.asked {
                 Some(_) if self.is_simulated => self.await_answer(desk)?,
@@ -241,7 +241,7 @@ impl Conversation {
     }
 
     /// Sends the queue as a batch.
-    fn ask(&mut self, desk: &mut Desk) {
+    fn ask(&mut self, desk: &mut ModuleContext) {
         self.costs.batches += 1;
         self.costs.events += self.waiting_events as u64;
         self.waiting.extend_from_slice(format!("[\"batch\",{}]\n", self.costs.batches).as_bytes());
@@ -259,7 +259,7 @@ impl Conversation {
     }
 
     /// Sets the timer of the next poll.
-    fn set_timer(&mut self, desk: &mut Desk) {
+    fn set_timer(&mut self, desk: &mut ModuleContext) {
         if self.timer.is_some() {
             return;
         }
@@ -274,7 +274,7 @@ impl Conversation {
     }
 
     /// Waits for the reply.
-    fn await_answer(&mut self, desk: &mut Desk) -> Result<(), Fault> {
+    fn await_answer(&mut self, desk: &mut ModuleContext) -> Result<(), Fault> {
         let limit = self.wants.answer;
         loop {
             let line = self.wait_line("PYTHON_ANSWER", limit)?;
@@ -285,7 +285,7 @@ impl Conversation {
     }
 
     /// Takes the lines of the reply that arrived; returns whether it is complete.
-    fn take_answer(&mut self, desk: &mut Desk) -> Result<bool, Fault> {
+    fn take_answer(&mut self, desk: &mut ModuleContext) -> Result<bool, Fault> {
         let turned = self.talk.turn();
         turned.map_err(|error| self.gone(error))?;
         loop {
@@ -302,7 +302,7 @@ impl Conversation {
     }
 
     /// Executes a line; returns whether it ends the reply.
-    fn carry_out(&mut self, line: &[u8], desk: &mut Desk) -> Result<bool, Fault> {
+    fn carry_out(&mut self, line: &[u8], desk: &mut ModuleContext) -> Result<bool, Fault> {
         let (at, row) = Fault::checked(&self.path, line)?;
         if row.first().and_then(Value::as_str) == Some("done") {
             if let Some(since) = self.asked.take() {

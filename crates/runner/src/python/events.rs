@@ -3,7 +3,7 @@
 //! Invariant: a frame's line is written without an intermediate JSON value, because there may be
 //! many per millisecond.
 
-use tester::module::{Answer, ConnectionFacts, Event, Facts, Probe, What};
+use tester::module::{SnmpReply, ConnectionFacts, Event, TestSetup, Probe, EventKind};
 use packet::time::Nanos;
 use netio::port::PortCounters;
 use serde::Serialize;
@@ -19,12 +19,12 @@ type ProbeRow = (u16, u64, u64, u64, u8);
 pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data: bool) {
     let at = event.at.0;
     match event.what {
-        What::Frame(arrival) => {
+        EventKind::Frame(arrival) => {
             let data = frame_data.then(|| message::hex(arrival.bytes));
             let (is_known, probe) = (arrival.is_moment_known, arrival.probe.map(row));
             put(out, &("frame", at, arrival.port, is_known, probe, data));
         }
-        What::Message { connection, xid, message, bytes, probe, is_moment_known, wire } => {
+        EventKind::Message { connection, xid, message, bytes, probe, is_moment_known, wire } => {
             let (said, place) = names.answered(xid).unzip();
             let (kind, body) = (message.kind().to_string(), message::told(message));
             let probe = probe.map(row);
@@ -46,35 +46,35 @@ pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data
                 ),
             );
         }
-        What::Sent { connection, said, first, last, wire } => {
+        EventKind::Sent { connection, said, first, last, wire } => {
             let wire = wire.map(|stamp| stamp.at.0);
             put(out, &("sent", at, connection, names.said(said), first.0, last.0, wire));
         }
-        What::Unsent { connection, said, why } => {
+        EventKind::Unsent { connection, said, why } => {
             put(out, &("unsent", at, connection, names.said(said), why.to_string()));
         }
-        What::Timer(timer) => {
+        EventKind::Timer(timer) => {
             put(out, &("timer", at, names.timed(timer), timer.due().0));
         }
-        What::Start(facts) => put(out, &("start", at, facts_told(facts))),
-        What::StreamOver(stream) => put(out, &("over", at, stream)),
-        What::Counters(counters) => {
+        EventKind::Start(facts) => put(out, &("start", at, facts_told(facts))),
+        EventKind::StreamOver(stream) => put(out, &("over", at, stream)),
+        EventKind::Counters(counters) => {
             let rows: Vec<[u64; 3]> = counters.iter().map(counted).collect();
             put(out, &("counters", at, rows));
         }
-        What::Up { connection, facts } => put(out, &("up", at, connection, connection_told(facts))),
-        What::Refused { connection, why } => {
+        EventKind::Up { connection, facts } => put(out, &("up", at, connection, connection_told(facts))),
+        EventKind::Refused { connection, why } => {
             put(out, &("refused", at, connection, why.to_string()));
         }
-        What::Lost { connection, why } => put(out, &("lost", at, connection, why)),
-        What::Snmp { agent, asked, answer } => {
+        EventKind::Lost { connection, why } => put(out, &("lost", at, connection, why)),
+        EventKind::Snmp { agent, asked, answer } => {
             let sent = answer.sent.map(|at| at.0);
             let (values, why) = answered(answer);
             put(out, &("snmp", at, agent, names.asked(asked), sent, answer.rounds, values, why));
         }
         // Scripts have no command for host tasks.
-        What::Errand(_) => {}
-        What::LimitReached(name) => put(out, &("limit", at, name)),
+        EventKind::Errand(_) => {}
+        EventKind::LimitReached(name) => put(out, &("limit", at, name)),
     }
 }
 
@@ -96,7 +96,7 @@ fn counted(counters: &PortCounters) -> [u64; 3] {
 
 /// Returns names and values, or the reason for their absence. A counter is a number, any other
 /// value is text or null.
-fn answered(answer: &Answer) -> (Vec<(String, Value)>, Option<String>) {
+fn answered(answer: &SnmpReply) -> (Vec<(String, Value)>, Option<String>) {
     let value = |value: &snmp::Value| match (value.count(), value) {
         _ if value.is_absent() => Value::Null,
         (Some(count), _) => count.into(),
@@ -109,7 +109,7 @@ fn answered(answer: &Answer) -> (Vec<(String, Value)>, Option<String>) {
     }
 }
 
-fn facts_told(facts: &Facts) -> Value {
+fn facts_told(facts: &TestSetup) -> Value {
     let port = |port: &tester::module::PortHere| {
         json!({
             "name": port.facts.name,

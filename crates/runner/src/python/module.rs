@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use tester::module::{Connection, Desk, Ended, Event, Measured, Module, Needs};
+use tester::module::{Connection, ModuleContext, Ended, Event, Measured, Module, ModuleRequirements};
 use tester::stream::Rate;
 use openflow::version::Version;
 use packet::time::Nanos;
@@ -88,7 +88,7 @@ impl PythonModule {
     }
 
     /// Starts the process and reads the module's needs.
-    fn open(&self) -> Result<(Conversation, Needs), Fault> {
+    fn open(&self) -> Result<(Conversation, ModuleRequirements), Fault> {
         let (talk, folder) = self.script.talk()?;
         let mut conversation = Conversation::new(&self.script.path, talk, folder);
         let told = conversation.introduce(&self.init)?;
@@ -115,30 +115,30 @@ impl PythonModule {
                 ..Connection::new(it.switch)
             })
         };
-        let needs = Needs {
+        let needs = ModuleRequirements {
             connections: told.connections.iter().map(connection).collect::<Result<_, Fault>>()?,
             drain: Nanos::from_secs_f64(told.drain_s.clamp(0.0, 60.0)),
             ends_when_lost: told.ends_when_lost,
             is_prompt: told.frames_wait_ms < FRAMES_WAIT_MS_BATCHED,
-            ..Needs::new(Nanos::from_secs_f64(told.limit_s.clamp(0.0, 1e6)))
+            ..ModuleRequirements::new(Nanos::from_secs_f64(told.limit_s.clamp(0.0, 1e6)))
         };
         Ok((conversation, needs))
     }
 }
 
 impl Module for PythonModule {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let opened = self.open();
         let needs = match &opened {
             Ok((_, needs)) => needs.clone(),
             // The fault is reported at the start, which needs no connections.
-            Err(_) => Needs { connections: Vec::new(), ..Needs::new(Nanos::from_secs(1)) },
+            Err(_) => ModuleRequirements { connections: Vec::new(), ..ModuleRequirements::new(Nanos::from_secs(1)) },
         };
         *self.conversation.borrow_mut() = Some(opened.map(|(conversation, _)| conversation));
         needs
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         let went = match self.conversation.get_mut() {
             Some(Ok(conversation)) => conversation.react(event, desk),
             Some(Err(fault)) => Err(fault.clone()),
@@ -152,7 +152,7 @@ impl Module for PythonModule {
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
         let Some(Ok(mut conversation)) = self.conversation.get_mut().take() else { return };
         if *ended == Ended::Interrupted {
             return;
@@ -185,7 +185,7 @@ impl Module for PythonModule {
 }
 
 /// Records the cost of the exchange. In virtual time Python takes no time.
-fn tell_costs(conversation: &Conversation, desk: &mut Desk) {
+fn tell_costs(conversation: &Conversation, desk: &mut ModuleContext) {
     let costs = conversation.costs();
     let exactly = |name: &'static str, unit: &'static str, value: u64| {
         Measured::new(name, unit, value as f64, 0.0).of(costs.batches)
@@ -219,7 +219,7 @@ fn told(fault: &Fault) -> String {
     }
 }
 
-fn log_fault(fault: &Fault, desk: &mut Desk) {
+fn log_fault(fault: &Fault, desk: &mut ModuleContext) {
     let details = fault.details().to_string();
     desk.log("python_fault", &[("what", fault.to_string().into()), ("traceback", details.into())]);
 }

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use testbed::process::Launch;
+use testbed::process::Command;
 use testbed::pipe_process::Talk;
 use testbed::{LabError, RunFolder, requirement};
 use record::Name;
@@ -16,11 +16,11 @@ use serde_json::{Value, json};
 
 use super::module::PythonModule;
 use super::package;
-use studies::{Entry, External};
-use experiments::show::Show;
-use experiments::control_plane::rounds::{Rounds, Spot};
+use studies::{Experiment, External};
+use experiments::show::Chart;
+use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
 use experiments::{Context, Method};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use targets::name::NameError;
 use workload::Technology;
 
@@ -40,7 +40,7 @@ pub struct Script {
     pub path: PathBuf,
     /// The parameter over whose values it runs.
     axis: Option<&'static str>,
-    parameters: &'static [Declared],
+    parameters: &'static [Parameter],
     /// The root of run folders.
     root: PathBuf,
 }
@@ -136,7 +136,7 @@ pub fn is_script(name: &str) -> bool {
 }
 
 /// Finds the experiments for a name: a single one, all items of a study, or a Python script.
-pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
+pub fn find(name: &str) -> Result<Vec<&'static Experiment>, NameError> {
     if !is_script(name) {
         return studies::find(name);
     }
@@ -148,7 +148,7 @@ pub fn find(name: &str) -> Result<Vec<&'static Entry>, NameError> {
 }
 
 /// Returns the experiment of a script.
-fn entry(name: &str) -> Result<&'static Entry, Fault> {
+fn entry(name: &str) -> Result<&'static Experiment, Fault> {
     let path = PathBuf::from(name);
     let file = |why: String| Fault::File { path: path.clone(), why };
     if !path.is_file() {
@@ -159,7 +159,7 @@ fn entry(name: &str) -> Result<&'static Entry, Fault> {
     let _ = testbed::namespace::enter_rootless();
     let described = describe(&path, &root)?;
     let said = |why: String| Fault::Said { path: path.clone(), line: None, why };
-    let parameters: Vec<Declared> =
+    let parameters: Vec<Parameter> =
         described.parameters.iter().map(declared).collect::<Option<_>>().ok_or_else(|| {
             said(
                 "invalid parameters (hint: create them with Integer, Integers, Number, Word or \

@@ -17,14 +17,14 @@ use packet::time::{Clock, Nanos};
 use record::{Metric, ModuleRun, Name, PortCount, SERIES_POINTS_MAX, StreamCount};
 use serde_json::{Map, json};
 
-use super::{Around, Facts};
+use super::{Snapshots, Facts};
 
 /// Returns the line for a module of this name.
 pub fn trial(
     facts: &Facts<'_>,
     name: &str,
     report: &StageReport,
-    around: &Around,
+    around: &Snapshots,
 ) -> record::Trial {
     let sum = |pick: fn(&StreamAccount) -> u64| report.streams.iter().map(pick).sum::<u64>();
     let (sent, expected) = (sum(|it| it.sent), sum(|it| it.expected));

@@ -13,10 +13,10 @@ use tester::stream::Stream;
 use tester::trial::{Flag, Load, Missed, OFFERED_SHARE_MIN, StreamReport, Trial, TrialReport};
 use packet::time::Nanos;
 
-use super::{Lane, Next};
+use super::{MeasurementTask, Next};
 use crate::recording;
 
-impl Lane {
+impl MeasurementTask {
     /// Takes this lane's trials of an earlier attempt, in order.
     pub fn take_stored(&mut self, stored: VecDeque<record::Trial>, has_gaps: bool) {
         (self.stored, self.has_gaps) = (stored, has_gaps);

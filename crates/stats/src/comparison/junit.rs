@@ -7,15 +7,15 @@
 
 use maud::{Markup, html};
 
-use super::{CellContrast, Contrast, Outcome, words};
+use super::{CellContrast, Comparison, Outcome, words};
 
 /// The comparison as XML.
-pub fn junit(contrast: &Contrast) -> String {
+pub fn junit(contrast: &Comparison) -> String {
     junit_of("planimeter compare", &[("", contrast)])
 }
 
 /// Several comparisons as one file. Each has a prefix for the names of its suites.
-pub fn junit_of(name: &str, all: &[(&str, &Contrast)]) -> String {
+pub fn junit_of(name: &str, all: &[(&str, &Comparison)]) -> String {
     let cells: Vec<&CellContrast> = all.iter().flat_map(|(_, contrast)| &contrast.cells).collect();
     let suites: Vec<(String, &str, Vec<&CellContrast>)> =
         all.iter().flat_map(|(label, contrast)| suites(label, contrast)).collect();
@@ -37,7 +37,7 @@ pub fn junit_of(name: &str, all: &[(&str, &Contrast)]) -> String {
 /// The experiments of a comparison with their cells.
 fn suites<'a>(
     label: &str,
-    contrast: &'a Contrast,
+    contrast: &'a Comparison,
 ) -> Vec<(String, &'a str, Vec<&'a CellContrast>)> {
     let mut experiments: Vec<&str> =
         contrast.cells.iter().map(|cell| cell.experiment.as_str()).collect();

@@ -8,14 +8,14 @@
 
 use std::fmt::Write;
 
-use super::{CellContrast, Contrast, Outcome, Verdict, words};
+use super::{CellContrast, Comparison, Outcome, Verdict, words};
 use record::number;
 
 /// Maximum number of rows per table.
 const ROWS_MAX: usize = 60;
 
 /// Formats the comparison as a comment.
-pub fn markdown(contrast: &Contrast) -> String {
+pub fn markdown(contrast: &Comparison) -> String {
     let mark = match contrast.outcome() {
         Some(Outcome::Failed) => "❌",
         Some(Outcome::Doubtful | Outcome::Inconclusive) => "⚠️",
@@ -54,7 +54,7 @@ pub fn markdown(contrast: &Contrast) -> String {
     out
 }
 
-fn gates(out: &mut String, contrast: &Contrast) {
+fn gates(out: &mut String, contrast: &Comparison) {
     let rows: Vec<(&CellContrast, usize)> = contrast
         .cells
         .iter()
@@ -89,7 +89,7 @@ fn gates(out: &mut String, contrast: &Contrast) {
     }
 }
 
-fn rest(out: &mut String, contrast: &Contrast) {
+fn rest(out: &mut String, contrast: &Comparison) {
     let mut others: Vec<&CellContrast> =
         contrast.cells.iter().filter(|cell| cell.gates.is_empty()).collect();
     if others.is_empty() {

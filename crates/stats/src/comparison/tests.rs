@@ -24,7 +24,7 @@ fn gates(text: &[&str]) -> Vec<Gate> {
 }
 
 /// Compares the two targets of a run.
-fn check(record: &Record, wanted: &[&str]) -> Result<Contrast, ContrastError> {
+fn check(record: &Record, wanted: &[&str]) -> Result<Comparison, ContrastError> {
     let [base, new] = sides(record);
     contrast(&base, &new, &gates(wanted), true)
 }
@@ -142,7 +142,7 @@ fn more_values_require_more_evidence_of_each() {
     let narrow = (around(100.0), other);
     let one = check(&run(std::slice::from_ref(&narrow)), &[]).unwrap();
     let many = check(&run(&vec![narrow; 2000]), &[]).unwrap();
-    let width = |found: &Contrast| {
+    let width = |found: &Comparison| {
         let interval = found.cells[0].interval_family.unwrap();
         interval.high - interval.low
     };

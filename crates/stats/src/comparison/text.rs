@@ -5,14 +5,14 @@
 
 use std::fmt::Write;
 
-use super::{CellContrast, Contrast, Verdict, words};
+use super::{CellContrast, Comparison, Verdict, words};
 use record::number;
 
 /// Maximum number of lines for cells without a gate.
 const LINES_MAX: usize = 40;
 
 /// Formats the comparison as lines.
-pub fn text(contrast: &Contrast) -> String {
+pub fn text(contrast: &Comparison) -> String {
     let mut out = String::new();
     for (word, side) in [("base", &contrast.base), ("new", &contrast.new)] {
         let versions = side.targets.iter().map(|(name, version)| match version {

@@ -174,7 +174,7 @@ pub(super) fn sides(record: &Record) -> [Side<'_>; 2] {
 }
 
 /// The result of a comparison including its confirmation measurements.
-fn compared(noise: Noise, points: usize, truth: f64, random: &mut Pcg64Mcg) -> Contrast {
+fn compared(noise: Noise, points: usize, truth: f64, random: &mut Pcg64Mcg) -> Comparison {
     let first = run(noise, points, REPEATS, truth, random);
     let [base, new] = sides(&first);
     let mut found = contrast(&base, &new, &Gate::by_default(), false).unwrap();
@@ -196,7 +196,7 @@ fn cases(by_default: u32) -> u32 {
 }
 
 /// Percentage of comparisons that meet a condition, for each noise model.
-fn shares(cases: u32, points: usize, truth: f64, said: impl Fn(&Contrast) -> bool) -> Vec<f64> {
+fn shares(cases: u32, points: usize, truth: f64, said: impl Fn(&Comparison) -> bool) -> Vec<f64> {
     let share = |(kind, noise): (usize, &Noise)| {
         let mut random = Pcg64Mcg::seed_from_u64(1 + kind as u64 * 7919 + points as u64);
         let hits = (0..cases).filter(|_| said(&compared(*noise, points, truth, &mut random)));
@@ -213,7 +213,7 @@ fn chance(percent: f64, cases: u32) -> f64 {
 #[test]
 fn what_does_not_differ_is_hardly_ever_said_to() {
     let cases = cases(150);
-    let is_false = |found: &Contrast| {
+    let is_false = |found: &Comparison| {
         found.outcome() == Some(Outcome::Failed)
             || matches!(found.verdict, Verdict::Worse | Verdict::Better)
     };

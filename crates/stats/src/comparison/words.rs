@@ -1,6 +1,6 @@
 //! Texts of a comparison that all output formats share.
 
-use super::{CellContrast, Contrast, Outcome, Verdict};
+use super::{CellContrast, Comparison, Outcome, Verdict};
 use record::number;
 use record::Point;
 
@@ -102,7 +102,7 @@ pub fn named(cell: &CellContrast) -> String {
 }
 
 /// The result in one line.
-pub fn headline(contrast: &Contrast) -> String {
+pub fn headline(contrast: &Comparison) -> String {
     let count = |said| contrast.cells_that(said);
     let counts: Vec<String> =
         [Verdict::Worse, Verdict::Better, Verdict::Same, Verdict::Inconclusive]
@@ -134,7 +134,7 @@ pub fn headline(contrast: &Contrast) -> String {
 }
 
 /// Describes the method of measurement and evaluation in a sentence.
-pub fn method(contrast: &Contrast) -> String {
+pub fn method(contrast: &Comparison) -> String {
     let how = match (contrast.is_interleaved, &contrast.again) {
         (true, Some(_)) => {
             "The trials of both sides are interleaved in one run and compared in pairs. Results \

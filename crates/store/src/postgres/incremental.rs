@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::{Team, TeamError, hold};
+use super::{PostgresStore, TeamError, hold};
 use record::{Line, Trial};
 use crate::index::database::{Row, Value};
 use crate::index::rows::{self, Marks, Rows, identity};
@@ -24,7 +24,7 @@ const BYTES_MAX: u64 = 8 << 20;
 
 /// A run that is uploaded as it progresses.
 #[derive(Debug)]
-pub struct Pushing {
+pub struct IncrementalUpload {
     folder: PathBuf,
     name: String,
     origin: String,
@@ -38,10 +38,10 @@ pub struct Pushing {
     read: u64,
 }
 
-impl Pushing {
+impl IncrementalUpload {
     /// Starts an upload of the run in a folder under this name.
-    pub fn new(folder: &Path, name: &str, origin: &str) -> Pushing {
-        Pushing {
+    pub fn new(folder: &Path, name: &str, origin: &str) -> IncrementalUpload {
+        IncrementalUpload {
             folder: folder.into(),
             name: name.into(),
             origin: origin.into(),
@@ -53,7 +53,7 @@ impl Pushing {
     }
 
     /// Sends new trials and returns their number.
-    pub fn push(&mut self, team: &mut Team) -> Result<usize, TeamError> {
+    pub fn push(&mut self, team: &mut PostgresStore) -> Result<usize, TeamError> {
         self.read()?;
         let Some(first) = self.first.as_ref().filter(|_| !self.waiting.is_empty()) else {
             return Ok(0);

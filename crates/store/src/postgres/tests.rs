@@ -52,7 +52,7 @@ impl Runs {
         Index::open(&self.0).unwrap().0
     }
 
-    fn send(&self, team: &mut Team) -> Sent {
+    fn send(&self, team: &mut PostgresStore) -> Sent {
         team.send(&self.0, &mut self.index(), "ann@lab1").unwrap()
     }
 }
@@ -102,7 +102,7 @@ fn all(database: &mut Database) -> Vec<String> {
     found
 }
 
-fn is_same_as_file(runs: &Runs, team: &mut Team) {
+fn is_same_as_file(runs: &Runs, team: &mut PostgresStore) {
     let in_file = all(&mut schema_of(&runs.0));
     assert!(!in_file.is_empty());
     assert_eq!(in_file, all(&mut team.database));
@@ -114,7 +114,7 @@ fn schema_of(runs: &Path) -> Database {
     Database::File(rusqlite::Connection::open(file).unwrap())
 }
 
-fn folders(team: &mut Team, filter: &[&str]) -> Vec<String> {
+fn folders(team: &mut PostgresStore, filter: &[&str]) -> Vec<String> {
     let filter: Vec<String> = filter.iter().map(ToString::to_string).collect();
     let rows = team.runs(&Filter::read(&filter).unwrap()).unwrap();
     rows.into_iter().map(|row| row.folder).collect()
@@ -135,7 +135,7 @@ fn a_real_server_stores_the_contents_of_run_folders() {
 
 fn uploaded_runs_equal_a_local_index(url: &str) {
     let runs = Runs::new("equal");
-    let mut team = Team::open(&address(url)).unwrap();
+    let mut team = PostgresStore::open(&address(url)).unwrap();
     assert!(folders(&mut team, &[]).is_empty(), "reading creates no tables");
     for seed in 0..70 {
         runs.add(&format!("2026-01-{:02}", 1 + seed % 28), seed, 1 + seed as usize % 5);
@@ -215,7 +215,7 @@ fn names_can_be_long_and_have_any_characters(url: &str) {
     let store = runs.0.join(&folder);
     fs::write(store.join(RECORD_FILE), crate::record_text(&record)).unwrap();
     fs::rename(&store, runs.0.join(odd)).unwrap();
-    let mut team = Team::open(&address(url)).unwrap();
+    let mut team = PostgresStore::open(&address(url)).unwrap();
     assert_eq!(runs.send(&mut team).runs, 1);
     assert_eq!(folders(&mut team, &[]), [odd]);
     assert_eq!(folders(&mut team, &[&format!("experiment={}", "e".repeat(9_000))]), [odd]);
@@ -225,7 +225,7 @@ fn names_can_be_long_and_have_any_characters(url: &str) {
 
 fn newer_runs_replace_older_ones(url: &str) {
     let (here, there) = (Runs::new("here"), Runs::new("there"));
-    let mut team = Team::open(&address(url)).unwrap();
+    let mut team = PostgresStore::open(&address(url)).unwrap();
     let name = here.add("2026-01-31", 7, 2);
     assert_eq!(here.send(&mut team).runs, 1);
     let (identity, _) = team.find(&name).unwrap();
@@ -268,37 +268,37 @@ fn several_clients_can_upload_the_same_run(url: &str) {
     thread::scope(|scope| {
         for _ in 0..4 {
             let runs = &runs;
-            scope.spawn(move || runs.send(&mut Team::open(&address(url)).unwrap()));
+            scope.spawn(move || runs.send(&mut PostgresStore::open(&address(url)).unwrap()));
         }
     });
-    let mut team = Team::open(&address(url)).unwrap();
+    let mut team = PostgresStore::open(&address(url)).unwrap();
     assert_eq!(runs.send(&mut team), Sent::default());
     is_same_as_file(&runs, &mut team);
 }
 
 fn trials_are_uploaded_when_they_end(url: &str) {
     let runs = Runs::new("pushing");
-    let mut team = Team::open(&address(url)).unwrap();
+    let mut team = PostgresStore::open(&address(url)).unwrap();
     let mut store = Store::create(&runs.0, "2026-01-31", "latency").unwrap();
     let mut record = record("2026-01-31", 5, 8);
     let trials = std::mem::take(&mut record.trials);
     record.partial = true;
     store.write_record(&record).unwrap();
-    let mut pushing = Pushing::new(store.folder(), "2026-01-31-latency-1", "ann@lab1");
+    let mut pushing = IncrementalUpload::new(store.folder(), "2026-01-31-latency-1", "ann@lab1");
     assert_eq!(pushing.push(&mut team).unwrap(), 0);
-    let count = |team: &mut Team| team.runs(&Filter::default()).unwrap()[0].trials;
+    let count = |team: &mut PostgresStore| team.runs(&Filter::default()).unwrap()[0].trials;
     for (done, trial) in trials.iter().enumerate() {
         store.append_trial(&mut trial.clone(), Histograms::default()).unwrap();
         if done == 3 {
             // Another client uploads the run, and the server closes this connection.
             assert_eq!(runs.send(&mut team).runs, 1);
-            team = Team::open(&address(url)).unwrap();
+            team = PostgresStore::open(&address(url)).unwrap();
         }
         assert_eq!(pushing.push(&mut team).unwrap(), 1);
         assert_eq!(count(&mut team), done as u64 + 1);
     }
     // A late upload sends only what is missing, without duplicates.
-    let mut late = Pushing::new(store.folder(), "2026-01-31-latency-1", "ann@lab1");
+    let mut late = IncrementalUpload::new(store.folder(), "2026-01-31-latency-1", "ann@lab1");
     late.push(&mut team).unwrap();
     assert_eq!(count(&mut team), 8);
     record.trials = trials;
@@ -312,10 +312,10 @@ fn tables_of_other_versions_are_not_changed(server: &Postgres) {
     let runs = Runs::new("versions");
     runs.add("2026-01-31", 1, 2);
     let url = server.database("later");
-    let mut team = Team::open(&address(&url)).unwrap();
+    let mut team = PostgresStore::open(&address(&url)).unwrap();
     assert_eq!(runs.send(&mut team).runs, 1);
     server.sql("later", "UPDATE planimeter.about SET version = 99");
-    let mut other = Team::open(&address(&url)).unwrap();
+    let mut other = PostgresStore::open(&address(&url)).unwrap();
     for message in [
         other.send(&runs.0, &mut runs.index(), "x").unwrap_err(),
         other.runs(&Filter::default()).unwrap_err(),
@@ -325,7 +325,7 @@ fn tables_of_other_versions_are_not_changed(server: &Postgres) {
     }
     // Data from an earlier version are preserved.
     let url = server.database("earlier");
-    let mut team = Team::open(&address(&url)).unwrap();
+    let mut team = PostgresStore::open(&address(&url)).unwrap();
     tables::make_up_to_first(&mut team.database);
     let message = team.runs(&Filter::default()).unwrap_err().to_string();
     assert!(message.contains("version 1, this planimeter reads 4"), "{message}");
@@ -405,7 +405,7 @@ fn an_invalid_server_ends_in_a_one_line_error() {
             let _ = stream.read(&mut [0; 1024]);
             let _ = stream.write_all(bytes);
         });
-        let message = Team::open(&address).unwrap_err().to_string();
+        let message = PostgresStore::open(&address).unwrap_err().to_string();
         assert!(
             !message.contains(char::is_control) && message.contains(want),
             "{bytes:?}: {message}"
@@ -413,7 +413,7 @@ fn an_invalid_server_ends_in_a_one_line_error() {
     }
     // A server that accepts the connection but does not reply, either at the start or after login.
     let silent = strange(until_they_leave);
-    let message = Team::open(&silent).unwrap_err();
+    let message = PostgresStore::open(&silent).unwrap_err();
     assert!(
         message.to_string().contains("no reply within 0.3 s") && !message.is_lasting(),
         "{message}"
@@ -423,7 +423,7 @@ fn an_invalid_server_ends_in_a_one_line_error() {
         let _ = stream.write_all(LET_IN);
         until_they_leave(stream);
     });
-    let message = Team::open(&silent).unwrap_err().to_string();
+    let message = PostgresStore::open(&silent).unwrap_err().to_string();
     assert!(message.contains("no reply within 0.3 s"), "{message}");
     // Unrequested rows.
     let odd = strange(|mut stream| {
@@ -439,16 +439,16 @@ fn an_invalid_server_ends_in_a_one_line_error() {
             .write_all(b"2\0\0\0\x04D\0\0\0\x0b\0\x01\0\0\0\x01xC\0\0\0\x0dSELECT 1\0Z\0\0\0\x05I");
         until_they_leave(stream);
     });
-    let mut team = Team::open(&odd).unwrap();
+    let mut team = PostgresStore::open(&odd).unwrap();
     let message = team.runs(&Filter::default()).unwrap_err().to_string();
     assert!(!message.contains(char::is_control) && !message.is_empty(), "{message}");
     // No server listens.
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let nobody = address(&format!("postgres://ann@{free}/lab"));
-    let message = Team::open(&nobody).unwrap_err();
+    let message = PostgresStore::open(&nobody).unwrap_err();
     assert!(message.to_string().contains("cannot connect") && !message.is_lasting(), "{message}");
     let socket = address("postgres://ann@/lab?host=/nowhere");
-    assert!(Team::open(&socket).unwrap_err().to_string().contains("cannot connect"));
+    assert!(PostgresStore::open(&socket).unwrap_err().to_string().contains("cannot connect"));
 }
 
 #[test]

@@ -1,17 +1,17 @@
 //! Figures and table of bianco2010.
 
-use crate::{Entry, FORWARDERS, OPENFLOW, TRIALS_OVER, WORKLOAD};
+use crate::{Experiment, FORWARDERS, OPENFLOW, TRIALS_OVER, WORKLOAD};
 use crate::bianco2010;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use targets::name::TargetKind;
 
 /// Parameters of trials over a full table, whose type and size the experiment sets.
-const TRIALS_FULL: &[&[Declared]] = &[shared::TRIALS, shared::TABLES_OTHERS];
+const TRIALS_FULL: &[&[Parameter]] = &[shared::TRIALS, shared::TABLES_OTHERS];
 
 /// Entries in the order of the study.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub(super) const ENTRIES: &[Experiment] = &[
+    Experiment {
         id: "bianco2010/fig2",
         title: "Maximum forwarding rate of one flow against frame size",
         paper: Some(("bianco2010", "fig2")),

@@ -10,17 +10,17 @@
 use experiments::fairness::{Flows, LOADS, method as beside};
 use experiments::{Context, Method};
 use super::FRAMES_SMALL;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use workload::Setup;
 
 pub use experiments::fairness::AXIS;
 
 /// Entries of the table.
-const ENTRIES: Declared = shared::SIZE.with_default("65536");
+const ENTRIES: Parameter = shared::SIZE.with_default("65536");
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES_SMALL, LOADS, ENTRIES];
+pub const PARAMETERS: &[Parameter] = &[FRAMES_SMALL, LOADS, ENTRIES];
 
 /// Load of F1, in percent of C.
 pub const F1_PERCENT: f64 = 10.0;

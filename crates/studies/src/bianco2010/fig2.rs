@@ -8,14 +8,14 @@
 
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Frame sizes. The study's axis runs from 64 to 1500 bytes; its text and table name these.
-const FRAMES: Declared = shared::FRAMES.with_default("64,96,128,256,512,1024,1500");
+const FRAMES: Parameter = shared::FRAMES.with_default("64,96,128,256,512,1024,1500");
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES];
+pub const PARAMETERS: &[Parameter] = &[FRAMES];
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";

@@ -6,14 +6,14 @@
 
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, FRAME_CURVE, Method, curve_of};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Offered loads: denser where targets saturate.
-const LOADS: Declared = shared::LOADS.with_default("1,5,10,20,40,60,80,100");
+const LOADS: Parameter = shared::LOADS.with_default("1,5,10,20,40,60,80,100");
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[shared::FRAMES, LOADS];
+pub const PARAMETERS: &[Parameter] = &[shared::FRAMES, LOADS];
 
 /// Name of the axis.
 pub const AXIS: &str = "load_percent";

@@ -18,7 +18,7 @@
 use experiments::sweep::SweepPoint;
 use experiments::{Context, Method};
 use super::FRAMES_MULTI;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Name of the axis.
@@ -28,10 +28,10 @@ pub const AXIS: &str = "frame_bytes";
 pub const CURVE: &str = "entries";
 
 /// The small, the medium and the large table of section IV.B.
-const ENTRIES: Declared = shared::SIZES.with_default("8192,65536,131072");
+const ENTRIES: Parameter = shared::SIZES.with_default("8192,65536,131072");
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES_MULTI, ENTRIES];
+pub const PARAMETERS: &[Parameter] = &[FRAMES_MULTI, ENTRIES];
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {

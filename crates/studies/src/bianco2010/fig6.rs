@@ -11,13 +11,13 @@
 use experiments::sweep::SweepPoint;
 use experiments::{Context, Method};
 use super::{FRAMES_MULTI, HASH, HASH_ENTRIES, LINEAR, LINEAR_ENTRIES, hash_table};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES_MULTI, HASH_ENTRIES];
+pub const PARAMETERS: &[Parameter] = &[FRAMES_MULTI, HASH_ENTRIES];
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {

@@ -11,7 +11,7 @@
 use experiments::sweep::SweepPoint;
 use experiments::{Context, FRAME_CURVE, Method, curve_of};
 use super::{FRAMES_SMALL, HASH_ENTRIES, LINEAR_ENTRIES};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::{Table, Traffic};
 use workload::Setup;
 
@@ -22,7 +22,7 @@ pub const LINEAR_PERCENT: [f64; 7] = [0.0, 10.0, 25.0, 50.0, 75.0, 90.0, 100.0];
 pub const AXIS: &str = "linear_percent";
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES_SMALL, HASH_ENTRIES];
+pub const PARAMETERS: &[Parameter] = &[FRAMES_SMALL, HASH_ENTRIES];
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {

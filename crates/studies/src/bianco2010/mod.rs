@@ -20,21 +20,21 @@ pub mod fig10;
 
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use workload::parameter::{Table, Traffic};
 use workload::Technology;
 use workload::Setup;
 
 /// Frame sizes of figures 5 and 6 and table I.
-pub const FRAMES_MULTI: Declared = shared::FRAMES.with_default("96,128,256,512,1024,1500");
+pub const FRAMES_MULTI: Parameter = shared::FRAMES.with_default("96,128,256,512,1024,1500");
 
 /// Frame sizes of figures with small frames only.
-pub const FRAMES_SMALL: Declared = shared::FRAMES.with_default("96");
+pub const FRAMES_SMALL: Parameter = shared::FRAMES.with_default("96");
 
 /// Number of entries in the study's hash table.
-pub const HASH_ENTRIES: Declared =
-    Declared { help: "number of entries in the hash table", ..shared::SIZE }.with_default("131072");
+pub const HASH_ENTRIES: Parameter =
+    Parameter { help: "number of entries in the hash table", ..shared::SIZE }.with_default("131072");
 
 /// Number of entries in the study's linear table.
 pub const LINEAR_ENTRIES: u32 = 100;

@@ -15,23 +15,23 @@
 use experiments::sweep::SweepPoint;
 use experiments::{Context, Method};
 use super::{FRAMES_MULTI, HASH, LINEAR};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Numbers of entries in the linear table.
 pub const LINEAR_ENTRIES: [u32; 5] = [1, 25, 50, 75, 100];
 
 /// Load for latency: the study's switch is underloaded, at an unknown load.
-const LOAD: Declared = shared::LOAD.with_default("5");
+const LOAD: Parameter = shared::LOAD.with_default("5");
 
 /// Entries of the hash table.
-const SIZES: Declared = Declared {
+const SIZES: Parameter = Parameter {
     help: "number of entries in the hash table",
     ..shared::SIZES.with_default("1,32768,65536,98304,131072")
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES_MULTI, LOAD, SIZES];
+pub const PARAMETERS: &[Parameter] = &[FRAMES_MULTI, LOAD, SIZES];
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";

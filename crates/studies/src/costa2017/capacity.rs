@@ -10,27 +10,27 @@
 
 use tester::module::Module;
 
-use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
 use experiments::control_plane::table_capacity::{self, BATCH, ORDER, PROBES_PPS, SAMPLE, TableCapacity, filling};
 use experiments::control_plane::updates::VERSION;
 use experiments::{Context, Method, rfc2889};
 use super::filling::{BOUND, bound};
 use super::matching::AXIS;
 use super::routes::Routes;
-use experiments::show::Show;
-use workload::parameter::declaration::Declared;
+use experiments::show::Chart;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use workload::Technology;
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] =
+pub const PARAMETERS: &[Parameter] =
     &[BOUND, BATCH, ORDER, SAMPLE, PROBES_PPS, table_capacity::PATIENCE, VERSION, shared::FRAME];
 
 /// Size of the frames that check entries.
 const FRAME_BYTES: u16 = 64;
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[Show::values(
+pub const SHOWS: &[Chart] = &[Chart::values(
     "Accepted flow entries, and entries of legacy mode",
     &["exact_accepted_rules", "wildcard_accepted_rules", "addresses_cached", "routes_count"],
     &[
@@ -63,10 +63,10 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 let filling = filling(context, bound, is_exact);
                 let make =
                     move |_| Box::new(TableCapacity::new(filling.clone())) as Box<dyn Module>;
-                Spot::new(f64::from(FRAME_BYTES), 2.0, make).named(prefix)
+                ModulePoint::new(f64::from(FRAME_BYTES), 2.0, make).named(prefix)
             };
             let spots = vec![at(true, "exact_"), at(false, "wildcard_")];
-            Box::new(Rounds::new(context, AXIS, spots))
+            Box::new(RepeatedModule::new(context, AXIS, spots))
         }
     }
 }

@@ -10,11 +10,11 @@ use packet::time::Nanos;
 
 use experiments::Context;
 use experiments::control_plane::round_trip::{BACK, Ends, RoundTrip, THERE, Trip};
-use experiments::control_plane::rounds::Spot;
+use experiments::control_plane::rounds::ModulePoint;
 use experiments::control_plane::rules::{FAR, NEAR};
 use experiments::control_plane::updates::versions;
 use experiments::control_plane::verdict::Bound;
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use workload::Technology;
 use targets::flow_setup::{PORT_IN, PORT_OUT};
 use workload::Setup;
@@ -30,9 +30,9 @@ pub const ANSWERS_PPS: f64 = 200_000.0;
 const SERVER: u16 = 5201;
 
 /// Number of packets.
-pub const PACKETS: Declared = Declared {
+pub const PACKETS: Parameter = Parameter {
     key: "packets",
-    takes: Takes::Integer(0, 1_000_000),
+    takes: ValueType::Integer(0, 1_000_000),
     default: "0",
     unit: "packets",
     help: "packets per run; 0 means 10,000 as published, or 1,000 if trials are shorter than a \
@@ -165,13 +165,13 @@ pub fn early(trip: Trip, rules: Vec<Message>) -> Trip {
 }
 
 /// Creates the point of a trip on an axis. For a target without a controller, it includes the setup.
-pub fn spot(context: &Context, x: f64, prefix: &'static str, trip: Trip) -> Spot {
+pub fn spot(context: &Context, x: f64, prefix: &'static str, trip: Trip) -> ModulePoint {
     let pps = trip.pps.unwrap_or(0.0);
     // About a tenth of a millisecond per packet, an estimate without a measurement.
     let seconds = trip.packets as f64 / trip.pps.unwrap_or(10_000.0);
     let is_controlled = trip.rules.is_some();
     let make = move |_| Box::new(RoundTrip::new(trip.clone())) as Box<dyn Module>;
-    let spot = Spot::new(x, seconds, make).named(prefix).on(LOOP, pps);
+    let spot = ModulePoint::new(x, seconds, make).named(prefix).on(LOOP, pps);
     if is_controlled { spot } else { spot.over(held(context)) }
 }
 
@@ -181,8 +181,8 @@ pub fn loops(
     x: f64,
     prefix: &'static str,
     trip: Trip,
-    open: &Declared,
-) -> Vec<Spot> {
+    open: &Parameter,
+) -> Vec<ModulePoint> {
     let pps = context.parameters.own.number(open);
     let at_once = (pps > 0.0).then(|| at_rate(trip.clone(), pps.max(1.0)));
     let trips = [trip].into_iter().chain(at_once);

@@ -1,13 +1,13 @@
 //! Tables and figures of costa2017.
 
-use crate::{Entry, FORWARDERS, OPENFLOW, WORKLOAD};
+use crate::{Experiment, FORWARDERS, OPENFLOW, WORKLOAD};
 use crate::costa2017::{capacity, filling, matching, modes, rewriting, sockets, statistics};
 use experiments::control_plane::{identification, endurance};
 use workload::parameter::{methods, shared};
 use targets::name::TargetKind;
 
 /// Common fields of round trips.
-const ROUND_TRIP: Entry = Entry {
+const ROUND_TRIP: Experiment = Experiment {
     axis: matching::AXIS,
     method: "Flow entries for both directions are installed in advance. A client sends UDP packets \
              one by one, and a server returns each. The tester measures the round-trip time of \

@@ -9,14 +9,14 @@
 use openflow::model::message::Message;
 
 use experiments::control_plane::round_trip::table_fill::Fill;
-use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
 use experiments::control_plane::rules::Rules;
 use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::{Context, Method};
 use super::matching;
 use super::common::{OPEN_BESIDE, PACKETS, WAIT, loops, trip};
-use experiments::show::Show;
-use workload::parameter::declaration::{Declared, Takes};
+use experiments::show::Chart;
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Name of the axis: occupancy of the table.
 pub const AXIS: &str = "occupancy_percent";
@@ -26,9 +26,9 @@ const BOUND_PUBLISHED: u64 = 1_000_000;
 const BOUND_QUICK: u64 = 20_000;
 
 /// Limit for filling tables.
-pub const BOUND: Declared = Declared {
+pub const BOUND: Parameter = Parameter {
     key: "rules_bound",
-    takes: Takes::Integer(0, 2_000_000),
+    takes: ValueType::Integer(0, 2_000_000),
     default: "0",
     unit: "rules",
     help: "maximum number of entries to add; 0 means a million, or 20,000 if trials are shorter \
@@ -79,5 +79,5 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         spots.extend(loops(context, 0.0, prefix, one, &OPEN_BESIDE));
         spots.extend(loops(context, 100.0, prefix, full, &OPEN_BESIDE));
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

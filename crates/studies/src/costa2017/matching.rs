@@ -12,12 +12,12 @@ use tester::stream::{Headers, Stream, Vlan};
 use openflow::model::message::Message;
 use openflow::model::{Field, Match};
 
-use experiments::control_plane::rounds::Rounds;
+use experiments::control_plane::rounds::RepeatedModule;
 use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::{Context, Method};
 use super::common::{OPEN_BESIDE, OPEN_PPS, PACKETS, WAIT, answering, loops, rules, spot, trip, ways};
-use experiments::show::Show;
-use workload::parameter::declaration::{Declared, Takes};
+use experiments::show::Chart;
+use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::shared;
 use workload::Technology;
 use targets::flow_setup::{PORT_IN, PORT_OUT, exact};
@@ -34,18 +34,18 @@ const IPV4: u16 = 0x0800;
 /// IP protocol number of UDP.
 const UDP: u8 = 17;
 
-const SIZE: Declared = Declared {
+const SIZE: Parameter = Parameter {
     key: "size",
-    takes: Takes::Integer(64, 1518),
+    takes: ValueType::Integer(64, 1518),
     default: "64",
     unit: "bytes",
     help: "frame size, including the frame check sequence; tagged frames are larger if necessary",
 };
 
 /// Match types to measure.
-pub const TYPES: Declared = Declared {
+pub const TYPES: Parameter = Parameter {
     key: "match_types",
-    takes: Takes::Words(WORDS),
+    takes: ValueType::Words(WORDS),
     default: "port,mac,ip,udp_port,exact,eth_src,eth_dst,eth_type,vlan_vid,vlan_pcp,ip_dscp,ip_ecn,ip_proto,\
               ipv4_src,ipv4_dst,udp_src,udp_dst",
     unit: "",

@@ -10,20 +10,20 @@
 use openflow::model::message::Message;
 use openflow::model::{Action, FlowMod, Match, reserved};
 
-use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
 use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::{Context, Method};
 use super::matching::{AXIS, FRAMES, LEGACY, LEGACY_PREFIX, by_port};
 use super::common::{OPEN_BESIDE, PACKETS, WAIT, loops, trip, ways};
-use experiments::show::Show;
-use workload::parameter::declaration::Declared;
+use experiments::show::Chart;
+use workload::parameter::declaration::Parameter;
 use workload::Technology;
 
 /// Name of the measurement with the NORMAL port.
 const NORMAL: &str = "normal";
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[Show::values(
+pub const SHOWS: &[Chart] = &[Chart::values(
     "Mean round-trip time in OpenFlow mode and in legacy mode, by size",
     &["port_rtt_ns_mean", "normal_rtt_ns_mean", "legacy_rtt_ns_mean"],
     &[
@@ -35,11 +35,11 @@ pub const SHOWS: &[Show] = &[Show::values(
 )];
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
+pub const PARAMETERS: &[Parameter] = &[FRAMES, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
 /// Creates the method of this figure for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
-    let mut spots: Vec<Spot> = Vec::new();
+    let mut spots: Vec<ModulePoint> = Vec::new();
     for bytes in context.frames(&FRAMES) {
         let (x, size) = (f64::from(bytes), usize::from(bytes));
         if context.technology != Technology::OpenFlow {
@@ -59,5 +59,5 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         let normal = trip(context, NORMAL, ways, Some(rules));
         spots.extend(loops(context, x, "normal_", normal, &OPEN_BESIDE));
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

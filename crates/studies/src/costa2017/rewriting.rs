@@ -11,16 +11,16 @@ use tester::stream::{Headers, Rate, Stream};
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, PRIORITY_DEFAULT};
 
-use experiments::control_plane::action_cases::{self, Deed, Kind};
+use experiments::control_plane::action_cases::{self, FlowModCommand, Kind};
 use experiments::control_plane::round_trip::{BACK, THERE};
-use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
 use experiments::control_plane::rules::{FAR, NEAR};
 use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::{Context, Method};
 use super::matching::AXIS;
 use super::common::{ANSWERS_PPS, OPEN_BESIDE, PACKETS, WAIT, compared, early, loops, trip, ways};
-use experiments::show::Show;
-use workload::parameter::declaration::{Declared, Takes};
+use experiments::show::Chart;
+use workload::parameter::declaration::{Parameter, ValueType};
 use targets::flow_setup::{PORT_IN, PORT_OUT};
 
 /// Name of the rewrite of both UDP ports.
@@ -29,20 +29,20 @@ const UDP_PORTS: &str = "udp_ports";
 /// Packet size of the study.
 const SIZE: usize = 64;
 
-const FIELDS: Declared = Declared {
+const FIELDS: Parameter = Parameter {
     key: "rewrites",
-    takes: Takes::Word(&["published", "all"]),
+    takes: ValueType::Word(&["published", "all"]),
     default: "all",
     unit: "",
     help: "rewrites of the study, or also every other field that can be set",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FIELDS, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
+pub const PARAMETERS: &[Parameter] = &[FIELDS, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Mean round-trip time by rewritten field",
         &[
             "none_rtt_ns_mean",
@@ -54,7 +54,7 @@ pub const SHOWS: &[Show] = &[
         ],
         &["tagged_none_rtt_ns_mean"],
     ),
-    Show::values(
+    Chart::values(
         "Share of correct packets among the compared ones",
         &[
             "mac_right_ratio",
@@ -79,17 +79,17 @@ pub const SHOWS: &[Show] = &[
 ];
 
 /// Returns the rewrites of the study.
-fn published() -> Vec<Deed> {
+fn published() -> Vec<FlowModCommand> {
     let all = action_cases::all();
     let of = |name: &'static str, fields: [&str; 2]| {
-        let found: Vec<&Deed> = all.iter().filter(|deed| fields.contains(&deed.name)).collect();
+        let found: Vec<&FlowModCommand> = all.iter().filter(|deed| fields.contains(&deed.name)).collect();
         let [first, second] = found[..] else { unreachable!("two rewrites have these names") };
         let actions = [first.actions.clone(), second.actions.clone()].concat();
-        Deed { name, actions, ..first.clone() }
+        FlowModCommand { name, actions, ..first.clone() }
     };
     let one = |name: &'static str, field: &str| {
         let found = all.iter().find(|deed| deed.name == field);
-        Deed { name, ..found.expect("a rewrite has this name").clone() }
+        FlowModCommand { name, ..found.expect("a rewrite has this name").clone() }
     };
     fn both_macs(it: &mut Headers) {
         (it.mac_source, it.mac_destination) = (action_cases::MAC, action_cases::MAC);
@@ -103,11 +103,11 @@ fn published() -> Vec<Deed> {
     vec![
         action_cases::plain(Kind::Plain, Vec::new()),
         action_cases::plain(Kind::Tagged, Vec::new()),
-        Deed { changes: both_macs, ..of("mac", ["eth_src", "eth_dst"]) },
-        Deed { changes: both_addresses, ..of("ip", ["ipv4_src", "ipv4_dst"]) },
+        FlowModCommand { changes: both_macs, ..of("mac", ["eth_src", "eth_dst"]) },
+        FlowModCommand { changes: both_addresses, ..of("ip", ["ipv4_src", "ipv4_dst"]) },
         one("vlan_priority", "vlan_pcp"),
         one("ip_tos", "ip_dscp"),
-        Deed { changes: both_ports, ..of(UDP_PORTS, ["udp_src", "udp_dst"]) },
+        FlowModCommand { changes: both_ports, ..of(UDP_PORTS, ["udp_src", "udp_dst"]) },
     ]
 }
 
@@ -118,7 +118,7 @@ fn prefix(name: &'static str) -> &'static str {
 }
 
 /// Returns the packets of a type in both directions, and the entries that rewrite them.
-fn rewritten(context: &Context, deed: &Deed) -> ([Stream; 2], [Stream; 2], Vec<Message>) {
+fn rewritten(context: &Context, deed: &FlowModCommand) -> ([Stream; 2], [Stream; 2], Vec<Message>) {
     let plain = ways(context, SIZE);
     let [mut there, mut back] = plain.each_ref().map(|way| {
         let mut stream = deed.kind.stream(&way.headers, SIZE, 1, 1.0);
@@ -154,14 +154,14 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     }
     // The transport ports of OpenFlow 1.0 are those of UDP here.
     let ports = vec![Action::SetTransportSrc(action_cases::PORT), Action::SetTransportDst(action_cases::PORT)];
-    let at = |deed: Deed| -> Vec<Spot> {
+    let at = |deed: FlowModCommand| -> Vec<ModulePoint> {
         let (ways, comes_out, rules) = rewritten(context, &deed);
         let mut trip = compared(trip(context, deed.name, ways, Some(rules)), comes_out);
         if deed.name == UDP_PORTS {
-            let (_, _, rules) = rewritten(context, &Deed { actions: ports.clone(), ..deed });
+            let (_, _, rules) = rewritten(context, &FlowModCommand { actions: ports.clone(), ..deed });
             trip = early(trip, rules);
         }
         loops(context, SIZE as f64, prefix(trip.name), trip, &OPEN_BESIDE)
     };
-    Box::new(Rounds::new(context, AXIS, all.into_iter().flat_map(at).collect()))
+    Box::new(RepeatedModule::new(context, AXIS, all.into_iter().flat_map(at).collect()))
 }

@@ -6,8 +6,8 @@
 //! frame lost by overload would count against the router. A frame has proved every route of the reported number.
 
 use tester::experiment::{Experiment, Outcome, Point, Step};
-use tester::search::binary::{Ask, BinarySearch, Found, Goal, Irregularity, Measured};
-use tester::search::bracket::{Bracket, Sought};
+use tester::search::binary::{SearchRequest, BinarySearch, SearchResult, Goal, Irregularity, Measured};
+use tester::search::bracket::{Bracket, SearchQuantity};
 use tester::stream::Rate;
 use tester::trial::Trial;
 use packet::time::Nanos;
@@ -87,7 +87,7 @@ impl Routes {
         Trial { warmup: Nanos::ZERO, duration, catch_up_frames: u32::MAX, ..trial }
     }
 
-    fn finish(&mut self, found: &Found) {
+    fn finish(&mut self, found: &SearchResult) {
         let is_met = |it: &Irregularity| matches!(it, Irregularity::MaxLoadMet);
         let is_limited = |it: &Irregularity| matches!(it, Irregularity::TesterLimited { .. });
         let is_disturbed = |it: &Irregularity| matches!(it, Irregularity::Disturbed { .. });
@@ -126,8 +126,8 @@ impl Experiment for Routes {
             }
             let goal = self.goal();
             match self.search.get_or_insert_with(|| BinarySearch::new(goal)).next() {
-                Ask::Found(found) => self.finish(&found),
-                Ask::Search { rate_pps: tried } | Ask::Confirm { rate_pps: tried } => {
+                SearchRequest::Found(found) => self.finish(&found),
+                SearchRequest::Search { rate_pps: tried } | SearchRequest::Confirm { rate_pps: tried } => {
                     let entries = tried as u32;
                     if self.given.replace(entries) != Some(entries) {
                         self.looked = 0;
@@ -153,7 +153,7 @@ impl Method for Routes {
     }
 
     fn brackets(&self) -> Vec<Bracket> {
-        let sought = Sought::new("routes that fit", "all forward", "routes");
+        let sought = SearchQuantity::new("routes that fit", "all forward", "routes");
         self.search.as_ref().and_then(|search| search.bracket(sought)).into_iter().collect()
     }
 

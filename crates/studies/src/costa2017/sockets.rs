@@ -11,19 +11,19 @@
 //! The study's five types run at its smallest size, an exact match at the others. Hosts are network namespaces at
 //! the ends of veth pairs. Other links cannot connect to a host, and virtual time has no operating systems.
 
-use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
 use experiments::control_plane::updates::{PATIENCE, VERSION};
 use experiments::{Context, Method};
 use super::matching::{
     AXIS, FRAMES, LEGACY, LEGACY_PREFIX, PREFIXES, PUBLISHED, SIZES, TYPES, WORDS, typed,
 };
 use super::common::{PACKETS, WAIT, by_sockets, spot, trip, ways};
-use experiments::show::Show;
-use workload::parameter::declaration::Declared;
+use experiments::show::Chart;
+use workload::parameter::declaration::Parameter;
 use workload::Technology;
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES, TYPES, PACKETS, WAIT, VERSION, PATIENCE];
+pub const PARAMETERS: &[Parameter] = &[FRAMES, TYPES, PACKETS, WAIT, VERSION, PATIENCE];
 
 /// Names of series measured by programs with sockets, in the order of the types.
 const SERIES: [&str; PUBLISHED] =
@@ -37,15 +37,15 @@ const PREFIXES_SOCKETS: [&str; PUBLISHED] =
 const LEGACY_SOCKETS: [&str; 2] = ["legacy_sockets", "legacy_sockets_"];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show {
+pub const SHOWS: &[Chart] = &[
+    Chart {
         is_logarithmic: true,
-        ..Show::series(
+        ..Chart::series(
             "Round-trip times of the largest packets: ports and sockets",
             &["exact_share", "exact_sockets_share", "legacy_share", "legacy_sockets_share"],
         )
     },
-    Show::values(
+    Chart::values(
         "Mean round-trip time by size: ports and sockets",
         &[
             "exact_rtt_ns_mean",
@@ -68,7 +68,7 @@ pub const SHOWS: &[Show] = &[
 pub fn method(context: &Context) -> Box<dyn Method> {
     let sizes = context.frames(&FRAMES);
     let smallest = sizes.iter().copied().min();
-    let mut spots: Vec<Spot> = Vec::new();
+    let mut spots: Vec<ModulePoint> = Vec::new();
     for bytes in sizes {
         let (x, size) = (f64::from(bytes), usize::from(bytes));
         // The report draws the distribution of the study's largest size.
@@ -96,7 +96,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             }
         }
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }
 
 #[cfg(test)]

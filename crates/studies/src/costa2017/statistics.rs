@@ -14,15 +14,15 @@ use tester::module::host_tasks::{Program, payload_bytes};
 use tester::stream::Stream;
 use packet::time::Nanos;
 
-use experiments::control_plane::polling::{Burden, Poll, Polling};
+use experiments::control_plane::polling::{BackgroundLoad, Poll, Polling};
 use experiments::control_plane::round_trip::table_fill::Fill;
-use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
 use experiments::control_plane::rules::Rules;
 use experiments::control_plane::updates::{PATIENCE, VERSION, versions};
 use experiments::{Context, Method};
 use super::filling::{AXIS, BOUND, bound};
-use experiments::show::Show;
-use workload::parameter::declaration::{Declared, Takes};
+use experiments::show::Chart;
+use workload::parameter::declaration::{Parameter, ValueType};
 
 /// Light load, in bytes of frames per second, or of UDP payload for iperf3.
 const LIGHT_BYTES: f64 = 1e6;
@@ -33,9 +33,9 @@ const FRAME_BYTES: u16 = 1512;
 /// Stable share of the maximum number of entries, in percent.
 const NEARLY_PERCENT: f64 = 90.0;
 
-const REQUESTS: Declared = Declared {
+const REQUESTS: Parameter = Parameter {
     key: "requests",
-    takes: Takes::Integer(0, 100_000),
+    takes: ValueType::Integer(0, 100_000),
     default: "0",
     unit: "requests",
     help: "requests of each type under each load; 0 means 30, or 3 if trials are shorter than a \
@@ -182,5 +182,5 @@ pub fn method(context: &Context) -> Box<dyn Method> {
         at("one", 0.0, 1, 1.0),
         at("full", NEARLY_PERCENT, bound(context), NEARLY_PERCENT / 100.0),
     ];
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }

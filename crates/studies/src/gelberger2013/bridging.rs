@@ -15,12 +15,12 @@ use record::{Metric, Name};
 use experiments::sweep::{Reading, Sweep, SweepPoint};
 use experiments::{Context, Method};
 use super::latency::{AXIS, RATE};
-use experiments::show::Show;
-use workload::parameter::declaration::Declared;
+use experiments::show::Chart;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Frame sizes.
-const FRAMES: Declared = shared::FRAMES.with_default("64,128,256,512,1024,1518");
+const FRAMES: Parameter = shared::FRAMES.with_default("64,128,256,512,1024,1518");
 
 /// Name of the curves: low or full load.
 const CURVE: &str = "trial_load";
@@ -28,19 +28,19 @@ const LOW: f64 = 0.0;
 const FULL: f64 = 1.0;
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[RATE, FRAMES];
+pub const PARAMETERS: &[Parameter] = &[RATE, FRAMES];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show {
+pub const SHOWS: &[Chart] = &[
+    Chart {
         is_logarithmic: true,
-        ..Show::values(
+        ..Chart::values(
             "Latency of bridges by frame size under a low load",
             &["bridge_latency_ns_p50"],
             &["bridge_latency_ns_mean", "bridge_latency_ns_p99", "bridge_latency_ns_max"],
         )
     },
-    Show::values(
+    Chart::values(
         "Forwarding rate of bridges by frame size under full load",
         &["bridge_rate_pps"],
         &["bridge_loss_ratio"],

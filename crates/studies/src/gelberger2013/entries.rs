@@ -1,13 +1,13 @@
 //! Figures of gelberger2013.
 
-use crate::{ALL, BRIDGES, Entry, TRIALS_OVER, WORKLOAD};
+use crate::{ALL, BRIDGES, Experiment, TRIALS_OVER, WORKLOAD};
 use crate::gelberger2013::{bridging, latency, offload, rate, tcp};
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use workload::Technology;
 
 /// Parameters of trials whose table follows from the workload.
-const TRIALS_OVER_OWN: &[&[Declared]] = &[shared::TRIALS];
+const TRIALS_OVER_OWN: &[&[Parameter]] = &[shared::TRIALS];
 
 /// Technologies that learn addresses, or have a controller that does.
 const OFFLOADED: &[Technology] = &[Technology::OpenFlow, Technology::Bridging];
@@ -16,7 +16,7 @@ const OFFLOADED: &[Technology] = &[Technology::OpenFlow, Technology::Bridging];
 const TAGGED: &[Technology] = &[Technology::OpenFlow, Technology::Tagging];
 
 /// Common fields of figures about TCP connections.
-const TCP: Entry = Entry {
+const TCP: Experiment = Experiment {
     method: "A program on a host at one end of the target sends over one TCP connection (iperf3, \
              CUBIC) to a program at the other end. Both use the requested window. The programs \
              report received bytes, retransmissions, expired timers and the offered window.",

@@ -19,33 +19,33 @@ use record::{Metric, Name};
 use experiments::sweep::{Reading, Sweep, SweepPoint};
 use experiments::{Context, Method};
 use super::workload::{CURVE, RULES, Work};
-use experiments::show::Show;
-use workload::parameter::declaration::{Declared, Takes};
+use experiments::show::Chart;
+use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
 /// Frame sizes of the latency figures.
-const FRAMES: Declared = shared::FRAMES.with_default("64,128,256,512,1024,1518");
+const FRAMES: Parameter = shared::FRAMES.with_default("64,128,256,512,1024,1518");
 
 /// Frame sizes of the variation figure.
-const FRAMES_VARIED: Declared = shared::FRAMES.with_default("64,512,1518");
+const FRAMES_VARIED: Parameter = shared::FRAMES.with_default("64,512,1518");
 
 /// Rate of the frames for latency, per second.
-pub const RATE: Declared = Declared {
+pub const RATE: Parameter = Parameter {
     key: "latency_pps",
-    takes: Takes::Number(1.0, 1e6),
+    takes: ValueType::Number(1.0, 1e6),
     default: "20000",
     unit: "frames/s",
     help: "rate of the frames for the latency, at every size",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[RATE, FRAMES, RULES];
+pub const PARAMETERS: &[Parameter] = &[RATE, FRAMES, RULES];
 
 /// Parameters of the variation figure.
-pub const PARAMETERS_VARIED: &[Declared] = &[RATE, FRAMES_VARIED, RULES];
+pub const PARAMETERS_VARIED: &[Parameter] = &[RATE, FRAMES_VARIED, RULES];
 
 /// Metrics of the delay above the minimum: percentiles other than the 99.9th; then mean and maximum.
 const PERCENTILES: [(f64, &str); 3] =
@@ -58,9 +58,9 @@ const VARIATION_MOST: &str = "pdv_ns_max";
 const DIFFERENCE_MEAN: &str = "ipdv_ns_mean";
 
 /// Report values of figures 5 and 8.
-pub const LATENCIES: &[Show] = &[Show {
+pub const LATENCIES: &[Chart] = &[Chart {
     is_logarithmic: true,
-    ..Show::values(
+    ..Chart::values(
         "Latency by frame size",
         &["latency_ns_p50"],
         &["latency_ns_mean", "latency_ns_p99", "latency_ns_max", "rate_pps_offered", "loss_ratio"],
@@ -68,10 +68,10 @@ pub const LATENCIES: &[Show] = &[Show {
 }];
 
 /// Report values of figure 6.
-pub const VARIATIONS: &[Show] = &[
-    Show {
+pub const VARIATIONS: &[Chart] = &[
+    Chart {
         is_logarithmic: true,
-        ..Show::values(
+        ..Chart::values(
             "Packet delay variation by frame size",
             &["pdv_ns_p999"],
             &[
@@ -83,9 +83,9 @@ pub const VARIATIONS: &[Show] = &[
             ],
         )
     },
-    Show {
+    Chart {
         is_logarithmic: true,
-        ..Show::values(
+        ..Chart::values(
             "Mean packet delay variation by frame size",
             &[VARIATION_MEAN],
             &["loss_ratio"],
@@ -108,7 +108,7 @@ pub fn variation(context: &Context) -> Box<dyn Method> {
     by_size(context, &FRAMES_VARIED, |_| true)
 }
 
-fn by_size(context: &Context, sizes: &Declared, is_meant: fn(Work) -> bool) -> Box<dyn Method> {
+fn by_size(context: &Context, sizes: &Parameter, is_meant: fn(Work) -> bool) -> Box<dyn Method> {
     let pps = context.parameters.own.number(&RATE);
     let works = Work::of(context.technology).iter().copied().filter(|work| is_meant(*work));
     let points = works.flat_map(|work| {

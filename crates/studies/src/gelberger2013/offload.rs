@@ -24,14 +24,14 @@ use packet::time::Nanos;
 use experiments::control_plane::packet_in::reactive_controller::Task;
 use experiments::control_plane::packet_in::{Answer, Asking, FRAMES, Misses};
 use experiments::control_plane::packets::{RATE_MAX, RATE_MIN, SAMPLES, SLOW_PPS, STEP, WHOLE};
-use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
 use experiments::control_plane::rules::{FAR, NEAR, Rules};
 use experiments::control_plane::updates::{VERSION, versions};
 use experiments::{Context, Method};
 use super::latency::AXIS;
-use experiments::show::Show;
+use experiments::show::Chart;
 use workload::parameter::Table;
-use workload::parameter::declaration::Declared;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 use targets::name::TargetKind;
 use workload::Technology;
@@ -39,7 +39,7 @@ use targets::flow_setup::PORT_IN;
 use workload::Setup;
 
 /// Frame sizes.
-const SIZES: Declared = shared::FRAMES.with_default("96,512,1472");
+const SIZES: Parameter = shared::FRAMES.with_default("96,512,1472");
 
 /// Name of the curves: the task.
 const CURVE: &str = "offload";
@@ -54,18 +54,18 @@ const GREETING: u16 = 2;
 const NAMES: u16 = 53;
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[SIZES, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+pub const PARAMETERS: &[Parameter] = &[SIZES, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Loss-free frame rate of the element or of its controller",
         &["frames_per_s_lossfree"],
         &["frames_per_s_peak", "controller_messages_per_s", "controller_messages_for_frame_count"],
     ),
-    Show {
+    Chart {
         is_logarithmic: true,
-        ..Show::values(
+        ..Chart::values(
             "Time from sending a frame until it leaves the target",
             &["done_ns_p50"],
             &["done_ns_p90", "done_ns_max", "think_ns_p50", "lost_ratio"],
@@ -125,11 +125,11 @@ pub fn method(context: &Context) -> Box<dyn Method> {
                 versions: versions(context),
             };
             let make = move |_| Box::new(Misses::new(asking.clone())) as Box<_>;
-            let spot = Spot::new(frame_bytes.into(), 0.7, make).on(CURVE, number);
+            let spot = ModulePoint::new(frame_bytes.into(), 0.7, make).on(CURVE, number);
             spots.push(if is_controlled { spot } else { spot.over(setup) });
         }
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }
 
 /// Creates the stream of frames for a task.

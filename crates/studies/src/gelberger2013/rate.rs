@@ -11,21 +11,21 @@
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
 use super::workload::{CURVE, RULES, Work};
-use experiments::show::Show;
-use workload::parameter::declaration::Declared;
+use experiments::show::Chart;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Name of the axis.
 pub const AXIS: &str = "frame_bytes";
 
 /// Frame sizes: that of bianco2010's claims, one at which it reports wire speed for all, and the largest.
-const FRAMES: Declared = shared::FRAMES.with_default("64,256,1518");
+const FRAMES: Parameter = shared::FRAMES.with_default("64,256,1518");
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES, RULES];
+pub const PARAMETERS: &[Parameter] = &[FRAMES, RULES];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[Show::values(
+pub const SHOWS: &[Chart] = &[Chart::values(
     "Forwarding rate under full load by frame size",
     &["rate_pps_forwarded"],
     &["rate_pps_offered", "loss_ratio", "cpu_load_ratio"],

@@ -15,13 +15,13 @@ use tester::module::Module;
 use tester::module::host_tasks::{Program, Transfer};
 use packet::time::Nanos;
 
-use experiments::control_plane::rounds::{Rounds, Spot};
+use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
 use experiments::control_plane::tcp::{Connection, Tcp};
 use experiments::control_plane::updates::{PATIENCE, VERSION, versions};
 use experiments::{Context, Method};
 use super::workload::{CURVE, RULES, Work};
-use experiments::show::Show;
-use workload::parameter::declaration::{Declared, Takes};
+use experiments::show::Chart;
+use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::shared;
 
 /// Name of the axis of figure 4.
@@ -31,8 +31,8 @@ pub const WINDOW_AXIS: &str = "window_bytes";
 pub const FRAME_AXIS: &str = "frame_bytes";
 
 /// Frame sizes: the smallest that Linux accepts from a program, and those up to the largest.
-const FRAMES: Declared = Declared {
-    takes: Takes::Integers(146, 1518),
+const FRAMES: Parameter = Parameter {
+    takes: ValueType::Integers(146, 1518),
     default: "quick 146,512,1518; 146,256,512,1024,1518",
     ..shared::FRAMES
 };
@@ -41,35 +41,35 @@ const FRAMES: Declared = Declared {
 const AROUND_S: f64 = 0.5;
 
 /// Requested windows.
-const WINDOWS: Declared = Declared {
+const WINDOWS: Parameter = Parameter {
     key: "window",
-    takes: Takes::Integers(2048, 512 << 20),
+    takes: ValueType::Integers(2048, 512 << 20),
     default: "quick 5000,100000,2000000,10000000; 5000,20000,100000,500000,2000000,10000000",
     unit: "bytes",
     help: "windows of both ends of a connection",
 };
 
 /// Window for the runs by frame size.
-const WINDOW: Declared = Declared {
+const WINDOW: Parameter = Parameter {
     key: "window_bytes",
-    takes: Takes::Integer(2048, 512 << 20),
+    takes: ValueType::Integer(2048, 512 << 20),
     default: "10000000",
     help: "window of both ends of a connection",
     ..WINDOWS
 };
 
 /// Parameters of figure 4.
-pub const PARAMETERS: &[Declared] =
+pub const PARAMETERS: &[Parameter] =
     &[WINDOWS, VERSION, PATIENCE, RULES, shared::REPEATS_OF_SEARCHES];
 
 /// Parameters of figure 7.
-pub const PARAMETERS_BY_FRAME: &[Declared] =
+pub const PARAMETERS_BY_FRAME: &[Parameter] =
     &[FRAMES, WINDOW, VERSION, PATIENCE, RULES, shared::REPEATS_OF_SEARCHES];
 
 /// Report values of figure 4.
-pub const BY_WINDOW: &[Show] = &[
-    Show::values("TCP throughput by window", &["tcp_throughput_bps"], BESIDE),
-    Show::values(
+pub const BY_WINDOW: &[Chart] = &[
+    Chart::values("TCP throughput by window", &["tcp_throughput_bps"], BESIDE),
+    Chart::values(
         "TCP retransmissions by window",
         &["retransmits_count"],
         &["timeouts_count", "timeouts_spurious_count", "retransmits_ratio"],
@@ -77,9 +77,9 @@ pub const BY_WINDOW: &[Show] = &[
 ];
 
 /// Report values of figure 7.
-pub const BY_FRAME: &[Show] = &[
-    Show::values("TCP throughput by frame size", &["tcp_throughput_bps"], BESIDE),
-    Show::values(
+pub const BY_FRAME: &[Chart] = &[
+    Chart::values("TCP throughput by frame size", &["tcp_throughput_bps"], BESIDE),
+    Chart::values(
         "TCP retransmissions by frame size",
         &["retransmits_count"],
         &["timeouts_count", "timeouts_spurious_count", "retransmits_ratio"],
@@ -132,11 +132,11 @@ fn rounds(
         };
         let seconds = context.parameters.seconds.ceil().max(1.0) + AROUND_S;
         let make = move |_| Box::new(Connection::new(tcp.clone())) as Box<dyn Module>;
-        let spot = Spot::new(x, seconds, make).on(CURVE, work.number());
+        let spot = ModulePoint::new(x, seconds, make).on(CURVE, work.number());
         if is_controlled { spot } else { spot.over(work.setup(context)) }
     };
     let spots = places.map(spot).collect();
     let mut half = context.clone();
     half.parameters.repeats = context.searches();
-    Box::new(Rounds::new(&half, axis, spots))
+    Box::new(RepeatedModule::new(&half, axis, spots))
 }

@@ -14,7 +14,7 @@ use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT};
 use experiments::Context;
 use experiments::costa2017::setting::ways;
 use experiments::control_plane::rules::{FAR, NEAR};
-use workload::parameter::declaration::{Declared, Takes};
+use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::{Table, Traffic};
 use workload::Technology;
 use targets::flow_setup::{PORT_IN, PORT_OUT, flows, routing};
@@ -149,9 +149,9 @@ impl Work {
 }
 
 /// Number of conditions for tags: all of them are evaluated for TCP packets, and only the last one matches.
-pub const RULES: Declared = Declared {
+pub const RULES: Parameter = Parameter {
     key: "entries",
-    takes: Takes::Integer(1, tags::RULES_MAX as u64),
+    takes: ValueType::Integer(1, tags::RULES_MAX as u64),
     default: "16",
     unit: "",
     help: "number of tagging rules; only the last one matches the frames",

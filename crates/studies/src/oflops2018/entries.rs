@@ -1,15 +1,15 @@
 //! Figures and table of oflops2018.
 
-use crate::{Entry, OPENFLOW, TRIALS_OVER, WORKLOAD};
+use crate::{Experiment, OPENFLOW, TRIALS_OVER, WORKLOAD};
 use experiments::control_plane::{actions, updates};
 use crate::oflops2018::{forwarding, rewriting, rules};
 use workload::parameter::shared;
 
 /// Common fields of all items.
-const ITEM: Entry = Entry { technologies: OPENFLOW, ..WORKLOAD };
+const ITEM: Experiment = Experiment { technologies: OPENFLOW, ..WORKLOAD };
 
 /// Common fields of items about latency by packet size.
-const FORWARDING: Entry = Entry {
+const FORWARDING: Experiment = Experiment {
     axis: forwarding::AXIS,
     method: "One flow over one entry at 100 Mbit/s and at the full rate of the nominal link. Every \
              frame is time-stamped when it leaves and when it returns.",

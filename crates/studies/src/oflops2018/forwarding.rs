@@ -12,8 +12,8 @@ use tester::stream::Rate;
 
 use experiments::sweep::{Sweep, SweepPoint};
 use experiments::{Context, Method};
-use experiments::show::Show;
-use workload::parameter::declaration::Declared;
+use experiments::show::Chart;
+use workload::parameter::declaration::Parameter;
 use workload::parameter::shared;
 
 /// Name of the axis.
@@ -23,13 +23,13 @@ pub const AXIS: &str = "frame_bytes";
 const CURVE: &str = "load_mbps";
 
 /// The study's packet sizes, and its low rate.
-const SIZES: Declared = shared::FRAMES.with_default("96,128,256,512,1024,1472");
+const SIZES: Parameter = shared::FRAMES.with_default("96,128,256,512,1024,1472");
 const LOW_BPS: u64 = 100_000_000;
 
 /// Report values of both latency figures.
-pub const LATENCIES: &[Show] = &[Show {
+pub const LATENCIES: &[Chart] = &[Chart {
     is_logarithmic: true,
-    ..Show::values(
+    ..Chart::values(
         "Median forwarding latency by packet size, at the low and the high rate",
         &["latency_ns_p50"],
         &["latency_ns_min", "latency_ns_p90", "latency_ns_mean", "rate_pps_offered", "loss_ratio"],
@@ -37,14 +37,14 @@ pub const LATENCIES: &[Show] = &[Show {
 }];
 
 /// Report values of the table: cost of forwarding.
-pub const COSTS: &[Show] = &[Show::values(
+pub const COSTS: &[Chart] = &[Chart::values(
     "Processor load and packet loss by packet size, at the low and the high rate",
     &["cpu_load_ratio", "loss_ratio"],
     &["rate_pps_offered", "rate_pps_forwarded"],
 )];
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[SIZES];
+pub const PARAMETERS: &[Parameter] = &[SIZES];
 
 /// Creates the method for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {

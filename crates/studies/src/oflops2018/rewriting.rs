@@ -10,25 +10,25 @@
 use experiments::control_plane::actions::{self, PROBES_PPS};
 use experiments::control_plane::updates::VERSION;
 use experiments::{Context, Method};
-use experiments::show::Show;
-use workload::parameter::declaration::{Declared, Takes};
+use experiments::show::Chart;
+use workload::parameter::declaration::{Parameter, ValueType};
 
-const SIZES: Declared = Declared {
+const SIZES: Parameter = Parameter {
     key: "sizes",
-    takes: Takes::Integers(96, 1500),
+    takes: ValueType::Integers(96, 1500),
     default: "96,128,256,512,1024,1472",
     unit: "bytes",
     help: "frame sizes, including the frame check sequence",
 };
 
 /// OpenFlow versions with a set-field action for a UDP port: 1.2 and later.
-const VERSIONS: Declared = Declared { default: "1.3,1.4,1.5", ..VERSION };
+const VERSIONS: Parameter = Parameter { default: "1.3,1.4,1.5", ..VERSION };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[SIZES, PROBES_PPS, VERSIONS];
+pub const PARAMETERS: &[Parameter] = &[SIZES, PROBES_PPS, VERSIONS];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[Show::values(
+pub const SHOWS: &[Chart] = &[Chart::values(
     "Extra latency of a layer-4 port rewrite by packet size",
     &["port_rewrite_extra_ns_p50"],
     &["port_rewrite_ns_p50", "none_ns_p50", "port_rewrite_right_ratio"],

@@ -7,31 +7,31 @@
 //! Method: the module `rule-activation`, with up to 1,400 entries, and with 1,000 for figure 8. Parameters: those
 //! of the module.
 
-use experiments::control_plane::rounds::Rounds;
+use experiments::control_plane::rounds::RepeatedModule;
 use experiments::control_plane::updates;
 use experiments::{Context, Method};
-use experiments::show::Show;
-use workload::parameter::declaration::Declared;
+use experiments::show::Chart;
+use workload::parameter::declaration::Parameter;
 
 /// Numbers of entries.
 const COUNTS: &str = "100,400,700,1000,1400";
 
 /// Figure 7a: entries are modified.
-pub const MODIFIED: [Declared; 12] = updates::preset(COUNTS, "modify", "ascending");
+pub const MODIFIED: [Parameter; 12] = updates::preset(COUNTS, "modify", "ascending");
 
 /// Figures 7b and 7c: entries are inserted.
-pub const INSERTED: [Declared; 12] = updates::preset(COUNTS, "add", "ascending");
+pub const INSERTED: [Parameter; 12] = updates::preset(COUNTS, "add", "ascending");
 
 /// Figure 8: a thousand entries are inserted.
-pub const THOUSAND: [Declared; 12] = updates::preset("1000", "add", "ascending");
+pub const THOUSAND: [Parameter; 12] = updates::preset("1000", "add", "ascending");
 
 /// Prefix of the metric names for entries of random priority.
 const RANDOM: &str = "random_";
 
 /// Report values of figure 7.
-pub const PLANES: &[Show] = &[Show {
+pub const PLANES: &[Chart] = &[Chart {
     is_logarithmic: true,
-    ..Show::values(
+    ..Chart::values(
         "Control-plane and data-plane latency by number of rules",
         &["data_plane_ns", "control_plane_ns"],
         &[
@@ -47,15 +47,15 @@ pub const PLANES: &[Show] = &[Show {
 }];
 
 /// Report values of figure 8a.
-pub const OVER_TIME: &[Show] = &[
-    Show::series("Active entries over time", &["rules_acting"]),
-    Show::values("Longest pause without an activation", &["pause_ns_max"], &["pause_begins_ns"]),
+pub const OVER_TIME: &[Chart] = &[
+    Chart::series("Active entries over time", &["rules_acting"]),
+    Chart::values("Longest pause without an activation", &["pause_ns_max"], &["pause_begins_ns"]),
 ];
 
 /// Report values of figure 8b.
-pub const ORDER: &[Show] = &[
-    Show::series("Activation position over send position", &["place_acting"]),
-    Show::values(
+pub const ORDER: &[Chart] = &[
+    Chart::series("Activation position over send position", &["place_acting"]),
+    Chart::values(
         "Activation order compared with send order",
         &["order_tau_index"],
         &["inversions_count"],
@@ -74,7 +74,7 @@ pub fn inserted(context: &Context) -> Box<dyn Method> {
     if priorities == "ascending" {
         spots.extend(updates::spots(context, &INSERTED, "random", RANDOM));
     }
-    Box::new(Rounds::new(context, updates::AXIS, spots))
+    Box::new(RepeatedModule::new(context, updates::AXIS, spots))
 }
 
 /// Creates the method of figures 8a and 8b.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tester::controller::ControlError;
 use testbed::netlink::uses::Use;
-use testbed::borrowed_interfaces::Taken;
+use testbed::borrowed_interfaces::BorrowedInterfaces;
 use testbed::{LabError, Namespace};
 use openflow::model::Field;
 use openflow::model::multipart::FlowStats;
@@ -15,17 +15,17 @@ use openflow::session::DownReason;
 use netio::channel::{ChannelError, Url};
 use netio::datagram::Udp;
 
-use super::Said;
+use super::DeviceSpec;
 use super::connect::Reach;
-use super::switch::Told;
+use super::switch::SwitchIdentity;
 use workload::parameter::device;
 use crate::TargetError;
 use crate::veth::lab_error;
 
 /// Takes the interfaces that a device is cabled to.
-pub fn take(names: &[&str], settings: &device::Device) -> Result<Taken, TargetError> {
+pub fn take(names: &[&str], settings: &device::Device) -> Result<BorrowedInterfaces, TargetError> {
     let patience = Duration::from_nanos(settings.patience().0);
-    Taken::take(names, settings.takes_used, patience).map_err(|error| match error {
+    BorrowedInterfaces::take(names, settings.takes_used, patience).map_err(|error| match error {
         LabError::NoInterface(_) => {
             TargetError::CannotHold(format!("{error} (hint: run 'ip link' to list interfaces)"))
         }

@@ -22,7 +22,7 @@ use tester::trial::{Trial, TrialReport};
 use testbed::Namespace;
 use testbed::account::Account;
 use testbed::affinity::Cores;
-use testbed::borrowed_interfaces::Taken;
+use testbed::borrowed_interfaces::BorrowedInterfaces;
 use openflow::model::multipart::FlowStats;
 use openflow::version::Version;
 use packet::time::Nanos;
@@ -36,13 +36,13 @@ use super::cables::Cables;
 use super::attach::{interface_to, known_ports, not_reached, shown, take};
 use super::neighbours::Neighbours;
 use super::connect::{Kept, Reach};
-use super::switch::{self, Told};
-use super::{Device, Said};
+use super::switch::{self, SwitchIdentity};
+use super::{Device, DeviceSpec};
 use workload::parameter::control::Capture;
 use workload::parameter::{Parameters, Table, Traffic};
 use crate::name::{Link, TargetKind};
 use workload::Technology;
-use crate::drain::{self, Overdue, WorksOn};
+use crate::drain::{self, DrainPolicy, AsyncTarget};
 use crate::veth::{INSTRUMENT_XDP, RIG_KEY, lab_error, station_mac};
 use crate::{Description, LossPlace, Snapshot, Target, TargetError, mac_learning, no_controller, orders, flow_setup, scene, control_capture, snmp};
 use workload::{Addresses, FIRST_NETWORK, NEXT_HOP, PORTS_MAX, Setup};
@@ -74,9 +74,9 @@ pub struct DeviceBench {
 struct Met {
     /// ARP state of a router. Dropped before the interfaces.
     neighbours: Option<Neighbours>,
-    taken: Taken,
+    taken: BorrowedInterfaces,
     state: Mutex<State>,
-    told: Told,
+    told: SwitchIdentity,
     /// The flow entries of the device at the start.
     found: Vec<FlowStats>,
     remarks: Vec<String>,
@@ -100,7 +100,7 @@ pub struct DeviceTarget {
     kind: TargetKind,
     met: Arc<Met>,
     rig: LiveRig,
-    overdue: Overdue,
+    overdue: DrainPolicy,
     inputs: u8,
     patience: Nanos,
     stop: Arc<AtomicBool>,

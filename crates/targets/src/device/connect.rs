@@ -18,8 +18,8 @@ use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError, Connecting, Listener, Tls, Url};
 use netio::clock;
 
-use super::Said;
-use super::port_mapping::Numbering;
+use super::DeviceSpec;
+use super::port_mapping::PortMap;
 
 /// Time limit for progress with a switch's requests.
 const REPLY_TIMEOUT: Nanos = Nanos::from_secs(60);
@@ -39,7 +39,7 @@ pub struct Reach {
     tls: Option<Tls>,
     listener: Option<Listener>,
     /// Numbering of the switch's ports, where it differs from 1, 2, 3.
-    numbering: Option<Arc<Numbering>>,
+    numbering: Option<Arc<PortMap>>,
     patience: Nanos,
     stop: Arc<AtomicBool>,
 }
@@ -47,7 +47,7 @@ pub struct Reach {
 impl Reach {
     /// Prepares connections; if the switch connects to the tester, it listens from now on.
     pub fn open(
-        said: &Said,
+        said: &DeviceSpec,
         patience: Nanos,
         stop: &Arc<AtomicBool>,
     ) -> Result<Option<Reach>, ChannelError> {
@@ -58,7 +58,7 @@ impl Reach {
             false => Tls::check(tls.as_ref(), &url).map(|()| None)?,
         };
         let numbers: Vec<u32> = said.ports.iter().map(|(number, _)| *number).collect();
-        let (numbering, stop) = (Numbering::of(&numbers), Arc::clone(stop));
+        let (numbering, stop) = (PortMap::of(&numbers), Arc::clone(stop));
         Ok(Some(Reach { url, tls, listener, numbering, patience, stop }))
     }
 

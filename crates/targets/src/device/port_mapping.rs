@@ -26,15 +26,15 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// Translation of port numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Numbering {
+pub struct PortMap {
     /// The switch's numbers, and their numbers here.
     pairs: Vec<(u32, u32)>,
 }
 
-impl Numbering {
+impl PortMap {
     /// Returns the translation for these ports of a switch; `None` if they already are 1, 2, 3 in
     /// this order.
-    pub fn of(ports: &[u32]) -> Option<Arc<Numbering>> {
+    pub fn of(ports: &[u32]) -> Option<Arc<PortMap>> {
         let here = |place: usize| place as u32 + 1;
         let named = ports.iter().enumerate().map(|(place, number)| (*number, here(place)));
         let mut pairs: Vec<(u32, u32)> = named.collect();
@@ -43,7 +43,7 @@ impl Numbering {
         let free = ports.iter().copied().filter(|number| *number as usize > ports.len());
         pairs.extend(taken.zip(free).collect::<Vec<_>>());
         pairs.retain(|(there, here)| there != here);
-        (!pairs.is_empty()).then(|| Arc::new(Numbering { pairs }))
+        (!pairs.is_empty()).then(|| Arc::new(PortMap { pairs }))
     }
 
     /// Returns the number here of a port of the switch.
@@ -70,7 +70,7 @@ impl Numbering {
 /// A channel with translated port numbers.
 struct Renumbered {
     channel: Box<dyn Channel>,
-    numbering: Arc<Numbering>,
+    numbering: Arc<PortMap>,
     leaving: Leaving,
     coming: Coming,
 }
@@ -110,7 +110,7 @@ fn length(bytes: &[u8]) -> Result<Option<usize>, ()> {
 
 impl Leaving {
     /// Translates more of the bytes, unless some are ready.
-    fn prepare(&mut self, bytes: &[u8], numbering: &Numbering) {
+    fn prepare(&mut self, bytes: &[u8], numbering: &PortMap) {
         if !self.ready.is_empty() {
             return;
         }
@@ -153,7 +153,7 @@ fn exchange(mut bytes: &mut [u8], to: impl Fn(u32) -> u32) {
 
 impl Coming {
     /// Adds received bytes.
-    fn read(&mut self, bytes: &[u8], numbering: &Numbering) {
+    fn read(&mut self, bytes: &[u8], numbering: &PortMap) {
         if self.taken == self.ready {
             self.bytes.drain(..self.taken);
             (self.ready, self.taken) = (0, 0);
@@ -283,9 +283,9 @@ mod tests {
 
     #[test]
     fn port_numbers_are_exchanged_and_stay_unique() {
-        assert_eq!(Numbering::of(&[1, 2, 3]), None);
+        assert_eq!(PortMap::of(&[1, 2, 3]), None);
         for ports in [&[5, 17][..], &[2, 1], &[3, 1], &[2, 3, 9], &[17, 2, 5]] {
-            let numbering = Numbering::of(ports).unwrap();
+            let numbering = PortMap::of(ports).unwrap();
             for (here, there) in (1..).zip(ports) {
                 assert_eq!((numbering.here(*there), numbering.there(here)), (here, *there));
             }
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn messages_in_pieces_of_any_size_are_renumbered() {
-        let numbering = Numbering::of(&[5, 17]).unwrap();
+        let numbering = PortMap::of(&[5, 17]).unwrap();
         let messages = |ports: [u32; 3]| ports.map(bytes_of).concat();
         // Piece sizes in which the channel takes and delivers bytes.
         for room in [1, 7, 100, 10_000] {
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn invalid_messages_pass_unchanged() {
-        let numbering = Numbering::of(&[5, 17]).unwrap();
+        let numbering = PortMap::of(&[5, 17]).unwrap();
         let half = bytes_of(1)[..30].to_vec();
         for bytes in [vec![4, 14, 0, 2, 0, 0, 0, 0, 1, 1, 1], half, vec![4, 14, 0]] {
             let (near, mut far) = memory::pair(100, "switch");

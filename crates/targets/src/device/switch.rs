@@ -24,7 +24,7 @@ const PHYSICAL_MAX: u32 = 0xffff_ff00;
 
 /// Description of a switch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct SwitchIdentity {
     /// For the record.
     pub description: Description,
     /// Its port numbers.
@@ -32,7 +32,7 @@ pub struct Told {
 }
 
 /// Reads a switch's description; statistics that it rejects are absent.
-pub fn ask(controller: &mut Controller) -> Result<Told, ControlError> {
+pub fn ask(controller: &mut Controller) -> Result<SwitchIdentity, ControlError> {
     let mut settings: BTreeMap<String, String> = BTreeMap::new();
     let features = controller.features().clone();
     settings.insert("openflow".into(), controller.version().to_string());
@@ -60,7 +60,7 @@ pub fn ask(controller: &mut Controller) -> Result<Told, ControlError> {
     let ports = port_descriptions(controller, features.ports)?;
     let numbers = ports.iter().map(|port| port.number).filter(|it| *it <= PHYSICAL_MAX);
     let ports = numbers.collect();
-    Ok(Told { description: Description { version, settings }, ports })
+    Ok(SwitchIdentity { description: Description { version, settings }, ports })
 }
 
 /// Reads the ports: from the features reply before 1.3, later from the port description multipart.

@@ -14,7 +14,7 @@ use tester::module::{Module, StageReport};
 use tester::rig::live::LiveRig;
 use tester::rig::sim::{Device, SimRig};
 use tester::rig::{Rig, RigError};
-use tester::executor::{Scene, Wanted};
+use tester::executor::{TopologyInfo, ConnectionRequest};
 use tester::trial::{Trial, TrialReport};
 use testbed::affinity::{self, Cores};
 use packet::frame::PortNo;
@@ -22,7 +22,7 @@ use packet::time::Nanos;
 use netio::channel::{Channel, ChannelError};
 use netio::clock;
 use netio::port::Port;
-use elements::control::request::{Request, What};
+use elements::control::request::{Request, Resource};
 use elements::node::Node;
 
 use super::{
@@ -237,7 +237,7 @@ impl Target for NetworkInMemory {
     fn ask(&mut self, module: &mut dyn Module) -> Result<StageReport, TargetError> {
         match &mut self.rig {
             AnyRig::Simulated(rig) => {
-                Ok(rig.stage(module, &Scene::default(), &mut |_, _, _| Err(no_controller())))
+                Ok(rig.stage(module, &TopologyInfo::default(), &mut |_, _, _| Err(no_controller())))
             }
             AnyRig::Live(rig, _) => Ok(alone(rig, module)),
         }
@@ -253,7 +253,7 @@ impl Target for NetworkInMemory {
                     (rig.device.node(place), now)
                 }
             };
-            let answer = ask(node, Request::Get(What::Counters), now)?;
+            let answer = ask(node, Request::Get(Resource::Counters), now)?;
             snapshot.add_of(&switch.name, testbed::peer::planimeter::control::flatten(&answer));
         }
         if self.busy_ns > 0 {
@@ -269,7 +269,7 @@ impl Target for NetworkInMemory {
 }
 
 /// Verifies that the switch of a connection exists.
-fn is_there(wanted: Wanted, count: usize) -> Result<(), ChannelError> {
+fn is_there(wanted: ConnectionRequest, count: usize) -> Result<(), ChannelError> {
     match wanted.switch < count {
         true => Ok(()),
         false => Err(ChannelError::Closed(format!("switch {}", wanted.switch + 1))),

@@ -9,7 +9,7 @@ use tester::trial::{Trial, TrialReport};
 use packet::frame::Batch;
 use packet::time::Nanos;
 use netio::channel::Channel;
-use elements::control::request::{Document, Request, What};
+use elements::control::request::{ProgramSource, Request, Resource};
 use elements::node::Node;
 
 use super::service::FrameService;
@@ -136,9 +136,9 @@ fn release(node: &mut Node, now: Nanos) -> Option<Nanos> {
 
 /// Loads an element's own program again.
 pub(super) fn swap(node: &mut Node, now: Nanos) {
-    let program = node.answer(Request::Get(What::Program), now);
+    let program = node.answer(Request::Get(Resource::Program), now);
     let text = program.ok().and_then(|it| it["text"].as_str().map(str::to_owned));
     let (name, text) = ("again.fe.xml".to_owned(), text.expect("an element returns its program"));
-    let answer = node.answer(Request::Load(Document { name, text, number: None }), now);
+    let answer = node.answer(Request::Load(ProgramSource { name, text, number: None }), now);
     answer.expect("what ran before can run again");
 }

@@ -12,7 +12,7 @@ use tester::rig::live::LiveRig;
 use tester::executor::live::Dialer;
 use tester::trial::{Trial, TrialReport};
 use testbed::account::Account;
-use testbed::peer::{Access, Peer};
+use testbed::peer::{ControlInterface, Peer};
 use testbed::topology::Across;
 use testbed::veth::Interface;
 use testbed::{Lab, Site};
@@ -21,7 +21,7 @@ use netio::channel::Url;
 use super::{PATIENCE, RIG_KEY, VethBench, install_flows, lab_error, station_mac};
 use crate::name::TargetKind;
 use crate::network::{End, Network, NetworkTarget, Switch};
-use crate::drain::{self, Overdue, WorksOn};
+use crate::drain::{self, DrainPolicy, AsyncTarget};
 use crate::{Description, LossPlace, Snapshot, Target, TargetError, alone, model, network, orders, snmp};
 use workload::{Addresses, Setup};
 
@@ -32,7 +32,7 @@ struct NetworkOnVeth {
     lab: Arc<Lab>,
     members: Vec<Member>,
     rig: LiveRig,
-    overdue: Overdue,
+    overdue: DrainPolicy,
     holds: Option<Setup>,
     stop: Arc<AtomicBool>,
 }
@@ -74,7 +74,7 @@ impl VethBench {
         for (switch, site) in network.switches.iter().zip(sites) {
             let mut peer = self.maker(switch.kind, 1)();
             peer.start(&site).map_err(lab_error)?;
-            let Access::OpenFlow { channel } = peer.ready(PATIENCE).map_err(lab_error)? else {
+            let ControlInterface::OpenFlow { channel } = peer.ready(PATIENCE).map_err(lab_error)? else {
                 let what = format!("switch {} has no control channel", switch.name);
                 return Err(TargetError::CannotHold(what));
             };
@@ -86,7 +86,7 @@ impl VethBench {
         let mut rig = LiveRig::new(ports, RIG_KEY, Arc::clone(&self.stop));
         rig.agents = snmp::of_network(&self.parameters.witness)?;
         let (lab, stop) = (Arc::clone(&self.lab), Arc::clone(&self.stop));
-        let (overdue, holds) = (Overdue::default(), None);
+        let (overdue, holds) = (DrainPolicy::default(), None);
         Ok(Box::new(NetworkOnVeth { target, network, lab, members, rig, overdue, holds, stop }))
     }
 }
@@ -213,8 +213,8 @@ impl Target for NetworkOnVeth {
     }
 }
 
-impl WorksOn for NetworkOnVeth {
-    fn overdue(&mut self) -> (&mut LiveRig, &mut Overdue) {
+impl AsyncTarget for NetworkOnVeth {
+    fn overdue(&mut self) -> (&mut LiveRig, &mut DrainPolicy) {
         (&mut self.rig, &mut self.overdue)
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! Invariant: nothing is started, so nothing is left behind.
 
-use super::{Access, Description, Peer, Plan, kernel_release, refuse};
+use super::{ControlInterface, Description, Peer, Plan, kernel_release, refuse};
 use crate::{LabError, Site};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,8 +24,8 @@ impl Peer for Direct {
         Ok(())
     }
 
-    fn ready(&mut self, _patience: Duration) -> Result<Access, LabError> {
-        Ok(Access::Nothing)
+    fn ready(&mut self, _patience: Duration) -> Result<ControlInterface, LabError> {
+        Ok(ControlInterface::Nothing)
     }
 
     fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {

@@ -7,7 +7,7 @@
 //!
 //! Invariant: the bridge is a device of the target's namespace and is removed with it.
 
-use super::{Access, Description, Peer, Plan, Wired, kernel_release, refuse};
+use super::{ControlInterface, Description, Peer, Plan, Wired, kernel_release, refuse};
 use crate::netlink::link::{BridgePortSettings, BridgeSettings};
 use crate::{LabError, Mac, Namespace, Site, wait};
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ impl Peer for LinuxBridge {
         Ok(())
     }
 
-    fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
+    fn ready(&mut self, patience: Duration) -> Result<ControlInterface, LabError> {
         let (Some(namespace), Some(wired)) = (&self.namespace, &self.wired) else {
             return Err(LabError::Argument {
                 what: "use of a peer before its start",
@@ -103,7 +103,7 @@ impl Peer for LinuxBridge {
             let (program, last) = (KIND.to_owned(), silent.collect());
             return Err(LabError::NotReady { program, waited: patience, last });
         }
-        Ok(Access::Install)
+        Ok(ControlInterface::Install)
     }
 
     fn install(&mut self, site: &Site, plan: &Plan) -> Result<(), LabError> {

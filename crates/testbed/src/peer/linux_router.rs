@@ -9,7 +9,7 @@
 //! router leaves no address, route or neighbor to the next.
 
 use super::{
-    Access, Description, Peer, Plan, PortAddress, Wired, addresses_text, kernel_release, refuse,
+    ControlInterface, Description, Peer, Plan, PortAddress, Wired, addresses_text, kernel_release, refuse,
 };
 use crate::netlink::neighbor::Neighbor;
 use crate::netlink::route::Route;
@@ -64,8 +64,8 @@ impl Peer for LinuxRouter {
         Ok(())
     }
 
-    fn ready(&mut self, _patience: Duration) -> Result<Access, LabError> {
-        Ok(Access::Install)
+    fn ready(&mut self, _patience: Duration) -> Result<ControlInterface, LabError> {
+        Ok(ControlInterface::Install)
     }
 
     fn install(&mut self, site: &Site, plan: &Plan) -> Result<(), LabError> {

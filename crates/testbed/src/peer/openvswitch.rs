@@ -12,7 +12,7 @@ pub(super) mod instance;
 pub mod statistics;
 mod unixctl;
 
-use super::{Access, Description, Peer, Plan, Wired, refuse};
+use super::{ControlInterface, Description, Peer, Plan, Wired, refuse};
 use crate::requirement;
 use crate::{LabError, Site};
 use instance::Instance;
@@ -66,14 +66,14 @@ impl Peer for OpenVswitch {
         Ok(())
     }
 
-    fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
+    fn ready(&mut self, patience: Duration) -> Result<ControlInterface, LabError> {
         let Some(instance) = &mut self.instance else {
             return Err(LabError::Argument {
                 what: "use of a peer before its start",
                 value: KIND.to_owned(),
             });
         };
-        Ok(Access::OpenFlow { channel: instance.ready(patience)? })
+        Ok(ControlInterface::OpenFlow { channel: instance.ready(patience)? })
     }
 
     fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {

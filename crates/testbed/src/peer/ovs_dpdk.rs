@@ -18,7 +18,7 @@ use super::dpdk::{self, Device, OVS_MEBIBYTES};
 use super::openvswitch::ONE_THREAD_EACH;
 use super::openvswitch::instance::{self, Instance};
 use super::openvswitch::statistics::{self, Flows, Polling, ThreadStats};
-use super::{Access, Description, Peer, Plan, Wired, refuse};
+use super::{ControlInterface, Description, Peer, Plan, Wired, refuse};
 use crate::hugepages::HugePages;
 use crate::requirement::{self, Need};
 use crate::topology::port_name;
@@ -233,14 +233,14 @@ impl Peer for OvsDpdk {
         Ok(())
     }
 
-    fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
+    fn ready(&mut self, patience: Duration) -> Result<ControlInterface, LabError> {
         let Some(running) = &mut self.running else {
             return Err(LabError::Argument {
                 what: "use of a peer before its start",
                 value: KIND.to_owned(),
             });
         };
-        Ok(Access::OpenFlow { channel: running.instance.ready(patience)? })
+        Ok(ControlInterface::OpenFlow { channel: running.instance.ready(patience)? })
     }
 
     fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {

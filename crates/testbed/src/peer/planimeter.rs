@@ -15,9 +15,9 @@ mod entries;
 
 use super::dpdk;
 use super::{
-    Access, Description, Peer, Plan, PortAddress, Wired, addresses_text, mac_text, refuse,
+    ControlInterface, Description, Peer, Plan, PortAddress, Wired, addresses_text, mac_text, refuse,
 };
-use crate::process::{self, Launch, Process};
+use crate::process::{self, Command, Process};
 use crate::runfolder::checked_socket_path;
 use crate::topology::CONTROL_ADDRESS;
 use crate::{LabError, Mac, RunFolder, Site};

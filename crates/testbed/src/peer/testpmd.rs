@@ -13,10 +13,10 @@
 //! Invariant: all settings are given at start; afterwards it only serves counter requests.
 
 use super::dpdk::{self, Device, TESTPMD, TESTPMD_MEBIBYTES, TESTPMD_PACKAGE, telemetry};
-use super::{Access, Description, Peer, Plan, Wired, refuse};
+use super::{ControlInterface, Description, Peer, Plan, Wired, refuse};
 use crate::hugepages::HugePages;
 use crate::requirement::{self, Need};
-use crate::process::{Launch, Process};
+use crate::process::{Command, Process};
 use crate::{LabError, Site};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -126,7 +126,7 @@ impl Peer for Testpmd {
         let telemetry = telemetry::socket(&site.path, &site.name);
         crate::runfolder::checked_socket_path(&telemetry)?;
         devices.iter().try_for_each(Device::clear)?;
-        let launch = Launch {
+        let launch = Command {
             program: requirement::tool(TESTPMD, TESTPMD_PACKAGE)?,
             arguments: self.arguments(&devices, site)?,
             environment: vec![dpdk::environment(site)],
@@ -144,7 +144,7 @@ impl Peer for Testpmd {
         Ok(())
     }
 
-    fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
+    fn ready(&mut self, patience: Duration) -> Result<ControlInterface, LabError> {
         let Some(running) = &mut self.running else {
             return Err(LabError::Argument {
                 what: "use of a peer before its start",
@@ -154,7 +154,7 @@ impl Peer for Testpmd {
         let (telemetry, ports) = (running.telemetry.clone(), running.ports);
         running.process.wait_ready(patience, || telemetry::started(&telemetry, ports))?;
         self.version = parse_version(&read(&running.log));
-        Ok(Access::Nothing)
+        Ok(ControlInterface::Nothing)
     }
 
     fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {

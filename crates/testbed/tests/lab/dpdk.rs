@@ -7,7 +7,7 @@ use testbed::hugepages::HugePages;
 use testbed::peer::dpdk::Device;
 use testbed::peer::ovs_dpdk::{OvsDpdk, Ports, Tuning};
 use testbed::peer::testpmd::Testpmd;
-use testbed::peer::{Access, Peer, Plan, Station};
+use testbed::peer::{ControlInterface, Peer, Plan, Station};
 use testbed::affinity::Cores;
 use testbed::{Lab, LabError, Site, Wiring};
 use std::path::Path;
@@ -29,7 +29,7 @@ fn generator(site: &Site, end: fn(std::path::PathBuf) -> Device, queues: u32) ->
     Testpmd::joining(devices, queues)
 }
 
-fn started(peer: &mut dyn Peer, site: &Site) -> Access {
+fn started(peer: &mut dyn Peer, site: &Site) -> ControlInterface {
     peer.start(site).unwrap();
     peer.ready(PATIENCE).unwrap()
 }
@@ -52,7 +52,7 @@ pub fn testpmd_forwards() {
     let (own, others) = (wiring(), turned(&wiring()));
     let site = lab.memory("pmd", &own).unwrap();
     let mut testpmd = Testpmd::forwarding();
-    assert_eq!(started(&mut testpmd, &site), Access::Nothing);
+    assert_eq!(started(&mut testpmd, &site), ControlInterface::Nothing);
     assert!(pages_of(&lab) > 0);
     let near = lab.memory("gen", &others).unwrap();
     let mut sender = generator(&site, Device::MemifClient, 1);

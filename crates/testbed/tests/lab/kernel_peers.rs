@@ -5,7 +5,7 @@ use crate::raw::{Raw, frame, ones_sum, packet};
 use testbed::account::Account;
 use testbed::peer::linux_bridge::LinuxBridge;
 use testbed::peer::linux_router::LinuxRouter;
-use testbed::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
+use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use testbed::{LabError, Wiring};
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub fn a_bridge_learns_addresses() {
     let site = lab.site("bridge", &Wiring { ports: 3, ..wiring() }).unwrap();
     let mut bridge = LinuxBridge::new(Duration::from_secs(3600));
     bridge.start(&site).unwrap();
-    assert_eq!(bridge.ready(PATIENCE).unwrap(), Access::Install);
+    assert_eq!(bridge.ready(PATIENCE).unwrap(), ControlInterface::Install);
     let raw: Vec<Raw> = site.instrument.iter().map(Raw::open).collect();
     let is = |number: u8| move |frame: &[u8]| frame[12..15] == [0x88, 0xb5, number];
     // Unknown: flooded. Then B replies: A and B are known, and port 3 does not receive the frame.

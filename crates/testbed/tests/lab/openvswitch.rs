@@ -4,7 +4,7 @@ use crate::fixture::{PATIENCE, Root, in_time, processes_with, wiring};
 use crate::raw::{Raw, frame};
 use testbed::LabError;
 use testbed::peer::openvswitch::OpenVswitch;
-use testbed::peer::{Access, Peer, Plan, Station};
+use testbed::peer::{ControlInterface, Peer, Plan, Station};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -57,8 +57,8 @@ pub fn install(stream: &mut UnixStream) {
     until(stream, 19);
 }
 
-pub fn connect(access: Access) -> UnixStream {
-    let Access::OpenFlow { channel } = access else {
+pub fn connect(access: ControlInterface) -> UnixStream {
+    let ControlInterface::OpenFlow { channel } = access else {
         panic!("{access:?}");
     };
     let stream = UnixStream::connect(channel.strip_prefix("unix:").unwrap()).unwrap();

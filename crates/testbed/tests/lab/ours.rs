@@ -7,7 +7,7 @@
 use crate::fixture::{PATIENCE, Root, processes_with, wiring};
 use testbed::LabError;
 use testbed::peer::planimeter::{Mode, Ours};
-use testbed::peer::{Access, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
+use testbed::peer::{ControlInterface, Peer, Plan, PortAddress, PortNeighbor, PortRoute, Station};
 use std::io::{BufRead, BufReader, Write};
 use std::net::Ipv4Addr;
 use std::os::unix::net::UnixListener;
@@ -70,7 +70,7 @@ pub fn a_router_receives_its_complete_configuration() {
     let mut router = Ours::new(program(), mode, vec!["--extra".into(), "7".into()]);
     router.start(&site).unwrap();
     let access = router.ready(PATIENCE).unwrap();
-    assert_eq!(access, Access::Control { socket: site.path.join("control") });
+    assert_eq!(access, ControlInterface::Control { socket: site.path.join("control") });
     let via = Ipv4Addr::new(10, 0, 2, 2);
     let plan = Plan {
         neighbors: vec![PortNeighbor { port: 2, address: via, mac: [2, 0, 0, 0, 0, 9] }],
@@ -133,7 +133,7 @@ pub fn a_bridge_and_a_switch_are_configured() {
     let mut switch = Ours::new(program(), Mode::Switch, Vec::new());
     switch.start(&site).unwrap();
     let channel = format!("unix:{}", site.path.join("openflow").display());
-    assert_eq!(switch.ready(PATIENCE).unwrap(), Access::OpenFlow { channel });
+    assert_eq!(switch.ready(PATIENCE).unwrap(), ControlInterface::OpenFlow { channel });
     assert!(switch.install(&site, &plan).is_err());
     assert!(seen(&site.path)[0].contains(&format!("--listen punix:{}", site.path.display())));
     let pid = switch.processes()[0];

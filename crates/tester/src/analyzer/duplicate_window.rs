@@ -30,7 +30,7 @@ const SPARE_PAGES: usize = 4;
 
 /// Result for an arriving frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrived {
+pub enum ArrivalKind {
     /// First copy in this lane.
     First,
     /// Duplicate in this lane.
@@ -54,7 +54,7 @@ pub struct Tally {
 
 /// Bitmaps of one stream.
 #[derive(Debug)]
-pub struct Seen {
+pub struct DuplicateWindow {
     ports: usize,
     expected: usize,
     /// Maximum number of pages in the window.
@@ -68,7 +68,7 @@ pub struct Seen {
     missed: Option<[u64; 2]>,
 }
 
-impl Seen {
+impl DuplicateWindow {
     /// Creates an empty record for frames expected on port `expected`. All `windows` share the
     /// memory.
     pub fn new(ports: usize, expected: usize, windows: usize) -> Self {
@@ -77,7 +77,7 @@ impl Seen {
         let share = WINDOWS_BYTES_MAX / (windows.max(1) as u64 * page_bytes);
         let window = share.clamp(WINDOW_PAGES_MIN, WINDOW_PAGES);
         let retired = Tally::default();
-        Seen { ports, expected, window, base: 0, pages, spare, retired, missed: None }
+        DuplicateWindow { ports, expected, window, base: 0, pages, spare, retired, missed: None }
     }
 
     /// Returns the lane for corrupt frames.
@@ -87,10 +87,10 @@ impl Seen {
 
     /// Marks frame `number` in `lane`.
     #[inline]
-    pub fn mark(&mut self, number: u64, lane: usize) -> Arrived {
+    pub fn mark(&mut self, number: u64, lane: usize) -> ArrivalKind {
         let page = number / PAGE_FRAMES;
         if page < self.base {
-            return Arrived::TooLate;
+            return ArrivalKind::TooLate;
         }
         let place = (number % PAGE_FRAMES) as usize;
         let words = self.page(page);
@@ -98,7 +98,7 @@ impl Seen {
         let bit = 1 << (place % 64);
         let was = *word & bit != 0;
         *word |= bit;
-        if was { Arrived::Again } else { Arrived::First }
+        if was { ArrivalKind::Again } else { ArrivalKind::First }
     }
 
     /// Marks successive frames, whose bits share a word, in `lane`. Returns false without effect if
@@ -257,10 +257,10 @@ mod tests {
 
     #[test]
     fn a_frame_is_classified_by_the_ports_that_received_it() {
-        let mut seen = Seen::new(3, 1, 1);
-        assert_eq!(seen.mark(70, 1), Arrived::First);
-        assert_eq!(seen.mark(70, 1), Arrived::Again);
-        assert_eq!(seen.mark(71, 2), Arrived::First);
+        let mut seen = DuplicateWindow::new(3, 1, 1);
+        assert_eq!(seen.mark(70, 1), ArrivalKind::First);
+        assert_eq!(seen.mark(70, 1), ArrivalKind::Again);
+        assert_eq!(seen.mark(71, 2), ArrivalKind::First);
         assert_eq!(seen.tally(), Tally { seen: 2, misrouted: 1, ..Tally::default() });
         seen.mark(71, 1);
         seen.mark(72, 0);
@@ -274,24 +274,24 @@ mod tests {
 
     #[test]
     fn the_window_slides_with_correct_counts_and_bounded_memory() {
-        let mut seen = Seen::new(2, 1, 1);
+        let mut seen = DuplicateWindow::new(2, 1, 1);
         let step = 1000;
         let count = 3 * WINDOW_FRAMES / step;
         for place in 0..count {
-            assert_eq!(seen.mark(place * step, 1), Arrived::First);
+            assert_eq!(seen.mark(place * step, 1), ArrivalKind::First);
             seen.mark(place * step, (place % 2) as usize);
         }
         let tally = seen.tally();
         assert_eq!((tally.seen, tally.flooded), (count, count.div_ceil(2)));
         assert!(seen.pages.len() as u64 <= WINDOW_PAGES);
-        assert_eq!(seen.mark(5, 1), Arrived::TooLate);
-        assert_eq!(seen.mark((count - 1) * step, 1), Arrived::Again);
+        assert_eq!(seen.mark(5, 1), ArrivalKind::TooLate);
+        assert_eq!(seen.mark((count - 1) * step, 1), ArrivalKind::Again);
     }
 
     #[test]
     fn the_first_and_the_last_missing_frame_are_reported() {
         let marked = |count: u64, lost: &[u64]| {
-            let mut seen = Seen::new(2, 1, 1);
+            let mut seen = DuplicateWindow::new(2, 1, 1);
             for number in (0..count).filter(|number| !lost.contains(number)) {
                 seen.mark(number, 1);
             }
@@ -312,12 +312,12 @@ mod tests {
         assert_eq!(seen.missed(100), Some([50, 50]));
         // Missing frames before the window are remembered.
         let long = 2 * WINDOW_FRAMES;
-        let mut seen = Seen::new(1, 0, 1);
+        let mut seen = DuplicateWindow::new(1, 0, 1);
         for number in (0..long).filter(|&number| number != 10 && number != 5_000) {
             seen.mark(number, 0);
         }
         assert_eq!(seen.missed(long), Some([10, 5_000]));
-        let mut leapt = Seen::new(1, 0, 1);
+        let mut leapt = DuplicateWindow::new(1, 0, 1);
         leapt.mark(0, 0);
         leapt.mark(3 * WINDOW_FRAMES, 0);
         assert_eq!(leapt.missed(3 * WINDOW_FRAMES + 1), Some([1, 3 * WINDOW_FRAMES - 1]));
@@ -326,7 +326,7 @@ mod tests {
     #[test]
     fn many_streams_share_the_memory_of_their_windows() {
         for windows in [1, 40, 512, 5_000] {
-            let mut seen = Seen::new(2, 1, windows);
+            let mut seen = DuplicateWindow::new(2, 1, windows);
             let count = 3 * WINDOW_PAGES;
             for page in 0..count {
                 seen.mark(page * PAGE_FRAMES, 1);
@@ -340,10 +340,10 @@ mod tests {
 
     #[test]
     fn a_jump_over_the_whole_window_is_fast_and_keeps_the_counts() {
-        let mut seen = Seen::new(1, 0, 1);
+        let mut seen = DuplicateWindow::new(1, 0, 1);
         seen.mark(3, 0);
-        assert_eq!(seen.mark(crate::signature::NUMBER_MAX, 0), Arrived::First);
+        assert_eq!(seen.mark(crate::signature::NUMBER_MAX, 0), ArrivalKind::First);
         assert_eq!(seen.tally().seen, 2);
-        assert_eq!(seen.mark(3, 0), Arrived::TooLate);
+        assert_eq!(seen.mark(3, 0), ArrivalKind::TooLate);
     }
 }

@@ -45,7 +45,7 @@ pub struct StreamCounts {
 
 /// One stream's intact frames, by size and port.
 #[derive(Debug)]
-pub(super) struct Alike {
+pub(super) struct BatchRun {
     /// Offset of the IP protocol and its usual value, if it varies.
     protocol: Option<(usize, u8)>,
     sizes: Vec<Size>,
@@ -58,7 +58,7 @@ struct Size {
     by_port: Vec<u64>,
 }
 
-impl Alike {
+impl BatchRun {
     pub(super) fn new(templates: &Templates, ports: usize) -> Self {
         let size = |template: &Template| {
             let bytes = template.bytes();
@@ -75,7 +75,7 @@ impl Alike {
         };
         let varies = |at: &usize| templates.all().any(|template| template.varies_at(*at));
         let protocol = at.filter(varies).map(|at| (at, bytes[at]));
-        Alike { protocol, sizes: templates.all().map(size).collect() }
+        BatchRun { protocol, sizes: templates.all().map(size).collect() }
     }
 
     /// Returns whether an intact frame needs individual parsing.

@@ -7,7 +7,7 @@ use packet::time::Nanos;
 
 use crate::generator::schedule::{Cursor, Schedule};
 use crate::analyzer::delay::Delay;
-use crate::analyzer::duplicate_window::{Arrived, Seen, Tally};
+use crate::analyzer::duplicate_window::{ArrivalKind, DuplicateWindow, Tally};
 use crate::analyzer::burst::{Moment, Train};
 use crate::trial::{Classes, Corruption, Histogram, Jitter, Latency, Missed};
 
@@ -22,7 +22,7 @@ pub(super) struct Track {
     due: Option<(Schedule, Cursor)>,
     /// Number of scheduled frames.
     pub(super) count: u64,
-    seen: Seen,
+    seen: DuplicateWindow,
     pub(super) classes: Classes,
     next: u64,
     delay: Option<Delay>,
@@ -59,7 +59,7 @@ pub struct Arrivals {
 }
 
 impl Track {
-    pub(super) fn new(schedule: Option<Schedule>, seen: Seen, delay: Option<Delay>) -> Self {
+    pub(super) fn new(schedule: Option<Schedule>, seen: DuplicateWindow, delay: Option<Delay>) -> Self {
         Track {
             due: schedule.map(|schedule| (schedule, schedule.seek(0))),
             count: schedule.map_or(u64::MAX, |schedule| schedule.count),
@@ -107,12 +107,12 @@ impl Track {
     /// Counts a single intact frame.
     fn arrive_one(&mut self, port: usize, to: usize, one: &Train) -> u64 {
         let arrived = self.seen.mark(one.number, port);
-        let is_elsewhere = arrived == Arrived::First && port != to;
+        let is_elsewhere = arrived == ArrivalKind::First && port != to;
         match arrived {
-            Arrived::TooLate => self.classes.late += 1,
-            Arrived::Again => self.classes.duplicate += 1,
-            Arrived::First if is_elsewhere => self.classes.elsewhere += 1,
-            Arrived::First => self.arrive_correct(one),
+            ArrivalKind::TooLate => self.classes.late += 1,
+            ArrivalKind::Again => self.classes.duplicate += 1,
+            ArrivalKind::First if is_elsewhere => self.classes.elsewhere += 1,
+            ArrivalKind::First => self.arrive_correct(one),
         }
         is_elsewhere as u64
     }
@@ -157,8 +157,8 @@ impl Track {
     pub(super) fn arrive_corrupt(&mut self, number: u64, corruption: Corruption) {
         let lane = self.seen.corrupt_lane();
         match self.seen.mark(number, lane) {
-            Arrived::TooLate => self.classes.late += 1,
-            Arrived::First | Arrived::Again => self.classes.corrupt += 1,
+            ArrivalKind::TooLate => self.classes.late += 1,
+            ArrivalKind::First | ArrivalKind::Again => self.classes.corrupt += 1,
         }
         self.corruption.get_or_insert(corruption);
     }

@@ -25,7 +25,7 @@ pub struct Drift {
 
 /// Rates of the clocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Went {
+pub struct ClockDrift {
     /// Time from the first reading to the last.
     pub span: Nanos,
     /// Rate of the monotonic clock relative to the raw one, minus 1, in parts per 10^9.
@@ -66,7 +66,7 @@ impl Drift {
     }
 
     /// Returns the rates until now. None before a tenth of a second has passed.
-    pub fn went(&self) -> Option<Went> {
+    pub fn went(&self) -> Option<ClockDrift> {
         let (first, last) = (self.readings.first()?, self.last.as_ref()?);
         let span = last.raw.since(first.raw);
         if span < SPAN_MIN {
@@ -86,7 +86,7 @@ impl Drift {
         };
         let counted = last.cycles.wrapping_sub(first.cycles) as f64;
         let counter_hz = counted * 1e9 / raw_ns;
-        Some(Went {
+        Some(ClockDrift {
             span,
             ppb: rate * 1e9,
             ppb_error: error_ns * 1e9 / raw_ns,

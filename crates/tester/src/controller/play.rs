@@ -44,12 +44,12 @@ pub struct Play {
     /// Deadline for the switch's next progress.
     deadline: Nanos,
     patience: Nanos,
-    played: Played,
+    played: ScriptReport,
 }
 
 /// Result of a script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Played {
+pub struct ScriptReport {
     /// Confirmed flow-mods.
     pub flow_mods: u64,
     /// Confirmed batches.
@@ -131,7 +131,7 @@ impl Controller {
             is_last_round: false,
             deadline: Nanos::MAX,
             patience: self.settings.reply_timeout,
-            played: Played::default(),
+            played: ScriptReport::default(),
         }
     }
 }
@@ -190,7 +190,7 @@ impl Play {
         mut self,
         meanwhile: &mut dyn Meanwhile,
         mut until: impl FnMut() -> Until,
-    ) -> Result<Played, ControlError> {
+    ) -> Result<ScriptReport, ControlError> {
         /// Maximum wait before the next call of `until`.
         const LOOK_AGAIN: Nanos = Nanos::from_millis(5);
         loop {
@@ -212,7 +212,7 @@ impl Play {
     }
 
     /// Returns the result so far.
-    pub fn finish(self) -> Played {
+    pub fn finish(self) -> ScriptReport {
         self.played
     }
 

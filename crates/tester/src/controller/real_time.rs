@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 
 use packet::time::Nanos;
 use netio::clock;
-use netio::yield_poll::Courtesy;
+use netio::yield_poll::YieldPolicy;
 
 use super::Meanwhile;
 
@@ -20,7 +20,7 @@ const BLIND: Nanos = Nanos::from_micros(200);
 /// Waits for the channel in real time.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealTime {
-    courtesy: Courtesy,
+    courtesy: YieldPolicy,
 }
 
 impl RealTime {

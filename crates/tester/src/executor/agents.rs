@@ -8,7 +8,7 @@ use packet::time::Nanos;
 use netio::datagram::{DatagramError, Datagrams};
 use snmp::{Client, Credentials, DATAGRAM_BYTES_MAX, Question, Ticket};
 
-use crate::module::{AgentReport, Answer, SnmpId, Unanswered};
+use crate::module::{AgentReport, SnmpReply, SnmpId, SnmpError};
 
 /// Datagrams to send and receive before other work continues.
 const DATAGRAMS_AT_ONCE: usize = 8;
@@ -78,7 +78,7 @@ pub struct Asked {
 }
 
 /// Result of a request: agent index, request id, time and reply.
-pub type Told = (usize, SnmpId, Nanos, Answer);
+pub type Told = (usize, SnmpId, Nanos, SnmpReply);
 
 impl Asked {
     /// Creates an empty set of requests for these agents.
@@ -98,9 +98,9 @@ impl Asked {
         agent: usize,
         (asked, question): (SnmpId, Question),
         now: Nanos,
-    ) -> Option<Answer> {
+    ) -> Option<SnmpReply> {
         let Some(it) = agents.get_mut(agent) else {
-            return Some(Answer { sent: None, rounds: 0, bindings: Err(Unanswered::NoAgent) });
+            return Some(SnmpReply { sent: None, rounds: 0, bindings: Err(SnmpError::NoAgent) });
         };
         let ticket = it.client.ask(question, now);
         self.reports[agent].asked += 1;
@@ -134,11 +134,11 @@ impl Asked {
                 Ok(did) => moved |= did,
                 Err(DatagramError::Refused(_)) => agent.client.unreachable(clock()),
                 Err(error) => {
-                    let why = Unanswered::Unsendable(error.to_string());
+                    let why = SnmpError::Unsendable(error.to_string());
                     let all = self.waiting.extract_if(.., |(of, ..)| *of == place);
                     let at = clock();
                     for (_, _, asked) in all {
-                        let answer = Answer { sent: None, rounds: 0, bindings: Err(why.clone()) };
+                        let answer = SnmpReply { sent: None, rounds: 0, bindings: Err(why.clone()) };
                         told.push((place, asked, at, answer));
                     }
                     agent.client.forget();
@@ -150,8 +150,8 @@ impl Asked {
                 };
                 let Some(at) = self.waiting.iter().position(is_it) else { continue };
                 let (_, _, asked) = self.waiting.remove(at);
-                let bindings = done.outcome.map_err(Unanswered::Failed);
-                let answer = Answer { sent: done.sent, rounds: done.rounds, bindings };
+                let bindings = done.outcome.map_err(SnmpError::Failed);
+                let answer = SnmpReply { sent: done.sent, rounds: done.rounds, bindings };
                 told.push((place, asked, done.at, answer));
             }
             self.reports[place].strays = strays(agent) - self.strays_before[place];

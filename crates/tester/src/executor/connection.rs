@@ -22,8 +22,8 @@ use netio::channel::Channel;
 use netio::channel::tcp_reassembly::{Direction, Remarks, Unseen};
 
 use crate::module::report::count;
-use crate::module::{Connection, ConnectionFacts, ConnectionReport, Prepared, Said, Unsent};
-use crate::executor::{Connect, Wanted};
+use crate::module::{Connection, ConnectionFacts, ConnectionReport, Prepared, MessageRange, SendError};
+use crate::executor::{Connect, ConnectionRequest};
 
 /// Timeout for opening a connection.
 pub const CONNECT_NS_MAX: Nanos = Nanos::from_secs(5);
@@ -53,7 +53,7 @@ const FEATURES_XID: Xid = 2;
 const CONFIG_XID: Xid = 3;
 
 /// A connection, up or not.
-pub struct Line {
+pub struct SwitchConnection {
     number: usize,
     needs: Connection,
     state: State,
@@ -97,7 +97,7 @@ enum State {
 /// Position of a batch in the sent byte stream.
 #[derive(Debug)]
 struct Mark {
-    said: Said,
+    said: MessageRange,
     kinds: Vec<(MessageKind, u64)>,
     begins: u64,
     ends: u64,
@@ -107,7 +107,7 @@ struct Mark {
 /// An event on a connection.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "nearly every event is a message")]
-pub enum Heard {
+pub enum Received {
     /// The connection is up.
     Up,
     /// A message for the module.
@@ -118,10 +118,10 @@ pub enum Heard {
     Lost(String),
 }
 
-impl Line {
+impl SwitchConnection {
     /// Connection `number` of a module. It starts to connect at `now` if `needs.opens` is set.
     pub fn new(number: usize, needs: Connection, now: Nanos) -> Self {
-        let mut line = Line {
+        let mut line = SwitchConnection {
             number,
             state: State::Idle,
             channel: None,
@@ -217,7 +217,7 @@ impl Line {
     }
 
     fn dial(&mut self, now: Nanos, deadline: Nanos, connect: Connect<'_>) -> Result<usize, String> {
-        let wanted = Wanted { connection: self.number, switch: self.needs.switch };
+        let wanted = ConnectionRequest { connection: self.number, switch: self.needs.switch };
         match connect(wanted, now).map_err(|error| error.to_string())? {
             Some(channel) => {
                 self.report.peer = channel.peer().to_owned();
@@ -245,7 +245,7 @@ impl Line {
     }
 
     /// Returns the next event in the bytes read, which were available at `at`.
-    pub fn hear(&mut self, at: Nanos) -> Option<Heard> {
+    pub fn hear(&mut self, at: Nanos) -> Option<Received> {
         loop {
             let session = self.session.as_mut()?;
             let event = match session.poll_event() {
@@ -266,7 +266,7 @@ impl Line {
         }
     }
 
-    fn sort(&mut self, event: Event, at: Nanos) -> Option<Heard> {
+    fn sort(&mut self, event: Event, at: Nanos) -> Option<Received> {
         match event {
             Event::Up { version } => {
                 self.report.version = Some(version);
@@ -286,7 +286,7 @@ impl Line {
                         self.features = Some(features);
                         Some(self.up())
                     }
-                    Message::Error(error) if xid == FEATURES_XID => Some(Heard::Lost(format!(
+                    Message::Error(error) if xid == FEATURES_XID => Some(Received::Lost(format!(
                         "the switch rejected the features request: {error}"
                     ))),
                     _ => None,
@@ -295,18 +295,18 @@ impl Line {
             Event::Message { xid, message, bytes, .. } => {
                 count(&mut self.report.received, message.kind(), 1);
                 let wire = self.came(at);
-                Some(Heard::Message { xid, message, bytes, wire })
+                Some(Received::Message { xid, message, bytes, wire })
             }
             Event::Refused(error) => {
                 self.report.refused += 1;
-                Some(Heard::Refused(error))
+                Some(Received::Refused(error))
             }
             Event::Down { why } => {
                 let name = match why {
                     session::DownReason::HelloTimeout => "limit HELLO_NS_MAX reached: ",
                     _ => "",
                 };
-                Some(Heard::Lost(format!("{name}{why}")))
+                Some(Received::Lost(format!("{name}{why}")))
             }
         }
     }
@@ -320,10 +320,10 @@ impl Line {
             .expect("every version has SET_CONFIG");
     }
 
-    fn up(&mut self) -> Heard {
+    fn up(&mut self) -> Received {
         self.state = State::Up;
         self.report.ups += 1;
-        Heard::Up
+        Received::Up
     }
 
     /// Appends the session's own output to the send queue.
@@ -339,13 +339,13 @@ impl Line {
     }
 
     /// Queues a batch of messages.
-    pub fn say_all(&mut self, said: Said, messages: &[Message]) -> Result<(), Unsent> {
+    pub fn say_all(&mut self, said: MessageRange, messages: &[Message]) -> Result<(), SendError> {
         let version = self.room()?;
         let (start, mut kinds) = (self.out.len(), Vec::new());
         for (message, xid) in messages.iter().zip(said.xids()) {
             if let Err(what) = encode(version, xid, message, &mut self.out) {
                 self.out.truncate(start);
-                return Err(Unsent::NotExpressible(what));
+                return Err(SendError::NotExpressible(what));
             }
             count(&mut kinds, message.kind(), 1);
         }
@@ -354,7 +354,7 @@ impl Line {
     }
 
     /// Queues encoded messages.
-    pub fn say(&mut self, prepared: &Prepared) -> Result<(), Unsent> {
+    pub fn say(&mut self, prepared: &Prepared) -> Result<(), SendError> {
         self.room()?;
         let start = self.out.len();
         self.out.extend_from_slice(&prepared.bytes);
@@ -363,23 +363,23 @@ impl Line {
     }
 
     /// Returns the version, if the send queue has room.
-    fn room(&mut self) -> Result<Version, Unsent> {
+    fn room(&mut self) -> Result<Version, SendError> {
         let version = match (self.state, &self.session) {
-            (State::Up, Some(session)) => session.version().ok_or(Unsent::NotUp)?,
-            _ => return Err(Unsent::NotUp),
+            (State::Up, Some(session)) => session.version().ok_or(SendError::NotUp)?,
+            _ => return Err(SendError::NotUp),
         };
         if self.out.len() - self.out_start >= TRANSMIT_BYTES_MAX {
-            return Err(Unsent::Limit("TRANSMIT_BYTES_MAX"));
+            return Err(SendError::Limit("TRANSMIT_BYTES_MAX"));
         }
         if self.marks.len() >= MESSAGES_WAITING_MAX {
-            return Err(Unsent::Limit("MESSAGES_WAITING_MAX"));
+            return Err(SendError::Limit("MESSAGES_WAITING_MAX"));
         }
         self.collect();
         Ok(version)
     }
 
     /// Records the position of a batch that starts at `start` of the send queue.
-    fn mark(&mut self, said: Said, kinds: Vec<(MessageKind, u64)>, start: usize) {
+    fn mark(&mut self, said: MessageRange, kinds: Vec<(MessageKind, u64)>, start: usize) {
         let at = |place: usize| self.sent + (place - self.out_start) as u64;
         let (begins, ends) = (at(start), at(self.out.len()));
         self.marks.push_back(Mark { said, kinds, begins, ends, first: None });
@@ -409,7 +409,7 @@ impl Line {
     pub fn write(
         &mut self,
         clock: &mut dyn FnMut() -> Nanos,
-        mut sent: impl FnMut(Said, [Nanos; 2], Option<Stamp>),
+        mut sent: impl FnMut(MessageRange, [Nanos; 2], Option<Stamp>),
     ) -> Result<bool, String> {
         self.collect();
         let Some(channel) = &mut self.channel else { return Ok(false) };

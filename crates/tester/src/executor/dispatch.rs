@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use packet::time::Nanos;
 
-use super::connection::Line;
+use super::connection::SwitchConnection;
 use super::transmit::{Streams, Usable};
-use super::{EVENTS_WAITING_MAX, Later, Phase, Stage, World};
+use super::{EVENTS_WAITING_MAX, Later, Phase, ModuleExecutor, ExecutorIo};
 use crate::module::context::Command;
-use crate::module::{Ended, Event, Said, Unsent, What};
+use crate::module::{Ended, Event, MessageRange, SendError, EventKind};
 
 /// Queued events to deliver before ports and connections are served.
 const TELL_MAX: usize = 1024;
 
-impl Stage {
+impl ModuleExecutor {
     /// Delivers an event and runs the module's commands.
-    pub(super) fn tell(&mut self, world: &mut World<'_>, at: Nanos, what: What<'_>) {
+    pub(super) fn tell(&mut self, world: &mut ExecutorIo<'_>, at: Nanos, what: EventKind<'_>) {
         if self.phase != Phase::Running || self.desk.over().is_some() {
             return;
         }
@@ -34,28 +34,28 @@ impl Stage {
 
     /// Delivers queued events. New events that they cause wait for the next iteration, so that a
     /// module in an endless loop does not block the ports.
-    pub(super) fn tell_later(&mut self, world: &mut World<'_>) -> bool {
+    pub(super) fn tell_later(&mut self, world: &mut ExecutorIo<'_>) -> bool {
         let waiting = self.later.len().min(TELL_MAX);
         for _ in 0..waiting {
             let Some(later) = self.later.pop_front() else { break };
             let now = (world.clock)();
             match later {
                 Later::Unsent(connection, said, why) => {
-                    self.tell(world, now, What::Unsent { connection, said, why });
+                    self.tell(world, now, EventKind::Unsent { connection, said, why });
                 }
-                Later::StreamOver(stream) => self.tell(world, now, What::StreamOver(stream)),
-                Later::Counters(counters) => self.tell(world, now, What::Counters(&counters)),
+                Later::StreamOver(stream) => self.tell(world, now, EventKind::StreamOver(stream)),
+                Later::Counters(counters) => self.tell(world, now, EventKind::Counters(&counters)),
                 Later::Snmp(agent, asked, at, answer) => {
-                    self.tell(world, at, What::Snmp { agent, asked, answer: &answer });
+                    self.tell(world, at, EventKind::Snmp { agent, asked, answer: &answer });
                 }
-                Later::Errand(done) => self.tell(world, now, What::Errand(&done)),
+                Later::Errand(done) => self.tell(world, now, EventKind::Errand(&done)),
                 Later::Up(connection) => {
                     let facts = Arc::clone(&self.facts);
                     let facts = &facts.connections[connection];
-                    self.tell(world, now, What::Up { connection, facts });
+                    self.tell(world, now, EventKind::Up { connection, facts });
                 }
                 Later::Lost(connection, why) => {
-                    self.tell(world, now, What::Lost { connection, why: &why });
+                    self.tell(world, now, EventKind::Lost { connection, why: &why });
                     if self.needs.ends_when_lost && self.desk.over().is_none() {
                         self.end(Ended::Lost { connection, why }, now);
                     }
@@ -66,10 +66,10 @@ impl Stage {
     }
 
     /// Reports each reached limit once.
-    pub(super) fn tell_limits(&mut self, world: &mut World<'_>, now: Nanos) {
+    pub(super) fn tell_limits(&mut self, world: &mut ExecutorIo<'_>, now: Nanos) {
         while let Some(name) = self.desk.findings_mut().take_untold() {
             if self.phase == Phase::Running && self.desk.over().is_none() {
-                let event = Event { at: now, what: What::LimitReached(name) };
+                let event = Event { at: now, what: EventKind::LimitReached(name) };
                 world.module.react(&event, &mut self.desk);
                 self.execute(world);
             }
@@ -91,7 +91,7 @@ impl Stage {
     }
 
     /// Runs the queued commands in order.
-    pub(super) fn execute(&mut self, world: &mut World<'_>) {
+    pub(super) fn execute(&mut self, world: &mut ExecutorIo<'_>) {
         if self.desk.commands.is_empty() {
             return;
         }
@@ -103,7 +103,7 @@ impl Stage {
         self.desk.commands = commands;
     }
 
-    fn carry_out(&mut self, command: Command, world: &mut World<'_>, now: Nanos) {
+    fn carry_out(&mut self, command: Command, world: &mut ExecutorIo<'_>, now: Nanos) {
         match command {
             Command::Send(connection, said, messages) => {
                 let queued = self.line(connection, |line| line.say_all(said, &messages));
@@ -173,17 +173,17 @@ impl Stage {
     fn line(
         &mut self,
         connection: usize,
-        act: impl FnOnce(&mut Line) -> Result<(), Unsent>,
-    ) -> Result<(), Unsent> {
-        self.lines.get_mut(connection).map_or(Err(Unsent::NotUp), act)
+        act: impl FnOnce(&mut SwitchConnection) -> Result<(), SendError>,
+    ) -> Result<(), SendError> {
+        self.lines.get_mut(connection).map_or(Err(SendError::NotUp), act)
     }
 
-    fn said(&mut self, connection: usize, said: Said, queued: Result<(), Unsent>, messages: usize) {
+    fn said(&mut self, connection: usize, said: MessageRange, queued: Result<(), SendError>, messages: usize) {
         if let Err(why) = queued {
             if let Some(line) = self.lines.get_mut(connection) {
                 line.unsent(messages as u64);
             }
-            if let Unsent::Limit(name) = why {
+            if let SendError::Limit(name) = why {
                 self.desk.findings_mut().beyond_by(name, messages as u64);
             }
             self.tell_soon(Later::Unsent(connection, said, why));

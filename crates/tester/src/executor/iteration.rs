@@ -9,15 +9,15 @@ use openflow::model::message::Message;
 use packet::batch_copy::Copies;
 use packet::time::Nanos;
 
-use super::receive::Sight;
-use super::connection::{Heard, Line};
-use super::{Attention, CONNECTIONS_PER_TURN, Later, Phase, READ_BYTES, Stage, World};
-use crate::module::{Arrival, Ended, Event, Probe, TIME_LIMIT, What};
+use super::receive::ArrivedFrame;
+use super::connection::{Received, SwitchConnection};
+use super::{Attention, CONNECTIONS_PER_TURN, Later, Phase, READ_BYTES, ModuleExecutor, ExecutorIo};
+use crate::module::{Arrival, Ended, Event, Probe, TIME_LIMIT, EventKind};
 use crate::rig::engine::RECEIVE_FRAMES;
 
-impl Stage {
+impl ModuleExecutor {
     /// Reads the clock and records that the tester is active.
-    pub(super) fn look(&mut self, world: &mut World<'_>) -> Nanos {
+    pub(super) fn look(&mut self, world: &mut ExecutorIo<'_>) -> Nanos {
         let now = (world.clock)();
         match self.phase {
             Phase::Opening => self.attention.rested(now),
@@ -29,20 +29,20 @@ impl Stage {
     }
 
     /// Opens connections, and starts the module when all are up.
-    pub(super) fn open(&mut self, world: &mut World<'_>, now: Nanos) -> bool {
+    pub(super) fn open(&mut self, world: &mut ExecutorIo<'_>, now: Nanos) -> bool {
         let moved = self.serve(world);
         for later in std::mem::take(&mut self.later) {
             if let Later::Lost(connection, why) = later {
                 self.end(Ended::NotReady { connection, why }, now);
             }
         }
-        if self.phase != Phase::Opening || !self.lines.iter().all(Line::is_ready) {
+        if self.phase != Phase::Opening || !self.lines.iter().all(SwitchConnection::is_ready) {
             return moved;
         }
         self.started_at = (world.clock)();
         self.phase = Phase::Running;
         let facts = Arc::clone(&self.facts);
-        self.tell(world, self.started_at, What::Start(&facts));
+        self.tell(world, self.started_at, EventKind::Start(&facts));
         // The start usually prepares frames, which takes time. No frame was outstanding then that
         // the tester could miss.
         self.attention = Attention::new(self.facts.ports.len() + self.lines.len());
@@ -51,9 +51,9 @@ impl Stage {
     }
 
     /// Runs one iteration of a started module.
-    pub(super) fn run(&mut self, world: &mut World<'_>, now: Nanos) -> bool {
+    pub(super) fn run(&mut self, world: &mut ExecutorIo<'_>, now: Nanos) -> bool {
         if now >= self.started_at.saturating_add(self.needs.limit) {
-            self.tell(world, now, What::LimitReached(TIME_LIMIT));
+            self.tell(world, now, EventKind::LimitReached(TIME_LIMIT));
             self.end(Ended::Limit(TIME_LIMIT), now);
             return true;
         }
@@ -61,7 +61,7 @@ impl Stage {
         // New timers of the module wait for the next iteration.
         for _ in 0..self.desk.timers() {
             let Some(timer) = self.desk.take_due(now) else { break };
-            self.tell(world, now, What::Timer(timer));
+            self.tell(world, now, EventKind::Timer(timer));
             moved = true;
         }
         moved |= self.write(world);
@@ -77,7 +77,7 @@ impl Stage {
     }
 
     /// Sends requests to agents and receives their replies.
-    fn talk(&mut self, world: &mut World<'_>) -> bool {
+    fn talk(&mut self, world: &mut ExecutorIo<'_>) -> bool {
         if !self.asked.is_waiting() {
             return false;
         }
@@ -92,7 +92,7 @@ impl Stage {
     }
 
     /// Reads every connection once and delivers its events.
-    pub(super) fn serve(&mut self, world: &mut World<'_>) -> bool {
+    pub(super) fn serve(&mut self, world: &mut ExecutorIo<'_>) -> bool {
         let (mut moved, mut reads) = (false, 0);
         let count = self.lines.len();
         let first = std::mem::take(&mut self.reads_from);
@@ -141,7 +141,7 @@ impl Stage {
     /// Delivers the events in a connection's bytes. Adds the decoding time to `spent`.
     fn hear(
         &mut self,
-        world: &mut World<'_>,
+        world: &mut ExecutorIo<'_>,
         place: usize,
         at: Nanos,
         is_moment_known: bool,
@@ -154,11 +154,11 @@ impl Stage {
             *spent += (world.clock)().since(before);
             match heard {
                 None => return moved,
-                Some(Heard::Message { xid, message, bytes, wire }) if is_running => {
+                Some(Received::Message { xid, message, bytes, wire }) if is_running => {
                     let probe = self.carried(&message, at, is_moment_known);
                     let connection = place;
                     let message = &message;
-                    let what = What::Message {
+                    let what = EventKind::Message {
                         connection,
                         xid,
                         message,
@@ -170,18 +170,18 @@ impl Stage {
                     self.tell(world, at, what);
                 }
                 // A frame outstanding at the module's end can have gone to the controller.
-                Some(Heard::Message { message, .. }) => {
+                Some(Received::Message { message, .. }) => {
                     self.carried(&message, at, is_moment_known);
                 }
-                Some(Heard::Refused(why)) if self.ended.is_none() => {
-                    self.tell(world, at, What::Refused { connection: place, why: &why });
+                Some(Received::Refused(why)) if self.ended.is_none() => {
+                    self.tell(world, at, EventKind::Refused { connection: place, why: &why });
                 }
-                Some(Heard::Refused(_)) => {}
-                Some(Heard::Up) => {
+                Some(Received::Refused(_)) => {}
+                Some(Received::Up) => {
                     Arc::make_mut(&mut self.facts).connections[place] = self.lines[place].facts();
                     self.later.push_back(Later::Up(place));
                 }
-                Some(Heard::Lost(why)) => self.lose(place, why),
+                Some(Received::Lost(why)) => self.lose(place, why),
             }
             moved = true;
         }
@@ -200,7 +200,7 @@ impl Stage {
     }
 
     /// Writes queued bytes to the sockets. Reports completed batches before any reply to them.
-    fn write(&mut self, world: &mut World<'_>) -> bool {
+    fn write(&mut self, world: &mut ExecutorIo<'_>) -> bool {
         let mut moved = false;
         for place in 0..self.lines.len() {
             if !self.lines[place].owes() {
@@ -217,13 +217,13 @@ impl Stage {
             self.costs.control_ns_total += now.since(before).0;
         }
         while let Some((connection, said, [first, last], wire)) = self.sent.pop_front() {
-            self.tell(world, last, What::Sent { connection, said, first, last, wire });
+            self.tell(world, last, EventKind::Sent { connection, said, first, last, wire });
         }
         moved
     }
 
     /// Sends the due frames.
-    fn send(&mut self, world: &mut World<'_>) -> bool {
+    fn send(&mut self, world: &mut ExecutorIo<'_>) -> bool {
         if self.streams.next_due().is_none() {
             return false;
         }
@@ -244,7 +244,7 @@ impl Stage {
     }
 
     /// Receives a batch from each port and delivers the watched frames.
-    pub(super) fn receive(&mut self, world: &mut World<'_>) -> bool {
+    pub(super) fn receive(&mut self, world: &mut ExecutorIo<'_>) -> bool {
         let mut received = std::mem::replace(&mut self.received, Copies::new(0));
         let mut moved = false;
         for port in 0..world.ports.len() {
@@ -273,7 +273,7 @@ impl Stage {
     }
 
     /// Classifies a batch of frames and delivers the watched ones.
-    fn take(&mut self, world: &mut World<'_>, port: usize, frames: &Copies, now: Nanos) {
+    fn take(&mut self, world: &mut ExecutorIo<'_>, port: usize, frames: &Copies, now: Nanos) {
         let mut sights = std::mem::take(&mut self.sights);
         self.known.sort(port, frames, &self.attention, now, &mut sights);
         let before = (world.clock)();
@@ -285,12 +285,12 @@ impl Stage {
             if !(is_told && self.watching[port].wants(sight.probe.as_ref(), bytes)) {
                 continue;
             }
-            let Sight { stamp, probe, is_moment_known } = *sight;
+            let ArrivedFrame { stamp, probe, is_moment_known } = *sight;
             let arrival = Arrival { port, stamp, is_moment_known, probe, bytes };
             self.desk.now = stamp.at;
             world
                 .module
-                .react(&Event { at: stamp.at, what: What::Frame(&arrival) }, &mut self.desk);
+                .react(&Event { at: stamp.at, what: EventKind::Frame(&arrival) }, &mut self.desk);
             told += 1;
             if !self.desk.commands.is_empty() {
                 self.execute(world);

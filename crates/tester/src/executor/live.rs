@@ -17,7 +17,7 @@ use crate::module::{Ended, Module, Signer, StageReport};
 use crate::rig::live::LiveRig;
 use crate::signature::EPOCHS;
 use crate::executor::agents::Agent;
-use crate::executor::{CONNECT_NS_MAX, Connect, Scene, Stage, Wanted, World};
+use crate::executor::{CONNECT_NS_MAX, Connect, TopologyInfo, ModuleExecutor, ConnectionRequest, ExecutorIo};
 
 /// Connects to switches by their addresses, or listens for switches that connect.
 ///
@@ -57,7 +57,7 @@ impl Dialer {
     /// Starts or continues to connect, without blocking.
     pub fn connect(
         &mut self,
-        wanted: Wanted,
+        wanted: ConnectionRequest,
         now: Nanos,
     ) -> Result<Option<Box<dyn Channel>>, ChannelError> {
         match self.switches.get_mut(wanted.switch) {
@@ -91,7 +91,7 @@ impl LiveRig {
     pub fn stage(
         &mut self,
         module: &mut dyn Module,
-        scene: &Scene,
+        scene: &TopologyInfo,
         connect: Connect<'_>,
     ) -> StageReport {
         self.epoch = (self.epoch + 1) % EPOCHS;
@@ -101,7 +101,7 @@ impl LiveRig {
         ports.iter_mut().for_each(|port| port.hand_over_promptly(needs.is_prompt));
         let hosts = &mut self.hosts;
         let known = (&mut *ports, &*agents, hosts.is_some());
-        let stage = Stage::new(needs, scene, signer, known, clock::now(), false);
+        let stage = ModuleExecutor::new(needs, scene, signer, known, clock::now(), false);
         let mut stage = stage.shown_on(&GAUGE, clock::now());
         let mut wait = Wait::new();
         let stop = Arc::clone(&self.stop);
@@ -112,7 +112,7 @@ impl LiveRig {
             }
             let clock = &mut clock::now;
             let hosts = hosts.as_deref_mut();
-            stage.turn(&mut World { ports, module, agents, hosts, connect, clock });
+            stage.turn(&mut ExecutorIo { ports, module, agents, hosts, connect, clock });
             if let Some(until) = stage.waits(clock::now()) {
                 wait.clear();
                 stage.descriptors().for_each(|it| {

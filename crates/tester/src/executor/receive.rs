@@ -11,7 +11,7 @@ use netio::port::PortCounters;
 
 use crate::generator::templates::Templates;
 use crate::module::{PortAccount, Probe, Signer, StreamAccount, Watch};
-use crate::analyzer::duplicate_window::{self, Seen};
+use crate::analyzer::duplicate_window::{self, DuplicateWindow};
 use crate::signature::Signature;
 use crate::pauses::Watch as Attention;
 
@@ -49,7 +49,7 @@ pub struct Known {
 struct Incoming {
     templates: Templates,
     to: usize,
-    seen: Seen,
+    seen: DuplicateWindow,
     /// Highest sequence number received so far, on a port or in a packet-in.
     last: Option<u64>,
     account: StreamAccount,
@@ -67,7 +67,7 @@ pub struct Arrived {
 
 /// Classification of a received frame.
 #[derive(Debug, Clone, Copy)]
-pub struct Sight {
+pub struct ArrivedFrame {
     /// Receive timestamp.
     pub stamp: Stamp,
     /// Whether the timestamp is the time of arrival.
@@ -144,7 +144,7 @@ impl Known {
             self.places.resize(id + 1, NOWHERE);
         }
         self.places[id] = self.streams.len() as u16;
-        let seen = Seen::new(self.ports.len(), to, WINDOWS);
+        let seen = DuplicateWindow::new(self.ports.len(), to, WINDOWS);
         let account = StreamAccount::default();
         self.streams.push(Incoming { templates, to, seen, last: None, account });
         let own = || self.streams.iter().map(|stream| stream.templates.signature_at());
@@ -167,7 +167,7 @@ impl Known {
         frames: &Copies,
         attention: &Attention,
         now: Nanos,
-        sights: &mut Vec<Sight>,
+        sights: &mut Vec<ArrivedFrame>,
     ) {
         let knows_all = attention.knows_all(port);
         self.ports[port].received += frames.len() as u64;
@@ -195,7 +195,7 @@ impl Known {
                     Some(probe)
                 }
             };
-            sights.push(Sight { stamp, is_moment_known, probe });
+            sights.push(ArrivedFrame { stamp, is_moment_known, probe });
         }
     }
 

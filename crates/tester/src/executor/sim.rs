@@ -18,7 +18,7 @@ use crate::rig::RigError;
 use crate::rig::sim::{Device, SimRig, TURNS_MAX};
 use crate::signature::EPOCHS;
 use crate::executor::agents::Agent;
-use crate::executor::{Scene, Stage, Wanted, World};
+use crate::executor::{TopologyInfo, ModuleExecutor, ConnectionRequest, ExecutorIo};
 
 /// Maximum number of virtual times with events in a module's run: some minutes of real time.
 ///
@@ -30,14 +30,14 @@ const MOMENTS_LIMIT: &str = "MOMENTS_MAX";
 
 /// Opens a connection to a device immediately.
 pub type ConnectTo<'a, D> =
-    &'a mut dyn FnMut(&mut D, Wanted, Nanos) -> Result<Box<dyn Channel>, ChannelError>;
+    &'a mut dyn FnMut(&mut D, ConnectionRequest, Nanos) -> Result<Box<dyn Channel>, ChannelError>;
 
 impl<D: Device> SimRig<D> {
     /// Runs a module, from opening its connections to its `finish`.
     pub fn stage(
         &mut self,
         module: &mut dyn Module,
-        scene: &Scene,
+        scene: &TopologyInfo,
         connect: ConnectTo<'_, D>,
     ) -> StageReport {
         self.epoch = (self.epoch + 1) % EPOCHS;
@@ -45,7 +45,7 @@ impl<D: Device> SimRig<D> {
         // Hosts are systems of this machine and cannot run in virtual time.
         let (ports, agents) = (&mut self.ports[..], &self.agents[..]);
         let mut stage =
-            Stage::new(module.needs(), scene, signer, (ports, agents, false), self.now, true)
+            ModuleExecutor::new(module.needs(), scene, signer, (ports, agents, false), self.now, true)
                 .shown_on(self.gauge, self.now);
         let (mut was_away, mut moments) = (false, 0);
         while !stage.is_over() {
@@ -82,7 +82,7 @@ impl<D: Device> SimRig<D> {
     /// event.
     fn settle_stage(
         &mut self,
-        stage: &mut Stage,
+        stage: &mut ModuleExecutor,
         module: &mut dyn Module,
         connect: ConnectTo<'_, D>,
     ) -> Result<(), RigError> {
@@ -91,8 +91,8 @@ impl<D: Device> SimRig<D> {
             let now = self.now;
             self.clock.store(now.0, Ordering::Relaxed);
             let device = &mut self.device;
-            let mut dial = |wanted: Wanted, now: Nanos| connect(device, wanted, now).map(Some);
-            let mut world = World {
+            let mut dial = |wanted: ConnectionRequest, now: Nanos| connect(device, wanted, now).map(Some);
+            let mut world = ExecutorIo {
                 ports: &mut self.ports,
                 module,
                 agents: &mut self.agents,
@@ -110,8 +110,8 @@ impl<D: Device> SimRig<D> {
             }
             // Processes the device's last output before time advances.
             let mut dial =
-                |wanted: Wanted, now: Nanos| connect(&mut self.device, wanted, now).map(Some);
-            let mut world = World {
+                |wanted: ConnectionRequest, now: Nanos| connect(&mut self.device, wanted, now).map(Some);
+            let mut world = ExecutorIo {
                 ports: &mut self.ports,
                 module,
                 agents: &mut self.agents,

@@ -10,8 +10,8 @@ use netio::wrap::delay::{Delay, DelayOptions};
 
 use super::hosts::Hosts;
 use super::*;
-use crate::module::host_tasks::{Done, Errand, Host, Talk, Talked};
-use crate::module::{Event, Span, Watch, What};
+use crate::module::host_tasks::{Done, HostTask, Host, RequestResponseTest, RequestResponseReport};
+use crate::module::{Event, Span, Watch, EventKind};
 use crate::stream::{Headers, Rate, Stream};
 
 /// Module that spends `thinks` on the fifth frame.
@@ -23,20 +23,20 @@ struct Thinker {
 }
 
 impl Module for Thinker {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let connections = Vec::new();
-        Needs { connections, ..Needs::new(Nanos::from_millis(10)) }
+        ModuleRequirements { connections, ..ModuleRequirements::new(Nanos::from_millis(10)) }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => {
+            EventKind::Start(_) => {
                 let ip = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
                 let headers = Headers::udp(([2; 6], [4; 6]), ip, (1, 2));
                 desk.start(Stream::plain(1, 64, headers, Rate::FramesPerSecond(1e4)), Span::OPEN);
                 desk.watch(1, Watch::All);
             }
-            What::Frame(arrival) => {
+            EventKind::Frame(arrival) => {
                 self.seen += 1;
                 let probe = arrival.probe.expect("only probes arrive");
                 if !probe.is_delay_known {
@@ -50,7 +50,7 @@ impl Module for Thinker {
         }
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
 }
 
 /// Runs the module over a cable. Each clock read takes a microsecond.
@@ -60,9 +60,9 @@ fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
     let clock = Arc::new(AtomicU64::new(1_000_000));
     let mut module = Thinker { clock: Arc::clone(&clock), thinks, seen: 0, unknown: Vec::new() };
     let gauge: &'static Gauge = Box::leak(Box::default());
-    let stage = Stage::new(
+    let stage = ModuleExecutor::new(
         module.needs(),
-        &Scene::default(),
+        &TopologyInfo::default(),
         Signer::new(1, 1),
         (&mut ports, &[], false),
         Nanos(1_000_000),
@@ -71,7 +71,7 @@ fn carry_out(thinks: Nanos) -> (Thinker, StageReport) {
     let mut stage = stage.shown_on(gauge, Nanos(1_000_000));
     while !stage.is_over() {
         let mut connect = |_, _| Ok(None);
-        let mut world = World {
+        let mut world = ExecutorIo {
             ports: &mut ports,
             module: &mut module,
             agents: &mut [],
@@ -114,24 +114,24 @@ fn delays_are_unknown_if_the_module_takes_longer_than_a_stall() {
 struct Hasty;
 
 impl Module for Hasty {
-    fn needs(&self) -> Needs {
-        Needs { connections: Vec::new(), ..Needs::new(Nanos::from_millis(100)) }
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements { connections: Vec::new(), ..ModuleRequirements::new(Nanos::from_millis(100)) }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => {
+            EventKind::Start(_) => {
                 let ip = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
                 let headers = Headers::udp(([2; 6], [4; 6]), ip, (1, 2));
                 let rate = Rate::FramesPerSecond(100.0);
                 desk.start(Stream::plain(1, 64, headers, rate), Span::frames(20));
             }
-            What::StreamOver(_) => desk.end(),
+            EventKind::StreamOver(_) => desk.end(),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
 }
 
 #[test]
@@ -148,10 +148,10 @@ fn frames_in_transit_at_the_end_of_a_module_are_awaited() {
     assert!(needs.drain < fixed);
     let from = (&mut ports[..], &[][..], false);
     let mut stage =
-        Stage::new(needs, &Scene::default(), Signer::new(1, 1), from, Nanos::ZERO, false);
+        ModuleExecutor::new(needs, &TopologyInfo::default(), Signer::new(1, 1), from, Nanos::ZERO, false);
     while !stage.is_over() {
         let mut connect = |_, _| Ok(None);
-        let mut world = World {
+        let mut world = ExecutorIo {
             ports: &mut ports,
             module: &mut module,
             agents: &mut [],
@@ -174,9 +174,9 @@ struct Slow {
 }
 
 impl Hosts for Slow {
-    fn begin(&mut self, errand: Errand) {
-        let Errand::Talk(talk) = errand else { panic!("expected a talk") };
-        self.done = Some(Done::Talked(Talked { sent: talk.packets, ..Talked::default() }));
+    fn begin(&mut self, errand: HostTask) {
+        let HostTask::Talk(talk) = errand else { panic!("expected a talk") };
+        self.done = Some(Done::Talked(RequestResponseReport { sent: talk.packets, ..RequestResponseReport::default() }));
     }
 
     fn done(&mut self) -> Option<Done> {
@@ -198,13 +198,13 @@ struct Sender {
 }
 
 impl Module for Sender {
-    fn needs(&self) -> Needs {
-        Needs { connections: Vec::new(), ..Needs::new(Nanos::from_millis(10)) }
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements { connections: Vec::new(), ..ModuleRequirements::new(Nanos::from_millis(10)) }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => {
+            EventKind::Start(_) => {
                 let host = Host {
                     port: 0,
                     mac: [2; 6],
@@ -212,16 +212,16 @@ impl Module for Sender {
                     udp_port: 1,
                     next_hop: [4; 6],
                 };
-                let talk = Talk {
+                let talk = RequestResponseTest {
                     hosts: [host; 2],
                     payload_bytes: 18,
                     packets: 7,
                     wait: Nanos(1),
                     lost_in_a_row_max: 1,
                 };
-                (0..self.errands).for_each(|_| desk.errand(Errand::Talk(talk.clone())));
+                (0..self.errands).for_each(|_| desk.errand(HostTask::Talk(talk.clone())));
             }
-            What::Errand(done) => {
+            EventKind::Errand(done) => {
                 self.told.push(done.clone());
                 if self.told.len() == self.ends_after {
                     desk.end();
@@ -231,7 +231,7 @@ impl Module for Sender {
         }
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
 }
 
 /// Runs a module with this many tasks. Returns its results and the number of stopped tasks.
@@ -242,12 +242,12 @@ fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<
     let mut hosts = looks.map(|looks| Slow { looks, done: None, stopped: seen });
     let mut module = Sender { errands, ends_after, told: Vec::new() };
     let known = (&mut ports[..], &[][..], hosts.is_some());
-    let (needs, scene) = (module.needs(), Scene::default());
-    let mut stage = Stage::new(needs, &scene, Signer::new(1, 1), known, Nanos(1_000_000), false);
+    let (needs, scene) = (module.needs(), TopologyInfo::default());
+    let mut stage = ModuleExecutor::new(needs, &scene, Signer::new(1, 1), known, Nanos(1_000_000), false);
     let mut waited = 0;
     while !stage.is_over() {
         let mut connect = |_, _| Ok(None);
-        let mut world = World {
+        let mut world = ExecutorIo {
             ports: &mut ports,
             module: &mut module,
             agents: &mut [],
@@ -266,7 +266,7 @@ fn sent_on_errands(errands: u32, ends_after: usize, looks: Option<u32>) -> (Vec<
 
 #[test]
 fn hosts_run_their_tasks_and_results_are_reported() {
-    let talked = Done::Talked(Talked { sent: 7, ..Talked::default() });
+    let talked = Done::Talked(RequestResponseReport { sent: 7, ..RequestResponseReport::default() });
     let reported = [Done::Loading, Done::Loading, talked.clone()];
     assert_eq!(sent_on_errands(1, 3, Some(3)), (reported.into(), 0));
     // A second task at the same time fails. A task still running at the module's end is stopped.

@@ -16,7 +16,7 @@ use netio::port::{Port, PortError};
 
 use crate::generator::replay_schedule::Course;
 use crate::generator::pace::Pace;
-use crate::generator::replay_signature::Seal;
+use crate::generator::replay_signature::ReplaySignature;
 use crate::generator::sender::BATCH_FRAMES;
 use crate::replay::{Cut, FRAME_BYTES_MIN, Failure, Replay, ReplayCounts, ReplayReport, Short};
 use crate::signature::Sent;
@@ -42,7 +42,7 @@ pub struct Player {
     planned: Vec<Planned>,
     copies: Copies,
     /// Marks frames if requested, and which of the copies are marked.
-    seal: Option<Seal>,
+    seal: Option<ReplaySignature>,
     sealed: Vec<bool>,
     counts: ReplayCounts,
     /// Number of this pass's frames that can be sent, and whether a pass has started.
@@ -112,7 +112,7 @@ impl Player {
     /// Marks frames if the replay requests it, with the run's `key` for trial `epoch`.
     #[must_use]
     pub fn sealed(self, key: u64, epoch: u16) -> Self {
-        let seal = self.replay.mark.map(|mark| Seal::new(mark, self.replay.id, key, epoch));
+        let seal = self.replay.mark.map(|mark| ReplaySignature::new(mark, self.replay.id, key, epoch));
         Player { seal, ..self }
     }
 

@@ -12,17 +12,17 @@ use crate::signature::{NEUTRAL_BYTES, Sent, Sequence, Signature};
 
 /// Marks the frames of one replay in one trial.
 #[derive(Debug, Clone, Copy)]
-pub struct Seal {
+pub struct ReplaySignature {
     mark: Mark,
     stream: u16,
     key: u64,
     epoch: u16,
 }
 
-impl Seal {
+impl ReplaySignature {
     /// Creates a marker for replay `stream` in trial `epoch` with the run's `key`.
     pub fn new(mark: Mark, stream: u16, key: u64, epoch: u16) -> Self {
-        Seal { mark, stream, key, epoch }
+        ReplaySignature { mark, stream, key, epoch }
     }
 
     /// Marks a frame if it has room. Returns whether it has.
@@ -56,8 +56,8 @@ mod tests {
 
     use super::*;
 
-    fn seal(before_end: usize) -> Seal {
-        Seal::new(Mark { to: 1, before_end }, 5, 77, 3)
+    fn seal(before_end: usize) -> ReplaySignature {
+        ReplaySignature::new(Mark { to: 1, before_end }, 5, 77, 3)
     }
 
     fn ethernet() -> Builder {

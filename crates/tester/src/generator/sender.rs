@@ -38,7 +38,7 @@ pub enum Leg {
 
 /// Transmission state of one stream.
 #[derive(Debug)]
-pub struct Outgoing {
+pub struct ScheduledStream {
     templates: Templates,
     legs: [Schedule; 2],
     leg: Leg,
@@ -66,7 +66,7 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Sender {
     epoch: u16,
-    streams: Vec<Outgoing>,
+    streams: Vec<ScheduledStream>,
     /// Streams with frames left.
     agenda: Agenda,
     planned: Vec<Planned>,
@@ -96,12 +96,12 @@ impl Planned {
     }
 }
 
-impl Outgoing {
+impl ScheduledStream {
     /// Creates the state from the templates, the schedules of both phases (warm-up first), and the
     /// maximum lag in frames.
     pub fn new(templates: Templates, legs: [Schedule; 2], catch_up: u32) -> Self {
         let [warmup, measured] = legs;
-        let mut outgoing = Outgoing {
+        let mut outgoing = ScheduledStream {
             templates,
             legs,
             leg: Leg::Warmup,
@@ -223,7 +223,7 @@ impl Outgoing {
 
 impl Sender {
     /// Creates a sender of these streams for trial `epoch`.
-    pub fn new(epoch: u16, streams: Vec<Outgoing>) -> Self {
+    pub fn new(epoch: u16, streams: Vec<ScheduledStream>) -> Self {
         let mut sender = Sender {
             epoch,
             varies: streams.iter().any(|stream| stream.templates.groups() > 0),
@@ -243,12 +243,12 @@ impl Sender {
     }
 
     /// Returns the streams, in the order given.
-    pub fn streams(&self) -> &[Outgoing] {
+    pub fn streams(&self) -> &[ScheduledStream] {
         &self.streams
     }
 
     /// Returns the streams, to take their results.
-    pub fn streams_mut(&mut self) -> &mut [Outgoing] {
+    pub fn streams_mut(&mut self) -> &mut [ScheduledStream] {
         &mut self.streams
     }
 
@@ -378,7 +378,7 @@ impl Sender {
     }
 
     fn rebuild_agenda(&mut self) {
-        let due = |(place, stream): (usize, &Outgoing)| Some((stream.due()?, place));
+        let due = |(place, stream): (usize, &ScheduledStream)| Some((stream.due()?, place));
         self.agenda.fill(self.streams.iter().enumerate().filter_map(due));
     }
 

@@ -6,7 +6,7 @@
 //! - The monitor uses templates of expected frames. So transmission and verification agree by
 //!   construction.
 
-use packet::checksum::{Sum, pseudo_ipv4, pseudo_ipv6};
+use packet::checksum::{InternetChecksum, pseudo_ipv4, pseudo_ipv6};
 use packet::frame::FCS_BYTES;
 use packet::header::{icmp, icmpv6, ipv4, ipv6, sctp, tcp, udp};
 
@@ -34,12 +34,12 @@ pub struct Template {
     transport_at: usize,
     groups: Vec<Group>,
     /// Sum over the IPv4 header without varying bytes, or none if its checksum is constant.
-    ip_sum: Option<Sum>,
+    ip_sum: Option<InternetChecksum>,
     guard: Guard,
     /// Offset of the transport checksum.
     check_at: usize,
     /// Sum over transport header, payload and pseudo header, without varying bytes.
-    check_sum: Sum,
+    check_sum: InternetChecksum,
     /// The first bytes without varying ones, and their mask.
     head: [[u64; HEAD_WORDS]; 2],
     /// The bytes from there to the signature without varying ones, and their mask.
@@ -99,7 +99,7 @@ impl Template {
             ip_sum: None,
             guard,
             check_at,
-            check_sum: Sum::default(),
+            check_sum: InternetChecksum::default(),
             head: Default::default(),
             middle: Default::default(),
             is_odd: false,
@@ -124,13 +124,13 @@ impl Template {
         let segment = &blank[self.transport_at..];
         let pseudo = match transport.sums_addresses() {
             true => pseudo(self.network, &blank[self.network_at..], protocol, segment.len()),
-            false => Sum::default(),
+            false => InternetChecksum::default(),
         };
         self.check_sum = pseudo.bytes(segment);
         if self.network == Network::Ipv4 && patches().any(Patch::is_in_ip) {
             let ip = &mut blank[self.network_at..self.transport_at];
             ip[ipv4::CHECKSUM_AT..][..2].fill(0);
-            self.ip_sum = Some(Sum::default().bytes(ip));
+            self.ip_sum = Some(InternetChecksum::default().bytes(ip));
         }
     }
 
@@ -261,7 +261,7 @@ impl Template {
 
     /// Returns the transport checksum, from the sum of varying bytes and the signature's sum.
     #[inline(always)]
-    fn checksum(&self, varied: u64, signature: Sum) -> u16 {
+    fn checksum(&self, varied: u64, signature: InternetChecksum) -> u16 {
         match self.check_sum.plus(signature).u64(varied).checksum() {
             0 => self.guard.zero(),
             checksum => checksum,
@@ -299,7 +299,7 @@ impl Template {
     fn is_whole(&self, bytes: &[u8]) -> bool {
         let ip = &bytes[self.network_at..self.transport_at];
         let is_header_right =
-            self.network != Network::Ipv4 || Sum::default().bytes(ip).checksum() == 0;
+            self.network != Network::Ipv4 || InternetChecksum::default().bytes(ip).checksum() == 0;
         self.guard != Guard::None && is_header_right && self.is_guarded(bytes)
     }
 
@@ -308,7 +308,7 @@ impl Template {
         let segment = &bytes[self.transport_at..];
         match self.guard {
             Guard::Internet { is_pseudo: false, .. } => {
-                Sum::default().bytes(segment).checksum() == 0
+                InternetChecksum::default().bytes(segment).checksum() == 0
             }
             Guard::Internet { protocol, .. } => {
                 let ip = &bytes[self.network_at..];
@@ -346,7 +346,7 @@ impl Guard {
 }
 
 /// Returns the pseudo header's sum for the network header at the start of `bytes`.
-fn pseudo(network: Network, bytes: &[u8], protocol: u8, length: usize) -> Sum {
+fn pseudo(network: Network, bytes: &[u8], protocol: u8, length: usize) -> InternetChecksum {
     let short = |at: usize| -> [u8; 4] { *bytes[at..].first_chunk().expect("a complete header") };
     let long = |at: usize| -> [u8; 16] { *bytes[at..].first_chunk().expect("a complete header") };
     match network {
@@ -358,7 +358,7 @@ fn pseudo(network: Network, bytes: &[u8], protocol: u8, length: usize) -> Sum {
             let (source, destination) = (long(ipv6::SOURCE_AT), long(ipv6::DESTINATION_AT));
             pseudo_ipv6(source.into(), destination.into(), protocol, length as u32)
         }
-        Network::Arp { .. } | Network::Loopback { .. } => Sum::default(),
+        Network::Arp { .. } | Network::Loopback { .. } => InternetChecksum::default(),
     }
 }
 

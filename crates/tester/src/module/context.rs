@@ -21,7 +21,7 @@ use snmp::Question;
 
 use super::Ended;
 use super::findings::{Findings, LogEntry, Measured, Series, Value};
-use super::host_tasks::Errand;
+use super::host_tasks::HostTask;
 use crate::search::bracket::Bracket;
 use crate::stream::{Rate, Stream};
 
@@ -36,7 +36,7 @@ const XID_FIRST: Xid = 0x0100_0000;
 
 /// Context of a measurement module: queued commands, timers and results.
 #[derive(Debug)]
-pub struct Desk {
+pub struct ModuleContext {
     pub(crate) now: Nanos,
     pub(crate) turn: Nanos,
     pub(crate) frame_turn: Nanos,
@@ -53,7 +53,7 @@ pub struct Desk {
 /// A queued command.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Send(usize, Said, Vec<Message>),
+    Send(usize, MessageRange, Vec<Message>),
     Say(usize, Prepared),
     Connect(usize),
     Disconnect(usize),
@@ -64,7 +64,7 @@ pub(crate) enum Command {
     Watch(usize, Watch),
     Counters,
     Snmp(usize, SnmpId, Question),
-    Errand(Errand),
+    Errand(HostTask),
     EndErrand,
 }
 
@@ -74,7 +74,7 @@ pub struct SnmpId(u64);
 
 /// Transaction ids of a batch of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Said {
+pub struct MessageRange {
     /// First transaction id. Raw bytes that are no message also have one, as an identifier.
     pub xid: Xid,
     /// Number of messages. Their transaction ids are consecutive.
@@ -84,7 +84,7 @@ pub struct Said {
 /// Encoded messages: sending them needs no encoding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {
-    pub(crate) said: Said,
+    pub(crate) said: MessageRange,
     pub(crate) bytes: Arc<[u8]>,
     pub(crate) kinds: Arc<[(MessageKind, u64)]>,
 }
@@ -138,7 +138,7 @@ impl Span {
     }
 }
 
-impl Said {
+impl MessageRange {
     /// Returns the transaction ids.
     pub fn xids(self) -> impl Iterator<Item = Xid> {
         (0..self.count).map(move |place| self.xid.wrapping_add(place))
@@ -163,7 +163,7 @@ impl Prepared {
     }
 
     /// Returns the transaction ids.
-    pub fn said(&self) -> Said {
+    pub fn said(&self) -> MessageRange {
         self.said
     }
 }
@@ -175,9 +175,9 @@ impl TimerId {
     }
 }
 
-impl Desk {
+impl ModuleContext {
     pub(crate) fn new(now: Nanos) -> Self {
-        Desk {
+        ModuleContext {
             now,
             turn: Nanos::ZERO,
             frame_turn: Nanos::ZERO,
@@ -217,7 +217,7 @@ impl Desk {
     }
 
     /// Queues messages. They are written to the socket together, as many as it accepts.
-    pub fn send_all(&mut self, connection: usize, messages: Vec<Message>) -> Said {
+    pub fn send_all(&mut self, connection: usize, messages: Vec<Message>) -> MessageRange {
         let said = self.number(messages.len() as u32);
         self.command(Command::Send(connection, said, messages));
         said
@@ -241,17 +241,17 @@ impl Desk {
 
     /// Prepares raw bytes, which need not be valid messages.
     pub fn raw(&mut self, bytes: Vec<u8>) -> Prepared {
-        let said = Said { count: 0, ..self.number(1) };
+        let said = MessageRange { count: 0, ..self.number(1) };
         Prepared { said, bytes: bytes.into(), kinds: Arc::new([]) }
     }
 
     /// Queues prepared messages.
-    pub fn say(&mut self, connection: usize, prepared: &Prepared) -> Said {
+    pub fn say(&mut self, connection: usize, prepared: &Prepared) -> MessageRange {
         self.command(Command::Say(connection, prepared.clone()));
         prepared.said
     }
 
-    /// Opens a connection. [`What::Up`](super::What::Up) or [`What::Lost`](super::What::Lost)
+    /// Opens a connection. [`EventKind::Up`](super::What::Up) or [`EventKind::Lost`](super::What::Lost)
     /// reports the result.
     pub fn connect(&mut self, connection: usize) {
         self.command(Command::Connect(connection));
@@ -296,12 +296,12 @@ impl Desk {
         self.command(Command::Watch(port, watch));
     }
 
-    /// Requests the ports' counters, which [`What::Counters`](super::What::Counters) returns.
+    /// Requests the ports' counters, which [`EventKind::Counters`](super::What::Counters) returns.
     pub fn counters(&mut self) {
         self.command(Command::Counters);
     }
 
-    /// Queries an agent by index. [`What::Snmp`](super::What::Snmp) returns the result.
+    /// Queries an agent by index. [`EventKind::Snmp`](super::What::Snmp) returns the result.
     pub fn snmp(&mut self, agent: usize, question: Question) -> SnmpId {
         self.asked += 1;
         let asked = SnmpId(self.asked);
@@ -309,8 +309,8 @@ impl Desk {
         asked
     }
 
-    /// Starts a host task. [`What::Errand`](super::What::Errand) reports the result.
-    pub fn errand(&mut self, errand: Errand) {
+    /// Starts a host task. [`EventKind::HostTask`](super::What::Errand) reports the result.
+    pub fn errand(&mut self, errand: HostTask) {
         self.command(Command::Errand(errand));
     }
 
@@ -397,8 +397,8 @@ impl Desk {
     }
 
     /// Assigns this many transaction ids.
-    fn number(&mut self, count: u32) -> Said {
-        let said = Said { xid: self.xid, count };
+    fn number(&mut self, count: u32) -> MessageRange {
+        let said = MessageRange { xid: self.xid, count };
         self.xid = self.xid.wrapping_add(count).max(XID_FIRST);
         said
     }
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn timers_are_returned_in_order_and_can_be_cancelled() {
-        let mut desk = Desk::new(Nanos(100));
+        let mut desk = ModuleContext::new(Nanos(100));
         let late = desk.timer_in(Nanos(50));
         let first = desk.timer_at(Nanos(120));
         let second = desk.timer_at(Nanos(120));
@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     fn transaction_ids_are_consecutive_and_known_before_sending() {
-        let mut desk = Desk::new(Nanos(0));
+        let mut desk = ModuleContext::new(Nanos(0));
         let one = desk.send(0, Message::BarrierRequest);
         let many = desk.send_all(1, vec![Message::FeaturesRequest; 3]);
         let prepared = desk.encode(Version::V1_3, &[Message::BarrierRequest]).unwrap();
@@ -471,7 +471,7 @@ mod tests {
 
     #[test]
     fn queued_commands_and_timers_are_limited() {
-        let mut desk = Desk::new(Nanos(0));
+        let mut desk = ModuleContext::new(Nanos(0));
         (0..COMMANDS_MAX + 3).for_each(|_| desk.counters());
         for at in 0..TIMERS_MAX + 2 {
             desk.timer_at(Nanos(at as u64));

@@ -2,7 +2,7 @@
 //!
 //! A stream's frames come from the tester itself. A host's packets pass a system's sockets, with
 //! their delays, as in studies that use client and server programs. A module starts a task by
-//! [`Desk::errand`](super::Desk::errand). [`What::Errand`](super::What::Errand) reports its result.
+//! [`ModuleContext::errand`](super::Desk::errand). [`EventKind::HostTask`](super::What::Errand) reports its result.
 //!
 //! Invariants:
 //!
@@ -38,9 +38,9 @@ pub struct Host {
 
 /// A host task.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Errand {
+pub enum HostTask {
     /// Request-response exchange with one packet outstanding.
-    Talk(Talk),
+    Talk(RequestResponseTest),
     /// Load from a program.
     Load(Load),
     /// TCP transfer by a program.
@@ -49,7 +49,7 @@ pub enum Errand {
 
 /// Packets that a server echoes to a client, one outstanding.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Talk {
+pub struct RequestResponseTest {
     /// Client and server.
     pub hosts: [Host; 2],
     /// UDP payload in bytes, at least [`PAYLOAD_BYTES_MIN`].
@@ -105,7 +105,7 @@ pub enum Program {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Done {
     /// An exchange is over.
-    Talked(Talked),
+    Talked(RequestResponseReport),
     /// A load has started: the program sends.
     Loading,
     /// A load is over.
@@ -118,7 +118,7 @@ pub enum Done {
 
 /// Result of an exchange.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Talked {
+pub struct RequestResponseReport {
     /// Packets that came back, in the order in which they were sent.
     pub returned: Vec<Exchange>,
     /// Packets sent.
@@ -201,10 +201,10 @@ impl Host {
     }
 }
 
-impl Talk {
+impl RequestResponseTest {
     /// An exchange with the headers and sizes of a client's and a server's stream.
-    pub fn of(ways: &[Stream; 2], packets: u64, wait: Nanos) -> Talk {
-        Talk {
+    pub fn of(ways: &[Stream; 2], packets: u64, wait: Nanos) -> RequestResponseTest {
+        RequestResponseTest {
             hosts: ways.each_ref().map(Host::sending),
             payload_bytes: payload_bytes(ways[0].frame_bytes),
             packets,
@@ -233,7 +233,7 @@ mod tests {
             let plain = Stream::plain(1, 128, headers, Rate::FramesPerSecond(1.0));
             Stream { from, to, ..plain }
         };
-        let talk = Talk::of(&[stream(there, 0, 1), stream(back, 1, 0)], 5, Nanos(7));
+        let talk = RequestResponseTest::of(&[stream(there, 0, 1), stream(back, 1, 0)], 5, Nanos(7));
         let [client, server] = talk.hosts;
         assert_eq!((client.port, client.udp_port, client.next_hop), (0, 1024, [4; 6]));
         assert_eq!((server.address, server.udp_port, server.mac), (ip.1, 5201, [4; 6]));

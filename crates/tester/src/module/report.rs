@@ -13,7 +13,7 @@ use crate::pauses::Stalls;
 use crate::stream::Problem;
 use crate::trial::Flag;
 
-/// Name of the limit in [`super::Needs::limit`].
+/// Name of the limit in [`super::ModuleRequirements::limit`].
 pub const TIME_LIMIT: &str = "time limit of the module";
 
 /// Report of a module's run.
@@ -34,7 +34,7 @@ pub struct StageReport {
     pub streams: Vec<StreamAccount>,
     /// The rig's ports, in order.
     pub ports: Vec<PortAccount>,
-    /// The connections, in the order of [`super::Needs::connections`].
+    /// The connections, in the order of [`super::ModuleRequirements::connections`].
     pub connections: Vec<ConnectionReport>,
     /// The available agents, in order.
     pub agents: Vec<AgentReport>,

@@ -9,7 +9,7 @@ use packet::time::Nanos;
 use snmp::mib::{self, Column, Interface};
 use snmp::{Binding, Oid, Question};
 
-use super::{Answer, Desk, Ended, Event, Module, Needs, SnmpId, TimerId, What};
+use super::{SnmpReply, ModuleContext, Ended, Event, Module, ModuleRequirements, SnmpId, TimerId, EventKind};
 
 /// Interval between requests for the processor load.
 pub const LOAD_INTERVAL: Nanos = Nanos::from_secs(1);
@@ -60,7 +60,7 @@ impl Look {
         self.seen
     }
 
-    fn take(&mut self, at: Nanos, answer: &Answer) {
+    fn take(&mut self, at: Nanos, answer: &SnmpReply) {
         let bindings = match &answer.bindings {
             Ok(bindings) => bindings,
             Err(why) => return self.seen.problems.push(why.to_string()),
@@ -95,18 +95,18 @@ fn loads(bindings: &[Binding]) -> Vec<u64> {
 }
 
 impl Module for Look {
-    fn needs(&self) -> Needs {
-        let needs = Needs::new(LOOK_NS_MAX);
-        Needs { connections: Vec::new(), drain: Nanos::ZERO, ..needs }
+    fn needs(&self) -> ModuleRequirements {
+        let needs = ModuleRequirements::new(LOOK_NS_MAX);
+        ModuleRequirements { connections: Vec::new(), drain: Nanos::ZERO, ..needs }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 self.seen.agent = facts.agents.get(AGENT).cloned().unwrap_or_default();
                 desk.timer_in(self.after);
             }
-            What::Timer(_) => {
+            EventKind::Timer(_) => {
                 let columns = Column::ALL.iter().map(|column| column.root()).collect();
                 self.asked.push(desk.snmp(AGENT, Question::Walk(columns)));
                 let load = Question::Walk(vec![mib::processor_load()]);
@@ -114,7 +114,7 @@ impl Module for Look {
                 let oids = [vec![mib::up_time()], self.oids.clone()].concat();
                 self.asked.push(desk.snmp(AGENT, Question::Get(oids)));
             }
-            What::Snmp { asked, answer, .. } => {
+            EventKind::Snmp { asked, answer, .. } => {
                 self.take(event.at, answer);
                 self.asked.retain(|open| *open != asked);
                 if self.asked.is_empty() {
@@ -125,7 +125,7 @@ impl Module for Look {
         }
     }
 
-    fn finish(&mut self, ended: &Ended, _: &mut Desk) {
+    fn finish(&mut self, ended: &Ended, _: &mut ModuleContext) {
         if *ended != Ended::Said {
             self.seen.problems.push(ended.to_string());
         }
@@ -151,23 +151,23 @@ impl<'a> Beside<'a> {
         Beside { module, timer: None, asked: None, loads: Vec::new(), problem: None }
     }
 
-    fn again(&mut self, desk: &mut Desk) {
+    fn again(&mut self, desk: &mut ModuleContext) {
         self.timer = Some(desk.timer_in(LOAD_INTERVAL));
     }
 }
 
 impl Module for Beside<'_> {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         self.module.needs()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => {
+            EventKind::Start(_) => {
                 self.again(desk);
                 self.module.react(event, desk);
             }
-            What::Timer(timer) if Some(timer) == self.timer => {
+            EventKind::Timer(timer) if Some(timer) == self.timer => {
                 // Keeps one request outstanding, so that a silent agent gets no pile of requests.
                 if self.asked.is_none() {
                     let question = Question::Walk(vec![mib::processor_load()]);
@@ -175,7 +175,7 @@ impl Module for Beside<'_> {
                 }
                 self.again(desk);
             }
-            What::Snmp { asked, answer, .. } if Some(asked) == self.asked => {
+            EventKind::Snmp { asked, answer, .. } if Some(asked) == self.asked => {
                 self.asked = None;
                 match &answer.bindings {
                     Ok(bindings) => {
@@ -192,7 +192,7 @@ impl Module for Beside<'_> {
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
         self.module.finish(ended, desk);
     }
 }

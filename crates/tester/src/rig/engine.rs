@@ -12,7 +12,7 @@ use crate::account::{Account, Place};
 use crate::gauge::{Coarse, Gauge};
 use crate::generator::replay_sender::Player;
 use crate::generator::schedule::{Period, Schedule};
-use crate::generator::sender::{Leg, Outgoing, Sender};
+use crate::generator::sender::{Leg, ScheduledStream, Sender};
 use crate::generator::templates::Templates;
 use crate::analyzer::{Arrivals, Expected, Monitor, PortTally};
 use crate::replay::{Back, Mark, Replay, ReplayReport};
@@ -132,13 +132,13 @@ impl Engine {
         let started_at = start.saturating_add(trial.warmup);
         let schedules = schedules(&trial, start);
         let counts = schedules.iter().map(|legs| legs[1].count).collect();
-        let mut outgoing: Vec<Vec<Outgoing>> = ports.iter().map(|_| Vec::new()).collect();
+        let mut outgoing: Vec<Vec<ScheduledStream>> = ports.iter().map(|_| Vec::new()).collect();
         let (mut places, mut expected) = (Vec::new(), Vec::new());
         for ((stream, legs), [leaving, templates]) in
             trial.streams.iter().zip(schedules).zip(templates)
         {
             places.push((stream.from, outgoing[stream.from].len()));
-            let frames = Outgoing::new(leaving, legs, trial.catch_up_frames);
+            let frames = ScheduledStream::new(leaving, legs, trial.catch_up_frames);
             outgoing[stream.from].push(frames);
             let tells_variation = trial.tells_variation;
             expected.push(Expected { templates, to: stream.to, legs, tells_variation });
@@ -498,7 +498,7 @@ fn refused(ports: &mut PortRow) -> Vec<u64> {
 
 /// Returns the frames that a port sent, warm-up included.
 fn offered(sender: &Sender) -> u64 {
-    let legs = |it: &Outgoing| it.counts(Leg::Warmup).offered + it.counts(Leg::Measured).offered;
+    let legs = |it: &ScheduledStream| it.counts(Leg::Warmup).offered + it.counts(Leg::Measured).offered;
     sender.streams().iter().map(legs).sum()
 }
 

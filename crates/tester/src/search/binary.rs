@@ -13,7 +13,7 @@
 //! The search is a pure value: it sends nothing, never blocks, and can be replayed from its trials.
 //! A result lists everything that makes it irregular.
 
-use super::bracket::{Bracket, Sought};
+use super::bracket::{Bracket, SearchQuantity};
 pub use super::measured::Measured;
 
 /// Maximum number of trials of one search.
@@ -38,7 +38,7 @@ pub struct Goal {
 
 /// The next step of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ask {
+pub enum SearchRequest {
     /// Offer this load in a search trial.
     Search {
         /// Load in frames per second.
@@ -50,12 +50,12 @@ pub enum Ask {
         rate_pps: f64,
     },
     /// The search is finished.
-    Found(Found),
+    Found(SearchResult),
 }
 
 /// Result of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchResult {
     /// Highest load that met the goal, in frames per second. 0 if none did.
     pub rate_pps: f64,
     /// Lowest load that missed the goal, if any.
@@ -125,16 +125,16 @@ impl BinarySearch {
     }
 
     /// Returns the next step. It stays the same until a trial is recorded.
-    pub fn next(&self) -> Ask {
+    pub fn next(&self) -> SearchRequest {
         match self.rate_pps() {
             Some(rate_pps) if self.trials < TRIALS_MAX => {
                 if self.is_long(rate_pps) {
-                    Ask::Confirm { rate_pps }
+                    SearchRequest::Confirm { rate_pps }
                 } else {
-                    Ask::Search { rate_pps }
+                    SearchRequest::Search { rate_pps }
                 }
             }
-            rate_pps => Ask::Found(self.found(rate_pps.is_some())),
+            rate_pps => SearchRequest::Found(self.found(rate_pps.is_some())),
         }
     }
 
@@ -169,7 +169,7 @@ impl BinarySearch {
     }
 
     /// Returns the progress. None when the search is finished.
-    pub fn bracket(&self, sought: Sought) -> Option<Bracket> {
+    pub fn bracket(&self, sought: SearchQuantity) -> Option<Bracket> {
         let tried = self.rate_pps()?;
         let Goal { rate_pps_max: most, resolution_pps, .. } = self.goal;
         let (met, missed) = (self.met, self.missed);
@@ -200,7 +200,7 @@ impl BinarySearch {
         }
     }
 
-    fn found(&self, is_cut_short: bool) -> Found {
+    fn found(&self, is_cut_short: bool) -> SearchResult {
         let mut irregular = self.irregular.clone();
         // Loads that the tester could not offer or disturbed only matter if they bound the result.
         let bounds = |rate_pps| [self.met, self.missed].contains(&Some(rate_pps));
@@ -217,7 +217,7 @@ impl BinarySearch {
         if is_cut_short {
             irregular.push(Irregularity::TrialsExhausted);
         }
-        Found {
+        SearchResult {
             rate_pps: self.met.unwrap_or(0.0),
             rate_pps_missed: self.missed,
             trials: self.trials,
@@ -252,15 +252,15 @@ mod tests {
         }
     }
 
-    fn run(goal: Goal, mut target: impl FnMut(f64, bool) -> Measured) -> (Found, Vec<Ask>) {
+    fn run(goal: Goal, mut target: impl FnMut(f64, bool) -> Measured) -> (SearchResult, Vec<SearchRequest>) {
         let mut search = BinarySearch::new(goal);
         let mut asked = Vec::new();
         loop {
             let ask = search.next();
             let measured = match ask {
-                Ask::Search { rate_pps } => target(rate_pps, false),
-                Ask::Confirm { rate_pps } => target(rate_pps, true),
-                Ask::Found(found) => return (found, asked),
+                SearchRequest::Search { rate_pps } => target(rate_pps, false),
+                SearchRequest::Confirm { rate_pps } => target(rate_pps, true),
+                SearchRequest::Found(found) => return (found, asked),
             };
             asked.push(ask);
             search.record(measured);
@@ -270,8 +270,8 @@ mod tests {
     #[test]
     fn the_largest_load_is_tried_first_and_the_capacity_is_found() {
         let (found, asked) = run(GOAL, |rate, _| forwards(123_456.0, rate));
-        assert_eq!(asked[0], Ask::Search { rate_pps: 1_000_000.0 });
-        assert_eq!(asked.last(), Some(&Ask::Confirm { rate_pps: found.rate_pps }));
+        assert_eq!(asked[0], SearchRequest::Search { rate_pps: 1_000_000.0 });
+        assert_eq!(asked.last(), Some(&SearchRequest::Confirm { rate_pps: found.rate_pps }));
         assert!(found.rate_pps <= 123_457.0 && found.rate_pps > 122_456.0, "{found:?}");
         assert_eq!(found.irregular, []);
         // Halving 999,000 to 1,000 takes ten trials. The first and the final trial are added.
@@ -282,8 +282,8 @@ mod tests {
     fn progress_reports_show_the_closing_bracket() {
         let mut search = BinarySearch::new(GOAL);
         let mut observed = Vec::new();
-        while let Ask::Search { rate_pps } | Ask::Confirm { rate_pps } = search.next() {
-            let bracket = search.bracket(Sought::load("throughput", 0.0)).unwrap();
+        while let SearchRequest::Search { rate_pps } | SearchRequest::Confirm { rate_pps } = search.next() {
+            let bracket = search.bracket(SearchQuantity::load("throughput", 0.0)).unwrap();
             assert_eq!((bracket.tried, bracket.most), (rate_pps, 1e6));
             observed.push(bracket);
             search.record(forwards(123_456.0, rate_pps));
@@ -293,7 +293,7 @@ mod tests {
         let last = observed.last().unwrap();
         assert!(last.met.unwrap() <= 123_456.0 && last.missed.unwrap() > 123_456.0, "{last:?}");
         assert!(width(last) <= last.width.unwrap(), "{last:?}");
-        assert_eq!(search.bracket(Sought::default()), None, "it is over");
+        assert_eq!(search.bracket(SearchQuantity::default()), None, "it is over");
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
         let (found, asked) = run(GOAL, |rate, _| forwards(10.0, rate));
         assert_eq!(found.rate_pps, 0.0);
         assert_eq!(found.irregular, [Irregularity::LossAtLowestLoad]);
-        assert_eq!(asked.last(), Some(&Ask::Search { rate_pps: 1_000.0 }));
+        assert_eq!(asked.last(), Some(&SearchRequest::Search { rate_pps: 1_000.0 }));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a search looks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sought {
+pub struct SearchQuantity {
     /// Name of the value: `throughput`.
     pub what: Cow<'static, str>,
     /// Condition of the goal: `nothing lost`.
@@ -25,7 +25,7 @@ pub struct Sought {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bracket {
     /// What the search looks for.
-    pub sought: Sought,
+    pub sought: SearchQuantity,
     /// The value of the current trial.
     pub tried: f64,
     /// Highest value that met the goal.
@@ -39,15 +39,15 @@ pub struct Bracket {
     pub width: Option<f64>,
 }
 
-impl Sought {
+impl SearchQuantity {
     /// Creates a description from these texts.
-    pub fn new(what: &'static str, goal: &'static str, unit: &'static str) -> Sought {
-        Sought { what: what.into(), goal: goal.into(), unit: unit.into() }
+    pub fn new(what: &'static str, goal: &'static str, unit: &'static str) -> SearchQuantity {
+        SearchQuantity { what: what.into(), goal: goal.into(), unit: unit.into() }
     }
 
     /// The highest load in frames per second with at most this frame loss rate.
-    pub fn load(what: &'static str, loss_ratio: f64) -> Sought {
-        Sought { goal: loss(loss_ratio), ..Sought::new(what, "", "frames/s") }
+    pub fn load(what: &'static str, loss_ratio: f64) -> SearchQuantity {
+        SearchQuantity { goal: loss(loss_ratio), ..SearchQuantity::new(what, "", "frames/s") }
     }
 }
 
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_loss_condition_is_printed_in_percent() {
-        let goals = [0.0, 0.005, 0.001, 1e-7].map(|ratio| Sought::load("throughput", ratio).goal);
+        let goals = [0.0, 0.005, 0.001, 1e-7].map(|ratio| SearchQuantity::load("throughput", ratio).goal);
         let wanted =
             ["nothing lost", "at most 0.5 % lost", "at most 0.1 % lost", "at most 0.00001 % lost"];
         assert_eq!(goals, wanted);

@@ -26,7 +26,7 @@ use std::fmt;
 
 use packet::time::Nanos;
 
-use super::bracket::{Bracket, Sought};
+use super::bracket::{Bracket, SearchQuantity};
 use super::measured::Measured;
 use classify::{Bound, Tried, classify};
 pub use result::{Found, Irregularity};
@@ -224,7 +224,7 @@ impl Search {
     }
 
     /// Returns the progress of each goal in its current stage. Empty when the search is finished.
-    pub fn brackets(&self, sought: impl Fn(usize) -> Sought) -> Vec<Bracket> {
+    pub fn brackets(&self, sought: impl Fn(usize) -> SearchQuantity) -> Vec<Bracket> {
         let Some(PendingTrial { load: tried, .. }) = self.asked else { return Vec::new() };
         let pps = |load: u64| load as f64 / LOADS_PER_PPS;
         let of = |(goal, progress): (usize, &Progress)| {

@@ -20,7 +20,7 @@ pub struct Activation {
     limit: Nanos,
     echo: Option<Xid>,
     asked_at: Option<Nanos>,
-    batch: Option<Said>,
+    batch: Option<MessageRange>,
     sent_at: Nanos,
     /// Delay from the write of the batch to the barrier reply.
     pub barrier: Option<Nanos>,
@@ -56,7 +56,7 @@ impl Activation {
         }
     }
 
-    fn install(&mut self, desk: &mut Desk) {
+    fn install(&mut self, desk: &mut ModuleContext) {
         let rule = |place: u32| {
             Message::FlowMod(FlowMod {
                 cookie: u64::from(0x0a00_0000 + place),
@@ -68,7 +68,7 @@ impl Activation {
         self.batch = Some(desk.send_all(0, messages));
     }
 
-    fn hear(&mut self, at: Nanos, xid: Xid, message: &Message, desk: &mut Desk) {
+    fn hear(&mut self, at: Nanos, xid: Xid, message: &Message, desk: &mut ModuleContext) {
         match message {
             Message::EchoReply(_) if Some(xid) == self.echo => {
                 self.echoed = Some(at.since(self.asked_at.expect("sent, then answered")));
@@ -89,25 +89,25 @@ impl Activation {
 }
 
 impl Module for Activation {
-    fn needs(&self) -> Needs {
-        Needs::new(self.limit)
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements::new(self.limit)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 assert!(facts.is_simulated && facts.version(0).is_some());
                 assert_eq!(facts.connections[0].features.as_ref().unwrap().datapath_id, 0xabc);
                 desk.start(probes(1, self.rules.into(), PROBES_PPS), Span::OPEN);
                 desk.watch(1, Watch::Probes);
                 self.echo = Some(desk.send(0, Message::EchoRequest(vec![1, 2, 3])));
             }
-            What::Sent { said, first, .. } if Some(said.xid) == self.echo => {
+            EventKind::Sent { said, first, .. } if Some(said.xid) == self.echo => {
                 self.asked_at = Some(first);
             }
-            What::Sent { first, .. } => self.sent_at = first,
-            What::Message { xid, message, .. } => self.hear(event.at, xid, message, desk),
-            What::Frame(arrival) => {
+            EventKind::Sent { first, .. } => self.sent_at = first,
+            EventKind::Message { xid, message, .. } => self.hear(event.at, xid, message, desk),
+            EventKind::Frame(arrival) => {
                 let probe = arrival.probe.unwrap();
                 assert!(probe.is_intact && probe.is_delay_known && arrival.is_moment_known);
                 let since = event.at.since(self.sent_at);
@@ -116,13 +116,13 @@ impl Module for Activation {
                     desk.end();
                 }
             }
-            What::Refused { .. } => self.refused += 1,
-            What::Lost { .. } => self.lost += 1,
+            EventKind::Refused { .. } => self.refused += 1,
+            EventKind::Lost { .. } => self.lost += 1,
             _ => {}
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
         self.finished = Some(ended.clone());
         let seen = self.first.iter().flatten().count() as u64;
         let half_width = f64::from(self.rules) / PROBES_PPS * 1e9 / 2.0;
@@ -182,19 +182,19 @@ fn the_same_module_gives_the_same_report() {
 fn arrival_times_during_a_tester_stall_are_unknown() {
     struct Watching(u64, u64);
     impl Module for Watching {
-        fn needs(&self) -> Needs {
-            Needs::new(Nanos::from_millis(20))
+        fn needs(&self) -> ModuleRequirements {
+            ModuleRequirements::new(Nanos::from_millis(20))
         }
 
-        fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
             match event.what {
-                What::Start(_) => {
+                EventKind::Start(_) => {
                     let rule = FlowMod { cookie: 0x0a00_0000, ..FlowMod::default() };
                     desk.send(0, Message::FlowMod(rule));
                     desk.watch(1, Watch::All);
                     desk.start(probes(3, 1, 1e4), Span::until(desk.now() + Nanos::from_millis(15)));
                 }
-                What::Frame(arrival) => {
+                EventKind::Frame(arrival) => {
                     self.0 += 1;
                     self.1 += u64::from(!arrival.is_moment_known);
                     assert_eq!(arrival.is_moment_known, arrival.probe.unwrap().is_delay_known);
@@ -203,7 +203,7 @@ fn arrival_times_during_a_tester_stall_are_unknown() {
             }
         }
 
-        fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+        fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
     }
     let mut rig = rig(Vice::None);
     let fixed = Nanos::from_micros(500);

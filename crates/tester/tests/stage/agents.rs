@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tester::module::*;
 use tester::rig::sim::{Device, SimRig};
-use tester::executor::Scene;
+use tester::executor::TopologyInfo;
 use tester::executor::agents::Agent;
 use packet::time::Nanos;
 use netio::channel::ChannelError;
@@ -46,26 +46,26 @@ impl Device for Host {
 #[derive(Default)]
 struct Asks {
     agents: Vec<usize>,
-    answers: Vec<(usize, SnmpId, Nanos, Answer)>,
+    answers: Vec<(usize, SnmpId, Nanos, SnmpReply)>,
     asked: Vec<SnmpId>,
     named: Vec<String>,
 }
 
 impl Module for Asks {
-    fn needs(&self) -> Needs {
-        Needs { connections: Vec::new(), ..Needs::new(Nanos::from_secs(60)) }
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements { connections: Vec::new(), ..ModuleRequirements::new(Nanos::from_secs(60)) }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 self.named = facts.agents.clone();
                 for agent in self.agents.clone() {
                     let question = Question::Get(vec![mib::system_description()]);
                     self.asked.push(desk.snmp(agent, question));
                 }
             }
-            What::Snmp { agent, asked, answer } => {
+            EventKind::Snmp { agent, asked, answer } => {
                 self.answers.push((agent, asked, event.at, answer.clone()));
                 if self.answers.len() == self.asked.len() {
                     desk.end();
@@ -75,7 +75,7 @@ impl Module for Asks {
         }
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
 }
 
 fn host(knows: &str) -> (SimRig<Host>, Nanos) {
@@ -93,7 +93,7 @@ fn host(knows: &str) -> (SimRig<Host>, Nanos) {
 fn carry_out(rig: &mut SimRig<Host>, agents: &[usize]) -> (Asks, StageReport) {
     let mut module = Asks { agents: agents.to_vec(), ..Asks::default() };
     let mut connect = |_: &mut Host, _, _| Err(ChannelError::Closed("no switch".into()));
-    let report = rig.stage(&mut module, &Scene::default(), &mut connect);
+    let report = rig.stage(&mut module, &TopologyInfo::default(), &mut connect);
     (module, report)
 }
 
@@ -106,7 +106,7 @@ fn agent_replies_have_their_times() {
     // The missing agent is reported first, and ends nothing.
     let (agent, asked, _, answer) = &module.answers[0];
     assert_eq!((*agent, *asked), (7, module.asked[2]));
-    assert_eq!(answer.bindings, Err(Unanswered::NoAgent));
+    assert_eq!(answer.bindings, Err(SnmpError::NoAgent));
     for (place, (agent, asked, at, answer)) in module.answers[1..].iter().enumerate() {
         assert_eq!((*agent, *asked, answer.sent), (0, module.asked[place], Some(begun)));
         assert_eq!((at.since(begun), answer.rounds), (THINKS, 1));
@@ -123,7 +123,7 @@ fn a_silent_agent_times_out_and_late_replies_are_ignored() {
     let (module, report) = carry_out(&mut rig, &[0]);
     assert_eq!(report.ended, Ended::Said, "{report:?}");
     let (.., at, answer) = &module.answers[0];
-    assert_eq!(answer.bindings, Err(Unanswered::Failed(Failure::TimedOut)));
+    assert_eq!(answer.bindings, Err(SnmpError::Failed(Failure::TimedOut)));
     assert_eq!(at.since(begun).0, ANSWER_NS_MAX.0 * 3);
     assert_eq!((report.agents[0].asked, report.agents[0].answered), (1, 0));
     assert!(report.agents[0].failure.as_ref().unwrap().contains("no reply"), "{report:?}");

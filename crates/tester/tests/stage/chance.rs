@@ -2,7 +2,7 @@
 
 use tester::module::*;
 use tester::rig::sim::{Device, SimRig};
-use tester::executor::Scene;
+use tester::executor::TopologyInfo;
 use tester::stream::Rate;
 use openflow::model::flow::FlowMod;
 use openflow::model::message::Message;
@@ -41,7 +41,7 @@ struct Whim {
 }
 
 impl Whim {
-    fn act(&mut self, desk: &mut Desk) {
+    fn act(&mut self, desk: &mut ModuleContext) {
         let (stream, connection) = (self.chance.below(3) as u16, self.chance.below(3) as usize);
         let soon = Nanos(self.chance.below(300_000));
         match self.chance.below(18) {
@@ -87,31 +87,31 @@ impl Whim {
 }
 
 impl Module for Whim {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let late = Connection { opens: false, ..Connection::new(0) };
-        Needs {
+        ModuleRequirements {
             connections: vec![Connection::new(0), late],
             ends_when_lost: false,
-            ..Needs::new(Nanos::from_millis(3))
+            ..ModuleRequirements::new(Nanos::from_millis(3))
         }
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         self.events += 1;
-        self.frames += u64::from(matches!(event.what, What::Frame(_)));
-        if let What::Start(_) = event.what {
+        self.frames += u64::from(matches!(event.what, EventKind::Frame(_)));
+        if let EventKind::Start(_) = event.what {
             (0..3).for_each(|id| desk.prepare(probes(id, 3, 1e4)));
             for place in 0..40 {
                 desk.timer_in(Nanos(place * 70_000));
             }
         }
         // On average, events cause no more events than there were.
-        if self.chance.below(2) == 0 || matches!(event.what, What::Timer(_)) {
+        if self.chance.below(2) == 0 || matches!(event.what, EventKind::Timer(_)) {
             self.act(desk);
         }
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_measurement_with_random_bytes_from_the_switch_always_ends() {
         let mut rig = SimRig::new(ports, device, 1);
         let (chance, version) = (Chance(seed), Version::V1_3);
         let mut module = Whim { chance, events: 0, frames: 0, fresh: 2, version };
-        let report = rig.stage(&mut module, &Scene::default(), &mut |device, _, _| {
+        let report = rig.stage(&mut module, &TopologyInfo::default(), &mut |device, _, _| {
             let (ours, theirs) = pair(1 << 16, "babbler");
             (device.channel, device.said) = (Some(theirs), 0);
             Ok(Box::new(ours))

@@ -17,7 +17,7 @@ use std::net::Ipv4Addr;
 
 use tester::module::{Module, StageReport};
 use tester::rig::sim::SimRig;
-use tester::executor::Scene;
+use tester::executor::TopologyInfo;
 use tester::stream::{Field, Headers, Order, Rate, Stream, Values, Vary};
 use packet::time::Clock;
 use netio::memory::pair_stamped;
@@ -36,7 +36,7 @@ fn rig(vice: Vice) -> SimRig<Toy> {
 
 /// Runs a module on the rig.
 fn stage(rig: &mut SimRig<Toy>, module: &mut dyn Module) -> StageReport {
-    rig.stage(module, &Scene::default(), &mut |toy, _, now| Ok(toy.connect(now)))
+    rig.stage(module, &TopologyInfo::default(), &mut |toy, _, now| Ok(toy.connect(now)))
 }
 
 /// Frames to this many addresses in turn, from 10.0.0.0 on.

@@ -107,17 +107,17 @@ fn repeated_replies_and_invalid_messages_are_reported() {
 fn reordered_replies_keep_their_transaction_ids() {
     struct Two(Vec<u32>, Vec<u32>);
     impl Module for Two {
-        fn needs(&self) -> Needs {
-            Needs::new(Nanos::from_secs(1)).in_versions(&[Version::V1_3])
+        fn needs(&self) -> ModuleRequirements {
+            ModuleRequirements::new(Nanos::from_secs(1)).in_versions(&[Version::V1_3])
         }
 
-        fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
             match event.what {
-                What::Start(facts) => {
+                EventKind::Start(facts) => {
                     assert_eq!(facts.version(0), Some(Version::V1_3));
                     self.0 = desk.send_all(0, vec![Message::BarrierRequest; 2]).xids().collect();
                 }
-                What::Message { xid, message: Message::BarrierReply, .. } => {
+                EventKind::Message { xid, message: Message::BarrierReply, .. } => {
                     self.1.push(xid);
                     if self.1.len() == 2 {
                         desk.end();
@@ -127,7 +127,7 @@ fn reordered_replies_keep_their_transaction_ids() {
             }
         }
 
-        fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+        fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
     }
     let mut module = Two(Vec::new(), Vec::new());
     assert_eq!(stage(&mut rig(Vice::Reorders), &mut module).ended, Ended::Said);
@@ -153,17 +153,17 @@ fn a_flood_of_packet_ins_does_not_delay_other_events() {
 #[test]
 fn an_endless_or_invalid_module_is_ended() {
     /// Runs a function at each event.
-    struct Does(fn(&mut Desk));
+    struct Does(fn(&mut ModuleContext));
     impl Module for Does {
-        fn needs(&self) -> Needs {
-            Needs::new(Nanos::from_millis(1))
+        fn needs(&self) -> ModuleRequirements {
+            ModuleRequirements::new(Nanos::from_millis(1))
         }
 
-        fn react(&mut self, _: &Event<'_>, desk: &mut Desk) {
+        fn react(&mut self, _: &Event<'_>, desk: &mut ModuleContext) {
             (self.0)(desk);
         }
 
-        fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+        fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
     }
     let run = |does| stage(&mut rig(Vice::None), &mut Does(does));
     let report = run(|desk| desk.end_by_limit("ANSWER_NS_MAX"));
@@ -179,15 +179,15 @@ fn an_endless_or_invalid_module_is_ended() {
     // An error during `finish` is not lost.
     struct Fails;
     impl Module for Fails {
-        fn needs(&self) -> Needs {
-            Needs::new(Nanos::from_millis(1))
+        fn needs(&self) -> ModuleRequirements {
+            ModuleRequirements::new(Nanos::from_millis(1))
         }
 
-        fn react(&mut self, _: &Event<'_>, desk: &mut Desk) {
+        fn react(&mut self, _: &Event<'_>, desk: &mut ModuleContext) {
             desk.end();
         }
 
-        fn finish(&mut self, _: &Ended, desk: &mut Desk) {
+        fn finish(&mut self, _: &Ended, desk: &mut ModuleContext) {
             desk.fail("no frame arrived");
         }
     }
@@ -212,28 +212,28 @@ fn messages_for_a_switch_that_does_not_read_are_limited() {
     /// Sends large messages and counts those that are not sent.
     struct Much(u32);
     impl Module for Much {
-        fn needs(&self) -> Needs {
-            Needs::new(Nanos::from_millis(1))
+        fn needs(&self) -> ModuleRequirements {
+            ModuleRequirements::new(Nanos::from_millis(1))
         }
 
-        fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+        fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
             match event.what {
-                What::Start(_) => {
+                EventKind::Start(_) => {
                     let echo = [Message::EchoRequest(vec![0; 60_000])];
                     let echo = desk.encode(Version::V1_5, &echo).unwrap();
                     (0..400).for_each(|_| {
                         desk.say(0, &echo);
                     });
                 }
-                What::Unsent { why: Unsent::Limit("TRANSMIT_BYTES_MAX"), .. } => self.0 += 1,
-                What::LimitReached(name) => {
+                EventKind::Unsent { why: SendError::Limit("TRANSMIT_BYTES_MAX"), .. } => self.0 += 1,
+                EventKind::LimitReached(name) => {
                     assert!(name == TIME_LIMIT || name == "TRANSMIT_BYTES_MAX")
                 }
                 _ => {}
             }
         }
 
-        fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+        fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
     }
     let mut module = Much(0);
     let report = stage(&mut rig(Vice::None), &mut module);

@@ -10,23 +10,23 @@ use super::toy::Vice;
 use super::{probes, rig, stage};
 
 /// A module made of two closures.
-struct Does<R, F>(Needs, R, F);
+struct Does<R, F>(ModuleRequirements, R, F);
 
-impl<R: FnMut(&Event<'_>, &mut Desk) + Send, F: FnMut() + Send> Module for Does<R, F> {
-    fn needs(&self) -> Needs {
+impl<R: FnMut(&Event<'_>, &mut ModuleContext) + Send, F: FnMut() + Send> Module for Does<R, F> {
+    fn needs(&self) -> ModuleRequirements {
         self.0.clone()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         (self.1)(event, desk);
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {
         (self.2)();
     }
 }
 
-fn open_path(desk: &mut Desk) {
+fn open_path(desk: &mut ModuleContext) {
     let rule = FlowMod { cookie: 0x0a00_0000, ..FlowMod::default() };
     desk.send(0, Message::FlowMod(rule));
 }
@@ -37,8 +37,8 @@ fn a_stream_changes_its_rate_stops_and_resumes_without_repeated_numbers() {
     let mut timers = Vec::new();
     let mut over = 0;
     let ms = Nanos::from_millis;
-    let react = |event: &Event<'_>, desk: &mut Desk| match event.what {
-        What::Start(_) => {
+    let react = |event: &Event<'_>, desk: &mut ModuleContext| match event.what {
+        EventKind::Start(_) => {
             open_path(desk);
             desk.watch(1, Watch::Streams(vec![5]));
             desk.prepare(probes(5, 1, 1e4));
@@ -46,7 +46,7 @@ fn a_stream_changes_its_rate_stops_and_resumes_without_repeated_numbers() {
             let gone = desk.timer_in(Nanos(1));
             assert!(desk.cancel(gone));
         }
-        What::Timer(timer) => {
+        EventKind::Timer(timer) => {
             assert_eq!(event.at, timer.due());
             match timers.iter().position(|it| *it == timer).unwrap() {
                 0 => desk.begin(5, Span::OPEN),
@@ -55,17 +55,17 @@ fn a_stream_changes_its_rate_stops_and_resumes_without_repeated_numbers() {
                 _ => desk.begin(5, Span::frames(7)),
             }
         }
-        What::Frame(arrival) => {
+        EventKind::Frame(arrival) => {
             let probe = arrival.probe.unwrap();
             numbers.push((probe.number, probe.sent_at));
         }
-        What::StreamOver(5) => {
+        EventKind::StreamOver(5) => {
             over += 1;
             desk.end();
         }
         _ => {}
     };
-    let mut module = Does(Needs::new(ms(50)), react, || {});
+    let mut module = Does(ModuleRequirements::new(ms(50)), react, || {});
     let report = stage(&mut rig(Vice::None), &mut module);
     assert_eq!(report.ended, Ended::Said);
     drop(module);
@@ -84,13 +84,13 @@ fn a_stream_changes_its_rate_stops_and_resumes_without_repeated_numbers() {
 fn unwatched_frames_are_counted_and_packet_ins_identify_their_frame() {
     let mut reported = Vec::new();
     let mut frames = 0;
-    let react = |event: &Event<'_>, desk: &mut Desk| match event.what {
-        What::Start(_) => {
+    let react = |event: &Event<'_>, desk: &mut ModuleContext| match event.what {
+        EventKind::Start(_) => {
             open_path(desk);
             desk.start(probes(1, 4, 1e5), Span::frames(400));
         }
-        What::Frame(_) => frames += 1,
-        What::Message { message: Message::PacketIn(_), probe, .. } => {
+        EventKind::Frame(_) => frames += 1,
+        EventKind::Message { message: Message::PacketIn(_), probe, .. } => {
             let probe = probe.unwrap();
             assert!(probe.is_intact && probe.stream == 1);
             reported.push(probe.place);
@@ -99,7 +99,7 @@ fn unwatched_frames_are_counted_and_packet_ins_identify_their_frame() {
     };
     let mut rig = rig(Vice::None);
     rig.device.tells_misses = true;
-    let mut module = Does(Needs::new(Nanos::from_millis(10)), react, || {});
+    let mut module = Does(ModuleRequirements::new(Nanos::from_millis(10)), react, || {});
     let report = stage(&mut rig, &mut module);
     drop(module);
     let account = report.streams[0];
@@ -112,30 +112,30 @@ fn unwatched_frames_are_counted_and_packet_ins_identify_their_frame() {
 #[test]
 fn connections_are_opened_by_number_closed_and_reopened() {
     let mut ups = Vec::new();
-    let mut needs = Needs::new(Nanos::from_millis(10));
+    let mut needs = ModuleRequirements::new(Nanos::from_millis(10));
     needs.connections = vec![Connection::new(0), Connection { opens: false, ..Connection::new(0) }];
     needs.connections[1].asks_features = false;
     let mut unsent = 0;
-    let react = |event: &Event<'_>, desk: &mut Desk| match event.what {
-        What::Start(facts) => {
+    let react = |event: &Event<'_>, desk: &mut ModuleContext| match event.what {
+        EventKind::Start(facts) => {
             assert!(facts.version(0).is_some() && facts.version(1).is_none());
             desk.send(1, Message::BarrierRequest);
             desk.connect(1);
         }
-        What::Unsent { connection: 1, why: Unsent::NotUp, .. } => unsent += 1,
-        What::Up { connection, facts } => {
+        EventKind::Unsent { connection: 1, why: SendError::NotUp, .. } => unsent += 1,
+        EventKind::Up { connection, facts } => {
             ups.push(connection);
             assert!(facts.version.is_some() && facts.features.is_none());
             desk.send(connection, Message::BarrierRequest);
         }
-        What::Message { connection, message: Message::BarrierReply, .. } => {
+        EventKind::Message { connection, message: Message::BarrierReply, .. } => {
             desk.disconnect(connection);
             match ups.len() {
                 3 => desk.end(),
                 _ => desk.connect(connection),
             }
         }
-        What::Lost { .. } => panic!("a module ended it itself"),
+        EventKind::Lost { .. } => panic!("a module ended it itself"),
         _ => {}
     };
     let mut module = Does(needs, react, || {});
@@ -149,13 +149,13 @@ fn connections_are_opened_by_number_closed_and_reopened() {
 #[test]
 fn frames_built_by_a_module_are_identified() {
     let mut made = Vec::new();
-    let react = |event: &Event<'_>, _: &mut Desk| {
-        if let What::Start(facts) = event.what {
+    let react = |event: &Event<'_>, _: &mut ModuleContext| {
+        if let EventKind::Start(facts) = event.what {
             let frames = facts.signer.frames(&probes(1, 4, 1.0));
             made = (0..3).map(|number| frames.frame(number, event.at)).collect();
         }
     };
-    let mut module = Does(Needs::new(Nanos::from_micros(1)), react, || {});
+    let mut module = Does(ModuleRequirements::new(Nanos::from_micros(1)), react, || {});
     stage(&mut rig(Vice::None), &mut module);
     drop(module);
     assert!(made.iter().all(|frame| frame.len() == 60));

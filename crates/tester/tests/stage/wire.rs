@@ -1,7 +1,7 @@
 //! Wire timestamps of messages in virtual time: they are exact also if the tester stalled.
 
 use tester::module::*;
-use tester::executor::Scene;
+use tester::executor::TopologyInfo;
 use openflow::model::message::Message;
 use packet::time::{Clock, Nanos, Stamp};
 
@@ -18,17 +18,17 @@ struct Asks {
 }
 
 impl Module for Asks {
-    fn needs(&self) -> Needs {
-        Needs::new(Nanos::from_secs(10))
+    fn needs(&self) -> ModuleRequirements {
+        ModuleRequirements::new(Nanos::from_secs(10))
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) | What::Timer(_) => {
+            EventKind::Start(_) | EventKind::Timer(_) => {
                 desk.send(0, Message::BarrierRequest);
             }
-            What::Sent { first, wire, .. } => self.sent.push((first, wire)),
-            What::Message { message: Message::BarrierReply, is_moment_known, wire, .. } => {
+            EventKind::Sent { first, wire, .. } => self.sent.push((first, wire)),
+            EventKind::Message { message: Message::BarrierReply, is_moment_known, wire, .. } => {
                 self.came.push((event.at, is_moment_known, wire));
                 match self.came.len() < ROUNDS {
                     true => drop(desk.timer_in(Nanos::from_millis(1))),
@@ -39,7 +39,7 @@ impl Module for Asks {
         }
     }
 
-    fn finish(&mut self, _: &Ended, _: &mut Desk) {}
+    fn finish(&mut self, _: &Ended, _: &mut ModuleContext) {}
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn wire_timestamps_are_exact_during_a_tester_stall() {
     let clock = std::sync::Arc::clone(&rig.clock);
     let mut module = Asks::default();
     let mut connect = |toy: &mut super::toy::Toy, _, now| Ok(toy.connect_stamped(&clock, now));
-    let report = rig.stage(&mut module, &Scene::default(), &mut connect);
+    let report = rig.stage(&mut module, &TopologyInfo::default(), &mut connect);
     assert_eq!((&report.ended, module.came.len()), (&Ended::Said, ROUNDS));
     let delay = rig.device.delay;
     let mut late = 0;

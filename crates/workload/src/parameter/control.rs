@@ -5,7 +5,7 @@
 use tester::controller::script::{AHEAD_MAX, Commit};
 use openflow::version::Version;
 
-use super::declaration::{Declared, Takes};
+use super::declaration::{Parameter, ValueType};
 use super::{list, number};
 
 /// Default number of flow-mods in a bundle.
@@ -125,9 +125,9 @@ fn batch(text: &str) -> Option<Commit> {
 }
 
 /// Capture mode of a module's control channels.
-pub const CAPTURE: Declared = Declared {
+pub const CAPTURE: Parameter = Parameter {
     key: "control_capture",
-    takes: Takes::Word(&["no", "stamps", "file"]),
+    takes: ValueType::Word(&["no", "stamps", "file"]),
     default: "no",
     unit: "",
     help: "capture of a module's control channels: time stamps of messages at the interface \

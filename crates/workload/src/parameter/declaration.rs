@@ -15,11 +15,11 @@ use super::Effort;
 
 /// Declaration of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Declared {
+pub struct Parameter {
     /// Name in `--set KEY=VALUE`.
     pub key: &'static str,
     /// Type and range.
-    pub takes: Takes,
+    pub takes: ValueType,
     /// Default, in the syntax of `--set`. `quick A; standard B; full C` sets defaults by effort.
     ///
     /// A part without an effort applies to all others.
@@ -32,7 +32,7 @@ pub struct Declared {
 
 /// Type and range of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Takes {
+pub enum ValueType {
     /// An integer in this range.
     Integer(u64, u64),
     /// One or more comma-separated integers in this range: an axis.
@@ -49,18 +49,18 @@ pub enum Takes {
     Text(&'static str),
 }
 
-impl Takes {
+impl ValueType {
     /// Describes the valid values, with the unit of numbers.
     pub fn words(&self, unit: &str) -> String {
         let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
         match self {
-            Takes::Integer(least, most) => format!("{least} to {most}{unit}"),
-            Takes::Integers(least, most) => format!("{least} to {most}{unit}, comma-separated"),
-            Takes::Number(least, most) => format!("{least} to {most}{unit}"),
-            Takes::Numbers(least, most) => format!("{least} to {most}{unit}, comma-separated"),
-            Takes::Word(words) => words.join(", "),
-            Takes::Words(words) => format!("{}, comma-separated", words.join(", ")),
-            Takes::Text(form) => format!("{form}{unit}"),
+            ValueType::Integer(least, most) => format!("{least} to {most}{unit}"),
+            ValueType::Integers(least, most) => format!("{least} to {most}{unit}, comma-separated"),
+            ValueType::Number(least, most) => format!("{least} to {most}{unit}"),
+            ValueType::Numbers(least, most) => format!("{least} to {most}{unit}, comma-separated"),
+            ValueType::Word(words) => words.join(", "),
+            ValueType::Words(words) => format!("{}, comma-separated", words.join(", ")),
+            ValueType::Text(form) => format!("{form}{unit}"),
         }
     }
 
@@ -73,25 +73,25 @@ impl Takes {
             text.trim().parse::<f64>().is_ok_and(|value| (least..=most).contains(&value))
         };
         match *self {
-            Takes::Integer(least, most) => whole(text, least, most),
-            Takes::Integers(least, most) => text.split(',').all(|one| whole(one, least, most)),
-            Takes::Number(least, most) => number(text, least, most),
-            Takes::Numbers(least, most) => text.split(',').all(|one| number(one, least, most)),
-            Takes::Word(words) => words.contains(&text),
-            Takes::Words(words) => text.split(',').all(|one| words.contains(&one.trim())),
-            Takes::Text(_) => true,
+            ValueType::Integer(least, most) => whole(text, least, most),
+            ValueType::Integers(least, most) => text.split(',').all(|one| whole(one, least, most)),
+            ValueType::Number(least, most) => number(text, least, most),
+            ValueType::Numbers(least, most) => text.split(',').all(|one| number(one, least, most)),
+            ValueType::Word(words) => words.contains(&text),
+            ValueType::Words(words) => text.split(',').all(|one| words.contains(&one.trim())),
+            ValueType::Text(_) => true,
         }
     }
 
     /// Returns whether several values form an axis.
     pub fn is_list(&self) -> bool {
-        matches!(self, Takes::Integers(..) | Takes::Numbers(..) | Takes::Words(_))
+        matches!(self, ValueType::Integers(..) | ValueType::Numbers(..) | ValueType::Words(_))
     }
 
     /// Returns whether a text is a list of values that are valid individually, although only one
     /// value is allowed.
     pub fn admits_each(&self, text: &str) -> bool {
-        let is_single = matches!(self, Takes::Integer(..) | Takes::Number(..) | Takes::Word(_));
+        let is_single = matches!(self, ValueType::Integer(..) | ValueType::Number(..) | ValueType::Word(_));
         is_single && text.contains(',') && text.split(',').all(|one| self.admits(one.trim()))
     }
 }
@@ -104,7 +104,7 @@ fn integer(text: &str) -> Option<u64> {
     text.parse().ok().or_else(|| exact.map(|it| it as u64))
 }
 
-impl Declared {
+impl Parameter {
     /// Returns the default for an effort.
     pub fn default_at(&self, effort: Effort) -> &'static str {
         fn of(wanted: Effort, part: &str) -> Option<&str> {
@@ -118,8 +118,8 @@ impl Declared {
 
     /// Returns the same declaration with another default.
     #[must_use]
-    pub const fn with_default(self, default: &'static str) -> Declared {
-        Declared { default, ..self }
+    pub const fn with_default(self, default: &'static str) -> Parameter {
+        Parameter { default, ..self }
     }
 }
 
@@ -174,7 +174,7 @@ impl Own {
     }
 
     /// Sets a declared parameter; `None` if the text is not a valid value.
-    pub fn set(&mut self, declared: &Declared, text: &str) -> Option<()> {
+    pub fn set(&mut self, declared: &Parameter, text: &str) -> Option<()> {
         let text = text.trim();
         declared.takes.admits(text).then(|| {
             self.values.insert(declared.key, text.to_string());
@@ -187,12 +187,12 @@ impl Own {
     }
 
     /// Returns whether a parameter was set.
-    pub fn is_set(&self, declared: &Declared) -> bool {
+    pub fn is_set(&self, declared: &Parameter) -> bool {
         self.values.contains_key(declared.key)
     }
 
     /// Returns the value of a parameter as it was set, or its default.
-    pub fn text<'a>(&'a self, declared: &Declared) -> &'a str {
+    pub fn text<'a>(&'a self, declared: &Parameter) -> &'a str {
         debug_assert!(
             self.declared.as_ref().is_none_or(|keys| keys.contains(&declared.key)),
             "an experiment reads {} without declaring it",
@@ -203,33 +203,33 @@ impl Own {
     }
 
     /// Returns a single integer.
-    pub fn integer(&self, declared: &Declared) -> u64 {
+    pub fn integer(&self, declared: &Parameter) -> u64 {
         assert!(!declared.takes.is_list(), "{} is an axis", declared.key);
         integer(self.text(declared)).expect("a value was checked when it was set")
     }
 
     /// Returns a single number.
-    pub fn number(&self, declared: &Declared) -> f64 {
+    pub fn number(&self, declared: &Parameter) -> f64 {
         assert!(!declared.takes.is_list(), "{} is an axis", declared.key);
         self.text(declared).parse().expect("a value was checked when it was set")
     }
 
     /// Returns all integers of an axis.
-    pub fn integers(&self, declared: &Declared) -> Values<u64> {
+    pub fn integers(&self, declared: &Parameter) -> Values<u64> {
         assert!(declared.takes.is_list(), "{} takes one value", declared.key);
         let one = |text: &str| integer(text).expect("a value was checked when it was set");
         Values(self.text(declared).split(',').map(one).collect())
     }
 
     /// Returns all numbers of an axis.
-    pub fn numbers(&self, declared: &Declared) -> Values<f64> {
+    pub fn numbers(&self, declared: &Parameter) -> Values<f64> {
         assert!(declared.takes.is_list(), "{} takes one value", declared.key);
         let one = |text: &str| text.trim().parse().expect("a value was checked when it was set");
         Values(self.text(declared).split(',').map(one).collect())
     }
 
     /// Iterates over the words of a list.
-    pub fn words<'a>(&'a self, declared: &Declared) -> impl Iterator<Item = &'a str> {
+    pub fn words<'a>(&'a self, declared: &Parameter) -> impl Iterator<Item = &'a str> {
         assert!(declared.takes.is_list(), "{} takes one word", declared.key);
         self.text(declared).split(',').map(str::trim)
     }
@@ -239,9 +239,9 @@ impl Own {
 mod tests {
     use super::*;
 
-    const RULES: Declared = Declared {
+    const RULES: Parameter = Parameter {
         key: "rules",
-        takes: Takes::Integers(1, 100),
+        takes: ValueType::Integers(1, 100),
         default: "10,20",
         unit: "",
         help: "",
@@ -263,15 +263,15 @@ mod tests {
             assert_eq!(own.set(&RULES, wrong), None, "{wrong}");
         }
         assert_eq!(own, Own::at(Effort::Quick));
-        assert!(!Takes::Number(0.0, 1.0).admits("nan"));
-        assert!(Takes::Words(&["a", "b"]).admits("b,a") && !Takes::Words(&["a"]).admits("a,c"));
+        assert!(!ValueType::Number(0.0, 1.0).admits("nan"));
+        assert!(ValueType::Words(&["a", "b"]).admits("b,a") && !ValueType::Words(&["a"]).admits("a,c"));
     }
 
     #[test]
     fn a_default_follows_the_effort() {
         let by_effort = RULES.with_default("quick 1; standard 2,3; full 4");
         let rest = RULES.with_default("quick 1; 5,6");
-        let at = |declared: &Declared| Effort::ALL.map(|effort| declared.default_at(effort));
+        let at = |declared: &Parameter| Effort::ALL.map(|effort| declared.default_at(effort));
         assert_eq!(at(&by_effort), ["1", "2,3", "4"]);
         assert_eq!(at(&rest), ["1", "5,6", "5,6"]);
         assert_eq!(at(&RULES), ["10,20"; 3]);
@@ -279,9 +279,9 @@ mod tests {
 
     #[test]
     fn a_list_for_a_single_value_is_distinguished_from_an_invalid_value() {
-        let one = Takes::Integer(64, 1518);
+        let one = ValueType::Integer(64, 1518);
         assert!(one.admits_each("64,512") && !one.admits_each("64,x") && !one.admits_each("64"));
-        assert!(!Takes::Integers(64, 1518).admits_each("64,512"));
+        assert!(!ValueType::Integers(64, 1518).admits_each("64,512"));
         assert!(one.admits("1e2") && !one.admits("64.5") && !one.admits("1e99"));
     }
 

@@ -5,7 +5,7 @@
 use packet::time::Nanos;
 
 use super::number;
-use super::declaration::{Declared, Takes};
+use super::declaration::{Parameter, ValueType};
 
 /// Options for user-provided devices.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,10 +61,10 @@ impl Device {
 }
 
 /// All parameters of this module.
-pub const ALL: &[Declared] = &[
-    Declared {
+pub const ALL: &[Parameter] = &[
+    Parameter {
         key: "device_flows",
-        takes: Takes::Word(&["refuse", "overwrite"]),
+        takes: ValueType::Word(&["refuse", "overwrite"]),
         default: "refuse",
         unit: "",
         help: "reaction to flow entries on the device: stop with an error, or delete them and \

@@ -6,7 +6,7 @@
 use tester::search::mlr::goal::Goal;
 use packet::time::Nanos;
 
-use super::declaration::{Declared, Takes};
+use super::declaration::{Parameter, ValueType};
 use super::{Effort, list, number};
 
 /// A named goal.
@@ -149,19 +149,19 @@ fn presets(text: &str) -> Option<Vec<Preset>> {
 }
 
 /// All parameters of this module.
-pub const ALL: &[Declared] = &[
-    Declared {
+pub const ALL: &[Parameter] = &[
+    Parameter {
         key: "goals",
-        takes: Takes::Text(
+        takes: ValueType::Text(
             "ndr, pdr, quick, quick-ndr, quick-pdr, rfc2544, tst009, comma-separated, each once",
         ),
         default: "quick quick; ndr,pdr",
         unit: "",
         help: "goals of the search; the loss that pdr allows is set by loss=",
     },
-    Declared {
+    Parameter {
         key: "goal_width",
-        takes: Takes::Number(0.0005, 0.5),
+        takes: ValueType::Number(0.0005, 0.5),
         default: "",
         unit: "",
         help: "resolution of a goal, as a share of its upper bound (ndr, pdr 0.005; rfc2544, \

@@ -3,7 +3,7 @@
 //!
 //! They have a separate module because few experiments use each of them; parsing is the same.
 
-use super::declaration::{Declared, Takes};
+use super::declaration::{Parameter, ValueType};
 use super::{Effort, list, number};
 
 /// Maximum number of ports of a meshed target.
@@ -62,70 +62,70 @@ impl Methods {
 }
 
 /// Longest burst.
-pub const BURST_SECONDS: Declared = Declared {
+pub const BURST_SECONDS: Parameter = Parameter {
     key: "burst_seconds",
-    takes: Takes::Number(0.0001, 30.0),
+    takes: ValueType::Number(0.0001, 30.0),
     default: "quick 0.2; standard 2; full 30",
     unit: "s",
     help: "maximum burst length, as its duration at the link rate",
 };
 
 /// Resolution of the burst length.
-pub const BURST_STEP: Declared = Declared {
+pub const BURST_STEP: Parameter = Parameter {
     key: "burst_step",
-    takes: Takes::Integer(1, 1_000_000),
+    takes: ValueType::Integer(1, 1_000_000),
     default: "1",
     unit: "frames",
     help: "resolution of the burst length",
 };
 
 /// Number of meshed ports.
-pub const PORTS: Declared = Declared {
+pub const PORTS: Parameter = Parameter {
     key: "ports",
-    takes: Takes::Integer(4, PORTS_MAX as u64),
+    takes: ValueType::Integer(4, PORTS_MAX as u64),
     default: "4",
     unit: "ports",
     help: "number of meshed ports of a target",
 };
 
 /// Largest address table.
-pub const ADDRESSES: Declared = Declared {
+pub const ADDRESSES: Parameter = Parameter {
     key: "addresses",
-    takes: Takes::Integer(2, 1_048_576),
+    takes: ValueType::Integer(2, 1_048_576),
     default: "quick 8192; standard 131072; full 262144",
     unit: "addresses",
     help: "maximum number of addresses",
 };
 
 /// Rate at which addresses are learned.
-pub const LEARNING_RATE: Declared = Declared {
+pub const LEARNING_RATE: Parameter = Parameter {
     key: "learning_rate",
-    takes: Takes::Number(50.0, 1e7),
+    takes: ValueType::Number(50.0, 1e7),
     default: "25000",
     unit: "frames/s",
     help: "rate of learning frames",
 };
 
 /// Loads of the fixed flows.
-pub const SHARES: Declared = Declared {
+pub const SHARES: Parameter = Parameter {
     key: "shares",
-    takes: Takes::Numbers(0.01, 1000.0),
+    takes: ValueType::Numbers(0.01, 1000.0),
     default: "10",
     unit: "%",
     help: "loads of all flows except the last, in percent of C; one flow each, at most seven",
 };
 
 /// Duration of a soak test.
-pub const SOAK_SECONDS: Declared = Declared {
+pub const SOAK_SECONDS: Parameter = Parameter {
     key: "soak_seconds",
-    takes: Takes::Number(1.0, 604_800.0),
+    takes: ValueType::Number(1.0, 604_800.0),
     default: "quick 30; standard 600; full 14400",
     unit: "s",
     help: "total duration of all trials",
 };
 
 /// All parameters of this module.
-pub const ALL: &[Declared] =
+pub const ALL: &[Parameter] =
     &[BURST_SECONDS, BURST_STEP, PORTS, ADDRESSES, LEARNING_RATE, SHARES, SOAK_SECONDS];
 
 #[cfg(test)]

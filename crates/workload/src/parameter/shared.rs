@@ -3,37 +3,37 @@
 //! Invariant: every run takes those of [`always`], which are about the run, the tester and the
 //! targets. Only experiments that include a group take its other parameters.
 
-use super::declaration::{Declared, Takes};
+use super::declaration::{Parameter, ValueType};
 use super::{control, device, goals, methods, snmp};
 
 /// Capacity of the nominal link.
-pub const CAPACITY: Declared = Declared {
+pub const CAPACITY: Parameter = Parameter {
     key: "capacity",
-    takes: Takes::Text("a rate in bit/s such as 1G or 100M, or auto"),
+    takes: ValueType::Text("a rate in bit/s such as 1G or 100M, or auto"),
     default: "1G",
     unit: "",
     help: "capacity of the nominal link between tester and target; 10G for workloads over memory",
 };
 
 /// Number of repeats of each trial.
-pub const REPEATS: Declared = Declared {
+pub const REPEATS: Parameter = Parameter {
     key: "repeats",
-    takes: Takes::Integer(1, 1000),
+    takes: ValueType::Integer(1, 1000),
     default: "quick 5; standard 5; full 3",
     unit: "",
     help: "number of repeats of each trial",
 };
 
 /// Number of repeats of a whole search, which consists of many trials.
-pub const REPEATS_OF_SEARCHES: Declared = Declared {
+pub const REPEATS_OF_SEARCHES: Parameter = Parameter {
     default: "quick 3; standard 3; full 2",
     help: "number of repeats of the whole measurement, including its search",
     ..REPEATS
 };
 
-const TURNS: Declared = Declared {
+const TURNS: Parameter = Parameter {
     key: "turns",
-    takes: Takes::Word(&["even", "alternating"]),
+    takes: ValueType::Word(&["even", "alternating"]),
     default: "even",
     unit: "",
     help: "order of targets: the same in each round (A B A B), or reversed in every second round \
@@ -302,6 +302,6 @@ pub const GROUPS: &[(&str, &[Declared])] = &[
 ];
 
 /// Iterates over all shared parameters, as declared in their groups.
-pub fn all() -> impl Iterator<Item = &'static Declared> {
+pub fn all() -> impl Iterator<Item = &'static Parameter> {
     GROUPS.iter().flat_map(|(_, group)| group.iter())
 }

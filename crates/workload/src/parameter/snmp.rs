@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use snmp::{AuthProtocol, Credentials, Oid, Secret, User};
 
-use super::declaration::{Declared, Takes};
+use super::declaration::{Parameter, ValueType};
 use super::{list, number};
 
 /// UDP port of SNMP agents.
@@ -148,10 +148,10 @@ pub fn credentials(text: &str) -> Result<Credentials, String> {
 }
 
 /// All parameters of this module.
-pub const ALL: &[Declared] = &[
-    Declared {
+pub const ALL: &[Parameter] = &[
+    Parameter {
         key: "snmp",
-        takes: Takes::Text("IP[:PORT] or lab"),
+        takes: ValueType::Text("IP[:PORT] or lab"),
         default: "",
         unit: "",
         help: "SNMP agent to poll before, during and after each measurement: that of a device, or \

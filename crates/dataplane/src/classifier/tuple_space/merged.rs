@@ -51,13 +51,13 @@ fn prefix(length: u32, bits: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Dice;
+    use crate::rng::Rng;
 
     #[test]
     fn each_coarse_mask_is_a_subset_of_the_next() {
-        let mut dice = Dice::new(9);
+        let mut dice = Rng::new(9);
         for _ in 0..2000 {
-            let word = |dice: &mut Dice| dice.roll(1 << 53) << 11 | dice.roll(1 << 11);
+            let word = |dice: &mut Rng| dice.roll(1 << 53) << 11 | dice.roll(1 << 11);
             let mut mask = Key(std::array::from_fn(|_| word(&mut dice)));
             if dice.roll(2) == 0 {
                 mask.set(Field::IpSrc, prefix(dice.roll(33) as u32, 32));

@@ -15,14 +15,14 @@ use crate::matching::Match;
 
 /// The lists, for the writer.
 #[derive(Debug, Default)]
-pub struct Crowd {
+pub struct OverflowList {
     lists: Vec<(LinearTable, Arc<BitTable>)>,
 }
 
 /// The lists, for readers, each with its highest rank.
 pub type CrowdView = Arc<[(u32, Arc<BitTable>)]>;
 
-impl Crowd {
+impl OverflowList {
     /// Returns the view for readers.
     pub fn view(&self) -> CrowdView {
         self.lists.iter().map(|(list, bits)| (list.rank_most(), Arc::clone(bits))).collect()

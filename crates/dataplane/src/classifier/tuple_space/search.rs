@@ -6,7 +6,7 @@ use super::overflow::CrowdView;
 use super::tuple::TupleView;
 use crate::classifier::NOWHERE;
 use crate::classifier::exact::BATCH_MAX;
-use crate::fast::prefilter::{GROUPS, Sieve};
+use crate::fast::prefilter::{GROUPS, Prefilter};
 use crate::fast::slab::Slab;
 use crate::key::Key;
 use crate::key::wide::Wide;
@@ -17,7 +17,7 @@ pub struct TupleViews {
     /// By descending highest rank.
     pub(super) tuples: Arc<[TupleView]>,
     /// Determines which tuples to search for a key.
-    pub(super) sieve: Option<Arc<Sieve>>,
+    pub(super) sieve: Option<Arc<Prefilter>>,
     pub(super) crowd: CrowdView,
 }
 

@@ -5,7 +5,7 @@ use crate::classifier::NOWHERE;
 use crate::classifier::exact::BATCH_MAX;
 use crate::classifier::linear::LinearTable;
 use crate::classifier::wildcard::tests::{Installed, check_overlap, random_acl_key, random_acl_match, random_match};
-use crate::rng::Dice;
+use crate::rng::Rng;
 use crate::key::wide::Wide;
 
 /// Applies random changes to tuples and to a list, and compares lookup results.
@@ -13,10 +13,10 @@ fn check(
     may_merge: bool,
     turns: usize,
     seed: u64,
-    draw: fn(&mut Dice) -> Match,
-    probe: fn(&mut Dice) -> (Key, Wide),
+    draw: fn(&mut Rng) -> Match,
+    probe: fn(&mut Rng) -> (Key, Wide),
 ) -> TupleSpace {
-    let mut dice = Dice::new(seed);
+    let mut dice = Rng::new(seed);
     let (mut tuples, mut list) = (TupleSpace::new(may_merge, seed), LinearTable::default());
     let mut all = Installed::default();
     let mut views = tuples.views();
@@ -62,12 +62,12 @@ fn check(
     tuples
 }
 
-fn any_probe(dice: &mut Dice) -> (Key, Wide) {
+fn any_probe(dice: &mut Rng) -> (Key, Wide) {
     let probe = random_match(dice);
     (*probe.value(), *probe.wide_value())
 }
 
-fn acl_probe(dice: &mut Dice) -> (Key, Wide) {
+fn acl_probe(dice: &mut Rng) -> (Key, Wide) {
     (random_acl_key(dice), Wide::ZERO)
 }
 
@@ -89,7 +89,7 @@ fn merged_tuples_give_the_lookups_of_a_list_under_random_changes() {
 
 #[test]
 fn entries_above_the_tuple_limit_are_found_in_lists() {
-    fn odd(dice: &mut Dice) -> Match {
+    fn odd(dice: &mut Rng) -> Match {
         let mut matching = random_acl_match(dice);
         let mask = Key([0, dice.roll(1 << 12), 0, 0]).or(matching.mask());
         matching = Match::new(*matching.value(), mask);
@@ -103,7 +103,7 @@ fn entries_above_the_tuple_limit_are_found_in_lists() {
 
 #[test]
 fn masks_are_merged_only_if_there_are_many() {
-    let (mut all, mut dice) = (Installed::default(), Dice::new(5));
+    let (mut all, mut dice) = (Installed::default(), Rng::new(5));
     let mut tuples = TupleSpace::new(true, 1);
     let mut masks = std::collections::HashSet::new();
     let mut rank = 0;

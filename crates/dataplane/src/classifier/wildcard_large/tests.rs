@@ -7,11 +7,11 @@ use super::*;
 use crate::classifier::linear::LinearTable;
 use crate::classifier::wildcard::tests::{Installed, check_overlap, random_acl_match};
 use crate::classifier::store::MOVED;
-use crate::rng::Dice;
-use crate::matching::Asked;
+use crate::rng::Rng;
+use crate::matching::MatchedFields;
 
 /// Draws an address with few varying bits, so that prefixes nest.
-fn address(dice: &mut Dice, family: u128) -> (Field, u128) {
+fn address(dice: &mut Rng, family: u128) -> (Field, u128) {
     let low = u128::from(dice.roll(1 << 9)) << 15 ^ u128::from(dice.roll(1 << 4)) << 6;
     match family {
         0x0800 => (Field::Ipv4Dst, 0x0a00_0000 | low | u128::from(dice.roll(3))),
@@ -20,7 +20,7 @@ fn address(dice: &mut Dice, family: u128) -> (Field, u128) {
 }
 
 /// Draws a prefix with the rank of its length, and sometimes with another rank.
-fn route(dice: &mut Dice, family: u128) -> (Match, u32) {
+fn route(dice: &mut Rng, family: u128) -> (Match, u32) {
     let (field, value) = address(dice, family);
     let lengths: &[u32] = match family {
         0x0800 => &[0, 8, 15, 16, 17, 20, 23, 24, 24, 24, 25, 32],
@@ -28,12 +28,12 @@ fn route(dice: &mut Dice, family: u128) -> (Match, u32) {
     };
     let length = dice.pick(lengths);
     let mask = field.ones() & !field.ones().checked_shr(length).unwrap_or(0);
-    let asked: [Asked; 2] = [(Field::EthType, family, 0xffff), (field, value & mask, mask)];
+    let asked: [MatchedFields; 2] = [(Field::EthType, family, 0xffff), (field, value & mask, mask)];
     let rank = 10 + 2 * length + if dice.roll(60) == 0 { 1 + dice.roll(9) as u32 } else { 0 };
     (Match::asking(&asked[..if length == 0 { 1 } else { 2 }]), rank)
 }
 
-fn probe(dice: &mut Dice, family: u128) -> (Key, Wide) {
+fn probe(dice: &mut Rng, family: u128) -> (Key, Wide) {
     let (field, value) = address(dice, family);
     let family = if dice.roll(20) == 0 { 0x0806 } else { family };
     let whole = Match::asking(&[(Field::EthType, family, 0xffff), (field, value, field.ones())]);
@@ -43,8 +43,8 @@ fn probe(dice: &mut Dice, family: u128) -> (Key, Wide) {
 /// Adds matches beyond the upper limit and removes them below the lower one, next to matches that
 /// are not routes.
 fn check(family: u128, seed: u64) {
-    let mut dice = Dice::new(seed);
-    let (mut many, mut list) = (Many::new(true, seed), LinearTable::default());
+    let mut dice = Rng::new(seed);
+    let (mut many, mut list) = (LargeWildcardClassifier::new(true, seed), LinearTable::default());
     let mut all = Installed::default();
     let mut view = many.view();
     let (mut had_routes, mut beside) = (false, 0);
@@ -113,8 +113,8 @@ fn ipv6_routes_among_other_matches_equal_a_list() {
 
 #[test]
 fn matches_of_a_routing_table_round_trip() {
-    let (mut dice, mut all) = (Dice::new(3), Installed::default());
-    let mut many = Many::new(true, 3);
+    let (mut dice, mut all) = (Rng::new(3), Installed::default());
+    let mut many = LargeWildcardClassifier::new(true, 3);
     while many.count() < ROUTES_MIN + 400 {
         let (matching, rank) = route(&mut dice, 0x0800);
         if many.find_same(&all.slab, &matching, rank).is_none() {
@@ -127,6 +127,6 @@ fn matches_of_a_routing_table_round_trip() {
     for (matching, entry) in many.matches(&all.slab) {
         assert!(all.is(entry, &matching), "{matching:?}");
     }
-    let asked = Many::new(false, 3);
+    let asked = LargeWildcardClassifier::new(false, 3);
     assert_eq!(asked.count_routes(), 0);
 }

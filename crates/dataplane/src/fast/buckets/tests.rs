@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::rng::Dice;
+use crate::rng::Rng;
 use crate::hash::mix;
 
 /// Buckets whose entries are numbers, each with the hash of its number.
@@ -64,7 +64,7 @@ fn signatures_are_found_only_in_their_slots() {
 fn churn(entries_max: usize, count: u64, seed: u64) {
     let set = Set::new(entries_max, seed);
     let mut oracle: HashMap<u32, ()> = HashMap::new();
-    let mut dice = Dice::new(seed);
+    let mut dice = Rng::new(seed);
     for _ in 0..count * 20 {
         let entry = dice.roll(count) as u32;
         let present = oracle.contains_key(&entry);
@@ -151,7 +151,7 @@ fn readers_always_find_entries_that_are_being_moved() {
             }
         };
         let readers = [scope.spawn(reader), scope.spawn(reader)];
-        let mut dice = Dice::new(4);
+        let mut dice = Rng::new(4);
         let mut inside = vec![false; passing as usize];
         for _ in 0..turns {
             let at = dice.roll(passing) as usize;

@@ -78,11 +78,11 @@ fn in_place(
         let next = rows.get(number + 1).map(|next| sights(next)).unwrap_or_default();
         let mut heads = sights(row);
         let mut decisions = [Decision::Dropped; SIGHTS_MAX];
-        fn see(heads: &[(Vec<u8>, usize)]) -> Vec<Sight<'_>> {
-            heads.iter().map(|(head, bytes)| Sight { head, bytes: *bytes }).collect()
+        fn see(heads: &[(Vec<u8>, usize)]) -> Vec<FrameHead<'_>> {
+            heads.iter().map(|(head, bytes)| FrameHead { head, bytes: *bytes }).collect()
         }
         let both = [&see(&heads)[..], &see(&next)];
-        let Decided::Done(done) = bench.router.decide(port, both, bench.now, &mut decisions) else {
+        let BatchDecision::Done(done) = bench.router.decide(port, both, bench.now, &mut decisions) else {
             panic!("a router never defers a frame");
         };
         for (place, decision) in decisions[..done].iter().enumerate() {

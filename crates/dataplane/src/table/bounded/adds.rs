@@ -64,7 +64,7 @@ fn a_check_for_overlap_reads_few_entries_or_a_bounded_number_at_a_time() {
 #[test]
 fn checks_for_overlap_tell_what_reading_every_entry_tells() {
     for seed in 0..6 {
-        let (mut dice, mut out) = (Dice::new(seed), Outputs::new(&[1]));
+        let (mut dice, mut out) = (Rng::new(seed), Outputs::new(&[1]));
         let classifier = [Classifier::Automatic, Classifier::TupleSpace, Classifier::Linear];
         let settings = TableSettings {
             classifier: classifier[seed as usize % 3],
@@ -73,7 +73,7 @@ fn checks_for_overlap_tell_what_reading_every_entry_tells() {
         let mut tables = Tables::new(&[settings], seed);
         let mut overlaps = 0;
         for turn in 0..2000 {
-            let address = |dice: &mut Dice| {
+            let address = |dice: &mut Rng| {
                 let bits = [8, 12, 16, 24, 32][dice.roll(5) as usize];
                 let mask = u64::from(u32::MAX) << (32 - bits) & 0xffff_ffff;
                 (dice.roll(1 << 32) & mask & 0xf00f_ffff, mask)
@@ -163,7 +163,7 @@ fn a_full_table_finds_what_to_evict_a_bounded_number_of_steps_at_a_time() {
 #[test]
 fn entries_are_evicted_as_if_all_of_them_were_compared() {
     for seed in 0..4 {
-        let (mut dice, mut out) = (Dice::new(seed), Outputs::new(&[1]));
+        let (mut dice, mut out) = (Rng::new(seed), Outputs::new(&[1]));
         let mut tables = Tables::new(&[TableSettings::of(20, 40); 2], seed);
         let (mut lookup, mut evictions) = (tables.reader(), 0);
         for turn in 1..2000 {
@@ -173,7 +173,7 @@ fn entries_are_evicted_as_if_all_of_them_were_compared() {
                 0 => exact(dice.roll(60)),
                 _ => of_one_mask(dice.roll(120)),
             };
-            let second = |dice: &mut Dice| Nanos::from_secs(dice.roll(4) * 3);
+            let second = |dice: &mut Rng| Nanos::from_secs(dice.roll(4) * 3);
             let spec = FlowSpec {
                 table,
                 importance: dice.roll(3) as u16,

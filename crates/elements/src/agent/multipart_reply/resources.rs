@@ -15,7 +15,7 @@ use openflow::version::Version;
 use packet::time::Nanos;
 
 use super::super::features::Features;
-use super::super::ports::{self, PortBook};
+use super::super::ports::{self, PortTable};
 use super::super::shaping::{QueueRange, queue_description, queue_stats};
 use super::super::tables;
 use super::Part;
@@ -78,7 +78,7 @@ pub struct Source<'a> {
     /// Port counters.
     pub lanes: &'a mut [Lane],
     /// Port descriptions.
-    pub ports: &'a PortBook,
+    pub ports: &'a PortTable,
     /// Time since the switch was opened.
     pub age: Nanos,
     /// The current time.

@@ -5,7 +5,7 @@
 //! bytes.
 
 use dataplane::pipeline::Pipeline;
-use dataplane::table::{Glance, Look, Selection};
+use dataplane::table::{FlowRef, Look, Selection};
 use openflow::codec::{FlowNumbers, FlowTemplate, ROWS_BYTES_MAX, put_flow_row};
 use openflow::model::FlowStats;
 use openflow::version::Version;
@@ -51,7 +51,7 @@ pub fn fill(
 }
 
 /// Appends a flow entry that has the template's shape.
-fn put(template: &FlowTemplate, entry: &Glance<'_>, out: &mut Vec<u8>) {
+fn put(template: &FlowTemplate, entry: &FlowRef<'_>, out: &mut Vec<u8>) {
     let (idle, hard) = entry.timeouts();
     let mut row = template.begin(
         &FlowNumbers {
@@ -69,7 +69,7 @@ fn put(template: &FlowTemplate, entry: &Glance<'_>, out: &mut Vec<u8>) {
 }
 
 /// Whether a row has exactly the fields and values of the entry, so that nothing was left out.
-fn says_as_named(row: &FlowStats, entry: &Glance<'_>) -> bool {
+fn says_as_named(row: &FlowStats, entry: &FlowRef<'_>) -> bool {
     let mut values = Vec::new();
     entry.values(|field, value| values.push((field, told(field, value))));
     row.matching.fields().iter().map(|row| (row.field, row.value)).eq(values)

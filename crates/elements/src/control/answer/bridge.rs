@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::not_for;
 use crate::budget::Budget;
 use crate::config::{AGEING_S_MAX, BridgeConfig, Mac};
-use crate::control::request::{self, Request, Settings, What};
+use crate::control::request::{self, Request, Settings, Resource};
 use crate::control::task::{self, Carried, Task};
 
 /// Processes a request that only a bridge supports, up to the budget.
@@ -20,11 +20,11 @@ pub(super) fn carry(
     budget: &mut Budget<'_>,
 ) -> Carried {
     match task {
-        Task::List(What::Macs, from) => {
+        Task::List(Resource::Macs, from) => {
             let table = &bridge.table;
             let end = table.places_end() as usize;
             let row = |place: usize| table.entry(place as u32, now).map(entry);
-            task::list_places((What::Macs, from, end), budget, row)
+            task::list_places((Resource::Macs, from, end), budget, row)
         }
         Task::AddMacs(batch) => batch.carry(budget, Task::AddMacs, |mac| add(mac, bridge, ports)),
         other => Carried::Done(answer(other.into_request(), bridge, now)),
@@ -33,7 +33,7 @@ pub(super) fn carry(
 
 fn answer(request: Request, bridge: &mut Bridge, now: Nanos) -> Result<Value, String> {
     match request {
-        Request::Flush(What::Macs) => Ok(json!({ "flushed": bridge.table.flush(now) })),
+        Request::Flush(Resource::Macs) => Ok(json!({ "flushed": bridge.table.flush(now) })),
         Request::Set(Settings { ageing_s }) if ageing_s > AGEING_S_MAX => {
             Err(format!("ageing_s: {ageing_s} is not between 0 and {AGEING_S_MAX}"))
         }

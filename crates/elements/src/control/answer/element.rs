@@ -24,10 +24,10 @@ use serde_json::{Map, Value, json};
 use super::{not_for, observed};
 use crate::budget::Budget;
 use crate::config;
-use crate::control::request::{ComponentAt, Document, MacEntry, Request, Settings, What};
+use crate::control::request::{ComponentAt, ProgramSource, MacEntry, Request, Settings, Resource};
 use crate::control::task::{self, Carried, Cursor};
 use crate::datapath::Element;
-use crate::program_compiler::Made;
+use crate::program_compiler::CompileResult;
 
 /// Component IDs of Ext-PG-LearnSearch.
 const AGE_SECONDS: u32 = 5;
@@ -42,7 +42,7 @@ pub(super) fn answer(
     now: Nanos,
 ) -> Result<Value, String> {
     match request {
-        Request::Get(What::Program) => Ok(json!({ "text": element.program().to_xml() })),
+        Request::Get(Resource::Program) => Ok(json!({ "text": element.program().to_xml() })),
         Request::GetComponent(at) => get(&at, element, now),
         Request::SetComponents(all) => set(&all, element, out, now),
         Request::Check(document) => {
@@ -53,7 +53,7 @@ pub(super) fn answer(
         }
         Request::Plan(document) => observed::plan(&document, element, now),
         Request::MeasureCosts(asked) => observed::measure(asked, element, now),
-        Request::Get(What::Costs) => observed::costs(element, now),
+        Request::Get(Resource::Costs) => observed::costs(element, now),
         Request::TraceNext(asked) => observed::trace_next(asked, element, now),
         Request::Traced(asked) => observed::traced(asked, element, now),
         Request::Load(document) => load(&document, element, out, now),
@@ -131,7 +131,7 @@ fn set(
 }
 
 fn load(
-    document: &Document,
+    document: &ProgramSource,
     element: &mut Element,
     out: &mut Outputs,
     now: Nanos,
@@ -195,7 +195,7 @@ pub(super) fn list_macs(
         Err(why) if from == Cursor::Place(0) => return Carried::Done(Err(why)),
         _ => return Carried::Rows(Vec::new(), None),
     };
-    task::list_places((What::Macs, from, table.places_end()), budget, |place| {
+    task::list_places((Resource::Macs, from, table.places_end()), budget, |place| {
         let (key, port, is_static) = table.entry(place, now)?;
         Some(json!({ "mac": key, "port": port, "static": is_static }))
     })
@@ -240,7 +240,7 @@ pub fn prepare_additions(
     program: &Program,
     mtus: &[(PortNo, u32)],
     basis: &Basis<Compiled>,
-) -> Made {
+) -> CompileResult {
     let mtu = |number: PortNo| mtus.iter().find(|(port, _)| *port == number).map_or(0, |it| it.1);
     let (changes, _) = additions(request, program, &mtu)?;
     let prepared = basis.prepare_changes(program, changes);
@@ -286,7 +286,7 @@ pub(super) fn counters(element: &Element, all: &mut Value) {
         for (reason, output, frames) in element.drops(at).iter() {
             let class = program.class_of(at);
             let name = match (reason, class.outputs.get(output as usize)) {
-                (progfe::lfb::Reason::Unlinked, Some(port)) => format!("unlinked {}", port.name),
+                (progfe::lfb::DropReason::Unlinked, Some(port)) => format!("unlinked {}", port.name),
                 _ => reason.name().to_owned(),
             };
             drops.insert(name, frames.into());

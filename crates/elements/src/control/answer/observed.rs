@@ -6,10 +6,10 @@
 
 use packet::time::Nanos;
 use netio::clock;
-use progfe::element::{Fate, Held, Holding};
-use progfe::lfb::{Reason, Verdict};
+use progfe::element::{Fate, Held, StateDiff};
+use progfe::lfb::{DropReason, Verdict};
 use progfe::observe::tracing::Ended;
-use progfe::observe::{Traced, Wanted};
+use progfe::observe::{TraceRecord, Wanted};
 use progfe::plan::Difference;
 use progfe::program::Program;
 use progfe::program::document::no_files;
@@ -17,7 +17,7 @@ use progfe::trace::{Step, Trace};
 use progfe::xml::Source;
 use serde_json::{Map, Value, json};
 
-use crate::control::request::{CostsAsked, Document, OBSERVED_MS_MAX, TraceAsked, TracedAsked};
+use crate::control::request::{CostsAsked, ProgramSource, OBSERVED_MS_MAX, TraceAsked, TracedAsked};
 use crate::datapath::Element;
 
 /// Maximum number of frames in one reply.
@@ -101,7 +101,7 @@ pub(super) fn traced(
 }
 
 /// Converts a traced frame: its bytes as received and as sent, and its trace.
-fn frame(program: &Program, traced: &Traced) -> Value {
+fn frame(program: &Program, traced: &TraceRecord) -> Value {
     let mut told = trace(program, &traced.trace);
     let left = traced.left.iter();
     told["at_ns"] = traced.at.0.into();
@@ -143,7 +143,7 @@ fn step(program: &Program, step: &Step) -> Value {
         "outcome": step.outcome(program),
         "dropped": match step.verdict {
             Verdict::Dropped(reason) => Some(reason.name()),
-            Verdict::Out(..) if step.link.is_none() => Some(Reason::Unlinked.name()),
+            Verdict::Out(..) if step.link.is_none() => Some(DropReason::Unlinked.name()),
             _ => None,
         },
         "copies": step.copies,
@@ -155,7 +155,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Returns the differences of a program, and what would happen to the current contents of blocks.
-pub(super) fn plan(document: &Document, element: &Element, now: Nanos) -> Result<Value, String> {
+pub(super) fn plan(document: &ProgramSource, element: &Element, now: Nanos) -> Result<Value, String> {
     let source = Source::new(&document.name, &document.text);
     let (program, problems) = Program::load(&source, &no_files);
     let program = program.ok_or_else(|| problems.to_string().trim_end().to_owned())?;
@@ -164,7 +164,7 @@ pub(super) fn plan(document: &Document, element: &Element, now: Nanos) -> Result
     let differences: Vec<String> = told.collect();
     let foreseen = element.foresee(program, now);
     let (holdings, links) = foreseen.map_err(|all| all.to_string().trim_end().to_owned())?;
-    let holding = |it: &Holding| {
+    let holding = |it: &StateDiff| {
         let holds = it.holds.iter().map(|(name, held)| match held {
             Held::Number(number) => (name.clone(), json!(number)),
             Held::Rows(rows) => (name.clone(), json!({ "rows": rows })),

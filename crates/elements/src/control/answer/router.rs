@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::not_for;
 use crate::budget::{Budget, RUN_STEPS};
 use crate::config::Mac;
-use crate::control::request::{Request, What};
+use crate::control::request::{Request, Resource};
 use crate::control::task::{self, Carried, Cursor, Flush, Task};
 use crate::datapath::{add_neighbour, add_route, router_error_text};
 
@@ -21,14 +21,14 @@ pub(super) fn carry(
     budget: &mut Budget<'_>,
 ) -> Carried {
     match task {
-        Task::List(What::Routes, from) => {
+        Task::List(Resource::Routes, from) => {
             let last = if let Cursor::Behind(prefix) = from { Some(prefix) } else { None };
             task::list_routes(router.routes().iter_after(last), budget, route)
         }
-        Task::List(What::Neighbours, from) => {
+        Task::List(Resource::Neighbours, from) => {
             let known = router.neighbors();
             let row = |at: usize| known.at(at).map(|(place, known)| neighbour(place, known));
-            task::list_places((What::Neighbours, from, known.places_end()), budget, row)
+            task::list_places((Resource::Neighbours, from, known.places_end()), budget, row)
         }
         Task::AddRoutes(batch) => batch.carry(budget, Task::AddRoutes, |route| {
             add_route(router, route).map_err(router_error_text)
@@ -43,7 +43,7 @@ pub(super) fn carry(
 
 fn answer(request: Request, router: &mut Router) -> Result<Value, String> {
     match request {
-        Request::Flush(What::Routes) => Ok(json!({ "flushed": router.flush_routes() })),
+        Request::Flush(Resource::Routes) => Ok(json!({ "flushed": router.flush_routes() })),
         other => Err(not_for("router", &other)),
     }
 }

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use super::not_for;
 use crate::config::TagRule;
 use crate::config::tagger::rule_problems;
-use crate::control::request::{Request, What};
+use crate::control::request::{Request, Resource};
 
 /// Processes a request that only a tagger supports.
 pub(super) fn answer(request: Request, tagger: &mut Tagger) -> Result<Value, String> {
     match request {
-        Request::Get(What::Rules) => {
+        Request::Get(Resource::Rules) => {
             let rules = tagger.settings().rules.iter();
             Ok(rules.map(|rule| json!(TagRule::from(rule))).collect())
         }

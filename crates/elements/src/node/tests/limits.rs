@@ -7,7 +7,7 @@ use openflow::model::{
 };
 
 use super::*;
-use crate::control::request::What;
+use crate::control::request::Resource;
 
 /// Creates a switch with a connected controller, and turns of this number of messages.
 fn connected(messages: u64) -> Rig {
@@ -17,7 +17,7 @@ fn connected(messages: u64) -> Rig {
 }
 
 fn counters(rig: &mut Rig) -> Value {
-    rig.node.answer(Request::Get(What::Counters), rig.now).unwrap()
+    rig.node.answer(Request::Get(Resource::Counters), rig.now).unwrap()
 }
 
 fn entries(rig: &mut Rig) -> u64 {

@@ -8,7 +8,7 @@ use netio::clock;
 use serde_json::json;
 
 use super::*;
-use crate::control::request::{ComponentAt, Document, Nothing};
+use crate::control::request::{ComponentAt, ProgramSource, Empty};
 
 /// A client of a test server, with the requests that the server processed.
 struct Talk {
@@ -101,7 +101,7 @@ fn every_path_gives_its_request() {
         ),
         (
             post("/program?name=a%20b", "<fe>bad</fe>"),
-            Request::Load(Document {
+            Request::Load(ProgramSource {
                 name: "a b".into(),
                 text: "<fe>bad</fe>".into(),
                 number: None,
@@ -111,7 +111,7 @@ fn every_path_gives_its_request() {
         ),
         (
             post("/check", "<fe/>"),
-            Request::Check(Document {
+            Request::Check(ProgramSource {
                 name: "program.fe.xml".into(),
                 text: "<fe/>".into(),
                 number: None,
@@ -119,7 +119,7 @@ fn every_path_gives_its_request() {
             "200 OK",
             "",
         ),
-        (post("/roll-back", ""), Request::RollBack(Nothing {}), "200 OK", ""),
+        (post("/roll-back", ""), Request::RollBack(Empty {}), "200 OK", ""),
     ] {
         let mut talk = Talk::new();
         // Byte by byte, and twice on one connection.

@@ -10,12 +10,12 @@
 //! not define its jitter.
 
 use tester::module::host_tasks::Exchange;
-use tester::module::{Desk, Measured};
+use tester::module::{ModuleContext, Measured};
 use packet::time::Nanos;
 use stats::interval;
 use stats::series::mean;
 
-use super::super::summary::Spread;
+use super::super::summary::Summary;
 
 /// Number of batches for batch means.
 const BATCHES: usize = 20;
@@ -99,11 +99,11 @@ impl Times {
     }
 
     /// Reports all values; names of series have the prefix `name`.
-    pub fn tell(&self, name: &str, desk: &mut Desk) {
+    pub fn tell(&self, name: &str, desk: &mut ModuleContext) {
         let all = |pick: fn(&Returned) -> f64| self.rows.iter().map(pick).collect::<Vec<f64>>();
         let rtts: Vec<f64> = self.rows.iter().map(|row| self.ns(row)).collect();
-        let Some(spread) = Spread::of(rtts.clone()) else { return };
-        let (jitter, count) = (Spread::of(self.jitter()), self.count());
+        let Some(spread) = Summary::of(rtts.clone()) else { return };
+        let (jitter, count) = (Summary::of(self.jitter()), self.count());
         let mut numbers = Vec::new();
         let mut keep = |measured: Measured| numbers.push(measured);
         spread.tell("rtt_ns", 0.0, &mut keep);

@@ -6,7 +6,7 @@
 //!
 //! Invariant: the choice of the update depends on the resolution of its times, never on the times themselves.
 
-use tester::module::Said;
+use tester::module::MessageRange;
 use packet::time::Nanos;
 
 use super::super::activation::Activation;
@@ -31,9 +31,9 @@ pub struct Pass {
     /// Time at which the preparation began.
     pub begun_at: Nanos,
     /// Messages before the update.
-    pub prepared: Option<Said>,
+    pub prepared: Option<MessageRange>,
     /// Messages of the update.
-    pub said: Option<Said>,
+    pub said: Option<MessageRange>,
     /// Time at which the first byte of the update was sent.
     pub sent: Option<Nanos>,
     /// Time at which the barrier reply was read.

@@ -3,15 +3,15 @@
 //!
 //! Invariant: within its uncertainty, each value covers everything that the windows of the entries allow.
 
-use tester::module::{Desk, Measured, Series};
+use tester::module::{ModuleContext, Measured, Series};
 use packet::time::Nanos;
 
 use super::super::activation::Activation;
 use super::super::tcam_shifts::Costs;
 use super::super::rules::Priorities;
-use super::super::summary::Spread;
+use super::super::summary::Summary;
 use super::passes::{Pass, best};
-use super::{Deed, Probing, RuleActivation};
+use super::{FlowModCommand, Probing, RuleActivation};
 use crate::activation_times::batches::Grouping;
 use crate::activation_times::order::Order;
 use crate::activation_times::{ActivationTimes, Bounds};

@@ -6,7 +6,7 @@
 //! Invariant: the module sends the extension's request once; a switch that rejects it counts as a switch without
 //! roles.
 
-use tester::module::Desk;
+use tester::module::ModuleContext;
 use openflow::codec::nicira::put_message;
 use openflow::model::message::Message;
 use openflow::model::nicira::NiciraMessage;
@@ -25,7 +25,7 @@ impl Session {
     }
 
     /// Requests a role on an established connection.
-    pub(super) fn role(&mut self, connection: usize, role: Role, desk: &mut Desk) {
+    pub(super) fn role(&mut self, connection: usize, role: Role, desk: &mut ModuleContext) {
         if !self.has_roles() || !self.joined.contains(&connection) {
             return;
         }

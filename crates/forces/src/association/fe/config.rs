@@ -8,8 +8,8 @@
 
 use std::time::Duration;
 
-use super::{Ack, Element, Fe, Flags, Header, Id, OperationKind, ResultCode, Select, World, protocol_objects};
-use crate::association::operations::{self, Plan, Work};
+use super::{Ack, Element, Fe, Flags, Header, Id, OperationKind, ResultCode, Select, ElementContext, protocol_objects};
+use crate::association::operations::{self, Plan, OperationBuilder};
 use crate::association::{Moment, fragmentation};
 use crate::wire::{Content, Mode, Operation, Outcome, Phase};
 
@@ -41,12 +41,12 @@ struct Ran {
     results: Vec<ResultCode>,
 }
 
-impl World<'_> {
-    fn stage_work(&mut self, work: Work) -> ResultCode {
+impl ElementContext<'_> {
+    fn stage_work(&mut self, work: OperationBuilder) -> ResultCode {
         match work {
-            Work::Refused(code) => code,
-            Work::Event(place, value) => self.subscriptions.stage(place, &value),
-            Work::Changes(changes) => {
+            OperationBuilder::Refused(code) => code,
+            OperationBuilder::Event(place, value) => self.subscriptions.stage(place, &value),
+            OperationBuilder::Changes(changes) => {
                 let codes = changes.into_iter().map(|change| self.stage(change));
                 codes.fold(
                     ResultCode::SUCCESS,
@@ -135,7 +135,7 @@ impl Fe {
         self.note_stands();
         let extended = self.own.is_extended();
         let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
-        let world = World { own, subscriptions, element };
+        let world = ElementContext { own, subscriptions, element };
         let answer = |select: &Select| {
             let operations = select.operations.iter();
             let operations =
@@ -215,7 +215,7 @@ impl Fe {
     fn at_once(&mut self, header: &Header, selects: &[Select], element: &mut dyn Element) -> Done {
         let busy = self.transaction.is_some();
         let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
-        let mut world = World { own, subscriptions, element };
+        let mut world = ElementContext { own, subscriptions, element };
         if busy {
             let mut done = refused(&world, selects, ResultCode::BUSY);
             done.failed = Some(ResultCode::BUSY);
@@ -253,14 +253,14 @@ impl Fe {
                 Some(transaction) if transaction.committed => {}
                 _ => {
                     let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
-                    World { own, subscriptions, element }.unstage();
+                    ElementContext { own, subscriptions, element }.unstage();
                     let (failed, committed) = (None, false);
                     self.transaction = Some(Transaction { ce, until, failed, committed });
                 }
             }
         }
         let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
-        let mut world = World { own, subscriptions, element };
+        let mut world = ElementContext { own, subscriptions, element };
         let Some(transaction) = &mut self.transaction else {
             let code = ResultCode::INVALID_FLAGS;
             return (refused(&world, selects, code), commits.then_some(code));
@@ -308,7 +308,7 @@ impl Fe {
     pub(super) fn end_transaction(&mut self, element: &mut dyn Element) {
         let Some(transaction) = self.transaction.take() else { return };
         let (own, subscriptions) = (&mut self.own, &mut self.subscriptions);
-        let mut world = World { own, subscriptions, element };
+        let mut world = ElementContext { own, subscriptions, element };
         match transaction.committed {
             true => world.complete(),
             false => world.unstage(),
@@ -317,7 +317,7 @@ impl Fe {
 }
 
 /// Returns the results of a message that is rejected as a whole.
-fn refused(world: &World<'_>, selects: &[Select], code: ResultCode) -> Done {
+fn refused(world: &ElementContext<'_>, selects: &[Select], code: ResultCode) -> Done {
     let mut failed = None;
     let select = |select: &Select| {
         let operation = |operation: &Operation| {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{Operation, OperationKind, PathData, Place, ResultCode, Select, World};
+use super::{Operation, OperationKind, PathData, Place, ResultCode, Select, ElementContext};
 use crate::association::Moment;
 use crate::association::properties::{COUNT, HYSTERESIS, INTERVAL, REGISTRATION, THRESHOLD};
 use crate::model::{Class, Condition, DataType, Event, Field, Kind, Target};
@@ -209,7 +209,7 @@ impl Filter {
 
 /// Builds an event notification: the event's path, and the reports as the fields of one struct.
 pub(super) fn notification(
-    world: &World<'_>,
+    world: &ElementContext<'_>,
     class: &Class,
     event: &Event,
     it: &Happening,

@@ -15,19 +15,19 @@ use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 
 /// The verifier.
 #[derive(Debug)]
-pub(super) struct AnyName {
+pub(super) struct NoHostnameVerifier {
     roots: Arc<RootCertStore>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl AnyName {
+impl NoHostnameVerifier {
     /// Trusts certificates signed by these CAs.
     pub(super) fn new(roots: Arc<RootCertStore>, algorithms: WebPkiSupportedAlgorithms) -> Self {
-        AnyName { roots, algorithms }
+        NoHostnameVerifier { roots, algorithms }
     }
 }
 
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for NoHostnameVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

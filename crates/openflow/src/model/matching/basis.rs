@@ -1,6 +1,6 @@
-//! Prerequisites of match fields: [`Ground`] with OpenFlow's two fields for an Ethernet type.
+//! Prerequisites of match fields: [`PrerequisiteCheck`] with OpenFlow's two fields for an Ethernet type.
 
-use packet::field::{Field, Ground, VLAN_PRESENT};
+use packet::field::{Field, PrerequisiteCheck, VLAN_PRESENT};
 
 use super::{FieldMatch, Match};
 
@@ -10,7 +10,7 @@ const ETHER_TYPES: u128 = 1;
 /// The fields of a match that are prerequisites of others.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Basis {
-    ground: Ground,
+    ground: PrerequisiteCheck,
     wants_tag: bool,
     names_port: bool,
 }

@@ -14,7 +14,7 @@ const ADDRESS_LETTERS_MAX: usize = 45;
 
 /// Category of a pseudonym.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Sort {
+pub enum NameKind {
     /// A host name.
     Host,
     /// An interface name.
@@ -31,24 +31,24 @@ pub enum Sort {
 #[derive(Debug, Default)]
 pub struct Words {
     /// Words to replace, the longest first, each with its category.
-    known: Vec<(String, Sort)>,
+    known: Vec<(String, NameKind)>,
     given: HashMap<(u8, String), String>,
     counts: HashMap<u8, u32>,
 }
 
 impl Words {
     /// Adds a word to replace.
-    pub fn learn(&mut self, sort: Sort, word: &str) {
+    pub fn learn(&mut self, sort: NameKind, word: &str) {
         let word = word.trim();
         let is_plain =
             matches!(word, "" | "lo" | "localhost" | "root" | "lab" | "None" | "unknown");
-        let is_known = |(known, its): &(String, Sort)| {
-            known == word || *its != Sort::Interface && folded(known) == folded(word)
+        let is_known = |(known, its): &(String, NameKind)| {
+            known == word || *its != NameKind::Interface && folded(known) == folded(word)
         };
         if is_plain || word.len() < 2 || self.known.iter().any(is_known) {
             return;
         }
-        let is_number = word.parse::<f64>().is_ok() && sort != Sort::Hidden && word.len() < 6;
+        let is_number = word.parse::<f64>().is_ok() && sort != NameKind::Hidden && word.len() < 6;
         // An address is replaced as an address.
         if is_number || word.parse::<Ipv4Addr>().is_ok() || word.parse::<Ipv6Addr>().is_ok() {
             return;
@@ -88,7 +88,7 @@ impl Words {
             let end = behind.find(|letter: char| !is_of_word(letter) && !"-.".contains(letter));
             let user = &behind[..end.unwrap_or(behind.len())];
             if !user.is_empty() {
-                let made_up = self.named(Sort::User, user);
+                let made_up = self.named(NameKind::User, user);
                 return Some((HOME.len() + user.len(), format!("{HOME}{made_up}")));
             }
         }
@@ -98,23 +98,23 @@ impl Words {
         };
         let (end, word, sort) = self.known.iter().find_map(|(word, sort)| {
             let end = match sort {
-                Sort::Interface => rest.starts_with(word.as_str()).then_some(word.len()),
+                NameKind::Interface => rest.starts_with(word.as_str()).then_some(word.len()),
                 _ => folded_prefix(rest, word),
             }?;
-            (*sort == Sort::Hidden || stands_alone(end)).then(|| (end, word.clone(), *sort))
+            (*sort == NameKind::Hidden || stands_alone(end)).then(|| (end, word.clone(), *sort))
         })?;
         Some((end, self.named(sort, &word)))
     }
 
-    fn named(&mut self, sort: Sort, word: &str) -> String {
+    fn named(&mut self, sort: NameKind, word: &str) -> String {
         let name = match sort {
-            Sort::Host => "host",
-            Sort::Interface => "eth",
-            Sort::User => "user",
-            Sort::Serial => "serial",
-            Sort::Hidden => "name",
+            NameKind::Host => "host",
+            NameKind::Interface => "eth",
+            NameKind::User => "user",
+            NameKind::Serial => "serial",
+            NameKind::Hidden => "name",
         };
-        let word = if sort == Sort::Interface { word.to_string() } else { folded(word) };
+        let word = if sort == NameKind::Interface { word.to_string() } else { folded(word) };
         self.given(sort as u8, &word, |number| format!("{name}-{number}"))
     }
 
@@ -293,10 +293,10 @@ mod tests {
     #[test]
     fn known_words_and_addresses_are_replaced_and_others_are_not() {
         let mut words = Words::default();
-        words.learn(Sort::Interface, "enp3s0f1");
-        words.learn(Sort::Host, "core-sw-7");
-        words.learn(Sort::Serial, "FOC1234X0AB");
-        words.learn(Sort::Hidden, "Acme");
+        words.learn(NameKind::Interface, "enp3s0f1");
+        words.learn(NameKind::Host, "core-sw-7");
+        words.learn(NameKind::Serial, "FOC1234X0AB");
+        words.learn(NameKind::Hidden, "Acme");
         for (real, made_up) in [
             (
                 "openflow:tcp:10.1.2.3:6653,ports=1@enp3s0f1+2@eth9",
@@ -332,13 +332,13 @@ mod tests {
     #[test]
     fn a_word_is_found_in_any_case() {
         let mut words = Words::default();
-        words.learn(Sort::Hidden, "Acme");
-        words.learn(Sort::Hidden, "ACME");
-        words.learn(Sort::Hidden, "Müller Straße");
-        words.learn(Sort::Hidden, "ΣΟΦΟΣ");
-        words.learn(Sort::Host, "Lab1.example");
-        words.learn(Sort::User, "Jane");
-        words.learn(Sort::Interface, "eth9");
+        words.learn(NameKind::Hidden, "Acme");
+        words.learn(NameKind::Hidden, "ACME");
+        words.learn(NameKind::Hidden, "Müller Straße");
+        words.learn(NameKind::Hidden, "ΣΟΦΟΣ");
+        words.learn(NameKind::Host, "Lab1.example");
+        words.learn(NameKind::User, "Jane");
+        words.learn(NameKind::Interface, "eth9");
         for (real, made_up) in [
             ("admin@acme.example", "admin@name-1.example"),
             ("ACME acme aCmE.COM", "name-1 name-1 name-1.COM"),

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stats::comparison::{self, Contrast, Side};
+use stats::comparison::{self, Comparison, Side};
 use stats::gate::Gate;
 use record::Record;
 
@@ -139,7 +139,7 @@ impl Stored {
     pub(super) fn contrast(
         &self,
         (gates, are_written): &(Vec<Gate>, bool),
-    ) -> Result<Contrast, Failure> {
+    ) -> Result<Comparison, Failure> {
         let side = |at: usize, record| Side {
             name: &self.names[at],
             record,

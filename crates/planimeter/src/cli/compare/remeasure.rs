@@ -5,7 +5,7 @@
 //! - Only a measurement with many repeats can fail a gate.
 //! - A clear result of the first measurement causes no further trials.
 
-use stats::comparison::{self, Contrast, REPEATED_BY, Side};
+use stats::comparison::{self, Comparison, REPEATED_BY, Side};
 use stats::gate::Gate;
 use record::Record;
 
@@ -23,7 +23,7 @@ const REPEATS_MAX: u32 = 1000;
 pub(super) fn measured(
     arguments: &Arguments,
     (gates, are_written): &(Vec<Gate>, bool),
-) -> Result<Contrast, Failure> {
+) -> Result<Comparison, Failure> {
     let asked = asked(arguments)?;
     let first = measure(&asked)?;
     let names = [&arguments.base, &arguments.new].map(String::as_str);
@@ -39,7 +39,7 @@ pub(super) fn measured(
 /// Calls `measure` with the arguments of the first measurement, changed in experiments, repeats and
 /// seed, and with the number of the round.
 pub(in crate::cli) fn confirm(
-    found: &mut Contrast,
+    found: &mut Comparison,
     first: &Record,
     asked: &run::Arguments,
     names: [&str; 2],
@@ -88,7 +88,7 @@ const LOAD_OF: &str = "load_of";
 
 /// Returns the catalog entries of these experiments, except for scripts, which would have to be
 /// started.
-fn entries(experiments: &[String]) -> Vec<&'static studies::Entry> {
+fn entries(experiments: &[String]) -> Vec<&'static studies::Experiment> {
     let names = experiments.iter().filter(|name| !is_script(name));
     names.flat_map(|name| studies::find(name).unwrap_or_default()).collect()
 }
@@ -108,7 +108,7 @@ fn taken(set: &[String], experiments: &[String]) -> Vec<String> {
 /// not comparable.
 pub(in crate::cli) fn same_loads(asked: &mut run::Arguments, base: &str) {
     let is_set = asked.set.iter().any(|it| it.split('=').next() == Some(LOAD_OF));
-    let takes = |entry: &&studies::Entry| entry.takes(LOAD_OF).is_some();
+    let takes = |entry: &&studies::Experiment| entry.takes(LOAD_OF).is_some();
     if !is_set && entries(&asked.experiments).iter().any(takes) {
         asked.set.push(format!("{LOAD_OF}={base}"));
     }

@@ -18,7 +18,7 @@ use super::super::{environment, signals};
 use workload::parameter::{Effort, Parameters};
 use runner::calibration;
 use targets::name::Link;
-use targets::{Bench, Surroundings};
+use targets::{Bench, HostPaths};
 
 /// All links that can loop the tester to itself.
 const LINKS: [Link; 4] = [Link::Memory, Link::Memif, Link::Veth, Link::VethXdp];
@@ -30,7 +30,7 @@ pub struct Row {
 }
 
 /// Measures over one link after the other.
-pub fn all(surroundings: &Surroundings) -> Result<Vec<Row>, Failure> {
+pub fn all(surroundings: &HostPaths) -> Result<Vec<Row>, Failure> {
     // Without privileges, the process enters a user namespace, before there are threads.
     environment::best_link();
     let stop = signals::flag()?;
@@ -50,7 +50,7 @@ pub fn all(surroundings: &Surroundings) -> Result<Vec<Row>, Failure> {
 
 fn one(
     link: Link,
-    surroundings: &Surroundings,
+    surroundings: &HostPaths,
     stop: &Arc<AtomicBool>,
 ) -> Result<Calibration, String> {
     let parameters = Parameters::at(Effort::Quick);

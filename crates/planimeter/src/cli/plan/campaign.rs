@@ -16,8 +16,8 @@ use store::postgres::address::Address;
 use store::{Output, campaign as stored};
 use report::summary;
 
-use super::gates::{self, Judged};
-use super::steps::Beside;
+use super::gates::{self, GateResult};
+use super::steps::StepOptions;
 use super::{Plan, given_effort, stored_effort, told_folder};
 use crate::cli::failure::{self, Failure, FailureKind};
 use crate::cli::output::{self, remark, to_stdout};
@@ -41,7 +41,7 @@ pub struct Campaign {
 
 impl Campaign {
     /// Creates a new folder for a plan.
-    pub fn begin(plan: Plan, beside: Beside) -> Result<Campaign, Failure> {
+    pub fn begin(plan: Plan, beside: StepOptions) -> Result<Campaign, Failure> {
         let created = runner::environment::wall_clock();
         let day = created.split('T').next().unwrap_or_default();
         let refused = |error: store::StoreError| {
@@ -52,7 +52,7 @@ impl Campaign {
     }
 
     /// Uses this folder, which was created for a plan.
-    pub fn begin_in(folder: PathBuf, plan: Plan, beside: Beside) -> Result<Campaign, Failure> {
+    pub fn begin_in(folder: PathBuf, plan: Plan, beside: StepOptions) -> Result<Campaign, Failure> {
         let steps = plan.steps.iter().enumerate().map(|(number, (step, plan))| CampaignStep {
             name: step.name.clone(),
             folder: folder_of(number, &step.name),
@@ -88,7 +88,7 @@ impl Campaign {
             .map_err(|error| Failure::usage(format!("{}: {error}", folder.display())))?;
         super::enter(&folder)?;
         trust::allow_plan(&folder, &text, arguments.trust)?;
-        let beside = Beside { effort: facts.effort.map(given_effort), seed: facts.seed };
+        let beside = StepOptions { effort: facts.effort.map(given_effort), seed: facts.seed };
         let file = folder.join(stored::PLAN_FILE).display().to_string();
         let strict = arguments.strict || facts.strict;
         let asked =

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stats::comparison::{self, Contrast, Outcome, Side};
+use stats::comparison::{self, Comparison, Outcome, Side};
 use stats::gate::Gate;
 use record::{Metric, Record};
 use store::campaign as stored;
@@ -17,7 +17,7 @@ use super::file::Wanted;
 use super::steps::Step;
 use super::text::{self, Faults, Word};
 use super::{Plan, campaign};
-use studies::Entry;
+use studies::Experiment;
 use crate::cli::compare::{self, remeasure, refused, operand};
 use crate::cli::failure::Failure;
 use crate::cli::run::Arguments;
@@ -47,11 +47,11 @@ pub struct Task {
 
 /// A comparison and its result.
 #[derive(Debug, Serialize)]
-pub struct Judged {
+pub struct GateResult {
     /// The step's name.
     step: String,
     /// The result.
-    contrast: Contrast,
+    contrast: Comparison,
 }
 
 /// Makes compared targets take turns in reverse order in every second round, at the same loads.
@@ -131,7 +131,7 @@ fn unyielding(
     faults: &mut Faults,
 ) {
     let own = tasks.iter().filter(|task| task.gates.contains(&number));
-    let mut entries: Vec<&Entry> =
+    let mut entries: Vec<&Experiment> =
         own.flat_map(|task| &steps[task.step].1.entries).copied().collect();
     let metric = gate.gate.metric;
     if entries.iter().any(|entry| entry.can_yield(metric)) {
@@ -378,7 +378,7 @@ pub fn junit(judged: &[Judged]) -> String {
 }
 
 /// Returns the exit code of the worst gate outcome.
-pub fn exit_code(judged: &[Judged], is_strict: bool) -> u8 {
+pub fn exit_code(judged: &[GateResult], is_strict: bool) -> u8 {
     let outcomes = judged.iter().filter_map(|it| it.contrast.outcome());
     let worst: Option<Outcome> = outcomes.min_by_key(|outcome| *outcome as u8);
     compare::exit_of(worst, is_strict)

@@ -9,7 +9,7 @@ use super::file::{Settings, Written};
 use super::text::{Faults, Word};
 use runner::python::script;
 use studies::taking;
-use crate::cli::link_arguments::Asked;
+use crate::cli::link_arguments::LinkArguments;
 use crate::cli::run;
 use workload::parameter::{self, Parameters};
 use targets::name::TargetKind;
@@ -30,7 +30,7 @@ pub struct Step {
 
 /// Command-line options that override a plan.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Beside {
+pub struct StepOptions {
     /// `--effort`.
     pub effort: Option<run::EffortArgument>,
     /// `--seed`.
@@ -38,7 +38,7 @@ pub struct Beside {
 }
 
 /// Returns the steps of a plan.
-pub fn of(written: &Written, beside: Beside, faults: &mut Faults) -> Vec<Step> {
+pub fn of(written: &Written, beside: StepOptions, faults: &mut Faults) -> Vec<Step> {
     let all = &written.all;
     let whole = [all];
     let single = written.steps.is_empty();
@@ -47,9 +47,9 @@ pub fn of(written: &Written, beside: Beside, faults: &mut Faults) -> Vec<Step> {
         faults.add(word.at, why);
     }
     let each: Vec<&Settings> = if single { whole.to_vec() } else { written.steps.iter().collect() };
-    let entries: Vec<Vec<&'static studies::Entry>> =
+    let entries: Vec<Vec<&'static studies::Experiment>> =
         each.iter().map(|settings| entries(settings, faults)).collect();
-    let known: Vec<&'static studies::Entry> = entries.iter().flatten().copied().collect();
+    let known: Vec<&'static studies::Experiment> = entries.iter().flatten().copied().collect();
     check(all, &known, faults);
     let mut steps: Vec<Step> = Vec::new();
     for (settings, entries) in each.into_iter().zip(&entries) {
@@ -63,7 +63,7 @@ pub fn of(written: &Written, beside: Beside, faults: &mut Faults) -> Vec<Step> {
     steps
 }
 
-fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static studies::Entry> {
+fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static studies::Experiment> {
     if settings.run.is_empty() {
         let why = "the step measures nothing (hint: add run, such as run = \"throughput\")";
         faults.add(settings.at, why);
@@ -79,7 +79,7 @@ fn entries(settings: &Settings, faults: &mut Faults) -> Vec<&'static studies::En
 }
 
 /// Checks targets, links and parameters, word by word.
-fn check(settings: &Settings, entries: &[&'static studies::Entry], faults: &mut Faults) {
+fn check(settings: &Settings, entries: &[&'static studies::Experiment], faults: &mut Faults) {
     let topologies = settings.topology.iter().map(|word| Word {
         at: word.at,
         text: format!("{}{}", targets::network::PREFIX, word.text),
@@ -90,12 +90,12 @@ fn check(settings: &Settings, entries: &[&'static studies::Entry], faults: &mut 
         }
     }
     for word in &settings.link {
-        if let Err(failure) = Asked::read(std::slice::from_ref(&word.text)) {
+        if let Err(failure) = LinkArguments::read(std::slice::from_ref(&word.text)) {
             faults.add(word.at, failure.line);
         }
     }
     // If the experiment is unknown, a parameter of any experiment is accepted.
-    let all: Vec<&'static studies::Entry> = studies::entries().collect();
+    let all: Vec<&'static studies::Experiment> = studies::entries().collect();
     let entries = if entries.is_empty() { &all[..] } else { entries };
     for word in &settings.set {
         let mut tried = Parameters::at(parameter::Effort::Quick);
@@ -107,7 +107,7 @@ fn check(settings: &Settings, entries: &[&'static studies::Entry], faults: &mut 
 
 fn name(
     settings: &Settings,
-    entries: &[&studies::Entry],
+    entries: &[&studies::Experiment],
     before: &[Step],
     faults: &mut Faults,
 ) -> Option<String> {
@@ -143,8 +143,8 @@ fn name(
 fn arguments(
     all: &Settings,
     own: &Settings,
-    entries: &[&'static studies::Entry],
-    beside: Beside,
+    entries: &[&'static studies::Experiment],
+    beside: StepOptions,
 ) -> run::Arguments {
     let texts = |words: &[Word]| words.iter().map(|word| word.text.clone()).collect::<Vec<_>>();
     let has_targets = !own.on.is_empty() || !own.topology.is_empty();
@@ -180,13 +180,13 @@ fn arguments(
 /// Returns the arguments of a step, unchecked.
 pub fn as_written(settings: &Settings) -> run::Arguments {
     let nothing = Settings::default();
-    let mut arguments = arguments(&nothing, settings, &[], Beside::default());
+    let mut arguments = arguments(&nothing, settings, &[], StepOptions::default());
     arguments.set = settings.set.iter().map(|word| word.text.clone()).collect();
     arguments
 }
 
 /// Returns the parameters of a step: its own, and those of all steps that its experiments support.
-fn set(all: &Settings, own: &Settings, entries: &[&'static studies::Entry]) -> Vec<String> {
+fn set(all: &Settings, own: &Settings, entries: &[&'static studies::Experiment]) -> Vec<String> {
     let key = |word: &Word| word.text.split('=').next().unwrap_or_default().to_string();
     let is_own = |word: &Word| own.set.iter().any(|it| key(it) == key(word));
     let is_known = |word: &Word| entries.iter().any(|entry| entry.takes(&key(word)).is_some());

@@ -1,14 +1,14 @@
 //! Tests of plans and of their error messages.
 
 use super::file;
-use super::steps::{self, Beside, Step};
+use super::steps::{self, StepOptions, Step};
 use super::text::Faults;
 use crate::cli::run::EffortArgument;
 
 fn read(text: &str) -> (Vec<Step>, Vec<String>) {
     let mut faults = Faults::default();
     let written = file::read(text, &mut faults);
-    let steps = steps::of(&written, Beside::default(), &mut faults);
+    let steps = steps::of(&written, StepOptions::default(), &mut faults);
     (steps, faults.lines("plan.toml", text))
 }
 

@@ -9,7 +9,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, LineGauge, Paragraph, Sparkline};
 
-use runner::live::state::{Picture, PortRates, Search, SearchStep};
+use runner::live::state::{RunState, PortRates, Search, SearchStep};
 
 /// Style of the screen.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ impl Look {
 }
 
 /// Draws the whole screen.
-pub fn all(frame: &mut Frame<'_>, picture: &Picture, now_ms: u64, look: Look) {
+pub fn all(frame: &mut Frame<'_>, picture: &RunState, now_ms: u64, look: Look) {
     let ports = picture.ports.len().min(PORTS_MAX);
     let searches = picture.searches.len().min(SEARCHES_MAX);
     let warnings = picture.warnings.len().min(WARNINGS_MAX);
@@ -79,7 +79,7 @@ fn titled(frame: &mut Frame<'_>, area: Rect, title: &str, lines: Vec<Line<'_>>, 
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-fn head(frame: &mut Frame<'_>, area: Rect, picture: &Picture, now_ms: u64, look: Look) {
+fn head(frame: &mut Frame<'_>, area: Rect, picture: &RunState, now_ms: u64, look: Look) {
     let [title, gauge] =
         Layout::vertical([Constraint::Length(1), Constraint::Length(1)]).areas(area);
     let command = Line::styled(tame(&picture.begun.command_line), look.strong());
@@ -103,7 +103,7 @@ fn head(frame: &mut Frame<'_>, area: Rect, picture: &Picture, now_ms: u64, look:
     frame.render_widget(bar, gauge);
 }
 
-fn now(frame: &mut Frame<'_>, area: Rect, picture: &Picture, look: Look) {
+fn now(frame: &mut Frame<'_>, area: Rect, picture: &RunState, look: Look) {
     let lines = match &picture.trial {
         None => vec![Line::raw("preparing targets")],
         Some(trial) => {
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use runner::live::state::tests::picture;
 
-    fn drawn(picture: &Picture, width: u16, height: u16, plain: bool) -> Terminal<TestBackend> {
+    fn drawn(picture: &RunState, width: u16, height: u16, plain: bool) -> Terminal<TestBackend> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| all(frame, picture, 6_000, Look { plain })).unwrap();
         terminal

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use packet::header::ethernet::Mac;
 use packet::time::Nanos;
 
-use crate::lfb::exceptions::ToldFrame;
+use crate::lfb::exceptions::DivertedFrame;
 
 /// Maximum number of neighbours in the table.
 pub const NEIGHBOURS_MAX: usize = 4096;
@@ -50,7 +50,7 @@ struct Entry {
     mac: Option<Mac>,
     tries: u8,
     due: Nanos,
-    waiting: VecDeque<ToldFrame>,
+    waiting: VecDeque<DivertedFrame>,
 }
 
 /// Action for a neighbour that is due.
@@ -59,14 +59,14 @@ pub enum Due {
     /// Send a request, by unicast if its hardware address is known.
     Ask(Option<Mac>),
     /// The neighbour does not reply. Contains the frames that waited for it.
-    Gone(VecDeque<ToldFrame>),
+    Gone(VecDeque<DivertedFrame>),
 }
 
 /// Result for a frame to a neighbour.
 #[derive(Debug)]
 pub enum Wanted {
     /// The neighbour is known.
-    Known(Mac, ToldFrame),
+    Known(Mac, DivertedFrame),
     /// The frame waits. True if a request must be sent now.
     Waits(bool),
     /// There is no room: the oldest frame or this one was dropped.
@@ -90,7 +90,7 @@ impl Table {
     }
 
     /// Looks up the neighbour of a frame, or queues the frame.
-    pub fn want(&mut self, place: Place, told: ToldFrame, now: Nanos) -> Wanted {
+    pub fn want(&mut self, place: Place, told: DivertedFrame, now: Nanos) -> Wanted {
         if let Some(entry) = self.entries.get_mut(&place) {
             if let Some(mac) = entry.mac {
                 return Wanted::Known(mac, told);
@@ -120,7 +120,7 @@ impl Table {
         mac: Mac,
         add: bool,
         now: Nanos,
-    ) -> Option<(bool, VecDeque<ToldFrame>)> {
+    ) -> Option<(bool, VecDeque<DivertedFrame>)> {
         let due = now.saturating_add(REACHABLE);
         if let Some(entry) = self.entries.get_mut(&place) {
             self.due.remove(&(entry.due, place));

@@ -9,7 +9,7 @@ use packet::time::Nanos;
 
 use super::mep::Mep;
 use super::pdu::{self, Pdu, op, tlv};
-use crate::agent::{Around, Fact};
+use crate::agent::{Around, StatusValue};
 
 /// Timeout for a reply (IEEE 802.1Q 20.31: five seconds).
 pub const PATIENCE: Nanos = Nanos::from_secs(5);
@@ -62,7 +62,7 @@ pub struct Measurement {
     /// Transmit time of each message.
     sent: Vec<Nanos>,
     due: Option<Nanos>,
-    answers: Vec<Fact>,
+    answers: Vec<StatusValue>,
     answers_lost: u64,
     /// Messages with at least one reply.
     answered: Vec<bool>,
@@ -208,10 +208,10 @@ impl Measurement {
         if self.answers.len() < ANSWERS_MAX {
             let mut all = vec![
                 ("message", index.into()),
-                ("from", Fact::text(ethernet::ShowMac(answer.source))),
+                ("from", StatusValue::text(ethernet::ShowMac(answer.source))),
             ];
             all.extend(facts);
-            self.answers.push(Fact::Named(all));
+            self.answers.push(StatusValue::Named(all));
         } else {
             self.answers_lost += 1;
         }
@@ -222,14 +222,14 @@ impl Measurement {
     }
 
     /// Returns the results so far.
-    pub fn facts(&self) -> Fact {
+    pub fn facts(&self) -> StatusValue {
         let answered = self.answered.iter().filter(|answered| **answered).count();
         let values = &self.values;
         let mean = || values.iter().sum::<i64>().checked_div(values.len() as i64);
-        Fact::from([
+        StatusValue::from([
             ("id", self.id.into()),
             ("what", self.kind.name().into()),
-            ("to", Fact::text(ethernet::ShowMac(self.to))),
+            ("to", StatusValue::text(ethernet::ShowMac(self.to))),
             ("done", self.due.is_none().into()),
             ("sent", self.sent.len().into()),
             ("answered", answered.into()),
@@ -250,7 +250,7 @@ pub fn egress_id(port: u32, mac: Mac) -> [u8; 8] {
 }
 
 /// Returns the contents of a linktrace reply.
-fn traced(answer: &Pdu<'_>) -> Vec<(&'static str, Fact)> {
+fn traced(answer: &Pdu<'_>) -> Vec<(&'static str, StatusValue)> {
     let relay = match answer.body.get(5) {
         Some(1) => "hit",
         Some(2) => "table",
@@ -259,7 +259,7 @@ fn traced(answer: &Pdu<'_>) -> Vec<(&'static str, Fact)> {
     };
     let mac = |value: Option<&[u8]>| {
         let mac: Option<Mac> = value.and_then(|value| value.get(1..7)?.try_into().ok());
-        mac.map(|mac| Fact::text(ethernet::ShowMac(mac)))
+        mac.map(|mac| StatusValue::text(ethernet::ShowMac(mac)))
     };
     vec![
         ("ttl", answer.body.get(4).copied().into()),

@@ -13,7 +13,7 @@ use packet::header::ethernet::{self, Mac};
 use packet::time::Nanos;
 
 use super::pdu::{self, Header, Pdu, op};
-use crate::agent::{Around, Fact};
+use crate::agent::{Around, StatusValue};
 
 /// Periods by their number in the CCM flags (IEEE 802.1Q table 21-16), with their names in
 /// programs.
@@ -180,10 +180,10 @@ impl Mep {
         };
         if let Some(defect) = defect {
             if self.defects.insert(defect, until).is_none() {
-                let facts = Fact::from([
+                let facts = StatusValue::from([
                     ("mep", self.settings.id.into()),
                     ("from_mep", sender.into()),
-                    ("from", Fact::text(ethernet::ShowMac(ccm.source))),
+                    ("from", StatusValue::text(ethernet::ShowMac(ccm.source))),
                 ]);
                 around.event(defect.name(), facts);
             }
@@ -191,7 +191,7 @@ impl Mep {
         }
         let mep = self.settings.id;
         let Some(peer) = self.peers.get_mut(&sender) else { return };
-        let about = || Fact::from([("mep", mep.into()), ("peer", sender.into())]);
+        let about = || StatusValue::from([("mep", mep.into()), ("peer", sender.into())]);
         peer.until = around.now.saturating_add(lost_after(PERIODS[own].0));
         peer.received += 1;
         peer.mac = Some(ccm.source);
@@ -223,9 +223,9 @@ impl Mep {
         for (id, peer) in &mut self.peers {
             if !peer.is_lost && peer.until <= now {
                 (peer.is_lost, peer.last) = (true, None);
-                around.event("PeerLost", Fact::from([("mep", mep.into()), ("peer", (*id).into())]));
+                around.event("PeerLost", StatusValue::from([("mep", mep.into()), ("peer", (*id).into())]));
                 if std::mem::take(&mut peer.rdi) {
-                    let about = Fact::from([("mep", mep.into()), ("peer", (*id).into())]);
+                    let about = StatusValue::from([("mep", mep.into()), ("peer", (*id).into())]);
                     around.event("RdiGone", about);
                 }
             }
@@ -234,7 +234,7 @@ impl Mep {
             let lasts = *until > now;
             if !lasts {
                 let about = [("mep", mep.into()), ("defect", defect.name().into())];
-                around.event("DefectGone", Fact::from(about));
+                around.event("DefectGone", StatusValue::from(about));
             }
             lasts
         });
@@ -264,19 +264,19 @@ impl Mep {
     }
 
     /// Returns state and counters.
-    pub fn facts(&self) -> Fact {
+    pub fn facts(&self) -> StatusValue {
         let peers = self.peers.iter().map(|(id, peer)| {
-            Fact::from([
+            StatusValue::from([
                 ("mep", (*id).into()),
                 ("lost", peer.is_lost.into()),
                 ("rdi", peer.rdi.into()),
-                ("mac", peer.mac.map(|mac| Fact::text(ethernet::ShowMac(mac))).into()),
+                ("mac", peer.mac.map(|mac| StatusValue::text(ethernet::ShowMac(mac))).into()),
                 ("ccms_received", peer.received.into()),
                 ("ccms_out_of_sequence", peer.out_of_sequence.into()),
             ])
         });
-        let defects = self.defects.keys().map(|defect| Fact::from(defect.name()));
-        Fact::from([
+        let defects = self.defects.keys().map(|defect| StatusValue::from(defect.name()));
+        StatusValue::from([
             ("mep", self.settings.id.into()),
             ("level", self.settings.level.into()),
             ("port", self.settings.port.into()),

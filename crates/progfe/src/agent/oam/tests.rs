@@ -57,7 +57,7 @@ fn a_lost_peer_is_reported_after_three_and_a_half_periods() {
     let (mep, peer) = (&facts.list("meps")[0], &facts.list("meps")[0].list("peers")[0]);
     assert_eq!(mep.number("ccms_sent"), Some(19));
     assert_eq!(peer.number("ccms_out_of_sequence"), Some(0));
-    assert_eq!(peer.get("mac"), Some(&Fact::from("02:00:00:00:02:01")));
+    assert_eq!(peer.get("mac"), Some(&StatusValue::from("02:00:00:00:02:01")));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn loopback_replies_are_immediate_for_unicast_and_delayed_for_multicast() {
     one.now += Nanos(1234);
     one.frame(1, answered);
     let found = one.ask("result", &[]).0.unwrap();
-    assert_eq!(found.get("done"), Some(&Fact::Flag(true)));
+    assert_eq!(found.get("done"), Some(&StatusValue::Flag(true)));
     assert_eq!((found.number("ns_min"), found.number("answered")), (Some(1234), Some(1)));
     assert!(one.happened().contains(&"MeasurementDone"));
     let (_, sent) = one.ask("loopback", &[("to", "all")]);

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 
 use super::*;
 use crate::live::event::Rates;
-use crate::live::follow::{Follower, LINE_BYTES_MAX, Looked};
+use crate::live::follow::{Follower, LINE_BYTES_MAX, ReadResult};
 use crate::live::state::tests::{events, picture as made_up};
 
 /// A gauge without readings.
@@ -33,9 +33,9 @@ impl Drop for Folder {
 }
 
 /// Follows until the condition holds.
-fn until(follower: &mut Follower, is: impl Fn(&Picture) -> bool) {
+fn until(follower: &mut Follower, is: impl Fn(&RunState) -> bool) {
     while !is(follower.picture()) {
-        if follower.look() == Looked::Nothing {
+        if follower.look() == ReadResult::Nothing {
             std::thread::yield_now();
         }
     }
@@ -44,7 +44,7 @@ fn until(follower: &mut Follower, is: impl Fn(&Picture) -> bool) {
 #[test]
 fn events_are_followed_to_the_end_and_the_file_is_removed() {
     let folder = Folder::new("end");
-    let teller = Teller::of(&folder.0, Vec::new(), &EMPTY, FILE_BYTES_MAX);
+    let teller = LiveWriter::of(&folder.0, Vec::new(), &EMPTY, FILE_BYTES_MAX);
     events().into_iter().for_each(|told| teller.tell(told.event));
     let mut follower = Follower::open(&folder.0).unwrap();
     until(&mut follower, |picture| picture.trial.as_ref().is_some_and(|trial| trial.id == 3));
@@ -53,26 +53,26 @@ fn events_are_followed_to_the_end_and_the_file_is_removed() {
     drop(teller);
     assert!(!folder.0.join(LIVE_FILE).exists());
     until(&mut follower, |picture| picture.over.is_some());
-    assert_eq!(follower.look(), Looked::Gone);
+    assert_eq!(follower.look(), ReadResult::Gone);
     assert_eq!((follower.picture().lost, follower.unreadable()), (0, 0));
 }
 
 #[test]
 fn a_crashed_run_leaves_its_file() {
     let folder = Folder::new("crash");
-    let teller = Teller::of(&folder.0, Vec::new(), &EMPTY, FILE_BYTES_MAX);
+    let teller = LiveWriter::of(&folder.0, Vec::new(), &EMPTY, FILE_BYTES_MAX);
     events().into_iter().for_each(|told| teller.tell(told.event));
     drop(teller);
     let mut follower = Follower::open(&folder.0).unwrap();
-    assert_eq!(follower.look(), Looked::News);
+    assert_eq!(follower.look(), ReadResult::News);
     assert_eq!((follower.picture().done, follower.picture().over.clone()), (2, None));
-    assert_eq!(follower.look(), Looked::Nothing);
+    assert_eq!(follower.look(), ReadResult::Nothing);
 }
 
 #[test]
 fn a_repeatedly_rewritten_file_is_followed_without_a_gap() {
     let folder = Folder::new("again");
-    let teller = Teller::of(&folder.0, Vec::new(), &EMPTY, 4_000);
+    let teller = LiveWriter::of(&folder.0, Vec::new(), &EMPTY, 4_000);
     let mut follower = Follower::open(&folder.0).unwrap();
     teller.tell(events().remove(0).event);
     let trials = 300;
@@ -94,7 +94,7 @@ fn a_repeatedly_rewritten_file_is_followed_without_a_gap() {
 fn an_unwritable_file_does_not_block_the_run() {
     let folder = Folder::new("refused");
     let nowhere = folder.0.join("not/there");
-    let teller = Teller::of(&nowhere, Vec::new(), &EMPTY, FILE_BYTES_MAX);
+    let teller = LiveWriter::of(&nowhere, Vec::new(), &EMPTY, FILE_BYTES_MAX);
     let rates = Rates { ports: vec![[1, 2]], latencies: Vec::new() };
     (0..5 * QUEUE_MAX).for_each(|_| teller.tell(Event::Rates(rates.clone())));
     drop(teller);
@@ -105,7 +105,7 @@ fn an_unwritable_file_does_not_block_the_run() {
 fn events_beyond_the_queue_are_lost_and_counted() {
     let (queue, events) = sync_channel(2);
     let lost = Arc::new(AtomicU64::new(0));
-    let teller = Teller { queue: Some(queue), lost: Arc::clone(&lost), thread: None };
+    let teller = LiveWriter { queue: Some(queue), lost: Arc::clone(&lost), thread: None };
     (0..5).for_each(|_| teller.tell(Event::Beat));
     assert_eq!((lost.load(Ordering::Relaxed), events.try_iter().count()), (3, 2));
     assert_eq!(told(&lost, Event::Beat).lost, 3);
@@ -124,7 +124,7 @@ fn invalid_lines_are_skipped_and_counted() {
     assert!(follower.picture().log.is_empty());
     folder.append(&line.as_bytes()[20..]);
     folder.append(b"\n");
-    assert_eq!(follower.look(), Looked::News);
+    assert_eq!(follower.look(), ReadResult::News);
     assert_eq!((follower.picture().log[0].text.as_str(), follower.unreadable()), ("here", 3));
     let elsewhere = Folder::new("other-folder");
     let link = elsewhere.0.join(LIVE_FILE);
@@ -150,7 +150,7 @@ fn writing_alone_takes_a_small_part_of_a_core() {
     const LOOKS: u64 = 4_000;
     let folder = Folder::new("alone");
     let pages = Pages::new(&folder.0, FILE_BYTES_MAX);
-    let mut writer = Writer { pages, picture: Picture::default(), lost: Arc::default() };
+    let mut writer = Writer { pages, picture: RunState::default(), lost: Arc::default() };
     let all: Vec<Event> = events().into_iter().map(|told| told.event).collect();
     let is_trial = |it: &&Event| matches!(it, Event::Trial(_) | Event::Ended(_));
     let trials: Vec<&Event> = all.iter().filter(is_trial).collect();

@@ -13,12 +13,12 @@ const KEY: u64 = 3;
 const MICRO: u64 = 1_000;
 
 /// A stream with a frame per microsecond for one millisecond from `start` on.
-fn outgoing(id: u16, start: Nanos, phase: Nanos, catch_up: u32) -> Outgoing {
+fn outgoing(id: u16, start: Nanos, phase: Nanos, catch_up: u32) -> ScheduledStream {
     let one = Stream { id, rate: Rate::FramesPerSecond(1e6), ..stream(64) };
     let period = Period::new(one.rate, 64);
     let warmup = Schedule::new(start, phase, Nanos::ZERO, period);
     let measured = Schedule::new(start, phase, Nanos::from_millis(1), period);
-    Outgoing::new(Templates::leaving(&one, KEY), [warmup, measured], catch_up)
+    ScheduledStream::new(Templates::leaving(&one, KEY), [warmup, measured], catch_up)
 }
 
 /// Returns stream, number and send time of every received frame.
@@ -111,7 +111,7 @@ fn the_warm_up_is_sent_first_and_marked() {
     let period = Period::new(Rate::FramesPerSecond(1e6), 64);
     let warmup = Schedule::new(Nanos(0), Nanos::ZERO, Nanos(3 * MICRO), period);
     let measured = Schedule::new(Nanos(3 * MICRO), Nanos::ZERO, Nanos(2 * MICRO), period);
-    let outgoing = Outgoing::new(Templates::leaving(&one, KEY), [warmup, measured], 256);
+    let outgoing = ScheduledStream::new(Templates::leaving(&one, KEY), [warmup, measured], 256);
     let mut sender = Sender::new(9, vec![outgoing]);
     sender.send(&mut near, Nanos(10 * MICRO)).unwrap();
     let mut batch = Batch::new(16);

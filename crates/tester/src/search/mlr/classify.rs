@@ -12,7 +12,7 @@ use super::goal::Goal;
 
 /// One trial at a load.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tried {
+pub struct TrialAtLoad {
     /// Duration.
     pub duration: Nanos,
     /// Frame loss rate, 0 to 1.
@@ -31,7 +31,7 @@ pub enum Bound {
 }
 
 /// Classifies a load by its trials.
-pub fn classify(goal: &Goal, trials: &[Tried]) -> Bound {
+pub fn classify(goal: &Goal, trials: &[TrialAtLoad]) -> Bound {
     let sum = |is_full: bool, is_high: bool| {
         let picked = trials.iter().filter(|trial| {
             (trial.duration >= goal.duration_final) == is_full
@@ -59,8 +59,8 @@ pub fn classify(goal: &Goal, trials: &[Tried]) -> Bound {
 ///
 /// It is one minus the loss that the goal's share of the full-length time did not exceed. Missing
 /// time counts as complete loss.
-pub fn conditional_share(goal: &Goal, trials: &[Tried]) -> f64 {
-    let mut full: Vec<Tried> =
+pub fn conditional_share(goal: &Goal, trials: &[TrialAtLoad]) -> f64 {
+    let mut full: Vec<TrialAtLoad> =
         trials.iter().filter(|trial| trial.duration >= goal.duration_final).copied().collect();
     full.sort_by(|one, other| one.loss_ratio.total_cmp(&other.loss_ratio));
     let measured: f64 = full.iter().map(|trial| trial.duration.0 as f64).sum();
@@ -92,9 +92,9 @@ mod tests {
         }
     }
 
-    fn times(count: usize, seconds: u64, loss_percent: f64) -> Vec<Tried> {
+    fn times(count: usize, seconds: u64, loss_percent: f64) -> Vec<TrialAtLoad> {
         let duration = Nanos::from_secs(seconds);
-        vec![Tried { duration, loss_ratio: loss_percent / 100.0 }; count]
+        vec![TrialAtLoad { duration, loss_ratio: loss_percent / 100.0 }; count]
     }
 
     /// The goals of the RFC's example: RFC 2544, TST009, and two that allow 0.5 %.
@@ -149,7 +149,7 @@ mod tests {
     fn the_conditional_loss_is_a_quantile_over_trial_time() {
         let goal = goal(1, 10, 0.5, 0.5);
         // Half of the time must be in it: the fifth of ten, ordered by loss.
-        let trials: Vec<Tried> = (0..10).flat_map(|loss| times(1, 1, f64::from(loss))).collect();
+        let trials: Vec<TrialAtLoad> = (0..10).flat_map(|loss| times(1, 1, f64::from(loss))).collect();
         assert_eq!(conditional_share(&goal, &trials), 1.0 - 0.04);
         // Six seconds suffice, and four do not: missing time counts as lost.
         assert_eq!(conditional_share(&goal, &times(6, 1, 2.0)), 0.98);
@@ -157,7 +157,7 @@ mod tests {
         // Short trials do not count.
         let with_short = [
             times(6, 1, 2.0),
-            vec![Tried { duration: Nanos::from_millis(900), loss_ratio: 0.0 }; 50],
+            vec![TrialAtLoad { duration: Nanos::from_millis(900), loss_ratio: 0.0 }; 50],
         ]
         .concat();
         assert_eq!(conditional_share(&goal, &with_short), 0.98);

@@ -60,12 +60,12 @@ fn run(
     let mut tried = Vec::new();
     loop {
         match search.next() {
-            Ask::Trial { rate_pps, duration, .. } => {
+            SearchRequest::Trial { rate_pps, duration, .. } => {
                 assert!((min - 0.001..=max).contains(&rate_pps), "{rate_pps}");
                 tried.push((rate_pps, duration));
                 search.record(target(rate_pps, duration));
             }
-            Ask::Found(found) => return (found, tried),
+            SearchRequest::Found(found) => return (found, tried),
         }
     }
 }
@@ -176,9 +176,9 @@ fn binary_seconds(capacity: f64, width: f64, search_s: f64, last_s: f64) -> f64 
     let mut spent = 0.0;
     loop {
         let (rate, duration) = match search.next() {
-            binary::Ask::Search { rate_pps } => (rate_pps, search_s),
-            binary::Ask::Confirm { rate_pps } => (rate_pps, last_s),
-            binary::Ask::Found(_) => return spent,
+            binary::SearchRequest::Search { rate_pps } => (rate_pps, search_s),
+            binary::SearchRequest::Confirm { rate_pps } => (rate_pps, last_s),
+            binary::SearchRequest::Found(_) => return spent,
         };
         spent += duration;
         let share = (1.0 - capacity / rate).max(0.0);
@@ -298,7 +298,7 @@ fn inconsistent_results_end_the_search_without_contradictions() {
     for seed in 0..60 {
         let mut random = Random(seed);
         let goals = [Goal::quick(0.0), Goal::pdr(0.3), Goal::tst009(0.05)];
-        let mut all: Vec<(f64, Tried)> = Vec::new();
+        let mut all: Vec<(f64, TrialAtLoad)> = Vec::new();
         let (found, tried) = run(wanted(&goals), |rate, duration| {
             let offered = (rate * duration.as_secs_f64()) as u64;
             let forwarded = (offered as f64 * random.share() * 1.01) as u64;
@@ -306,12 +306,12 @@ fn inconsistent_results_end_the_search_without_contradictions() {
             let is_disturbed = random.share() < 0.1;
             let measured =
                 Measured { intended: offered, offered, forwarded, is_tester_limited, is_disturbed };
-            all.push((rate, Tried { duration, loss_ratio: measured.loss_ratio() }));
+            all.push((rate, TrialAtLoad { duration, loss_ratio: measured.loss_ratio() }));
             measured
         });
         assert!(tried.len() <= TRIALS_MAX as usize && seconds(&tried) <= 7200.0, "seed {seed}");
         for (found, goal) in found.iter().zip(&goals) {
-            let at = |rate: f64| -> Vec<Tried> {
+            let at = |rate: f64| -> Vec<TrialAtLoad> {
                 all.iter().filter(|it| it.0 == rate).map(|it| it.1).collect()
             };
             let bound = |rate: f64| classify(goal, &at(rate));
@@ -327,10 +327,10 @@ fn inconsistent_results_end_the_search_without_contradictions() {
 fn the_search_starts_at_the_largest_load_and_is_deterministic() {
     let mut search = Search::new(wanted(&ndr_pdr())).unwrap();
     let second = Nanos::from_secs(1);
-    assert_eq!(search.next(), Ask::Trial { rate_pps: MAX, duration: second, goal: 0 });
+    assert_eq!(search.next(), SearchRequest::Trial { rate_pps: MAX, duration: second, goal: 0 });
     assert_eq!(search.next(), search.next());
     search.record(lost(MAX, second, 0.75));
-    let Ask::Trial { rate_pps, .. } = search.next() else { panic!("it has only begun") };
+    let SearchRequest::Trial { rate_pps, .. } = search.next() else { panic!("it has only begun") };
     assert!(
         (rate_pps - MAX / 4.0).abs() < 2.0,
         "the next trial has the forwarding rate, not {rate_pps}"
