@@ -15,7 +15,7 @@ use openflow::version::Version;
 fuzz_target!(|bytes: &[u8]| {
     let mut bytes = bytes[..bytes.len().min(MESSAGE_BYTES_MAX)].to_vec();
     if let [wire, _, high, low, ..] = &mut bytes[..] {
-        let spoken = Version::SPOKEN;
+        let spoken = Version::SUPPORTED;
         let known = Version::from_wire(*wire).filter(|version| version.is_spoken());
         *wire = known.unwrap_or(spoken[usize::from(*wire) % spoken.len()]).wire();
         [*high, *low] = [0; 2];

@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     let most = settings.transmit_bytes_max + ANSWER_BYTES_MAX + MESSAGE_BYTES_MAX;
     let mut session = Session::new(settings, Nanos::ZERO);
     if choice & 2 == 0 {
-        let spoken = Version::SPOKEN;
+        let spoken = Version::SUPPORTED;
         let version = spoken[usize::from(choice >> 2) % spoken.len()];
         let hello = [version.wire(), 0, 0, 8, 0, 0, 0, 1];
         assert_eq!(session.receive(&hello, Nanos::ZERO), hello.len());

@@ -126,7 +126,7 @@ impl Rig {
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, mut rest)) = bytes.split_first() else { return };
-    let spoken = Version::SPOKEN;
+    let spoken = Version::SUPPORTED;
     let version = spoken[usize::from(choice >> 1) % spoken.len()];
     let mut rig = Rig::new();
     let mut hostile = rig.adopt();

@@ -47,7 +47,7 @@ impl From<bool> for Overlap {
 const RANK_FEW: usize = 256;
 
 /// Not a valid entry number.
-pub const NOWHERE: u32 = u32::MAX;
+pub const NO_ENTRY: u32 = u32::MAX;
 
 /// Precomputed result of instructions: the two common cases need no action list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -118,11 +118,11 @@ pub struct Hint {
 
 impl Hint {
     /// An empty hint.
-    pub const NONE: Hint = Hint { hash: 0, entry: NOWHERE };
+    pub const NONE: Hint = Hint { hash: 0, entry: NO_ENTRY };
 }
 
 /// Not a valid entry number.
-const NOWHERE: u32 = u32::MAX;
+const NO_ENTRY: u32 = u32::MAX;
 
 /// A learned or static address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,7 +247,7 @@ impl MacTable {
     pub fn hint(&self, key: MacKey) -> Hint {
         let hash = mix(key.0, self.seed);
         self.buckets.prefetch(hash);
-        Hint { hash, entry: NOWHERE }
+        Hint { hash, entry: NO_ENTRY }
     }
 
     /// Second step: prefetches the probable entry.

@@ -23,7 +23,7 @@ use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::bridge::{self, AGE_PAUSE_MAX};
-use crate::classifier::NOWHERE;
+use crate::classifier::NO_ENTRY;
 use crate::counter::{DropCounters, SharedDrops};
 use crate::egress::{Egress, PortSettings};
 use crate::flow::{FlowError, FlowFilter, FlowRemovedReason, FlowSpec, FlowTotals, ModifyRules};
@@ -340,7 +340,7 @@ impl Pipeline {
 
     /// Adds frames to the misses of a table, as if this pipeline had looked them up.
     pub fn credit_misses(&mut self, table: u8, frames: u64, at: Nanos) {
-        self.worker.lookup.count(table, NOWHERE, frames, 0, at);
+        self.worker.lookup.count(table, NO_ENTRY, frames, 0, at);
     }
 
     /// Returns the slot of the entry of table 0 that the first frame of the last batch matched, if

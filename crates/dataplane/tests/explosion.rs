@@ -9,7 +9,7 @@
 
 use dataplane::action::Action;
 use dataplane::classifier::exact::BATCH_MAX;
-use dataplane::classifier::{NOWHERE, Verdict};
+use dataplane::classifier::{NO_ENTRY, Verdict};
 use dataplane::flow::FlowSpec;
 use dataplane::forwarder::Outputs;
 use dataplane::key::wide::Wide;
@@ -91,7 +91,7 @@ fn check(mut tables: Tables, is_it: impl Fn(ClassifierKind) -> bool, probes_max:
         let mut work = Vec::new();
         for keys in keys.chunks(BATCH_MAX) {
             lookup.begin();
-            let mut found = [NOWHERE; BATCH_MAX];
+            let mut found = [NO_ENTRY; BATCH_MAX];
             lookup.lookup(0, keys, &[], &mut found);
             for (key, found) in keys.iter().zip(found) {
                 let verdict = lookup.count(0, found, 1, 60, Nanos(2));

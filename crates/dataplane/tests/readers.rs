@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use dataplane::action::Action;
 use dataplane::classifier::exact::BATCH_MAX;
-use dataplane::classifier::{NOWHERE, Verdict};
+use dataplane::classifier::{NO_ENTRY, Verdict};
 use dataplane::flow::{FlowFilter, FlowRemovedReason, FlowSpec};
 use dataplane::forwarder::Outputs;
 use dataplane::key::wide::Wide;
@@ -41,10 +41,10 @@ fn read(
         lookup.begin();
         let numbers: Vec<u64> = (from..from + BATCH_MAX as u64).map(|at| at % stays).collect();
         let keys: Vec<Key> = numbers.iter().map(|&number| key(number)).collect();
-        let mut found = [NOWHERE; BATCH_MAX];
+        let mut found = [NO_ENTRY; BATCH_MAX];
         lookup.lookup(0, &keys, &[], &mut found);
         for (number, found) in numbers.iter().zip(found) {
-            assert_ne!(found, NOWHERE, "entry {number} was not found");
+            assert_ne!(found, NO_ENTRY, "entry {number} was not found");
             match lookup.count(0, found, 1, 60, Nanos(1)) {
                 Some(Verdict::Output(port)) => {
                     assert!(port_of(*number).contains(&port), "entry {number} sends to {port}");
@@ -249,9 +249,9 @@ fn a_change_is_settled_when_every_reader_began_a_later_batch() {
     let spec = FlowSpec::new(Match::ANY, 1, &to(1));
     tables.add(&spec, Nanos(1), &mut out).expect("there is room");
     assert!(!tables.is_settled());
-    assert_eq!(lookup.find(0, &key(1), &Wide::ZERO), NOWHERE);
+    assert_eq!(lookup.find(0, &key(1), &Wide::ZERO), NO_ENTRY);
     lookup.begin();
-    assert_ne!(lookup.find(0, &key(1), &Wide::ZERO), NOWHERE);
+    assert_ne!(lookup.find(0, &key(1), &Wide::ZERO), NO_ENTRY);
     assert!(tables.is_settled());
     tables.delete(&FlowFilter::ALL, FlowRemovedReason::Deleted, Nanos(1), &mut out);
     assert!(!tables.is_settled());

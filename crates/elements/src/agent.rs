@@ -280,7 +280,7 @@ impl Agent {
         self.begin_modelled(datapath);
         self.serve_connections(datapath);
         datapath.budget.extend();
-        self.tell_news(datapath);
+        self.send_async_messages(datapath);
         let changed = self.failover.turn(self.connected(), datapath.now);
         if let Some(misses) = changed {
             self.log_misses(misses);
@@ -305,7 +305,7 @@ impl Agent {
             connection.has_changed &= !is_settled;
             connection.flush(now);
         }
-        self.let_go(now);
+        self.release(now);
     }
 
     /// Adds a connection. `guest` is its admission state if a listener accepted it.

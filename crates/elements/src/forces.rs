@@ -255,7 +255,7 @@ impl Forces {
             }
         }
         element.watch_also(self.fe.subscribed());
-        while let Some(happening) = element.next_happening() {
+        while let Some(happening) = element.poll_event() {
             let Forces { fe, control, .. } = self;
             let mut speaker = Speaker { control, element, now, out };
             fe.happened(&happening, &mut speaker, moment(now));

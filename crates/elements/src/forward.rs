@@ -167,7 +167,7 @@ impl<F: Forwarder> ForwardLoop<F> {
             }
             Service::FirstComeFirstServed => self.serve_oldest(now, &mut turn),
         }
-        self.exhale(now, &mut turn);
+        self.transmit_frames(now, &mut turn);
         match turn {
             Turn { frames: 0, frames_sent: 0 } => self.turns.idle += 1,
             _ => self.turns.busy += 1,
@@ -182,12 +182,12 @@ impl<F: Forwarder> ForwardLoop<F> {
         if self.forwarder.decides() && self.serve_in_place(index, now, turn) {
             return;
         }
-        let mut more = self.lanes[index].inhale(now);
+        let mut more = self.lanes[index].receive_frames(now);
         loop {
-            let count = self.lanes[index].affordable();
+            let count = self.lanes[index].frames_within_deficit();
             if count > 0 {
                 self.decide(index, count, now);
-                self.exhale(now, turn);
+                self.transmit_frames(now, turn);
                 turn.frames += count;
             }
             let lane = &mut self.lanes[index];
@@ -198,19 +198,19 @@ impl<F: Forwarder> ForwardLoop<F> {
                 lane.deficit_bytes = 0;
                 return;
             }
-            more = lane.inhale(now);
+            more = lane.receive_frames(now);
         }
     }
 
     /// Serves the oldest frames of all ports until a port that had frames is drained.
     fn serve_oldest(&mut self, now: Nanos, turn: &mut Turn) {
         for lane in &mut self.lanes {
-            lane.inhale(now);
+            lane.receive_frames(now);
         }
         while let Some((oldest, until)) = self.oldest() {
             let count = self.lanes[oldest].run_until(until);
             self.decide(oldest, count, now);
-            self.exhale(now, turn);
+            self.transmit_frames(now, turn);
             turn.frames += count;
             if self.lanes[oldest].is_empty() {
                 return;
@@ -249,10 +249,10 @@ impl<F: Forwarder> ForwardLoop<F> {
 
     /// Transmits the output queue of every port. Frames that a port does not accept are dropped and
     /// counted.
-    fn exhale(&mut self, now: Nanos, turn: &mut Turn) {
+    fn transmit_frames(&mut self, now: Nanos, turn: &mut Turn) {
         for (lane, (_, queue)) in self.lanes.iter_mut().zip(self.outputs.queues_mut()) {
             if !queue.is_empty() {
-                turn.frames_sent += lane.exhale(queue, now);
+                turn.frames_sent += lane.transmit_frames(queue, now);
             }
         }
     }
@@ -280,7 +280,7 @@ impl<F: Forwarder> ForwardLoop<F> {
     /// Transmits frames in the outputs outside a turn. Returns how many were sent.
     pub fn send_waiting(&mut self, now: Nanos) -> usize {
         let mut turn = Turn::default();
-        self.exhale(now, &mut turn);
+        self.transmit_frames(now, &mut turn);
         turn.frames_sent
     }
 
@@ -352,7 +352,7 @@ impl Lane {
     }
 
     /// Receives frames from a drained port. Returns whether there may be more.
-    fn inhale(&mut self, now: Nanos) -> bool {
+    fn receive_frames(&mut self, now: Nanos) -> bool {
         if !self.is_empty() {
             return true;
         }
@@ -368,7 +368,7 @@ impl Lane {
     }
 
     /// Transmits the queue and empties it. Returns how many frames the port accepted.
-    fn exhale(&mut self, queue: &mut Batch, now: Nanos) -> usize {
+    fn transmit_frames(&mut self, queue: &mut Batch, now: Nanos) -> usize {
         let mut sent = 0;
         if self.fault.is_none() {
             match self.port.transmit(queue, now) {
@@ -392,7 +392,7 @@ impl Lane {
     }
 
     /// Returns how many waiting frames the deficit covers, and deducts their bytes.
-    fn affordable(&mut self) -> usize {
+    fn frames_within_deficit(&mut self) -> usize {
         let mut count = 0;
         for frame in &self.waiting.frames()[self.head..] {
             let bytes = frame.len() + FCS_BYTES;

@@ -174,7 +174,7 @@ impl Behaviour {
                 up(&mut self.link, port, copy, now);
             }
         }
-        self.let_go(plane, now, out);
+        self.release(plane, now, out);
     }
 
     /// Sends frames without a hardware entry to the software, and all other events to the
@@ -207,12 +207,12 @@ impl Behaviour {
             self.credit(plane.openflow(), now);
         }
         let inner = plane.tick(now, out);
-        self.let_go(plane, now, out);
+        self.release(plane, now, out);
         inner.into_iter().chain(self.next_event()).min()
     }
 
     /// Sends the frames whose latency has passed.
-    fn let_go(&mut self, plane: &mut Plane, now: Nanos, out: &mut Outputs) {
+    fn release(&mut self, plane: &mut Plane, now: Nanos, out: &mut Outputs) {
         while let Some((at, (port, mut frame))) = self.link.leaves(now) {
             self.in_software(plane, port, &mut frame, at, out);
         }

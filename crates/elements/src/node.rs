@@ -40,7 +40,7 @@ const STEPS_A_TURN: u64 = 256 * MESSAGE_STEPS as u64;
 const DEFAULT_TURN: Nanos = Nanos::from_micros(200);
 
 /// How long a switch waits for its controllers after its capture files have ended.
-const LAST_WORDS: Nanos = Nanos::from_secs(1);
+const CONTROLLER_LINGER: Nanos = Nanos::from_secs(1);
 
 /// A switch, bridge, router or ProGFE element.
 pub struct Node {
@@ -280,7 +280,7 @@ impl Node {
             serve_element(services, forward, (forces.as_mut(), control.as_mut()), now);
         }
         if let (Some(workshop), Plane::ProGfe(element)) = (workshop, &mut forward.forwarder) {
-            element.take_gone().into_iter().for_each(|gone| workshop.free(gone));
+            element.take_retired().into_iter().for_each(|gone| workshop.free(gone));
         }
         self.messages() != messages
     }
@@ -397,7 +397,7 @@ impl Node {
     /// files have ended.
     pub fn last_words(&self) -> Nanos {
         let controllers = self.agent.as_ref().map_or(0, Agent::controllers);
-        if controllers > 0 { LAST_WORDS } else { Nanos::ZERO }
+        if controllers > 0 { CONTROLLER_LINGER } else { Nanos::ZERO }
     }
 
     /// Whether all ports are capture files that have ended, and no frame is pending.

@@ -174,7 +174,7 @@ pub fn drive(node: &mut Node, spin: Nanos, stop: &AtomicBool, log: &mut dyn FnMu
         }
         // The compile thread may have only this core.
         if !idle && node.is_preparing(now) && (turn.frames == 0 || now >= lend_at) {
-            clock::sleep_until(clock::now().saturating_add(program_compiler::LEND));
+            clock::sleep_until(clock::now().saturating_add(program_compiler::CORE_YIELD_SPAN));
             lend_at = clock::now().saturating_add(program_compiler::LEND_INTERVAL);
         }
         let spent = clock::cycles();

@@ -4,7 +4,7 @@
 //! rows takes as long. That is a hundred times longer than a receive ring can buffer frames, so
 //! frames wait for neither. The thread runs with [low priority](netio::core::stand_back): on a core
 //! that it shares with the forwarding thread, it runs only while the forwarding thread sleeps. The
-//! forwarding thread sleeps for short intervals ([`LEND`]) while a program is being compiled.
+//! forwarding thread sleeps for short intervals ([`CORE_YIELD_SPAN`]) while a program is being compiled.
 //!
 //! A thread that has waited for [`PATIENCE`], because other threads use all cores, runs with normal
 //! priority.
@@ -29,7 +29,7 @@ use progfe::xml::Source;
 use crate::control::request::ProgramSource;
 
 /// Maximum time for which the forwarding thread yields its core.
-pub const LEND: Nanos = Nanos::from_micros(20);
+pub const CORE_YIELD_SPAN: Nanos = Nanos::from_micros(20);
 /// Time after which a compilation runs with normal priority.
 pub const PATIENCE: Nanos = Nanos::from_millis(100);
 /// Interval at which a forwarding thread that never pauses yields its core.
@@ -115,7 +115,7 @@ impl ProgramCompiler {
             && let Some(thread) = worker.thread.get()
         {
             // Without permission the thread keeps its priority.
-            let _ = thread.step_forward();
+            let _ = thread.restore_priority();
             worker.is_forward = true;
         }
         self.is_busy
@@ -129,7 +129,7 @@ impl ProgramCompiler {
                 if std::mem::take(&mut worker.is_forward)
                     && let Some(thread) = worker.thread.get()
                 {
-                    let _ = thread.stand_back();
+                    let _ = thread.lower_priority();
                 }
             }
             Err(TryRecvError::Empty) => {}
@@ -173,7 +173,7 @@ impl Worker {
         let tell = Arc::clone(&thread);
         let work = move || {
             // The thread also works without low priority.
-            if let Ok(modest) = netio::core::stand_back() {
+            if let Ok(modest) = netio::core::lower_priority() {
                 tell.get_or_init(|| modest);
             }
             while let Ok(job) = to_do.recv() {

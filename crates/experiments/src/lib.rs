@@ -144,7 +144,7 @@ pub trait Method: Experiment<Setup = Setup> + Send {
     ///
     /// If so, the rejection is recorded and the next trial runs on the entries that the target accepted. Otherwise
     /// the rejection ends the run.
-    fn bears_refusal(&self) -> bool {
+    fn tolerates_rejection(&self) -> bool {
         false
     }
 

@@ -328,7 +328,7 @@ impl Port for AfPacketPort {
         }
     }
 
-    fn hand_over_promptly(&mut self, promptly: bool) {
+    fn set_low_latency(&mut self, promptly: bool) {
         let delivery = if promptly { Delivery::Prompt } else { Delivery::Batched };
         if delivery != self.options.delivery && self.state == State::Up {
             // A change that the kernel rejects now, it always rejects. The port works with its old

@@ -39,7 +39,7 @@ pub fn hold(cores: &[usize]) -> io::Result<()> {
 pub struct LowPriorityThread(libc::pid_t);
 
 /// Runs this thread only while no other thread uses its core (`SCHED_IDLE`).
-pub fn stand_back() -> io::Result<LowPriorityThread> {
+pub fn lower_priority() -> io::Result<LowPriorityThread> {
     schedule(0, libc::SCHED_IDLE)?;
     // SAFETY: the call only returns a number.
     Ok(LowPriorityThread(unsafe { libc::gettid() }))
@@ -47,12 +47,12 @@ pub fn stand_back() -> io::Result<LowPriorityThread> {
 
 impl LowPriorityThread {
     /// Gives the thread normal priority, after it has waited too long.
-    pub fn step_forward(self) -> io::Result<()> {
+    pub fn restore_priority(self) -> io::Result<()> {
         schedule(self.0, libc::SCHED_OTHER)
     }
 
     /// Gives the thread low priority again.
-    pub fn stand_back(self) -> io::Result<()> {
+    pub fn lower_priority(self) -> io::Result<()> {
         schedule(self.0, libc::SCHED_IDLE)
     }
 }

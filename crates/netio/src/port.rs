@@ -69,7 +69,7 @@ pub trait Port: Send {
     ///
     /// The filter need not decide about every frame. The receiver decides about the frames that
     /// pass.
-    fn keep_back(&mut self, _entries: &[Entry]) -> bool {
+    fn install_kernel_filter(&mut self, _entries: &[Entry]) -> bool {
         false
     }
 
@@ -77,7 +77,7 @@ pub trait Port: Send {
     /// entries.
     ///
     /// The last count is for frames that matched no entry. Empty if the port has no filter.
-    fn kept_back(&mut self) -> Vec<Count> {
+    fn kernel_filter_counters(&mut self) -> Vec<Count> {
         Vec::new()
     }
 
@@ -86,7 +86,7 @@ pub trait Port: Send {
     ///
     /// Frames that wait during the change may be lost. Nothing changes if the system rejects the
     /// change, or if the port has only one mode, which is prompt.
-    fn hand_over_promptly(&mut self, _promptly: bool) {}
+    fn set_low_latency(&mut self, _promptly: bool) {}
 
     /// Returns the port's counters since it was opened.
     fn counters(&mut self) -> PortCounters;
@@ -183,16 +183,16 @@ impl<P: Port + ?Sized> Port for Box<P> {
         (**self).divide(parts)
     }
 
-    fn keep_back(&mut self, entries: &[Entry]) -> bool {
-        (**self).keep_back(entries)
+    fn install_kernel_filter(&mut self, entries: &[Entry]) -> bool {
+        (**self).install_kernel_filter(entries)
     }
 
-    fn kept_back(&mut self) -> Vec<Count> {
-        (**self).kept_back()
+    fn kernel_filter_counters(&mut self) -> Vec<Count> {
+        (**self).kernel_filter_counters()
     }
 
-    fn hand_over_promptly(&mut self, promptly: bool) {
-        (**self).hand_over_promptly(promptly);
+    fn set_low_latency(&mut self, promptly: bool) {
+        (**self).set_low_latency(promptly);
     }
 
     fn counters(&mut self) -> PortCounters {

@@ -10,7 +10,7 @@ use packet::time::Nanos;
 use crate::clock;
 
 /// If a yield takes longer than this, the core is shared with a thread that never blocks.
-const CROWDED: Nanos = Nanos::from_micros(500);
+const SLOW_YIELD_THRESHOLD: Nanos = Nanos::from_micros(500);
 
 /// How long the thread sleeps instead of yielding on such a core.
 const CROWDED_FOR: Nanos = Nanos::from_secs(1);
@@ -37,7 +37,7 @@ impl YieldPolicy {
     }
 
     fn came_back(&mut self, before: Nanos, after: Nanos) {
-        if after.since(before) > CROWDED {
+        if after.since(before) > SLOW_YIELD_THRESHOLD {
             self.crowded_until = after.saturating_add(CROWDED_FOR);
         }
     }

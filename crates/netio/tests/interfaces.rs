@@ -250,7 +250,7 @@ fn a_port_switches_between_prompt_and_batched_delivery() {
         let mut left = open("left", Delivery::Prompt);
         let mut right = open("right", Delivery::Batched);
         for round in 0..6 {
-            right.hand_over_promptly(round % 2 == 0);
+            right.set_low_latency(round % 2 == 0);
             send(&mut left, &[numbered(2 * round), numbered(2 * round + 1)]);
             let both = [numbered(2 * round), numbered(2 * round + 1)];
             assert_eq!(collect(&mut right, 2, ours), both);
@@ -268,7 +268,7 @@ fn a_port_switches_delivery_from_another_namespace() {
             (open("left", Delivery::Prompt), open("right", Delivery::Batched));
         // The ports are used in another namespace, where the interfaces do not exist.
         in_namespace(move || {
-            right.hand_over_promptly(true);
+            right.set_low_latency(true);
             send(&mut left, &[numbered(1), numbered(2)]);
             assert_eq!(collect(&mut right, 2, ours), [numbered(1), numbered(2)]);
         });

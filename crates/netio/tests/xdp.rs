@@ -312,12 +312,12 @@ fn filtered_frames_are_held_and_counted_and_all_others_delivered() {
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
         // Frames with a length in place of a type are always delivered.
         let last = frame(&[0, 46], 46);
-        let (mut kept_back, mut came_needlessly) = (0, 0);
+        let (mut kernel_filter_counters, mut came_needlessly) = (0, 0);
         for round in 0..80 {
             let entries: Vec<Entry> = (0..1 + round % 20).map(|_| random.entry()).collect();
             let mut filter = Filter::closed();
             filter.load(entries.clone()).unwrap();
-            assert!(right.keep_back(&entries), "{entries:?}");
+            assert!(right.install_kernel_filter(&entries), "{entries:?}");
             let frames: Vec<Vec<u8>> = (0..48).map(|_| random.frame()).collect();
             let wanted: Vec<&Vec<u8>> = frames.iter().filter(|it| filter.keeps(it)).collect();
             send(&mut left, &frames);
@@ -330,17 +330,17 @@ fn filtered_frames_are_held_and_counted_and_all_others_delivered() {
             let count = came.len();
             came.retain(|bytes| filter.keeps(bytes));
             assert!(came.iter().eq(wanted), "{entries:?}");
-            let counted: u64 = right.kept_back().iter().map(|count| count.frames).sum();
+            let counted: u64 = right.kernel_filter_counters().iter().map(|count| count.frames).sum();
             assert_eq!(counted as usize, frames.len() - count, "{entries:?}");
-            (kept_back, came_needlessly) =
-                (kept_back + counted, came_needlessly + count - came.len());
+            (kernel_filter_counters, came_needlessly) =
+                (kernel_filter_counters + counted, came_needlessly + count - came.len());
         }
-        assert!(kept_back > came_needlessly as u64, "{kept_back} and {came_needlessly}");
+        assert!(kernel_filter_counters > came_needlessly as u64, "{kept_back} and {came_needlessly}");
         let all = [text::entry("any").unwrap()];
-        assert!(right.keep_back(&all));
+        assert!(right.install_kernel_filter(&all));
         send(&mut left, &[numbered(1)]);
         collect(&mut right, 1, |bytes| *bytes == numbered(1)[..]);
-        assert_eq!(right.kept_back().iter().map(|count| count.frames).sum::<u64>(), 0);
+        assert_eq!(right.kernel_filter_counters().iter().map(|count| count.frames).sum::<u64>(), 0);
     });
 }
 

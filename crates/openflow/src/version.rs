@@ -37,7 +37,7 @@ impl Version {
     ///
     /// The codec decodes hello and error messages of every version, because negotiation requires
     /// it.
-    pub const SPOKEN: &[Version] = &Version::ALL;
+    pub const SUPPORTED: &[Version] = &Version::ALL;
 
     /// Returns the version with this number in the header, if there is one.
     pub fn from_wire(wire: u8) -> Option<Version> {
@@ -51,7 +51,7 @@ impl Version {
 
     /// Returns whether the codec supports the version in full.
     pub fn is_spoken(self) -> bool {
-        Version::SPOKEN.contains(&self)
+        Version::SUPPORTED.contains(&self)
     }
 
     /// Returns the version's column in a table row.

@@ -83,7 +83,7 @@ fn run(kind: &str, sample: &Sample) -> Result<Sample, String> {
 #[test]
 fn every_sample_prints_as_expected_and_encodes_to_itself() {
     let mut faults = String::new();
-    for &version in Version::SPOKEN {
+    for &version in Version::SUPPORTED {
         for (kind, path) in files(version) {
             let samples = load(&path);
             let mut actual = Vec::new();
@@ -105,7 +105,7 @@ fn every_sample_prints_as_expected_and_encodes_to_itself() {
 
 #[test]
 fn every_message_and_statistics_type_has_a_sample() {
-    for &version in Version::SPOKEN {
+    for &version in Version::SUPPORTED {
         let (mut kinds, mut requests, mut replies) = (Vec::new(), Vec::new(), Vec::new());
         for (_, path) in files(version) {
             for sample in load(&path) {
@@ -165,7 +165,7 @@ fn refusal(version: Version, sample: &Sample) -> String {
 
 #[test]
 fn rejected_messages_have_the_error_of_another_switch() {
-    for &version in Version::SPOKEN {
+    for &version in Version::SUPPORTED {
         let path = folder(version).join("refused.txt");
         let samples = load(&path);
         let run = |sample: &Sample| Sample {
@@ -184,7 +184,7 @@ fn rejected_messages_have_the_error_of_another_switch() {
 
 #[test]
 fn truncated_samples_are_rejected_at_every_length() {
-    for (_, path) in Version::SPOKEN.iter().flat_map(|&version| files(version)) {
+    for (_, path) in Version::SUPPORTED.iter().flat_map(|&version| files(version)) {
         for sample in load(&path) {
             let step = 1 + sample.hex.len() / 512;
             for length in (0..sample.hex.len()).step_by(step) {

@@ -85,7 +85,7 @@ fn open_vswitch_decodes_every_version() {
     if !need::is_there("ovs-ofctl") {
         return;
     }
-    for &version in Version::SPOKEN {
+    for &version in Version::SUPPORTED {
         let wanted = |message: &Message| {
             // ovs-ofctl requires the outer transaction ID in the contained message.
             let is_inner = matches!(message, Message::BundleAddMessage(_));

@@ -84,7 +84,7 @@ fn check_version(version: Version) {
             let Some(message) = check(version, &bytes) else { continue };
             read += 1;
             if copy % 8 == 0 {
-                let others = Version::SPOKEN.iter().filter(|&&other| other != version);
+                let others = Version::SUPPORTED.iter().filter(|&&other| other != version);
                 others.for_each(|&other| check_elsewhere(other, &message, &mut unsaid));
             }
         }
@@ -99,7 +99,7 @@ fn check_version(version: Version) {
 fn modified_messages_are_decoded_or_rejected() {
     std::thread::scope(|scope| {
         let run = |&version| scope.spawn(move || check_version(version));
-        let runs: Vec<_> = Version::SPOKEN.iter().map(run).collect();
+        let runs: Vec<_> = Version::SUPPORTED.iter().map(run).collect();
         runs.into_iter().for_each(|run| run.join().unwrap());
     });
 }
@@ -107,7 +107,7 @@ fn modified_messages_are_decoded_or_rejected() {
 #[test]
 fn random_bytes_after_a_header_are_decoded_or_rejected() {
     let mut numbers = Numbers(99);
-    for &version in Version::SPOKEN {
+    for &version in Version::SUPPORTED {
         for kind in 0..40 {
             for _ in 0..300 {
                 let length = 8 + numbers.next(120);

@@ -159,7 +159,7 @@ impl<E: Enforcer> Speaker<'_, E> {
         let Control { staged, .. } = &mut *self.control;
         if let Some(staged) = staged.as_mut().filter(|staged| staged.rows >= ROWS_AHEAD) {
             staged.rows = 0;
-            self.element.go_ahead(&mut staged.draft);
+            self.element.prepare_commit(&mut staged.draft);
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use crate::check::{check, resources};
 use crate::control::notifications;
 use crate::executor::Enforcer;
 use crate::interpret::{Account, Interpreter};
-use crate::lfb::exceptions::{HAPPENINGS_MAX, DivertedFrame};
+use crate::lfb::exceptions::{EVENTS_QUEUED_MAX, DivertedFrame};
 use crate::lfb::{Lfb, DivertDestination};
 use crate::compiled_program::{UpcomingBlocks, Drops, Loaded};
 use crate::observe::{Observing, ObservationHook};
@@ -274,16 +274,16 @@ impl<E: Enforcer> Element<E> {
 
     /// Updates the tables of a draft in advance. A caller with many changes calls this between
     /// them, so that frames are not delayed.
-    pub fn go_ahead(&self, draft: &mut Draft) {
+    pub fn prepare_commit(&self, draft: &mut Draft) {
         // While a rollback is possible, its blocks must not change.
         if self.previous.is_none() {
-            draft.go_ahead(self.enforcer.program(), |at| self.enforcer.block(at)?.follow());
+            draft.prepare_commit(self.enforcer.program(), |at| self.enforcer.block(at)?.follow());
         }
     }
 
     /// Loads a draft of the running program.
     pub fn prepare_draft(&mut self, mut draft: Draft) -> Result<Prepared<E>, ElementError> {
-        self.go_ahead(&mut draft);
+        self.prepare_commit(&mut draft);
         draft.is_whole(self.enforcer.program())?;
         // For row changes, the blocks check the rows; only the memory check remains.
         let mut problems = Problems::default();
@@ -325,7 +325,7 @@ impl<E: Enforcer> Element<E> {
             self.enforcer.forget(instance, component, index);
         }
         let before = self.previous.replace(inner);
-        self.let_go(before);
+        self.release(before);
         self.watching.become_like(watching);
         self.program_changed();
         Ok(())
@@ -339,22 +339,22 @@ impl<E: Enforcer> Element<E> {
         let done = self.enforcer.exchange(&mut previous, now, out);
         self.watching.become_like(subscriptions::Watching::of(self.enforcer.program()));
         self.program_changed();
-        self.let_go(Some(previous));
+        self.release(Some(previous));
         done
     }
 
     /// Defers freeing of retired programs, which takes time in proportion to their size. The caller
-    /// gets them from [`Element::take_gone`].
+    /// gets them from [`Element::take_retired`].
     pub fn keep_gone(&mut self) {
         self.gone.get_or_insert_default();
     }
 
     /// Returns the retired programs.
-    pub fn take_gone(&mut self) -> Vec<E::Prepared> {
+    pub fn take_retired(&mut self) -> Vec<E::Prepared> {
         self.gone.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    fn let_go(&mut self, program: Option<E::Prepared>) {
+    fn release(&mut self, program: Option<E::Prepared>) {
         if let Some(gone) = &mut self.gone {
             gone.extend(program);
         }
@@ -377,7 +377,7 @@ impl<E: Enforcer> Element<E> {
     /// Discards the previous program. The last swap becomes final.
     pub fn settle(&mut self) {
         let before = self.previous.take();
-        self.let_go(before);
+        self.release(before);
     }
 
     /// Applies changes and commits them: all or none.
@@ -526,7 +526,7 @@ impl<E: Enforcer> Element<E> {
     }
 
     /// Returns the next event of the blocks subscribed with [`Element::watch_also`].
-    pub fn next_happening(&mut self) -> Option<Told> {
+    pub fn poll_event(&mut self) -> Option<Told> {
         self.sort_happenings();
         self.for_control.pop_front()
     }
@@ -540,7 +540,7 @@ impl<E: Enforcer> Element<E> {
 
 /// Appends an item to a queue, or counts it as lost if the queue is full.
 fn keep<T>(queue: &mut VecDeque<T>, what: T, lost: &mut u64) {
-    match queue.len() < HAPPENINGS_MAX {
+    match queue.len() < EVENTS_QUEUED_MAX {
         true => queue.push_back(what),
         false => *lost += 1,
     }

@@ -210,7 +210,7 @@ struct Run<'a> {
     /// Trials and outcomes of an earlier attempt.
     stored: Lines,
     /// Problems of SNMP agents; each is reported once.
-    problems_told: BTreeSet<String>,
+    problems_reported: BTreeSet<String>,
     /// The first state that a target could not hold.
     refused: Option<(TargetKind, String)>,
     /// Targets that were opened, or were about to be.
@@ -261,7 +261,7 @@ impl<'a> Run<'a> {
             store,
             record,
             stored,
-            problems_told: BTreeSet::new(),
+            problems_reported: BTreeSet::new(),
             refused: None,
             begun: Vec::new(),
             hook_processes: OnceCell::new(),

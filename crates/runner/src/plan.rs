@@ -52,7 +52,7 @@ impl Plan {
     pub(super) fn left_out(&self, entry: &Experiment) -> impl Iterator<Item = (String, String)> {
         self.kinds.iter().filter_map(|kind| {
             let why = match entry.applies(*kind) {
-                true => entry.hindrance(*kind, self.links.of(*kind))?.to_string(),
+                true => entry.unsupported_reason(*kind, self.links.of(*kind))?.to_string(),
                 false => studies::inapplicable(&self.entries, *kind)?,
             };
             Some((kind.name().to_string(), why))

@@ -23,7 +23,7 @@ pub struct Recovered {
 /// the target.
 ///
 /// Returns `None` if no switch had a fault.
-pub fn look_after(
+pub fn poll_again(
     target: &mut dyn Target,
     ended: &Ended,
     limit: Nanos,

@@ -32,7 +32,7 @@ pub fn look(
 
 /// Reads the agent again while it counts fewer frames than were sent and time is left. Agents cache
 /// their counters for seconds.
-pub fn look_after(
+pub fn poll_again(
     witness: &Witness,
     target: &mut dyn Target,
     before: &DuplicateWindow,

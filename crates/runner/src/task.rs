@@ -200,7 +200,7 @@ impl MeasurementTask {
             target.install(&Setup { is_fresh: false, ..*setup })
         };
         let mut refused = None;
-        let bears = self.method.bears_refusal();
+        let bears = self.method.tolerates_rejection();
         let mut install = |setup: &Setup| match install(setup) {
             Err(error) if bears => {
                 refused = Some(error.to_string());
@@ -268,7 +268,7 @@ impl MeasurementTask {
         let deed = trial.orders.as_ref().map(|script| script.deed());
         let facts = Facts { deed, ..self.facts(id, &point, seed) };
         let mut line = recording::trial(&facts, &report, &around);
-        self.bear_witness(target, &mut line, seen, (&[], None)).map_err(failed)?;
+        self.record_snmp_counters(target, &mut line, seen, (&[], None)).map_err(failed)?;
         if let Some(warmed) = warmed {
             recording::add_warming(&mut line, &warmed);
         }
@@ -330,11 +330,11 @@ impl MeasurementTask {
         let around = Snapshots { before, after, span_ns, fresh: None };
         let facts = self.facts(id, &point, seed);
         let mut line = recording::module::trial(&facts, self.entry.set(), &report, &around);
-        self.bear_witness(target, &mut line, seen, (&told.0, told.1)).map_err(failed)?;
+        self.record_snmp_counters(target, &mut line, seen, (&told.0, told.1)).map_err(failed)?;
         if let Some(module) = line.module.as_mut().filter(|_| self.seat.captures) {
             module.wire.get_or_insert_with(|| recording::module::unseen(&report));
         }
-        let recovered = recovery::look_after(target.as_mut(), &report.ended, self.seat.recovery);
+        let recovered = recovery::poll_again(target.as_mut(), &report.ended, self.seat.recovery);
         let recovered = recovered.map_err(failed)?;
         if let (Some(module), Some(recovered)) = (line.module.as_mut(), &recovered) {
             module.notes.push(recovered.note.clone());
@@ -375,7 +375,7 @@ impl MeasurementTask {
 
     /// Reads the SNMP agent again and adds its counters to the line of a trial; `told` holds the
     /// loads during the trial.
-    fn bear_witness(
+    fn record_snmp_counters(
         &self,
         target: &mut Box<dyn Target>,
         line: &mut record::Trial,
@@ -384,7 +384,7 @@ impl MeasurementTask {
     ) -> Result<(), TargetError> {
         let (Some(before), witness) = (before, &self.seat.witness) else { return Ok(()) };
         let sent = line.ports.iter().map(|port| port.frames_sent).sum();
-        if let Some(after) = snmp::look_after(witness, target.as_mut(), &before, sent)? {
+        if let Some(after) = snmp::poll_again(witness, target.as_mut(), &before, sent)? {
             snmp::add(line, witness, [&before, &after], told);
         }
         Ok(())

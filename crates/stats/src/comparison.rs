@@ -6,7 +6,7 @@
 //! interleaved. Other sides are compared as independent series ([`effect`]). Invariants:
 //!
 //! - "Better" and "worse" require a difference of more than [`RELEVANT_RATIO`].
-//! - At most [`FALSE_PERCENT`] percent of comparisons contain a false statement, for any number of
+//! - At most [`FAMILYWISE_ERROR_PERCENT`] percent of comparisons contain a false statement, for any number of
 //!   cells. Each cell gets an equal part of that probability (Bonferroni).
 //! - A gate fails only if the whole interval is beyond its bound, never because of a value alone.
 //! - A value that the tester limited or disturbed neither passes nor fails a gate.
@@ -36,11 +36,11 @@ use record::{Bound, BoundSide, Cell, Interval, Metric, Point};
 use matching::Matched;
 
 /// Family-wise error rate: percent of comparisons of equal sides that may report a difference.
-pub const FALSE_PERCENT: f64 = 1.0;
+pub const FAMILYWISE_ERROR_PERCENT: f64 = 1.0;
 
 /// Factors of the number of repeats in successive confirmation measurements. These cover what
 /// earlier measurements neither passed nor failed.
-pub const REPEATED_BY: [u32; 2] = [6, 12];
+pub const REMEASURE_FACTORS: [u32; 2] = [6, 12];
 
 /// Result of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -232,7 +232,7 @@ fn judged(matched: &Matched<'_>, gates: &[Gate], are_written: bool) -> Compariso
         only_base,
         only_new,
         remarks: matched.remarks.clone(),
-        false_percent: FALSE_PERCENT,
+        false_percent: FAMILYWISE_ERROR_PERCENT,
         again: None,
     }
 }
@@ -246,7 +246,7 @@ struct Levels {
 
 /// The confidence level of each of `count` intervals.
 fn level(count: usize) -> f64 {
-    100.0 - FALSE_PERCENT / count.max(1) as f64
+    100.0 - FAMILYWISE_ERROR_PERCENT / count.max(1) as f64
 }
 
 fn blank(matched: &Matched<'_>, (base, new): (&Cell, &Cell), better: Direction) -> CellContrast {
@@ -452,7 +452,7 @@ impl Comparison {
             .map(|gated| gated.bound)
             .collect();
         let matched = matching::matched(base, new, &open)?;
-        let each = level(open.len() * REPEATED_BY.len());
+        let each = level(open.len() * REMEASURE_FACTORS.len());
         let levels = Levels { all: each, gated: each };
         for cell in &mut self.cells {
             if !cell.gates.iter().any(GatedCell::is_open) {

@@ -47,7 +47,7 @@ pub struct Experiment {
     /// Number of entries that its module installs, for which Planimeter's own switch gets room; 0 for the default.
     pub entries: u32,
     /// Targets that are added to a requested one.
-    pub companions: &'static [(TargetKind, TargetKind)],
+    pub paired_targets: &'static [(TargetKind, TargetKind)],
     /// Whether the legacy mode of a hardware model is added.
     pub has_modes: bool,
     /// Technologies that the experiment applies to.
@@ -142,7 +142,7 @@ impl Experiment {
     pub fn companion(&self, kind: TargetKind) -> Option<TargetKind> {
         match kind {
             TargetKind::Model(model) if self.has_modes => model.legacy().map(TargetKind::Model),
-            _ => self.companions.iter().find(|(asked, _)| *asked == kind).map(|(_, it)| *it),
+            _ => self.paired_targets.iter().find(|(asked, _)| *asked == kind).map(|(_, it)| *it),
         }
     }
 
@@ -153,7 +153,7 @@ impl Experiment {
     }
 
     /// Returns why the experiment cannot run with this target over this link, although it applies to the target.
-    pub fn hindrance(&self, kind: TargetKind, link: Link) -> Option<&'static str> {
+    pub fn unsupported_reason(&self, kind: TargetKind, link: Link) -> Option<&'static str> {
         if self.resets && !kind.resets_on(link) {
             return Some("the lab cannot restart this target on this link");
         }
@@ -188,7 +188,7 @@ impl Experiment {
 
     /// Returns whether the experiment can run with this target over this link.
     pub fn can_measure(&self, kind: TargetKind, link: Link) -> bool {
-        self.applies(kind) && self.hindrance(kind, link).is_none()
+        self.applies(kind) && self.unsupported_reason(kind, link).is_none()
     }
 }
 
@@ -239,7 +239,7 @@ pub(crate) const WORKLOAD: Experiment = Experiment {
     method: "",
     build: latency::method,
     shares_trials_of: None,
-    companions: &[],
+    paired_targets: &[],
     has_modes: false,
     flows: None,
     entries: 0,

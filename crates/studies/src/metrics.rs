@@ -12,7 +12,7 @@ use record::Metric;
 use super::Experiment;
 
 /// Metrics that only some experiments yield, with those experiments: names, or prefixes of items.
-const FOUND_BY: &[(&[Metric], &[&str])] = &[
+const METRIC_SOURCES: &[(&[Metric], &[&str])] = &[
     (&[Metric::ThroughputPps], &["throughput", "rfc2544", "rfc9004", "rfc8219", "rfc2889", "soak"]),
     (&[Metric::ThroughputPpsLossy], &["throughput", "latency", "bianco2010"]),
     (
@@ -70,7 +70,7 @@ const PLAIN: &[&str] = &[
 
 impl Experiment {
     /// Returns whether the experiment may yield a metric.
-    pub fn can_yield(&self, metric: Metric) -> bool {
+    pub fn produces(&self, metric: Metric) -> bool {
         let name = metric.name();
         let is_shown = || {
             let names = self.shows.iter().flat_map(|show| show.drawn.iter().chain(show.beside));
@@ -83,7 +83,7 @@ impl Experiment {
             // A module may report values in addition to those in its figures.
             return !PLAIN.iter().any(|it| self.is_of(it));
         }
-        match FOUND_BY.iter().find(|(metrics, _)| metrics.contains(&metric)) {
+        match METRIC_SOURCES.iter().find(|(metrics, _)| metrics.contains(&metric)) {
             Some((_, by)) => by.iter().any(|it| self.is_of(it)),
             // Items of studies may have trials in addition to modules.
             None => !self.is_module() || self.paper.is_some() || metric == Metric::MemoryBytes,
@@ -104,20 +104,20 @@ mod tests {
 
     #[test]
     fn listed_experiments_exist_and_every_metric_has_one() {
-        for (metrics, by) in FOUND_BY {
+        for (metrics, by) in METRIC_SOURCES {
             for name in *by {
                 assert!(crate::entries().any(|entry| entry.is_of(name)), "{name}");
             }
             for metric in *metrics {
-                let count = crate::entries().filter(|entry| entry.can_yield(*metric)).count();
+                let count = crate::entries().filter(|entry| entry.produces(*metric)).count();
                 assert!(count > 0 && count < crate::entries().count(), "{metric:?}: {count}");
             }
         }
         let one = |id: &str| crate::entries().find(|entry| entry.id == id).unwrap();
-        assert!(one("latency").can_yield(Metric::LatencyNsP50));
-        assert!(!one("latency").can_yield(Metric::ThroughputPps));
-        assert!(!one("packet-in").can_yield(Metric::LatencyNsP50));
-        assert!(one("packet-in").can_yield(experiments::show::metric("packet_in_ns_p50")));
-        assert!(!one("throughput").can_yield(experiments::show::metric("packet_in_ns_p50")));
+        assert!(one("latency").produces(Metric::LatencyNsP50));
+        assert!(!one("latency").produces(Metric::ThroughputPps));
+        assert!(!one("packet-in").produces(Metric::LatencyNsP50));
+        assert!(one("packet-in").produces(experiments::show::metric("packet_in_ns_p50")));
+        assert!(!one("throughput").produces(experiments::show::metric("packet_in_ns_p50")));
     }
 }

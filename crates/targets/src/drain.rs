@@ -23,7 +23,7 @@ const STEP: Nanos = Nanos::from_millis(50);
 
 /// Number of extensions without progress after which only one step is granted. Progress restores
 /// the full drain time.
-const IN_VAIN_MAX: u32 = 2;
+const FRUITLESS_EXTENSIONS_MAX: u32 = 2;
 
 /// Drain history of a target.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub struct DrainPolicy {
     /// Frames lost by the target and the kernel at the last reading.
     lost: u64,
     /// Number of consecutive extensions without progress.
-    in_vain: u32,
+    fruitless_extensions: u32,
 }
 
 /// A target that continues to forward after a trial.
@@ -48,13 +48,13 @@ impl DrainPolicy {
 
     /// Returns the longest drain time; `None` for one step.
     fn longest(&self) -> Option<Nanos> {
-        (self.in_vain < IN_VAIN_MAX).then_some(DRAIN_MAX)
+        (self.fruitless_extensions < FRUITLESS_EXTENSIONS_MAX).then_some(DRAIN_MAX)
     }
 
     /// Records whether an extension made progress.
     fn judge(&mut self, missing: [u64; 2]) {
         let [before, after] = missing;
-        self.in_vain = if after < before { 0 } else { self.in_vain + 1 };
+        self.fruitless_extensions = if after < before { 0 } else { self.fruitless_extensions + 1 };
     }
 }
 

@@ -29,7 +29,7 @@ const LOOK: Nanos = Nanos::from_millis(10);
 pub struct SiteHosts {
     ends: Vec<Interface>,
     place: Place,
-    errand: Option<UnderWay>,
+    run_host_task: Option<UnderWay>,
 }
 
 /// A task in progress.
@@ -44,18 +44,18 @@ impl SiteHosts {
     pub fn new(site: &Site) -> SiteHosts {
         let (path, folder) = (site.path.clone(), site.folder.clone());
         let place = Place { path, folder, cores: site.wiring.cores.instrument.clone() };
-        SiteHosts { ends: site.instrument.clone(), place, errand: None }
+        SiteHosts { ends: site.instrument.clone(), place, run_host_task: None }
     }
 }
 
 impl Hosts for SiteHosts {
-    fn begin(&mut self, errand: HostTask) {
+    fn begin(&mut self, run_host_task: HostTask) {
         self.stop();
         let (tell, told) = mpsc::channel();
         let stop = Arc::new(AtomicBool::new(false));
         let (ends, place, seen) = (self.ends.clone(), self.place.clone(), Arc::clone(&stop));
         let work = move || {
-            let done = match &errand {
+            let done = match &run_host_task {
                 HostTask::Talk(it) => talked(&ends, it, &seen),
                 HostTask::Load(it) => loaded(&ends, it, &place, (&seen, &tell)),
                 HostTask::Transfer(it) => transferred(&ends, it, &place, &seen),
@@ -63,11 +63,11 @@ impl Hosts for SiteHosts {
             // A closed channel means that the result is no longer wanted.
             let _ = tell.send(done.unwrap_or_else(|why| Done::Failed(lab_error(why).to_string())));
         };
-        self.errand = Some(UnderWay { stop, told, thread: thread::spawn(work) });
+        self.run_host_task = Some(UnderWay { stop, told, thread: thread::spawn(work) });
     }
 
     fn done(&mut self) -> Option<Done> {
-        let done = self.errand.as_ref()?.told.try_recv().ok()?;
+        let done = self.run_host_task.as_ref()?.told.try_recv().ok()?;
         if done != Done::Loading {
             // The old task only has to end.
             self.stop();
@@ -76,7 +76,7 @@ impl Hosts for SiteHosts {
     }
 
     fn stop(&mut self) -> Option<Done> {
-        let UnderWay { stop, told, thread } = self.errand.take()?;
+        let UnderWay { stop, told, thread } = self.run_host_task.take()?;
         stop.store(true, Ordering::Relaxed);
         let joined = thread.join();
         let last = told.try_iter().last();

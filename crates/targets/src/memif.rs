@@ -311,7 +311,7 @@ impl Target for MemifTarget {
         give(self.kind, &self.access, self.peer.as_mut(), &self.site, what)?;
         let Self { kind, rig, peer, .. } = self;
         mac_learning::teach(*kind, setup, &addresses, |trial| {
-            rig.trial_at_ease(trial, EASE).map(drop).or_else(mac_learning::failed)?;
+            rig.run_low_priority(trial, EASE).map(drop).or_else(mac_learning::failed)?;
             peer.addresses_learned().map_err(lab_error)
         })?;
         self.holds = Some(*setup);
@@ -467,7 +467,7 @@ pub(super) fn fill_caches(
     let mut warming = Warming::new(patience);
     let mut before = peer.counters().map_err(lab_error)?;
     loop {
-        let report = match rig.trial_at_ease(tour, EASE) {
+        let report = match rig.run_low_priority(tour, EASE) {
             Ok(report) => report,
             // The next trial reports the interruption, too.
             Err(RigError::Interrupted) => return Ok(None),

@@ -399,7 +399,7 @@ impl Target for MemoryTarget {
         match &mut self.rig {
             AnyRig::Simulated(rig) => {
                 let standstill = self.standstill.next(trial.length());
-                standstill.into_iter().for_each(|(after, span)| rig.stand_still(after, span));
+                standstill.into_iter().for_each(|(after, span)| rig.pause_tester(after, span));
                 simulated(rig, trial, ends)
             }
             AnyRig::Live(rig, None) => orders::trial(rig, trial, &self.stop, |_| unreachable!()),

@@ -457,7 +457,7 @@ impl Target for VethTarget {
         give(self.kind, &self.access, self.peer.as_mut(), &self.site, what)?;
         let Self { rig, peer, .. } = self;
         mac_learning::teach(self.kind, setup, &addresses, |trial| {
-            rig.trial_at_ease(trial, EASE).map(drop).or_else(mac_learning::failed)?;
+            rig.run_low_priority(trial, EASE).map(drop).or_else(mac_learning::failed)?;
             peer.addresses_learned().map_err(lab_error)
         })?;
         self.holds = Some(*setup);

@@ -95,7 +95,7 @@ pub struct PortFrozen {
     pub stamps: Clock,
     /// Frames that the filter dropped at the entry to the host, on ports that support it. The
     /// port's other counters do not include them.
-    pub kept_back: Count,
+    pub kernel_filter_counters: Count,
     /// Received frames.
     pub arrived: Traffic,
     /// Received frames that passed the filter.
@@ -247,7 +247,7 @@ impl<W: Write> Capture<W> {
     pub fn load(&mut self, entries: &[Entry]) -> Result<(), TooMany> {
         self.filter.load(entries.to_vec())?;
         for lane in &mut self.lanes {
-            lane.port.keep_back(entries);
+            lane.port.install_kernel_filter(entries);
         }
         Ok(())
     }
@@ -281,7 +281,7 @@ impl<W: Write> Capture<W> {
                 at: Some(ended_at),
                 started_at: Some(self.begun),
                 ended_at: Some(ended_at),
-                received: Some(port.counters.rx_frames + lost + port.kept_back.frames),
+                received: Some(port.counters.rx_frames + lost + port.kernel_filter_counters.frames),
                 dropped: None,
                 accepted: Some(port.captured.total.frames),
                 dropped_by_system: Some(port.counters.lost(PortDrop::ReceiveRingFull)),
@@ -303,9 +303,9 @@ impl<W: Write> Capture<W> {
 impl Lane {
     /// Reads this port's counters, and adds the frames it dropped itself to the filter's counts.
     fn freeze(&mut self, decided: &mut Counts) -> PortFrozen {
-        let counts = self.port.kept_back();
-        let mut kept_back = Count::default();
-        counts.iter().for_each(|count| kept_back.add(count.frames, count.bytes));
+        let counts = self.port.kernel_filter_counters();
+        let mut kernel_filter_counters = Count::default();
+        counts.iter().for_each(|count| kernel_filter_counters.add(count.frames, count.bytes));
         if let Some((unmatched, by_entry)) = counts.split_last() {
             decided.unmatched += unmatched.frames;
             for (hits, count) in decided.hits.iter_mut().zip(by_entry) {
@@ -315,7 +315,7 @@ impl Lane {
         }
         let facts = self.port.facts();
         PortFrozen {
-            kept_back,
+            kernel_filter_counters,
             name: facts.name.clone(),
             kind: facts.kind,
             stamps: facts.stamps,

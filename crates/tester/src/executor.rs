@@ -72,7 +72,7 @@ const DRAINS_MAX: u64 = 10;
 
 /// Maximum number of receive rounds after the drain, so that a flooding target cannot block the
 /// end.
-const LAST_ROUNDS: u32 = 1024;
+const FINAL_POLLS_MAX: u32 = 1024;
 
 /// Topology: what the rig's ports are connected to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -265,14 +265,14 @@ impl ModuleExecutor {
             Phase::Opening => self.open(world, now),
             Phase::Running => self.run(world, now),
             Phase::Draining { until } => {
-                self.end_errand(world);
+                self.cancel_host_task(world);
                 let moved = self.receive(world) | self.serve(world);
                 if now >= until && self.is_awaiting(now) {
                     self.phase = Phase::Draining { until: now.saturating_add(self.needs.drain) };
                     return true;
                 }
                 self.last_rounds += u32::from(now >= until);
-                if now >= until && (!moved || self.last_rounds > LAST_ROUNDS) {
+                if now >= until && (!moved || self.last_rounds > FINAL_POLLS_MAX) {
                     self.phase = Phase::Over;
                 }
                 moved
@@ -355,7 +355,7 @@ impl ModuleExecutor {
         let stamps = stamps.unwrap_or(Clock::UserSpace);
         self.desk.turn = Nanos(self.costs.turn_ns_p99);
         let is_told_late = stamps == Clock::UserSpace;
-        self.desk.frame_turn = if is_told_late { self.desk.turn } else { Nanos::ZERO };
+        self.desk.frame_poll_period = if is_told_late { self.desk.turn } else { Nanos::ZERO };
         module.finish(&ended, &mut self.desk);
         if let (Ended::Said, Some(Ended::Failed(why))) = (&ended, self.desk.over()) {
             ended = Ended::Failed(why.clone());
@@ -403,7 +403,7 @@ impl ModuleExecutor {
     }
 
     /// Stops the current host task and waits for its end.
-    fn end_errand(&mut self, world: &mut ExecutorIo<'_>) -> Option<Done> {
+    fn cancel_host_task(&mut self, world: &mut ExecutorIo<'_>) -> Option<Done> {
         let is_busy = self.hosts.is_busy();
         let done = self.hosts.stop(world.hosts.as_deref_mut());
         if is_busy {

@@ -65,7 +65,7 @@ pub struct ModuleRequirements {
     /// most [`crate::executor::DRAIN_NS_MAX`]. The module receives no events for them.
     pub drain: Nanos,
     /// Whether the module ends when it loses a connection that it did not close itself.
-    pub ends_when_lost: bool,
+    pub stops_on_disconnect: bool,
     /// Whether to deliver each frame event immediately, for modules that react to frames. Otherwise
     /// delivery can be delayed by about a millisecond. Timestamps are equally exact.
     pub is_prompt: bool,
@@ -81,7 +81,7 @@ pub struct Connection {
     /// Whether to connect before the module starts. Otherwise [`Desk::connect`] connects.
     pub opens: bool,
     /// Whether to send a features request before the connection counts as up.
-    pub asks_features: bool,
+    pub requests_features: bool,
     /// `miss_send_len`: bytes of a frame in a packet-in. A SET_CONFIG message sets it before the
     /// connection counts as up. Without a value no SET_CONFIG is sent, and Open vSwitch then sends
     /// its primary connection no packet-in.
@@ -137,7 +137,7 @@ pub enum EventKind<'a> {
         /// The probe in a packet-in, if any.
         probe: Option<Probe>,
         /// Whether `at` is the time of arrival, because the tester was not stalled.
-        is_moment_known: bool,
+        is_timestamp_valid: bool,
         /// When the last byte passed the interface. None without a capture there. Known even if the
         /// tester was stalled.
         wire: Option<Stamp>,
@@ -188,7 +188,7 @@ pub enum EventKind<'a> {
         /// The reason.
         why: &'a str,
     },
-    /// Result of a host task by [`Desk::errand`].
+    /// Result of a host task by [`Desk::run_host_task`].
     Errand(&'a host_tasks::Done),
     /// The limit with this name is reached. The report counts what exceeds it and leaves it out.
     /// Delivered once for each limit.
@@ -237,7 +237,7 @@ pub struct Arrival<'a> {
     pub stamp: Stamp,
     /// Whether the timestamp is the time of arrival. A stalled tester reads frames late, and stamps
     /// them then.
-    pub is_moment_known: bool,
+    pub is_timestamp_valid: bool,
     /// The probe, or none if the tester did not send this frame.
     pub probe: Option<Probe>,
     /// The frame, without frame check sequence.
@@ -253,7 +253,7 @@ pub struct TestSetup {
     pub connections: Vec<ConnectionFacts>,
     /// Agents for [`Desk::snmp`], in order: address and authentication of each.
     pub agents: Vec<String>,
-    /// Whether hosts can run at the ports, for [`Desk::errand`].
+    /// Whether hosts can run at the ports, for [`Desk::run_host_task`].
     pub has_hosts: bool,
     /// Whether time is virtual.
     pub is_simulated: bool,
@@ -295,7 +295,7 @@ impl ModuleRequirements {
     pub fn new(limit: Nanos) -> Self {
         let connections = vec![Connection::new(0)];
         let drain = Nanos::from_millis(50);
-        ModuleRequirements { connections, limit, drain, ends_when_lost: true, is_prompt: false }
+        ModuleRequirements { connections, limit, drain, stops_on_disconnect: true, is_prompt: false }
     }
 
     /// Restricts all connections to these versions.
@@ -309,8 +309,8 @@ impl ModuleRequirements {
 impl Connection {
     /// A connection to this switch that opens before the module starts, in any supported version.
     pub fn new(switch: usize) -> Self {
-        let versions = Version::SPOKEN.to_vec();
-        Connection { switch, versions, opens: true, asks_features: true, miss_send_bytes: None }
+        let versions = Version::SUPPORTED.to_vec();
+        Connection { switch, versions, opens: true, requests_features: true, miss_send_bytes: None }
     }
 }
 

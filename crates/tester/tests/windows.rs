@@ -61,7 +61,7 @@ fn an_outage_is_the_longest_silence() {
 fn a_tester_stall_is_not_reported_as_silence() {
     let wire = |_: u64, port: usize, frame: &Frame, now: Nanos| vec![pass(1 - port, frame, now)];
     let mut quiet = rig(2, wire);
-    quiet.stand_still(Nanos(20 * MS), Nanos(5 * MS));
+    quiet.pause_tester(Nanos(20 * MS), Nanos(5 * MS));
     let report = quiet.trial(&trial(vec![stream(1, 64, 1_000.0)], 50)).unwrap();
     assert_eq!(report.stalls.count, 1);
     // The tester sends overdue frames immediately after the stall.
@@ -73,7 +73,7 @@ fn a_tester_stall_is_not_reported_as_silence() {
         if is_away { Vec::new() } else { vec![pass(1 - port, frame, now)] }
     };
     let mut rig = rig(2, rule);
-    rig.stand_still(Nanos(25 * MS + MS / 2), Nanos(3 * MS));
+    rig.pause_tester(Nanos(25 * MS + MS / 2), Nanos(3 * MS));
     let report = rig.trial(&trial(vec![stream(1, 64, 1_000.0)], 50)).unwrap();
     let silence = report.streams[0].missed.silence;
     assert!((Nanos(6 * MS)..=Nanos(8 * MS)).contains(&silence), "{silence}");

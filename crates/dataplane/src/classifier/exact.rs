@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::NOWHERE;
+use super::NO_ENTRY;
 use super::store::Store;
 use crate::fast::buckets::Buckets;
 use crate::fast::slab::Slab;
@@ -113,19 +113,19 @@ impl ExactView {
     #[inline]
     pub fn guess(&self, slab: &Slab, hashes: &[u64], found: &mut [u32]) {
         for (found, hash) in found.iter_mut().zip(hashes) {
-            *found = self.buckets.guess(*hash).unwrap_or(NOWHERE);
+            *found = self.buckets.guess(*hash).unwrap_or(NO_ENTRY);
             slab.prefetch(*found);
         }
     }
 
-    /// Last step: finds the entry of each key, or [`NOWHERE`]. The guesses may be out of date.
+    /// Last step: finds the entry of each key, or [`NO_ENTRY`]. The guesses may be out of date.
     #[inline]
     pub fn confirm(&self, slab: &Slab, keys: &[Key], hashes: &[u64], found: &mut [u32]) {
         for ((found, key), hash) in found.iter_mut().zip(keys).zip(hashes) {
             let hit = slab.get(*found).is_some_and(|line| line.has_key(key));
             if !hit {
                 let found_late = self.buckets.find(*hash, |entry| slab.line(entry).has_key(key));
-                *found = found_late.unwrap_or(NOWHERE);
+                *found = found_late.unwrap_or(NO_ENTRY);
             }
         }
     }
@@ -169,7 +169,7 @@ mod tests {
             for (at, (key, found)) in keys.iter().zip(found).enumerate() {
                 let number = (round * BATCH_MAX + at) as u32;
                 let there = number < 100 && !number.is_multiple_of(3);
-                assert_eq!(found, if there { number } else { NOWHERE });
+                assert_eq!(found, if there { number } else { NO_ENTRY });
                 assert_eq!(table.find(&all.slab, key), there.then_some(number));
                 assert_eq!(view.find(&all.slab, key), there.then_some(number));
             }

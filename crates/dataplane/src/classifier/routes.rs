@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::exact::BATCH_MAX;
 use super::tuple_space::ones;
-use super::{NOWHERE, Overlap};
+use super::{NO_ENTRY, Overlap};
 use crate::chains::Chains;
 use crate::fast::slab::Slab;
 use crate::fast::trie::{Address, ENTRIES_MAX, Trie};
@@ -338,7 +338,7 @@ impl RoutesView {
         }
         self.trie.find_batch(&addresses[..count], |at, entry| {
             slab.prefetch(entry);
-            debug_assert_ne!(entry, NOWHERE);
+            debug_assert_ne!(entry, NO_ENTRY);
             found[usize::from(places[at])] = entry;
         });
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::linear::LinearTable;
 use super::wildcard_large::{Entries, LargeWildcardClassifier, ManyView};
 use super::tuple_space::{Work, sort_by_rank};
-use super::{Classifier, NOWHERE, Overlap, RANK_FEW};
+use super::{Classifier, NO_ENTRY, Overlap, RANK_FEW};
 use crate::fast::bits::{BitTable, MATCHES_MAX};
 use crate::fast::slab::Slab;
 use crate::key::Key;
@@ -20,7 +20,7 @@ use crate::key::wide::Wide;
 use crate::matching::Match;
 
 /// Number of entries at which to return to bit sets.
-const FEW_AGAIN: usize = 150;
+const BITMAP_REENTER_MAX: usize = 150;
 
 /// The wildcard matches of one table, for the writer.
 #[derive(Debug)]
@@ -221,7 +221,7 @@ impl WildcardClassifier {
             }
             Way::Many(many) => {
                 many.remove(slab, matching, rank, entry);
-                if self.classifier == Classifier::Automatic && many.count() <= FEW_AGAIN {
+                if self.classifier == Classifier::Automatic && many.count() <= BITMAP_REENTER_MAX {
                     self.make_few(slab);
                 }
             }
@@ -286,8 +286,8 @@ impl RestView {
 #[inline]
 fn fill(keys: &[Key], wide: &[Wide], found: &mut [u32], find: impl Fn(&Key, &Wide) -> Option<u32>) {
     for (at, (found, key)) in found.iter_mut().zip(keys).enumerate() {
-        if *found == NOWHERE {
-            *found = find(key, wide.get(at).unwrap_or(&Wide::ZERO)).unwrap_or(NOWHERE);
+        if *found == NO_ENTRY {
+            *found = find(key, wide.get(at).unwrap_or(&Wide::ZERO)).unwrap_or(NO_ENTRY);
         }
     }
 }
@@ -479,9 +479,9 @@ pub(crate) mod tests {
                         view = rest.view();
                     }
                     assert_eq!(view.find(&all.slab, &key, &wide), wanted, "seed {seed}");
-                    let mut found = [NOWHERE];
+                    let mut found = [NO_ENTRY];
                     view.find_missing(&all.slab, &[key], &[wide], &mut found);
-                    assert_eq!(found[0], wanted.unwrap_or(NOWHERE), "seed {seed}");
+                    assert_eq!(found[0], wanted.unwrap_or(NO_ENTRY), "seed {seed}");
                 }
             }
             assert!(structures >= 3, "{structures} changes of structure");

@@ -9,7 +9,7 @@
 
 use super::routes::{Routes, RoutesView};
 use super::tuple_space::{TupleSpace, TupleViews, Work, ones};
-use super::{NOWHERE, Overlap, exact::BATCH_MAX};
+use super::{NO_ENTRY, Overlap, exact::BATCH_MAX};
 use crate::fast::slab::Slab;
 use crate::key::Key;
 use crate::key::wide::Wide;
@@ -216,7 +216,7 @@ impl ManyView {
     pub fn find_missing(&self, slab: &Slab, keys: &[Key], wide: &[Wide], found: &mut [u32]) {
         debug_assert!(keys.len() <= BATCH_MAX);
         let missing = found.iter().take(keys.len()).enumerate();
-        let open = missing.fold(0, |set, (at, it)| set | u32::from(*it == NOWHERE) << at);
+        let open = missing.fold(0, |set, (at, it)| set | u32::from(*it == NO_ENTRY) << at);
         if let Some(routes) = &self.routes {
             routes.find_batch(slab, keys, wide, open, found);
         }

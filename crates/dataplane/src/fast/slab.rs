@@ -227,7 +227,7 @@ impl Slab {
     }
 
     /// Stores the actions of an entry for readers of this edition, so that it may be changed.
-    pub fn put_aside(&self, place: u32, edition: TableVersion) {
+    pub fn save_previous_version(&self, place: u32, edition: TableVersion) {
         let chunk = self.aside[place as usize / WIDE_CHUNK].get_or_init(|| row(WIDE_CHUNK));
         let (line, cold) = (self.line(place), self.cold(place));
         let deed = EntryOutcome { verdict: line.verdict(), ..cold.deed() };
@@ -235,7 +235,7 @@ impl Slab {
     }
 
     /// Removes the mark of an entry: no reader uses an earlier edition any more.
-    pub fn forget_aside(&self, place: u32) {
+    pub fn drop_previous_version(&self, place: u32) {
         let rank = &self.line(place).rank;
         rank.store(rank.load(Relaxed) & !TableVersion::MARKS, Relaxed);
     }

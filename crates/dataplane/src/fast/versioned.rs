@@ -149,12 +149,12 @@ mod model {
                     assert_eq!((program, cookie, miss), wanted);
                 }
             });
-            slab.put_aside(0, before);
+            slab.save_previous_version(0, before);
             write(&slab, deeds[1]);
             shown.replace(after);
             let epoch = epochs.advance();
             if epochs.settled() >= epoch {
-                slab.forget_aside(0);
+                slab.drop_previous_version(0);
             }
             thread.join().unwrap();
         });

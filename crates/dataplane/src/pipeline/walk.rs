@@ -11,7 +11,7 @@ use packet::frame::{Frame, PortNo};
 use super::OnMiss;
 use super::engine::{Engine, PacketContext, enter};
 use crate::action::Action;
-use crate::classifier::NOWHERE;
+use crate::classifier::NO_ENTRY;
 use crate::counter::DropReason;
 use crate::egress::{Deferred, ActionOutcome, EgressContext};
 use crate::forwarder::{Context, Event, NO_COOKIE, PacketInReason};
@@ -72,7 +72,7 @@ impl Engine {
 
     fn go_on(&mut self, flight: &PacketContext, mut walk: Walk, frame: &mut Frame, way: &mut EgressContext) {
         loop {
-            if walk.found == NOWHERE {
+            if walk.found == NO_ENTRY {
                 if !self.missed(flight, &mut walk, frame, way) {
                     return;
                 }
@@ -199,7 +199,7 @@ impl Engine {
         self.trail.key = None;
         let mut walk = Walk {
             table,
-            found: NOWHERE,
+            found: NO_ENTRY,
             key: flight.stage.keys[place],
             wide: flight.stage.wide[place],
             sent: false,
@@ -221,7 +221,7 @@ impl Engine {
             self.set.clear();
             let mut walk = Walk {
                 table,
-                found: NOWHERE,
+                found: NO_ENTRY,
                 key: Key::ZERO,
                 wide: Wide::ZERO,
                 sent: false,

@@ -12,7 +12,7 @@ use super::Shared;
 use super::engine::PacketContext;
 use crate::action::{Action, UNSET};
 use crate::classifier::exact::BATCH_MAX;
-use crate::classifier::{NOWHERE, Verdict};
+use crate::classifier::{NO_ENTRY, Verdict};
 use crate::counter::{DropReason, SharedDrops};
 use crate::egress::{PortSettings, ActionOutcome, EgressContext};
 use crate::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, Sent, FrameHead};
@@ -108,7 +108,7 @@ impl Worker {
     pub(super) fn found(&self) -> Option<usize> {
         let key = self.stage.key_of[0];
         let found = if key == REFUSED { None } else { Some(self.stage.found[usize::from(key)]) };
-        found.filter(|place| *place != NOWHERE).map(|place| place as usize)
+        found.filter(|place| *place != NO_ENTRY).map(|place| place as usize)
     }
 
     /// Processes at most [`BATCH_MAX`] frames with these initial fields.
@@ -123,8 +123,8 @@ impl Worker {
         self.stage.foresee(&self.lookup);
         self.stage.guess(&self.lookup);
         match self.look_up(now) {
-            true => self.send_plainly(frames, out),
-            false => self.send_by_engine(frames, now, out),
+            true => self.forward_single_output(frames, out),
+            false => self.forward_slow_path(frames, now, out),
         }
     }
 
@@ -155,7 +155,7 @@ impl Worker {
 
     /// Decides on the first `count` frames of a stage with plain verdicts.
     #[inline]
-    fn decide_plainly(&mut self, count: usize, decisions: &mut [Decision; SIGHTS_MAX]) {
+    fn apply_single_output(&mut self, count: usize, decisions: &mut [Decision; SIGHTS_MAX]) {
         for (decision, key) in decisions[..count].iter_mut().zip(self.stage.key_of) {
             *decision = Decision::Dropped;
             if key == REFUSED {
@@ -173,7 +173,7 @@ impl Worker {
 
     /// Drops each frame or sends it to one port.
     #[inline]
-    fn send_plainly(&mut self, frames: &mut [Frame], out: &mut Outputs) {
+    fn forward_single_output(&mut self, frames: &mut [Frame], out: &mut Outputs) {
         for (frame, key) in frames.iter_mut().zip(self.stage.key_of) {
             if key == REFUSED {
                 continue;
@@ -194,7 +194,7 @@ impl Worker {
 
     /// Executes the entries in the engine, in order.
     #[inline(never)]
-    fn send_by_engine(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
+    fn forward_slow_path(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
         let library = self.lookup.library();
         let programs = library.open();
         let flight = PacketContext { lookup: &self.lookup, stage: &self.stage, programs: &programs };
@@ -417,12 +417,12 @@ impl Forwarder for Worker {
         if !plain {
             return BatchDecision::Needs(seen);
         }
-        self.decide_plainly(seen, decisions);
+        self.apply_single_output(seen, decisions);
         BatchDecision::Done(seen)
     }
 
     fn resume(&mut self, frames: &mut [Frame], now: Nanos, out: &mut Outputs) {
-        self.send_by_engine(frames, now, out);
+        self.forward_slow_path(frames, now, out);
     }
 
     /// Releases frames from shaped queues. The pipeline handles timeouts of entries and addresses.

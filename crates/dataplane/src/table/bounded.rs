@@ -99,7 +99,7 @@ fn a_bundle_begins_changes_and_ends_in_small_steps() {
             let key = *draw(number).0.value();
             let found = lookup.find(0, &key, &Wide::ZERO);
             lookup.rest();
-            found != crate::classifier::NOWHERE
+            found != crate::classifier::NO_ENTRY
         };
         let (gone, new) = (7, count);
         tables.begin();

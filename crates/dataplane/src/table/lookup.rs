@@ -24,7 +24,7 @@ use super::flow_table::TableConfig;
 use crate::classifier::exact::{BATCH_MAX, ExactView};
 use crate::classifier::wildcard::RestView;
 pub use crate::classifier::tuple_space::Work;
-use crate::classifier::{NOWHERE, Verdict};
+use crate::classifier::{NO_ENTRY, Verdict};
 use crate::fast::versioned::TableVersion;
 use crate::fast::epoch::{Epochs, Reader};
 use crate::fast::rcu_cell::{RcuGuard, Published};
@@ -204,7 +204,7 @@ impl Common {
     }
 }
 
-/// For each key of a lookup, its entry or [`NOWHERE`].
+/// For each key of a lookup, its entry or [`NO_ENTRY`].
 pub type Found = [u32; BATCH_MAX];
 
 /// State that the first step of a lookup passes to the later steps.
@@ -302,11 +302,11 @@ impl Lookup {
         (key, *words)
     }
 
-    /// Returns the entry of a table for one key, or [`NOWHERE`].
+    /// Returns the entry of a table for one key, or [`NO_ENTRY`].
     pub fn find(&self, table: u8, key: &Key, wide: &Wide) -> u32 {
         let (table, slab) = (&self.tables[usize::from(table)], &self.common.slab);
         match if table.exact.is_empty() { None } else { table.exact.find(slab, key) } {
-            None => table.rest.find(slab, key, wide).unwrap_or(NOWHERE),
+            None => table.rest.find(slab, key, wide).unwrap_or(NO_ENTRY),
             Some(found) if table.ranks_mixed => table.outrank(slab, found, key, wide),
             Some(found) => found,
         }
@@ -337,7 +337,7 @@ impl Lookup {
         }
     }
 
-    /// Last step: finds the entry of each key, or [`NOWHERE`]. `wide` has one element per key, or
+    /// Last step: finds the entry of each key, or [`NO_ENTRY`]. `wide` has one element per key, or
     /// none if no entry matches on wide fields. Each entry found is in the table now, even if the
     /// table changed since the first step.
     #[inline]
@@ -353,7 +353,7 @@ impl Lookup {
         }
         let (table, slab) = (&self.tables[usize::from(table)], &self.common.slab);
         if table.exact.is_empty() {
-            found.fill(NOWHERE);
+            found.fill(NO_ENTRY);
         } else {
             table.exact.confirm(slab, keys, &foreseen.hashes, found);
             if table.ranks_mixed {

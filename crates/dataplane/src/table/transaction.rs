@@ -215,7 +215,7 @@ impl Tables {
                 Stage::Forget => {
                     *budget -= 1;
                     if let Some(place) = undo.aside.pop() {
-                        self.slab().forget_aside(place);
+                        self.slab().drop_previous_version(place);
                     } else if let Some(step) = undo.steps.pop() {
                         self.forget_step(step);
                     } else {
@@ -269,7 +269,7 @@ impl Tables {
         let is_new = self.undo.as_mut().is_some_and(|undo| undo.noted.insert(place));
         if is_new && let Some(before) = self.before(place) {
             self.note(Step::Changed(place, before));
-            self.slab().put_aside(place, self.edition);
+            self.slab().save_previous_version(place, self.edition);
             self.undo.iter_mut().for_each(|undo| undo.aside.push(place));
         }
     }

@@ -37,7 +37,7 @@ const UPDATES_MAX: usize = 64;
 impl Agent {
     /// Reports data plane events to every controller, up to the connection's share of the turn. The
     /// rest waits for the next turn.
-    pub(super) fn tell_news(&mut self, datapath: &mut Datapath<'_>) {
+    pub(super) fn send_async_messages(&mut self, datapath: &mut Datapath<'_>) {
         if self.news.len() < EVENTS_MAX {
             self.news.extend(datapath.outputs.events.drain(..));
         }
@@ -101,7 +101,7 @@ impl Agent {
         let so_far = self.news_told + (self.news.len() + datapath.outputs.events.len()) as u64;
         let until = *self.connections[at].news_until.get_or_insert(so_far);
         if self.news_told < until {
-            self.tell_news(datapath);
+            self.send_async_messages(datapath);
         }
         let waits = self.news_told < until;
         if !waits {

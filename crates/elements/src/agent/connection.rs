@@ -78,7 +78,7 @@ pub struct Connection {
     /// Whether received messages are left for a later turn.
     pub is_cut: bool,
     /// Whether the connection is not read although data may have arrived.
-    pub is_deaf: bool,
+    pub is_rx_paused: bool,
     /// When data was last received.
     pub received_at: Nanos,
     /// Why the connection must end.
@@ -133,7 +133,7 @@ impl Connection {
             has_changed: false,
             news_until: None,
             is_cut: false,
-            is_deaf: false,
+            is_rx_paused: false,
             received_at: now,
             ended: None,
             channel,
@@ -305,14 +305,14 @@ impl Connection {
     /// connection is not read, as data that has arrived would end every wait immediately.
     pub fn descriptor(&self) -> Option<(RawFd, bool)> {
         let owes = !self.session.transmit().is_empty();
-        let deaf = self.is_throttled() || self.is_deaf || self.held.is_some();
+        let deaf = self.is_throttled() || self.is_rx_paused || self.held.is_some();
         let descriptor = self.channel.descriptor().filter(|_| !deaf)?;
         Some((descriptor, self.channel.waits_for_room(owes)))
     }
 
     /// Whether there is work or received data that the descriptor does not announce.
     pub fn is_ready(&self) -> bool {
-        let waits = self.channel.holds_received() && !self.is_deaf;
+        let waits = self.channel.holds_received() && !self.is_rx_paused;
         (self.held.is_some() || self.is_cut || waits) && !self.is_throttled()
     }
 

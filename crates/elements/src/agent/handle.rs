@@ -283,7 +283,7 @@ impl Agent {
             return;
         }
         if role == Role::Master {
-            self.depose(at);
+            self.demote_master(at);
         }
         let changed = self.connections[at].role != role;
         self.connections[at].role = role;
@@ -293,7 +293,7 @@ impl Agent {
     }
 
     /// Makes every other master a slave and sends it a role-status message.
-    fn depose(&mut self, new: usize) {
+    fn demote_master(&mut self, new: usize) {
         let status = Message::RoleStatus(RoleStatus {
             role: Role::Slave,
             reason: RoleStatusReason::MasterRequest,

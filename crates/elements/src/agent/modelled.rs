@@ -116,7 +116,7 @@ impl Agent {
     /// Reports all pending events.
     fn tell_all(&mut self, datapath: &mut Datapath<'_>) {
         loop {
-            self.tell_news(datapath);
+            self.send_async_messages(datapath);
             datapath.pipeline.tell(datapath.outputs);
             if self.news.is_empty() && datapath.outputs.events.is_empty() {
                 return;

@@ -116,8 +116,8 @@ impl Agent {
         if works && !connection.is_full() {
             return;
         }
-        connection.is_deaf = datapath.model.as_mut().is_some_and(|it| it.clerk.rests(datapath.now));
-        if connection.is_deaf {
+        connection.is_rx_paused = datapath.model.as_mut().is_some_and(|it| it.clerk.rests(datapath.now));
+        if connection.is_rx_paused {
             return;
         }
         connection.receive(&mut self.read_buffer, datapath.now);

@@ -128,7 +128,7 @@ pub struct TableConfig {
 impl Default for OpenFlowConfig {
     fn default() -> Self {
         OpenFlowConfig {
-            versions: Version::SPOKEN.to_vec(),
+            versions: Version::SUPPORTED.to_vec(),
             tables: TABLES_MAX,
             exact_flows_max: 131_072,
             wildcard_flows_max: 65_536,
@@ -239,7 +239,7 @@ fn check_url(key: &'static str, text: &str, passive: bool) -> Option<Problem> {
 pub fn versions_from_text(text: &str) -> Result<Vec<Version>, String> {
     let mut versions = Vec::new();
     for word in text.split(',').map(str::trim) {
-        let found = Version::SPOKEN.iter().find(|version| version.to_string() == word);
+        let found = Version::SUPPORTED.iter().find(|version| version.to_string() == word);
         let version = *found.ok_or_else(|| word.to_string())?;
         if !versions.contains(&version) {
             versions.push(version);
@@ -251,7 +251,7 @@ pub fn versions_from_text(text: &str) -> Result<Vec<Version>, String> {
 fn versions_from_list<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Version>, D::Error> {
     let list = Vec::<String>::deserialize(from)?;
     versions_from_text(&list.join(",")).map_err(|word| {
-        let known: Vec<_> = Version::SPOKEN.iter().map(Version::to_string).collect();
+        let known: Vec<_> = Version::SUPPORTED.iter().map(Version::to_string).collect();
         serde::de::Error::custom(format!(
             "unsupported version {word:?} (hint: use {})",
             known.join(", ")

@@ -24,7 +24,7 @@ fn defaults_are_valid() {
     let Kind::OpenFlow(openflow) = config.kind else { unreachable!() };
     assert_eq!((openflow.exact_flows_max, openflow.flows_max_of(0)), (131_072, 65_536));
     assert_eq!(openflow.classifier_of(0), Classifier::Auto);
-    assert_eq!(openflow.versions, Version::SPOKEN);
+    assert_eq!(openflow.versions, Version::SUPPORTED);
 }
 
 #[test]

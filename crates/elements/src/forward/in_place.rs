@@ -152,7 +152,7 @@ impl<F: Forwarder> ForwardLoop<F> {
             let is_over = lane.shown > 0;
             self.flush();
             // Transmits frames for ports without shared memory.
-            self.exhale(now, turn);
+            self.transmit_frames(now, turn);
             turn.frames += decided;
             if is_over {
                 return true;
@@ -203,7 +203,7 @@ impl<F: Forwarder> ForwardLoop<F> {
         // Frames on the regular path leave before later frames in place.
         if done < count || matches!(decided, BatchDecision::Needs(_)) {
             self.flush();
-            self.exhale(now, turn);
+            self.transmit_frames(now, turn);
         }
         count
     }

@@ -325,17 +325,17 @@ impl Module for ControlRate {
                 self.barrier = said.xids().last();
                 self.timer = Some(desk.timer_in(PATIENCE));
             }
-            EventKind::Message { xid, message, is_moment_known, .. } => match message {
+            EventKind::Message { xid, message, is_timestamp_valid, .. } => match message {
                 Message::BarrierReply if self.barrier == Some(xid) => {
                     self.barrier = None;
                     self.timer.take().map(|timer| desk.cancel(timer));
                     self.begin(desk);
                 }
                 Message::EchoReply(_) | Message::BarrierReply => {
-                    self.answered(xid, event.at, is_moment_known, desk);
+                    self.answered(xid, event.at, is_timestamp_valid, desk);
                 }
                 Message::MultipartReply(part) if !part.more => {
-                    self.answered(xid, event.at, is_moment_known, desk);
+                    self.answered(xid, event.at, is_timestamp_valid, desk);
                 }
                 Message::Error(error) => self.refusals.note(error),
                 _ => {}

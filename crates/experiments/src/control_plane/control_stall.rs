@@ -379,15 +379,15 @@ impl ControlStall {
         if is_late {
             self.loaded.echo = self.loaded.echo.max(oldest);
         }
-        let (turn, frame_turn) = (desk.turn().0 as f64, desk.frame_turn().0 as f64);
+        let (turn, frame_poll_period) = (desk.turn().0 as f64, desk.frame_poll_period().0 as f64);
         let [quiet, loaded] = [self.quiet.silence, self.loaded.silence].map(|it| it.0 as f64);
         let ns = |name: &'static str, value: f64, half: f64| Measured::new(name, "ns", value, half);
         let count =
             |name: &'static str, value: u64| Measured::new(name, "count", value as f64, 0.0);
         let mut all = vec![
-            ns("silence_ns_max", loaded, frame_turn).of(self.arrived),
-            ns("quiet_silence_ns_max", quiet, frame_turn),
-            ns("silence_beyond_quiet_ns", (loaded - quiet).max(0.0), 2.0 * frame_turn),
+            ns("silence_ns_max", loaded, frame_poll_period).of(self.arrived),
+            ns("quiet_silence_ns_max", quiet, frame_poll_period),
+            ns("silence_beyond_quiet_ns", (loaded - quiet).max(0.0), 2.0 * frame_poll_period),
             ns("echo_ns_max", self.loaded.echo.0 as f64, turn).of(self.loaded.echoes),
             ns("quiet_echo_ns_max", self.quiet.echo.0 as f64, turn).of(self.quiet.echoes),
         ];
@@ -429,9 +429,9 @@ impl Module for ControlStall {
         };
         needs.connections = vec![Connection::new(0); MORE + more];
         for connection in &mut needs.connections[MORE..] {
-            (connection.opens, connection.asks_features) = (false, false);
+            (connection.opens, connection.requests_features) = (false, false);
         }
-        needs.ends_when_lost = false;
+        needs.stops_on_disconnect = false;
         needs.in_versions(&self.stall.versions)
     }
 
@@ -441,7 +441,7 @@ impl Module for ControlStall {
             EventKind::Frame(arrival) => {
                 if let (FAR, Some(probe)) = (arrival.port, arrival.probe) {
                     self.arrived += 1;
-                    let is_known = arrival.is_moment_known;
+                    let is_known = arrival.is_timestamp_valid;
                     self.silence.note(probe.number, probe.sent_at, event.at, is_known);
                 }
             }

@@ -286,9 +286,9 @@ impl Module for EchoDelay {
         match event.what {
             EventKind::Start(facts) => self.prepare(facts.version(0), desk),
             EventKind::Sent { said, first, .. } => self.sent(said, first),
-            EventKind::Message { xid, message, is_moment_known, .. } => match message {
+            EventKind::Message { xid, message, is_timestamp_valid, .. } => match message {
                 Message::EchoReply(data) => {
-                    self.answered(xid, data.len(), event.at, is_moment_known);
+                    self.answered(xid, data.len(), event.at, is_timestamp_valid);
                 }
                 Message::BarrierReply if self.barrier == Some(xid) => {
                     self.barrier = None;

@@ -279,8 +279,8 @@ impl Module for ErrorDelay {
                 self.is_unsayable = true;
                 desk.end();
             }
-            EventKind::Message { xid, message, is_moment_known, .. } => {
-                self.heard(xid, message, event.at, is_moment_known, desk);
+            EventKind::Message { xid, message, is_timestamp_valid, .. } => {
+                self.heard(xid, message, event.at, is_timestamp_valid, desk);
             }
             EventKind::Timer(timer) if self.timer == Some(timer) => match self.answer {
                 None => desk.end_by_limit(PATIENCE_LIMIT),

@@ -297,10 +297,10 @@ impl Module for FlowChurn {
     }
 
     fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        let (turn, frame_turn) = (desk.turn().0 as f64, desk.frame_turn().0 as f64);
+        let (turn, frame_poll_period) = (desk.turn().0 as f64, desk.frame_poll_period().0 as f64);
         let mut tell = |measured: Measured| desk.measured(measured);
         if let Some(delays) = Summary::of(std::mem::take(&mut self.delays_ns)) {
-            delays.tell("frames_latency_ns", frame_turn, &mut tell);
+            delays.tell("frames_latency_ns", frame_poll_period, &mut tell);
         }
         let took = self.stopped_at.since(self.begun_at).as_secs_f64();
         let sent = self.sent[1].saturating_sub(self.sent[0]);

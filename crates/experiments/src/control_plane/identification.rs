@@ -96,7 +96,7 @@ impl Describing {
             desk.disconnect(self.trying);
         }
         self.trying += 1;
-        if self.trying > Version::SPOKEN.len() {
+        if self.trying > Version::SUPPORTED.len() {
             return desk.end();
         }
         desk.connect(self.trying);
@@ -162,7 +162,7 @@ impl Module for Describing {
         if !self.is_asked {
             return ModuleRequirements { connections: Vec::new(), ..ModuleRequirements::new(self.patience) };
         }
-        let rounds = Version::SPOKEN.len() as u64 + 2;
+        let rounds = Version::SUPPORTED.len() as u64 + 2;
         let limit = Nanos(self.patience.0.saturating_mul(rounds));
         let needs = ModuleRequirements::new(limit).in_versions(&self.versions);
         let one = |version: &Version| Connection {
@@ -170,8 +170,8 @@ impl Module for Describing {
             opens: false,
             ..Connection::new(0)
         };
-        let connections = needs.connections.iter().cloned().chain(Version::SPOKEN.iter().map(one));
-        ModuleRequirements { connections: connections.collect(), ends_when_lost: false, ..needs }
+        let connections = needs.connections.iter().cloned().chain(Version::SUPPORTED.iter().map(one));
+        ModuleRequirements { connections: connections.collect(), stops_on_disconnect: false, ..needs }
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {

@@ -277,7 +277,7 @@ impl Module for PacketOuts {
             EventKind::Sent { said, first, .. } => self.sent(said, first),
             EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
-                    self.came(probe.number, event.at, arrival.is_moment_known, desk);
+                    self.came(probe.number, event.at, arrival.is_timestamp_valid, desk);
                 }
             }
             EventKind::Timer(timer) if self.timer == Some(timer) => match self.paced {
@@ -289,7 +289,7 @@ impl Module for PacketOuts {
     }
 
     fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
-        let turn = desk.frame_turn().0 as f64;
+        let turn = desk.frame_poll_period().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         self.search.tell("packet_outs", "per_s", &mut tell);
         if let Some(delays) = Summary::of(self.delays.clone()) {

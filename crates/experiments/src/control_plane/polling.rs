@@ -173,7 +173,7 @@ impl Polling {
             udp_port: headers.port_destination,
             next_hop: headers.mac_source,
         };
-        desk.errand(HostTask::Load(Load {
+        desk.run_host_task(HostTask::Load(Load {
             program,
             hosts: [from, to],
             payload_bytes: payload_bytes(stream.frame_bytes),
@@ -227,7 +227,7 @@ impl Polling {
             let load = &self.poll.loads[self.load];
             if load.program.is_some() {
                 self.awaits = Some(Awaits::End);
-                return desk.end_errand();
+                return desk.cancel_host_task();
             }
             desk.stop(load.stream.id);
             return self.next_load(desk);

@@ -102,9 +102,9 @@ impl Recovery {
 impl Module for Recovery {
     fn needs(&self) -> ModuleRequirements {
         let opens =
-            Connection { opens: false, asks_features: false, ..Connection::new(self.switch) };
+            Connection { opens: false, requests_features: false, ..Connection::new(self.switch) };
         let limit = self.limit.saturating_add(SILENT);
-        ModuleRequirements { connections: vec![opens], ends_when_lost: false, ..ModuleRequirements::new(limit) }
+        ModuleRequirements { connections: vec![opens], stops_on_disconnect: false, ..ModuleRequirements::new(limit) }
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {

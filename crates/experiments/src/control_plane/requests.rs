@@ -162,14 +162,14 @@ impl Asking {
                 (waiting.is_sent, waiting.is_over) = (true, true);
                 (connection, said.xid)
             }
-            EventKind::Message { connection, xid, message, bytes, is_moment_known, .. } => {
+            EventKind::Message { connection, xid, message, bytes, is_timestamp_valid, .. } => {
                 let range = ..=(connection, xid);
                 let (&key, waiting) = self.waiting.range_mut(range).next_back()?;
                 if key.0 != connection || waiting.is_over {
                     return None;
                 }
                 let place = waiting.answer.said.place(xid)?;
-                waiting.hear(place, message, bytes, (event.at, is_moment_known));
+                waiting.hear(place, message, bytes, (event.at, is_timestamp_valid));
                 key
             }
             _ => return None,
@@ -291,7 +291,7 @@ mod tests {
         at: u64,
         xid: Xid,
         message: &Message,
-        is_moment_known: bool,
+        is_timestamp_valid: bool,
     ) -> Option<Answer> {
         let what = EventKind::Message {
             connection: 0,
@@ -299,7 +299,7 @@ mod tests {
             message,
             bytes: 100,
             probe: None,
-            is_moment_known,
+            is_timestamp_valid,
             wire: None,
         };
         asking.note(&Event { at: Nanos(at), what })

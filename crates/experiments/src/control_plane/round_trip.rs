@@ -309,7 +309,7 @@ impl RoundTrip {
             self.timer.take().map(|timer| desk.cancel(timer));
             let talk = RequestResponseTest::of(&self.trip.ways, self.trip.packets, self.trip.wait);
             let talk = RequestResponseTest { lost_in_a_row_max: LOST_MAX, ..talk };
-            return desk.errand(HostTask::Talk(talk));
+            return desk.run_host_task(HostTask::Talk(talk));
         }
         let Some(pps) = self.trip.pps else { return self.send(desk) };
         self.sent += self.trip.packets;

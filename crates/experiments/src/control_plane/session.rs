@@ -517,7 +517,7 @@ impl Module for Session {
         let mut needs = ModuleRequirements::new(limit);
         let later = || Connection { opens: false, ..Connection::new(0) };
         needs.connections.extend((1..self.trying.controllers).map(|_| later()));
-        ModuleRequirements { ends_when_lost: false, ..needs.in_versions(&self.trying.versions) }
+        ModuleRequirements { stops_on_disconnect: false, ..needs.in_versions(&self.trying.versions) }
     }
 
     fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
@@ -547,8 +547,8 @@ impl Module for Session {
                     self.passed(probe, event.at);
                 }
             }
-            EventKind::Message { connection, message, probe, is_moment_known, .. } => {
-                let known_at = is_moment_known.then_some(event.at);
+            EventKind::Message { connection, message, probe, is_timestamp_valid, .. } => {
+                let known_at = is_timestamp_valid.then_some(event.at);
                 match message {
                     Message::PacketIn(_) => {
                         let told = probe.filter(|probe| probe.stream == TOLD);

@@ -69,7 +69,7 @@ impl Connection {
         self.timer.take().map(|timer| desk.cancel(timer));
         match &self.refused {
             Some(why) => desk.fail(format!("the switch rejected an entry: {why}")),
-            None => desk.errand(HostTask::Transfer(self.tcp.transfer.clone())),
+            None => desk.run_host_task(HostTask::Transfer(self.tcp.transfer.clone())),
         }
     }
 

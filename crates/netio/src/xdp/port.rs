@@ -184,14 +184,14 @@ impl XdpPort {
         if is_same {
             self.opened.interface = interface;
         } else {
-            let (account, kept_back) = (self.counters(), self.kept_back());
+            let (account, kernel_filter_counters) = (self.counters(), self.kernel_filter_counters());
             let mut opened =
                 Opened::new(&self.spec, interface, self.asking.as_raw_fd(), &self.waiting)?;
             if !self.filter.is_empty() {
                 let failed = |error| interface::system("set a filter on", &self.facts.name, error);
                 opened.redirect.filter(&self.filter).map_err(failed)?;
             }
-            (self.opened, self.past, self.past_kept_back) = (opened, account, kept_back);
+            (self.opened, self.past, self.past_kept_back) = (opened, account, kernel_filter_counters);
         }
         self.know();
         self.state = State::Up;
@@ -382,7 +382,7 @@ impl Port for XdpPort {
         counters
     }
 
-    fn keep_back(&mut self, entries: &[Entry]) -> bool {
+    fn install_kernel_filter(&mut self, entries: &[Entry]) -> bool {
         let is_kept = self.opened.redirect.filter(entries).is_ok();
         if is_kept {
             self.filter = entries.to_vec();
@@ -391,8 +391,8 @@ impl Port for XdpPort {
         is_kept
     }
 
-    fn kept_back(&mut self) -> Vec<Count> {
-        let mut counts = self.opened.redirect.kept_back();
+    fn kernel_filter_counters(&mut self) -> Vec<Count> {
+        let mut counts = self.opened.redirect.kernel_filter_counters();
         counts.resize(counts.len().max(self.past_kept_back.len()), Count::default());
         for (count, past) in counts.iter_mut().zip(&self.past_kept_back) {
             count.add(past.frames, past.bytes);

@@ -33,7 +33,7 @@ pub(super) struct Redirect {
     sockets: Map,
     stamps: bool,
     /// Counters of the filter.
-    kept_back: Option<Counters>,
+    kernel_filter_counters: Option<Counters>,
     /// XDP mode.
     pub(super) mode: Mode,
 }
@@ -61,7 +61,7 @@ impl Redirect {
                 _ => put(Mode::Generic),
             }),
         }?;
-        Ok(Redirect { attached, sockets: map, stamps, kept_back: None, mode })
+        Ok(Redirect { attached, sockets: map, stamps, kernel_filter_counters: None, mode })
     }
 
     /// Replaces the program with one that has a filter.
@@ -70,14 +70,14 @@ impl Redirect {
         let filter = filter::keeps_back(entries).then_some((entries, counters.descriptor()));
         let text = text(self.sockets.descriptor(), self.stamps, filter);
         self.attached.replace(&Program::load(&text, LICENSE)?)?;
-        self.kept_back = Some(counters);
+        self.kernel_filter_counters = Some(counters);
         Ok(())
     }
 
     /// Returns the counts of frames that the filter dropped: per entry as far as the program has
     /// them, then of frames that match none.
-    pub(super) fn kept_back(&self) -> Vec<Count> {
-        let read = self.kept_back.as_ref().and_then(|counters| counters.read().ok());
+    pub(super) fn kernel_filter_counters(&self) -> Vec<Count> {
+        let read = self.kernel_filter_counters.as_ref().and_then(|counters| counters.read().ok());
         let pairs = read.unwrap_or_default();
         pairs.chunks_exact(2).map(|two| Count { frames: two[0], bytes: two[1] }).collect()
     }

@@ -175,7 +175,7 @@ pub(super) fn put_experimenter(vendor: &Experimenter, out: &mut Vec<u8>) {
 /// Decodes the message at the start of `bytes`; ignores the bytes after it.
 ///
 /// It decodes hello and error messages of any version, and all others of the versions in
-/// [`Version::SPOKEN`].
+/// [`Version::SUPPORTED`].
 pub fn decode(bytes: &[u8]) -> Result<(Header, Message), DecodeError> {
     let header = Header::parse(bytes).map_err(|malformed| DecodeError {
         header: None,

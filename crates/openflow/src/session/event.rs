@@ -18,7 +18,7 @@ use crate::version::{End, Version};
 pub struct Settings {
     /// Controller or switch.
     pub end: End,
-    /// Offered versions, at least one; all of them in [`Version::SPOKEN`].
+    /// Offered versions, at least one; all of them in [`Version::SUPPORTED`].
     pub versions: Vec<Version>,
     /// Timeout for the peer's hello.
     pub hello_timeout: Nanos,
@@ -41,7 +41,7 @@ impl Settings {
     pub fn new(end: End) -> Settings {
         Settings {
             end,
-            versions: Version::SPOKEN.to_vec(),
+            versions: Version::SUPPORTED.to_vec(),
             hello_timeout: Nanos::from_secs(10),
             echo_idle: Some(Nanos::from_secs(5)),
             echo_timeout: Nanos::from_secs(5),

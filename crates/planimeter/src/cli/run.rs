@@ -466,7 +466,7 @@ fn measurable(
         let hindered =
             concerned.filter_map(|kind| Some((kind, entry.hindrance(*kind, links.of(*kind))?)));
         why.extend(hindered.map(|(kind, hindrance)| {
-            format!("{} on {} over {}: {hindrance}", entry.id, kind.name(), links.of(*kind).name())
+            format!("{} on {} over {}: {unsupported_reason}", entry.id, kind.name(), links.of(*kind).name())
         }));
         // The report names the skipped targets too.
         can_any |= kinds.iter().any(|kind| entry.can_measure(*kind, links.of(*kind)));

@@ -21,7 +21,7 @@ use elements::services::http::site::{Foreign, Provenance, ServerNames};
 const TOKEN_BYTES: usize = 24;
 
 /// Minimum length of a token that the user chose, in characters.
-const LETTERS_MIN: usize = 16;
+const TOKEN_CHARS_MIN: usize = 16;
 const LETTERS_MAX: usize = 256;
 
 /// The server's access token.
@@ -43,7 +43,7 @@ impl fmt::Display for TokenError {
             TokenError::Unreadable(error) => write!(f, "cannot read the token: {error}"),
             TokenError::Unfit => write!(
                 f,
-                "invalid token (hint: use one line of {LETTERS_MIN} to {LETTERS_MAX} letters, \
+                "invalid token (hint: use one line of {TOKEN_CHARS_MIN} to {LETTERS_MAX} letters, \
                  digits, - and _)"
             ),
         }

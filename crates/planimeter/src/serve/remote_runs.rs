@@ -21,10 +21,10 @@ use crate::cli::store;
 use studies::papers;
 
 /// Minimum length of a run id that names a downloaded run, in characters.
-const NAME_LETTERS_MIN: usize = 10;
+const RUN_ID_PREFIX_MIN: usize = 10;
 
 /// Limit of downloaded runs.
-const BROUGHT_MAX: usize = 16;
+const CACHED_RUNS_MAX: usize = 16;
 
 /// A team store.
 pub struct RemoteStore {
@@ -105,7 +105,7 @@ impl RemoteCache {
                 brought.folder.insert(made).clone()
             }
         };
-        let is_it = |known: &&String| name.len() >= NAME_LETTERS_MIN && known.starts_with(name);
+        let is_it = |known: &&String| name.len() >= RUN_ID_PREFIX_MIN && known.starts_with(name);
         if let Some(known) = brought.runs.iter().find(is_it) {
             return Ok((folder, known.clone()));
         }
@@ -121,7 +121,7 @@ impl RemoteCache {
             return Err(why);
         }
         brought.runs.push_back(identity.clone());
-        if brought.runs.len() > BROUGHT_MAX
+        if brought.runs.len() > CACHED_RUNS_MAX
             && let Some(oldest) = brought.runs.pop_front()
         {
             let _ = fs::remove_dir_all(folder.join(oldest));

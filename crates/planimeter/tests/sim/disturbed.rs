@@ -65,14 +65,14 @@ fn a_search_with_stalls_finds_the_result_without_stalls() {
 fn a_repeated_trial_is_in_the_record_and_does_not_count() {
     let record =
         measured("rfc9971", &["goals=quick", "goal_final=0.2", "goal_sum=1", "repeats=1", AWAY]);
-    let mut in_vain = 0;
+    let mut fruitless_extensions = 0;
     for (trial, next) in record.trials.iter().zip(record.trials[1..].iter()) {
         if !has(trial, Flag::Repeated) {
-            in_vain = 0;
+            fruitless_extensions = 0;
             continue;
         }
-        in_vain += 1;
-        assert!(in_vain <= 3, "{}", trial.id);
+        fruitless_extensions += 1;
+        assert!(fruitless_extensions <= 3, "{}", trial.id);
         assert!(trial.stalls.is_some_and(|stalls| stalls.count > 0) && trial.role == Role::Bound);
         assert_eq!(trial.rate_pps_intended, next.rate_pps_intended);
         assert_eq!(trial.duration_ns_intended, next.duration_ns_intended);

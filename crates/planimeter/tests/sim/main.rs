@@ -147,7 +147,7 @@ fn carry_out(plan: &Plan, destination: Destination, trials: Option<u64>) -> (Fin
         let entry = plan.entries.iter().find(of);
         let (metric, id) = (cell.metric.name(), &cell.experiment);
         assert!(
-            entry.is_none_or(|it| it.can_yield(cell.metric)),
+            entry.is_none_or(|it| it.produces(cell.metric)),
             "{metric} comes of {id} after all"
         );
     }

@@ -113,7 +113,7 @@ fn link_properties_are_found_within_the_stated_error() {
         let case = Case::draw(seed, GAP);
         let mut rig = rig(|port| case.link(port));
         if let Some((after, span)) = case.stall {
-            rig.stand_still(after, span);
+            rig.pause_tester(after, span);
         }
         let results = measure(&mut rig, RATE_PPS, [DURATION, DRAIN], REPEATS).unwrap();
         let faults = faults(&case, &results, &rig);
@@ -218,7 +218,7 @@ fn a_stall_of_two_milliseconds_is_not_a_latency() {
     let mut rig = rig(|port| case.link(port));
     for trial in 0..REPEATS as u64 {
         let length = DURATION + DRAIN;
-        rig.stand_still(Nanos(trial * length.0) + Nanos::from_millis(30), Nanos::from_millis(2));
+        rig.pause_tester(Nanos(trial * length.0) + Nanos::from_millis(30), Nanos::from_millis(2));
     }
     let results = measure(&mut rig, RATE_PPS, [DURATION, DRAIN], REPEATS).unwrap();
     assert_eq!(results.stalls.count, REPEATS as u64);

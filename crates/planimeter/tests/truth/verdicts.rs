@@ -19,7 +19,7 @@ const KINDS: usize = 7;
 const REPEATS: usize = 3;
 
 /// Limit of false accusations of correct switches, in percent.
-const FALSE_PERCENT: usize = 1;
+const FAMILYWISE_ERROR_PERCENT: usize = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Truth {
@@ -127,7 +127,7 @@ fn rewrites_are_reported_as_performed_late_unstable_or_missing() {
         }
     }
     println!("{accused} of {honest} accused falsely; {} of {others} missed", missed.len());
-    assert!(accused * 100 <= honest * FALSE_PERCENT, "{accused} of {honest}");
+    assert!(accused * 100 <= honest * FAMILYWISE_ERROR_PERCENT, "{accused} of {honest}");
     assert!(missed.len() * 20 <= others, "{} of {others}: {}", missed.len(), missed.join("\n"));
 }
 

@@ -69,7 +69,7 @@ pub struct TreeBuilder<'a> {
     watched: &'a [bool],
     pub(super) tree: Tree,
     /// Blocks at which every frame leaves the tree.
-    banned: BTreeSet<usize>,
+    uncompiled_blocks: BTreeSet<usize>,
     /// Learning tables, with the number of lookups before them.
     learning: BTreeMap<usize, u32>,
     /// Ends where frames leave the tree: node, next block, number of lookups before.
@@ -99,7 +99,7 @@ impl Tree {
         let program = &*loaded.program;
         let count = program.instances.len();
         let blocks: Vec<Option<&Lfb>> = (0..count).map(|at| loaded.at_home(at, running)).collect();
-        let mut banned = BTreeSet::new();
+        let mut uncompiled_blocks = BTreeSet::new();
         let mut narrower = LIMITS.into_iter();
         let Some(mut limits) = narrower.next() else { return Tree::default() };
         let mut joining = BTreeSet::new();
@@ -112,7 +112,7 @@ impl Tree {
                 blocks: &blocks,
                 watched: &loaded.watched,
                 tree: Tree::default(),
-                banned: banned.clone(),
+                uncompiled_blocks: uncompiled_blocks.clone(),
                 learning: BTreeMap::new(),
                 stands: Vec::new(),
                 limits,
@@ -132,8 +132,8 @@ impl Tree {
             if let Some(next) = next {
                 limits = next;
                 joining = if limits.joins { meeting(program) } else { BTreeSet::new() };
-            } else if grower.banned.len() > banned.len() {
-                banned = grower.banned;
+            } else if grower.uncompiled_blocks.len() > uncompiled_blocks.len() {
+                uncompiled_blocks = grower.uncompiled_blocks;
             } else if grower.met_again.len() < joining.len() {
                 // Only blocks where paths join need a counter.
                 joining = grower.met_again;
@@ -185,7 +185,7 @@ impl<'a> TreeBuilder<'a> {
                     continue;
                 }
                 if asked > depth {
-                    self.banned.insert(table);
+                    self.uncompiled_blocks.insert(table);
                 }
                 let node = &mut self.tree.nodes[node as usize];
                 if let Node::End(end) = *node {
@@ -321,7 +321,7 @@ impl<'a> TreeBuilder<'a> {
         way.effects.push(effect);
         way.link = link;
         (way.instance, way.at) = self.graph.target(link);
-        let may = !self.is_full && self.depth < DEPTH_MAX && !self.banned.contains(&way.instance);
+        let may = !self.is_full && self.depth < DEPTH_MAX && !self.uncompiled_blocks.contains(&way.instance);
         let Some(block) = self.blocks[way.instance].filter(|_| may) else { return self.stand(way) };
         match self.joining.contains(&way.instance) {
             true => self.join(way, block),
@@ -353,7 +353,7 @@ impl<'a> TreeBuilder<'a> {
     pub fn learns(&mut self, way: &mut PathState) -> bool {
         let asked = *self.learning.entry(way.instance).or_insert(way.asked);
         if asked != way.asked {
-            self.banned.insert(way.instance);
+            self.uncompiled_blocks.insert(way.instance);
         }
         way.asked += 1;
         asked + 1 == way.asked

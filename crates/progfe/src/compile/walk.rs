@@ -16,7 +16,7 @@ use crate::lfb::{At, Env, Lfb, Packet, DropReason, Row, Told, Verdict};
 use crate::compiled_program::Loaded;
 
 /// Maximum number of events from one batch of frames.
-const HAPPENINGS_MAX: usize = 1 << 20;
+const EVENTS_QUEUED_MAX: usize = 1 << 20;
 
 /// A batch of frames in the graph.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Default for Walk {
             members: Vec::new(),
             verdicts: [Verdict::Held; SIGHTS_MAX],
             copies: Vec::new(),
-            told: Told { happenings_max: HAPPENINGS_MAX, ..Told::default() },
+            told: Told { happenings_max: EVENTS_QUEUED_MAX, ..Told::default() },
             told_by: Vec::new(),
             happened_by: Vec::new(),
         }

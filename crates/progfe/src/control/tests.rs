@@ -283,7 +283,7 @@ fn packets_enter_by_redirect_in_and_leave_by_redirect_out() {
 fn events_of_subscribed_instances_are_reported() {
     let mut rig = Rig::new();
     rig.arrive(9);
-    assert!(rig.element.next_happening().is_none());
+    assert!(rig.element.poll_event().is_none());
     rig.element.watch_also([(LEARN_SEARCH, 1)].into());
     // After a program change the subscription to the same instance remains.
     assert!(rig.commit(&[set(LEARN_SEARCH, 1, &[5], Value::Unsigned(60))]).is_success());
@@ -293,7 +293,7 @@ fn events_of_subscribed_instances_are_reported() {
         &[[2u8, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 5, 0x90, 0].as_slice(), &[0; 46]].concat(),
     );
     rig.element.forward(1, &mut batch, Nanos::from_secs(1), &mut rig.out);
-    let event = rig.element.next_happening().unwrap();
+    let event = rig.element.poll_event().unwrap();
     assert_eq!(rig.element.next_report(), None, "no watch of the program matches it");
     assert_eq!((event.class, event.instance, event.event), (LEARN_SEARCH, 1, 1));
     assert_eq!(event.reported[0].step(1), Some(&Value::Text("02:00:00:00:00:05".into())));

@@ -244,7 +244,7 @@ impl Draft {
 
     /// Updates successors of blocks whose tables changed. `follow` creates the successor of the
     /// block with an index in the running program.
-    pub(super) fn go_ahead(&mut self, running: &Program, follow: impl Fn(usize) -> Option<Lfb>) {
+    pub(super) fn prepare_commit(&mut self, running: &Program, follow: impl Fn(usize) -> Option<Lfb>) {
         for (name, id) in self.touched.keys() {
             let rows_of = |program: &Program| {
                 let instance = &program.instances[program.find(name)?];

@@ -13,7 +13,7 @@ use packet::time::Nanos;
 /// Maximum number of frames that wait for control elements and agents.
 pub const TOLD_FRAMES_MAX: usize = 1024;
 /// Maximum number of waiting events.
-pub const HAPPENINGS_MAX: usize = 4096;
+pub const EVENTS_QUEUED_MAX: usize = 4096;
 
 /// Receiver of a redirected frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub struct ExceptionQueue {
 impl Default for ExceptionQueue {
     fn default() -> ExceptionQueue {
         let (frames, happenings) = (VecDeque::new(), VecDeque::new());
-        ExceptionQueue { frames, happenings, happenings_lost: 0, happenings_max: HAPPENINGS_MAX }
+        ExceptionQueue { frames, happenings, happenings_lost: 0, happenings_max: EVENTS_QUEUED_MAX }
     }
 }
 

@@ -30,7 +30,7 @@ pub struct MacOut {
 }
 
 impl MacOut {
-    fn hindrance(&self, bytes: &[u8]) -> Option<DropReason> {
+    fn unsupported_reason(&self, bytes: &[u8]) -> Option<DropReason> {
         if !self.is_enabled {
             return Some(DropReason::Disabled);
         }
@@ -67,7 +67,7 @@ impl Block for MacOut {
     }
 
     fn process(&mut self, _at: At, packet: &mut Packet, env: &mut Env<'_>) -> Verdict {
-        if let Some(reason) = self.hindrance(packet.bytes()) {
+        if let Some(reason) = self.unsupported_reason(packet.bytes()) {
             self.dropped += 1;
             return Verdict::Dropped(reason);
         }

@@ -21,10 +21,10 @@ pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data
     match event.what {
         EventKind::Frame(arrival) => {
             let data = frame_data.then(|| message::hex(arrival.bytes));
-            let (is_known, probe) = (arrival.is_moment_known, arrival.probe.map(row));
+            let (is_known, probe) = (arrival.is_timestamp_valid, arrival.probe.map(row));
             put(out, &("frame", at, arrival.port, is_known, probe, data));
         }
-        EventKind::Message { connection, xid, message, bytes, probe, is_moment_known, wire } => {
+        EventKind::Message { connection, xid, message, bytes, probe, is_timestamp_valid, wire } => {
             let (said, place) = names.answered(xid).unzip();
             let (kind, body) = (message.kind().to_string(), message::told(message));
             let probe = probe.map(row);
@@ -37,7 +37,7 @@ pub fn write(out: &mut Vec<u8>, event: &Event<'_>, names: &mut Names, frame_data
                     kind,
                     xid,
                     bytes,
-                    is_moment_known,
+                    is_timestamp_valid,
                     said,
                     place,
                     probe,

@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn every_form_is_encoded_by_a_version_that_supports_it() {
         let encodes = |message: &Message| {
-            Version::SPOKEN.iter().any(|version| {
+            Version::SUPPORTED.iter().any(|version| {
                 openflow::codec::encode(*version, 1, message, &mut Vec::new()).is_ok()
             })
         };

@@ -48,7 +48,7 @@ struct NeedsTold {
     limit_s: f64,
     connections: Vec<ConnectionTold>,
     drain_s: f64,
-    ends_when_lost: bool,
+    stops_on_disconnect: bool,
     frames_wait_ms: f64,
     frame_data: bool,
     answer_s: f64,
@@ -59,7 +59,7 @@ struct ConnectionTold {
     switch: usize,
     versions: Vec<String>,
     opens: bool,
-    asks_features: bool,
+    requests_features: bool,
     miss_send_len: Option<u16>,
 }
 
@@ -102,7 +102,7 @@ impl PythonModule {
         });
         let connection = |it: &ConnectionTold| {
             let version = |text: &String| {
-                let known = Version::SPOKEN.iter().copied().find(|it| it.to_string() == *text);
+                let known = Version::SUPPORTED.iter().copied().find(|it| it.to_string() == *text);
                 known.ok_or_else(|| {
                     said(format!("invalid needs: unknown OpenFlow version {text:?}"))
                 })
@@ -110,7 +110,7 @@ impl PythonModule {
             Ok(Connection {
                 versions: it.versions.iter().map(version).collect::<Result<_, _>>()?,
                 opens: it.opens,
-                asks_features: it.asks_features,
+                requests_features: it.requests_features,
                 miss_send_bytes: it.miss_send_len,
                 ..Connection::new(it.switch)
             })
@@ -118,7 +118,7 @@ impl PythonModule {
         let needs = ModuleRequirements {
             connections: told.connections.iter().map(connection).collect::<Result<_, Fault>>()?,
             drain: Nanos::from_secs_f64(told.drain_s.clamp(0.0, 60.0)),
-            ends_when_lost: told.ends_when_lost,
+            stops_on_disconnect: told.stops_on_disconnect,
             is_prompt: told.frames_wait_ms < FRAMES_WAIT_MS_BATCHED,
             ..ModuleRequirements::new(Nanos::from_secs_f64(told.limit_s.clamp(0.0, 1e6)))
         };

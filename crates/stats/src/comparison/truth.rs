@@ -178,7 +178,7 @@ fn compared(noise: Noise, points: usize, truth: f64, random: &mut Pcg64Mcg) -> C
     let first = run(noise, points, REPEATS, truth, random);
     let [base, new] = sides(&first);
     let mut found = contrast(&base, &new, &Gate::by_default(), false).unwrap();
-    for times in REPEATED_BY {
+    for times in REMEASURE_FACTORS {
         if found.undecided().is_empty() {
             break;
         }
@@ -221,7 +221,7 @@ fn what_does_not_differ_is_hardly_ever_said_to() {
         let shares = shares(cases, points, 1.0, is_false);
         println!("{points} points, false words in percent of {cases}: {NOISES:?} {shares:?}");
         for (noise, share) in NOISES.iter().zip(shares) {
-            let limit = FALSE_PERCENT + chance(FALSE_PERCENT, cases);
+            let limit = FAMILYWISE_ERROR_PERCENT + chance(FAMILYWISE_ERROR_PERCENT, cases);
             assert!(share <= limit, "{noise:?}, {points} points: {share} % of {cases} are false");
         }
     }
@@ -266,7 +266,7 @@ fn runs_that_were_made_apart_accuse_hardly_ever() {
         }
         let share = 100.0 * f64::from(failed) / f64::from(cases);
         println!("apart, {noise:?}: {share} % of {cases} fail");
-        assert!(share <= FALSE_PERCENT + chance(FALSE_PERCENT, cases), "{noise:?}: {share} %");
+        assert!(share <= FAMILYWISE_ERROR_PERCENT + chance(FAMILYWISE_ERROR_PERCENT, cases), "{noise:?}: {share} %");
     }
 }
 
@@ -293,7 +293,7 @@ fn cells_of_two_equal_sides_are_called_different_in_one_of_a_hundred_at_most() {
     assert!(cells >= RUNS as usize * POINTS, "{cells}");
     let percent = 100.0 * different as f64 / cells as f64;
     println!("A/A: {different} of {cells} cells are called different ({percent:.3} %)");
-    assert!(percent <= FALSE_PERCENT, "{different} of {cells} cells: {percent} %");
+    assert!(percent <= FAMILYWISE_ERROR_PERCENT, "{different} of {cells} cells: {percent} %");
 }
 
 /// Detection of a 3 % decrease at the usual scatter of a trial (0.7 %), by number of repeats.
@@ -313,7 +313,7 @@ fn a_loss_of_three_percent_is_found_by_thirty_repeats_of_usual_noise() {
     for repeats in [5, 10, 15, 20] {
         println!("power at a loss of 3 %, {repeats} repeats: {} %", power(repeats));
     }
-    let most = power(REPEATS * REPEATED_BY[0] as usize);
+    let most = power(REPEATS * REMEASURE_FACTORS[0] as usize);
     println!("power at a loss of 3 %, 30 repeats: {most} %");
     assert!(most >= 95.0, "{most} %");
 }

@@ -157,7 +157,7 @@ impl Method for Routes {
         self.search.as_ref().and_then(|search| search.bracket(sought)).into_iter().collect()
     }
 
-    fn bears_refusal(&self) -> bool {
+    fn tolerates_rejection(&self) -> bool {
         true
     }
 

@@ -237,7 +237,7 @@ impl SwitchConnection {
         let offered = self.needs.versions.iter().filter(|version| version.is_spoken());
         settings.versions = offered.copied().collect();
         if settings.versions.is_empty() {
-            settings.versions = Version::SPOKEN.to_vec();
+            settings.versions = Version::SUPPORTED.to_vec();
         }
         settings.hello_timeout = HELLO_NS_MAX;
         settings.echo_idle = None;
@@ -271,7 +271,7 @@ impl SwitchConnection {
             Event::Up { version } => {
                 self.report.version = Some(version);
                 self.set_config(version);
-                if !self.needs.asks_features {
+                if !self.needs.requests_features {
                     return Some(self.up());
                 }
                 self.collect();

@@ -56,7 +56,7 @@ impl ModuleExecutor {
                 }
                 Later::Lost(connection, why) => {
                     self.tell(world, now, EventKind::Lost { connection, why: &why });
-                    if self.needs.ends_when_lost && self.desk.over().is_none() {
+                    if self.needs.stops_on_disconnect && self.desk.over().is_none() {
                         self.end(Ended::Lost { connection, why }, now);
                     }
                 }
@@ -154,12 +154,12 @@ impl ModuleExecutor {
                     self.tell_soon(Later::Snmp(agent, asked, now, answer));
                 }
             }
-            Command::Errand(errand) => {
-                let refused = self.hosts.begin(world.hosts.as_deref_mut(), errand);
+            Command::Errand(run_host_task) => {
+                let refused = self.hosts.begin(world.hosts.as_deref_mut(), run_host_task);
                 refused.into_iter().for_each(|done| self.tell_soon(Later::Errand(done)));
             }
             Command::EndErrand => {
-                let done = self.end_errand(world);
+                let done = self.cancel_host_task(world);
                 done.into_iter().for_each(|done| self.tell_soon(Later::Errand(done)));
             }
             Command::Counters => {

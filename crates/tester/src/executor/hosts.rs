@@ -16,7 +16,7 @@ pub const HOSTS_WAIT_NS_MAX: Nanos = Nanos::from_millis(5);
 /// Hosts at the ends of a rig's links.
 pub trait Hosts: Send {
     /// Starts a task. No other task may be running.
-    fn begin(&mut self, errand: HostTask);
+    fn begin(&mut self, run_host_task: HostTask);
 
     /// Polls for a result of the task. Every result but [`Done::Loading`] ends the task.
     fn done(&mut self) -> Option<Done>;
@@ -38,13 +38,13 @@ pub(crate) struct Busy {
 
 impl Busy {
     /// Starts a task. Returns the failure if it cannot start.
-    pub(crate) fn begin(&mut self, hosts: Option<&mut AnyHosts>, errand: HostTask) -> Option<Done> {
+    pub(crate) fn begin(&mut self, hosts: Option<&mut AnyHosts>, run_host_task: HostTask) -> Option<Done> {
         match hosts {
             None => Some(Done::Failed("these links have no hosts at their ends".into())),
             Some(_) if self.is_busy => Some(Done::Failed("the hosts run another task".into())),
             Some(hosts) => {
                 (self.is_busy, self.has_been) = (true, true);
-                hosts.begin(errand);
+                hosts.begin(run_host_task);
                 None
             }
         }

@@ -144,7 +144,7 @@ impl ModuleExecutor {
         world: &mut ExecutorIo<'_>,
         place: usize,
         at: Nanos,
-        is_moment_known: bool,
+        is_timestamp_valid: bool,
         spent: &mut Nanos,
     ) -> bool {
         let (mut moved, is_running) = (false, self.phase == Phase::Running);
@@ -155,7 +155,7 @@ impl ModuleExecutor {
             match heard {
                 None => return moved,
                 Some(Received::Message { xid, message, bytes, wire }) if is_running => {
-                    let probe = self.carried(&message, at, is_moment_known);
+                    let probe = self.carried(&message, at, is_timestamp_valid);
                     let connection = place;
                     let message = &message;
                     let what = EventKind::Message {
@@ -164,14 +164,14 @@ impl ModuleExecutor {
                         message,
                         bytes,
                         probe,
-                        is_moment_known,
+                        is_timestamp_valid,
                         wire,
                     };
                     self.tell(world, at, what);
                 }
                 // A frame outstanding at the module's end can have gone to the controller.
                 Some(Received::Message { message, .. }) => {
-                    self.carried(&message, at, is_moment_known);
+                    self.carried(&message, at, is_timestamp_valid);
                 }
                 Some(Received::Refused(why)) if self.ended.is_none() => {
                     self.tell(world, at, EventKind::Refused { connection: place, why: &why });
@@ -285,8 +285,8 @@ impl ModuleExecutor {
             if !(is_told && self.watching[port].wants(sight.probe.as_ref(), bytes)) {
                 continue;
             }
-            let ArrivedFrame { stamp, probe, is_moment_known } = *sight;
-            let arrival = Arrival { port, stamp, is_moment_known, probe, bytes };
+            let ArrivedFrame { stamp, probe, is_timestamp_valid } = *sight;
+            let arrival = Arrival { port, stamp, is_timestamp_valid, probe, bytes };
             self.desk.now = stamp.at;
             world
                 .module

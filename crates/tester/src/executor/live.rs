@@ -98,7 +98,7 @@ impl LiveRig {
         let signer = Signer::new(self.key, self.epoch);
         let (ports, agents) = (&mut self.ports[..], &mut self.agents[..]);
         let needs = module.needs();
-        ports.iter_mut().for_each(|port| port.hand_over_promptly(needs.is_prompt));
+        ports.iter_mut().for_each(|port| port.set_low_latency(needs.is_prompt));
         let hosts = &mut self.hosts;
         let known = (&mut *ports, &*agents, hosts.is_some());
         let stage = ModuleExecutor::new(needs, scene, signer, known, clock::now(), false);

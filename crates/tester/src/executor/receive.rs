@@ -71,7 +71,7 @@ pub struct ArrivedFrame {
     /// Receive timestamp.
     pub stamp: Stamp,
     /// Whether the timestamp is the time of arrival.
-    pub is_moment_known: bool,
+    pub is_timestamp_valid: bool,
     /// The identified probe.
     pub probe: Option<Probe>,
 }
@@ -173,7 +173,7 @@ impl Known {
         self.ports[port].received += frames.len() as u64;
         for (place, bytes) in frames.frames().enumerate() {
             let given = frames.stamp(place);
-            let is_moment_known = knows_all || attention.knows_arrival(port, given);
+            let is_timestamp_valid = knows_all || attention.knows_arrival(port, given);
             let stamp = given.unwrap_or(Stamp { at: now, clock: Clock::UserSpace });
             let probe = match self.find(bytes) {
                 None => {
@@ -186,7 +186,7 @@ impl Known {
                 }
                 Some((stream, at, signature)) => {
                     self.ports[port].probes += 1;
-                    let is_known = is_moment_known && attention.knows_leaving(signature.sent);
+                    let is_known = is_timestamp_valid && attention.knows_leaving(signature.sent);
                     self.delays_unknown += u64::from(!is_known);
                     let stream = usize::from(stream);
                     let mut probe = self.probe(stream, at, &signature, bytes, stamp.at);
@@ -195,7 +195,7 @@ impl Known {
                     Some(probe)
                 }
             };
-            sights.push(ArrivedFrame { stamp, is_moment_known, probe });
+            sights.push(ArrivedFrame { stamp, is_timestamp_valid, probe });
         }
     }
 
@@ -204,7 +204,7 @@ impl Known {
         &mut self,
         bytes: &[u8],
         at: Nanos,
-        is_moment_known: bool,
+        is_timestamp_valid: bool,
         attention: &Attention,
     ) -> Option<Probe> {
         let (stream, offset, signature) = self.find(bytes)?;
@@ -213,7 +213,7 @@ impl Known {
         }
         let stream = usize::from(stream);
         let mut probe = self.probe(stream, offset, &signature, bytes, at);
-        probe.is_delay_known = is_moment_known && attention.knows_leaving(signature.sent);
+        probe.is_delay_known = is_timestamp_valid && attention.knows_leaving(signature.sent);
         let Incoming { seen, last, account, .. } = &mut self.streams[stream];
         account.told += 1;
         *last = (*last).max(Some(probe.number));

@@ -174,8 +174,8 @@ struct Slow {
 }
 
 impl Hosts for Slow {
-    fn begin(&mut self, errand: HostTask) {
-        let HostTask::Talk(talk) = errand else { panic!("expected a talk") };
+    fn begin(&mut self, run_host_task: HostTask) {
+        let HostTask::Talk(talk) = run_host_task else { panic!("expected a talk") };
         self.done = Some(Done::Talked(RequestResponseReport { sent: talk.packets, ..RequestResponseReport::default() }));
     }
 
@@ -219,7 +219,7 @@ impl Module for Sender {
                     wait: Nanos(1),
                     lost_in_a_row_max: 1,
                 };
-                (0..self.errands).for_each(|_| desk.errand(HostTask::Talk(talk.clone())));
+                (0..self.errands).for_each(|_| desk.run_host_task(HostTask::Talk(talk.clone())));
             }
             EventKind::Errand(done) => {
                 self.told.push(done.clone());

@@ -39,7 +39,7 @@ const XID_FIRST: Xid = 0x0100_0000;
 pub struct ModuleContext {
     pub(crate) now: Nanos,
     pub(crate) turn: Nanos,
-    pub(crate) frame_turn: Nanos,
+    pub(crate) frame_poll_period: Nanos,
     pub(crate) commands: Vec<Command>,
     timers: BTreeSet<TimerId>,
     timers_set: u64,
@@ -180,7 +180,7 @@ impl ModuleContext {
         ModuleContext {
             now,
             turn: Nanos::ZERO,
-            frame_turn: Nanos::ZERO,
+            frame_poll_period: Nanos::ZERO,
             commands: Vec::new(),
             timers: BTreeSet::new(),
             timers_set: 0,
@@ -207,8 +207,8 @@ impl ModuleContext {
     }
 
     /// The same for frames: zero where the port stamps them and not the tester.
-    pub fn frame_turn(&self) -> Nanos {
-        self.frame_turn
+    pub fn frame_poll_period(&self) -> Nanos {
+        self.frame_poll_period
     }
 
     /// Queues a message and returns its transaction id.
@@ -310,12 +310,12 @@ impl ModuleContext {
     }
 
     /// Starts a host task. [`EventKind::HostTask`](super::What::Errand) reports the result.
-    pub fn errand(&mut self, errand: HostTask) {
-        self.command(Command::Errand(errand));
+    pub fn run_host_task(&mut self, run_host_task: HostTask) {
+        self.command(Command::Errand(run_host_task));
     }
 
     /// Stops the current host task. Its result is still reported.
-    pub fn end_errand(&mut self) {
+    pub fn cancel_host_task(&mut self) {
         self.command(Command::EndErrand);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A stream's frames come from the tester itself. A host's packets pass a system's sockets, with
 //! their delays, as in studies that use client and server programs. A module starts a task by
-//! [`ModuleContext::errand`](super::Desk::errand). [`EventKind::HostTask`](super::What::Errand) reports its result.
+//! [`ModuleContext::run_host_task`](super::Desk::errand). [`EventKind::HostTask`](super::What::Errand) reports its result.
 //!
 //! Invariants:
 //!

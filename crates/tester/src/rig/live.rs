@@ -28,7 +28,7 @@ const RECEIVE_ROUNDS: usize = 16;
 
 /// Maximum number of receive rounds after the drain, so that a flooding target cannot block the
 /// end.
-const LAST_ROUNDS: usize = 1024;
+const FINAL_POLLS_MAX: usize = 1024;
 
 /// Rig of real ports.
 pub struct LiveRig {
@@ -66,10 +66,10 @@ impl LiveRig {
     /// Like [`Rig::trial`], for low loads: sleeps for `pause` in each iteration to free the core.
     ///
     /// Frames leave in small bursts, and latencies include the pause.
-    pub fn trial_at_ease(&mut self, trial: &Trial, pause: Nanos) -> Result<TrialReport, RigError> {
+    pub fn run_low_priority(&mut self, trial: &Trial, pause: Nanos) -> Result<TrialReport, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
-        ports.iter_mut().for_each(|port| port.hand_over_promptly(false));
+        ports.iter_mut().for_each(|port| port.set_low_latency(false));
         let prepared = Prepared::new(trial, ports, self.key)?;
         let start = clock::now().saturating_add(LEAD);
         let mut engine = Engine::new(prepared, ports, self.epoch, start);
@@ -142,7 +142,7 @@ impl LiveRig {
     ) -> Result<Open, RigError> {
         self.epoch = (self.epoch + 1) % EPOCHS;
         let ports = &mut self.ports[..];
-        ports.iter_mut().for_each(|port| port.hand_over_promptly(false));
+        ports.iter_mut().for_each(|port| port.set_low_latency(false));
         let prepared = Prepared::new(trial, ports, self.key)?;
         let start = clock::now().saturating_add(LEAD);
         let mut engine = Engine::new(prepared, ports, self.epoch, start);
@@ -182,7 +182,7 @@ impl LiveRig {
             }
         }
         // Receives frames that arrived in time while the tester was stalled.
-        for _ in 0..LAST_ROUNDS {
+        for _ in 0..FINAL_POLLS_MAX {
             if engine.receive(ports, clock::now(), clock::now)? == 0 {
                 break;
             }

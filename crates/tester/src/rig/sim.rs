@@ -97,7 +97,7 @@ impl<D: Device> SimRig<D> {
     /// Schedules a stall of the tester for `span`, starting `after` this time, as if its thread
     /// lost its core. The device continues. A later stall must not start before the previous one
     /// ends.
-    pub fn stand_still(&mut self, after: Nanos, span: Nanos) {
+    pub fn pause_tester(&mut self, after: Nanos, span: Nanos) {
         let from = self.now.saturating_add(after);
         self.away.push_back((from, from.saturating_add(span)));
     }

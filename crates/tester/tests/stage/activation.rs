@@ -109,7 +109,7 @@ impl Module for Activation {
             EventKind::Message { xid, message, .. } => self.hear(event.at, xid, message, desk),
             EventKind::Frame(arrival) => {
                 let probe = arrival.probe.unwrap();
-                assert!(probe.is_intact && probe.is_delay_known && arrival.is_moment_known);
+                assert!(probe.is_intact && probe.is_delay_known && arrival.is_timestamp_valid);
                 let since = event.at.since(self.sent_at);
                 self.first[probe.place as usize].get_or_insert(since);
                 if self.first.iter().all(Option::is_some) && self.barrier.is_some() {
@@ -196,8 +196,8 @@ fn arrival_times_during_a_tester_stall_are_unknown() {
                 }
                 EventKind::Frame(arrival) => {
                     self.0 += 1;
-                    self.1 += u64::from(!arrival.is_moment_known);
-                    assert_eq!(arrival.is_moment_known, arrival.probe.unwrap().is_delay_known);
+                    self.1 += u64::from(!arrival.is_timestamp_valid);
+                    assert_eq!(arrival.is_timestamp_valid, arrival.probe.unwrap().is_delay_known);
                 }
                 _ => {}
             }
@@ -210,7 +210,7 @@ fn arrival_times_during_a_tester_stall_are_unknown() {
     let out = rig.device.ports.pop().unwrap();
     let slow = Delay::new(out, DelayOptions { fixed, ..DelayOptions::default() });
     rig.device.ports.push(Box::new(slow));
-    rig.stand_still(Nanos::from_millis(5), Nanos::from_millis(2));
+    rig.pause_tester(Nanos::from_millis(5), Nanos::from_millis(2));
     let mut module = Watching(0, 0);
     let report = stage(&mut rig, &mut module);
     assert_eq!(report.ended, Ended::Limit(TIME_LIMIT));

@@ -91,7 +91,7 @@ impl Module for Whim {
         let late = Connection { opens: false, ..Connection::new(0) };
         ModuleRequirements {
             connections: vec![Connection::new(0), late],
-            ends_when_lost: false,
+            stops_on_disconnect: false,
             ..ModuleRequirements::new(Nanos::from_millis(3))
         }
     }

@@ -114,7 +114,7 @@ fn connections_are_opened_by_number_closed_and_reopened() {
     let mut ups = Vec::new();
     let mut needs = ModuleRequirements::new(Nanos::from_millis(10));
     needs.connections = vec![Connection::new(0), Connection { opens: false, ..Connection::new(0) }];
-    needs.connections[1].asks_features = false;
+    needs.connections[1].requests_features = false;
     let mut unsent = 0;
     let react = |event: &Event<'_>, desk: &mut ModuleContext| match event.what {
         EventKind::Start(facts) => {

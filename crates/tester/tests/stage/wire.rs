@@ -28,8 +28,8 @@ impl Module for Asks {
                 desk.send(0, Message::BarrierRequest);
             }
             EventKind::Sent { first, wire, .. } => self.sent.push((first, wire)),
-            EventKind::Message { message: Message::BarrierReply, is_moment_known, wire, .. } => {
-                self.came.push((event.at, is_moment_known, wire));
+            EventKind::Message { message: Message::BarrierReply, is_timestamp_valid, wire, .. } => {
+                self.came.push((event.at, is_timestamp_valid, wire));
                 match self.came.len() < ROUNDS {
                     true => drop(desk.timer_in(Nanos::from_millis(1))),
                     false => desk.end(),
@@ -46,7 +46,7 @@ impl Module for Asks {
 fn wire_timestamps_are_exact_during_a_tester_stall() {
     let mut rig = rig(Vice::None);
     let away = Nanos::from_millis(3);
-    rig.stand_still(Nanos(5_650_000), away);
+    rig.pause_tester(Nanos(5_650_000), away);
     let clock = std::sync::Arc::clone(&rig.clock);
     let mut module = Asks::default();
     let mut connect = |toy: &mut super::toy::Toy, _, now| Ok(toy.connect_stamped(&clock, now));

@@ -90,7 +90,7 @@ impl Control {
             }
             "openflow" => {
                 let named = |version: &&Version| version.to_string() == value;
-                self.version = *Version::SPOKEN.iter().find(named)?;
+                self.version = *Version::SUPPORTED.iter().find(named)?;
             }
             "ahead" => self.ahead = Some(number(value)? as usize),
             "beside" => self.traffic_percent = Some(number(value)?),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::overflow::CrowdView;
 use super::tuple::TupleView;
-use crate::classifier::NOWHERE;
+use crate::classifier::NO_ENTRY;
 use crate::classifier::exact::BATCH_MAX;
 use crate::fast::prefilter::{GROUPS, Prefilter};
 use crate::fast::slab::Slab;
@@ -178,7 +178,7 @@ fn better(slab: &Slab, best: Option<u32>, other: Option<u32>) -> Option<u32> {
 
 #[inline]
 fn slab_entry(found: u32) -> Option<u32> {
-    (found != NOWHERE).then_some(found)
+    (found != NO_ENTRY).then_some(found)
 }
 
 /// Returns the indexes of the set bits.

@@ -1,7 +1,7 @@
 //! Tests of plain and merged tuples against a list in rank order.
 
 use super::*;
-use crate::classifier::NOWHERE;
+use crate::classifier::NO_ENTRY;
 use crate::classifier::exact::BATCH_MAX;
 use crate::classifier::linear::LinearTable;
 use crate::classifier::wildcard::tests::{Installed, check_overlap, random_acl_key, random_acl_match, random_match};
@@ -45,12 +45,12 @@ fn check(
         }
         let drawn: Vec<(Key, Wide)> = (0..3).map(|_| probe(&mut dice)).collect();
         let (keys, wide): (Vec<Key>, Vec<Wide>) = drawn.into_iter().unzip();
-        let mut found = [NOWHERE; BATCH_MAX];
+        let mut found = [NO_ENTRY; BATCH_MAX];
         views.improve(&all.slab, &keys, &wide, 0b111, &mut found);
         for (at, (key, wide)) in keys.iter().zip(&wide).enumerate() {
             let wanted = list.find(key, wide);
             assert_eq!(views.find(&all.slab, key, wide, None).0, wanted, "seed {seed}");
-            assert_eq!(found[at], wanted.unwrap_or(NOWHERE), "seed {seed}");
+            assert_eq!(found[at], wanted.unwrap_or(NO_ENTRY), "seed {seed}");
         }
     }
     let mut places: Vec<u32> = tuples.matches(&all.slab).map(|(_, entry)| entry).collect();

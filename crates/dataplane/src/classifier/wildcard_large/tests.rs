@@ -86,12 +86,12 @@ fn check(family: u128, seed: u64) {
         }
         let probes: Vec<(Key, Wide)> = (0..5).map(|_| probe(&mut dice, family)).collect();
         let (keys, wide): (Vec<Key>, Vec<Wide>) = probes.into_iter().unzip();
-        let mut found = [NOWHERE; 5];
+        let mut found = [NO_ENTRY; 5];
         view.find_missing(&all.slab, &keys, &wide, &mut found);
         for ((key, wide), found) in keys.iter().zip(&wide).zip(found) {
             let wanted = list.find(key, wide);
             assert_eq!(view.find(&all.slab, key, wide).0, wanted, "seed {seed}, turn {turn}");
-            assert_eq!(found, wanted.unwrap_or(NOWHERE), "seed {seed}, turn {turn}");
+            assert_eq!(found, wanted.unwrap_or(NO_ENTRY), "seed {seed}, turn {turn}");
         }
     }
     assert!(had_routes && beside > 100, "{beside} next to the routes");

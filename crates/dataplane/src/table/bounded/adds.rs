@@ -154,7 +154,7 @@ fn a_full_table_finds_what_to_evict_a_bounded_number_of_steps_at_a_time() {
     assert!(outcome == Ok(Progress::Done) && calls >= 90, "{outcome:?} after {calls} calls");
     lookup.begin();
     let is_there =
-        |number| lookup.find(0, draw_key(number), &Wide::ZERO) != crate::classifier::NOWHERE;
+        |number| lookup.find(0, draw_key(number), &Wide::ZERO) != crate::classifier::NO_ENTRY;
     let gone: Vec<u64> = (0..2000).filter(|&number| !is_there(number)).collect();
     assert_eq!(gone, [1999], "the one that no frame matched for the longest time");
     lookup.rest();

@@ -252,7 +252,7 @@ fn every_version_reports_link_speeds_if_known() {
         (10_000_000_000, "10g_full", 10_000_000),
         (2_500_000_000, "other_speed", 2_500_000),
     ] {
-        for &version in Version::SPOKEN {
+        for &version in Version::SUPPORTED {
             let of = RateOptions { bits_per_second, queue_frames_max: 8 };
             let wrap = |port| Box::new(Rate::new(port, of.clone())) as Box<dyn Port>;
             let mut rig = Rig::over(OpenFlowConfig::default(), wrap);

@@ -58,8 +58,8 @@ impl Port for Sorted {
         self.inner.transmit(batch, now)
     }
 
-    fn hand_over_promptly(&mut self, promptly: bool) {
-        self.inner.hand_over_promptly(promptly);
+    fn set_low_latency(&mut self, promptly: bool) {
+        self.inner.set_low_latency(promptly);
     }
 
     fn counters(&mut self) -> PortCounters {

@@ -5,7 +5,7 @@
 //! - Only a measurement with many repeats can fail a gate.
 //! - A clear result of the first measurement causes no further trials.
 
-use stats::comparison::{self, Comparison, REPEATED_BY, Side};
+use stats::comparison::{self, Comparison, REMEASURE_FACTORS, Side};
 use stats::gate::Gate;
 use record::Record;
 
@@ -45,7 +45,7 @@ pub(in crate::cli) fn confirm(
     names: [&str; 2],
     mut measure: impl FnMut(usize, &run::Arguments) -> Result<Record, Failure>,
 ) -> Result<(), Failure> {
-    for (round, times) in REPEATED_BY.into_iter().enumerate() {
+    for (round, times) in REMEASURE_FACTORS.into_iter().enumerate() {
         let experiments = found.undecided();
         if experiments.is_empty() {
             break;
@@ -74,7 +74,7 @@ pub(in crate::cli) fn sides<'a>(names: [&'a str; 2], record: &'a Record) -> [Sid
 /// passed are measured again.
 pub(super) fn dry(arguments: &Arguments) -> Result<String, Failure> {
     let dry = run::dry(&run::new_plan(&asked(arguments)?)?);
-    let again: Vec<String> = REPEATED_BY.iter().map(|times| format!("{times} times")).collect();
+    let again: Vec<String> = REMEASURE_FACTORS.iter().map(|times| format!("{times} times")).collect();
     Ok(format!(
         "{}{}\nresults whose gates do not clearly pass are measured again with {} the repeats\n",
         dry.text,

@@ -134,12 +134,12 @@ fn unyielding(
     let mut entries: Vec<&Experiment> =
         own.flat_map(|task| &steps[task.step].1.entries).copied().collect();
     let metric = gate.gate.metric;
-    if entries.iter().any(|entry| entry.can_yield(metric)) {
+    if entries.iter().any(|entry| entry.produces(metric)) {
         return;
     }
     entries.dedup_by_key(|entry| entry.id);
     let names: Vec<&str> = entries.iter().map(|entry| entry.id).collect();
-    let told = |metric: &Metric| entries.iter().any(|entry| entry.can_yield(*metric));
+    let told = |metric: &Metric| entries.iter().any(|entry| entry.produces(*metric));
     let listed = Metric::ALL.into_iter().filter(told).map(Metric::name);
     let shown = entries.iter().flat_map(|entry| entry.shows).flat_map(|show| show.drawn);
     let known: Vec<&str> = listed.chain(shown.copied()).collect();
