@@ -29,7 +29,7 @@ mod group;
 pub use port::PortSettings;
 pub use group::GROUP_COPIES_MAX;
 
-use port::Gate;
+use port::PortState;
 
 /// Maximum number of unconfigured queues (of all ports together) with traffic counters.
 pub const QUEUES_COUNTED_MAX: usize = 1024;
@@ -39,7 +39,7 @@ pub const QUEUES_COUNTED_MAX: usize = 1024;
 pub struct Egress {
     ports: Vec<PortNo>,
     /// By port number.
-    gates: Vec<Gate>,
+    gates: Vec<PortState>,
     /// Dropped frames, by reason.
     pub drops: DropCounters,
     /// Bridge for [`Action::Normal`]; without it, such frames are dropped.
@@ -115,7 +115,7 @@ impl Egress {
         let count = ports.iter().max().map_or(0, |&port| port as usize + 1);
         Egress {
             ports: ports.to_vec(),
-            gates: vec![Gate::default(); count],
+            gates: vec![PortState::default(); count],
             drops: DropCounters::default(),
             normal: normal.map(|settings| Bridge::new(ports, settings)),
             tell_invalid_ttl: true,

@@ -40,7 +40,7 @@ mod icmp;
 mod batch;
 mod setup;
 
-use batch::{Onward, Row};
+use batch::{NextHopResult, Row};
 
 pub use icmp::IcmpLimit;
 pub use setup::{Interface, MTU_DEFAULT, MTU_MIN, RouterError, Settings};
@@ -312,7 +312,7 @@ impl Router {
 
     /// Returns how to forward a packet of the row, if it is plain.
     #[inline]
-    fn onward(&mut self, place: usize) -> Option<Onward> {
+    fn onward(&mut self, place: usize) -> Option<NextHopResult> {
         let packet = self.row.packet(place)?;
         let hop = match self.cache {
             None => self.row.hop(place)?,
@@ -328,7 +328,7 @@ impl Router {
         // Bytes after the packet are padding: keep only what the minimum frame length requires.
         let end = ethernet::HEADER_BYTES + usize::from(packet.total);
         let bytes = packet.bytes.min(end.max(ethernet::FRAME_BYTES_MIN));
-        Some(Onward { port, destination, source, bytes })
+        Some(NextHopResult { port, destination, source, bytes })
     }
 
     #[inline]

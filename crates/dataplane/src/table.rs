@@ -53,18 +53,18 @@ pub use addition::Addition;
 pub use change::Modification;
 use eviction::Evictions;
 use flows::Flows;
-pub use iter::{Glance, Look};
+pub use iter::{FlowRef, Look};
 use index::Indexes;
-use reclaim::Leaving;
+use reclaim::RetireList;
 use lookup::{Common, Sums, View};
-pub use lookup::{Foreseen, Found, Library, Lookup, Program, Programs, Work};
+pub use lookup::{PrefetchedLookup, Found, Library, Lookup, Program, Programs, Work};
 use events::News;
 use flow_table::Table;
 pub use flow_table::{TableConfig, TableMiss, TableSettings, Vacancy};
-use programs::ProgramBook;
+use programs::InstructionTable;
 pub use references::References;
 pub use select::{CHANGE_STEPS, Progress, Selection};
-use transaction::{Closing, Undo};
+use transaction::{Closing, Transaction};
 
 /// Maximum number of tables.
 pub const TABLES_MAX: usize = 254;
@@ -95,7 +95,7 @@ pub struct Tables {
     flows: Flows,
     free: Vec<u32>,
     /// Slots and program numbers that are reused when no thread can read them.
-    leaving: Leaving,
+    leaving: RetireList,
     /// Last published view of each table, and its edition.
     views: Vec<Arc<View>>,
     edition: TableVersion,
@@ -108,12 +108,12 @@ pub struct Tables {
     /// Number of entries ever added, modulo the capacity.
     arrivals: u32,
     tables: Vec<Table>,
-    programs: ProgramBook,
+    programs: InstructionTable,
     shapes: Shared<Shape>,
     wheel: Wheel,
     news: News,
     /// Undo log since [`Tables::begin`].
-    undo: Option<Undo>,
+    undo: Option<Transaction>,
     /// Remaining work of the last [`Tables::keep`] or [`Tables::take_back`].
     closing: Option<Closing>,
     indexes: Indexes,
@@ -174,7 +174,7 @@ impl Tables {
             common: Arc::new(Common::new(fit, &views)),
             flows: Flows::with_capacity(fit.min(RESERVED_MAX)),
             free: Vec::new(),
-            leaving: Leaving::default(),
+            leaving: RetireList::default(),
             views,
             edition: TableVersion::default(),
             changed: Vec::new(),
@@ -182,7 +182,7 @@ impl Tables {
             bases: HashMap::new(),
             arrivals: 0,
             tables,
-            programs: ProgramBook::new(seed),
+            programs: InstructionTable::new(seed),
             shapes: Shared::default(),
             wheel: Wheel::default(),
             news: News::new(fit.saturating_mul(NEWS_OF_AN_ENTRY).saturating_add(settings.len())),

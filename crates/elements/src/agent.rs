@@ -68,12 +68,12 @@ use buffers::Buffers;
 use commit::Transaction;
 use connection::Connection;
 use dialer::Dialer;
-use admission::{Door, Guest};
+use admission::{Door, PendingConnection};
 use failover::{Connected, Failover};
 use features::Features;
 use ongoing::Ongoing;
 use rate_limit::Pace;
-use ports::PortBook;
+use ports::PortTable;
 use roles::Roles;
 use schedule::Schedule;
 
@@ -111,7 +111,7 @@ pub struct Agent {
     fragments: FragmentHandling,
     miss_send_bytes: u16,
     probe: Nanos,
-    ports: PortBook,
+    ports: PortTable,
     buffers: Buffers,
     failover: Failover,
     listeners: Vec<Listener>,
@@ -212,7 +212,7 @@ impl Agent {
             fragments: FragmentHandling::Normal,
             miss_send_bytes: config.miss_send_len,
             probe: Nanos::from_millis(config.probe_ms),
-            ports: PortBook::new(lanes),
+            ports: PortTable::new(lanes),
             buffers: Buffers::new(config.buffers, Nanos::from_millis(config.buffer_ms)),
             failover: Failover::new(config.fail_mode, patience(config), now),
             listeners: Vec::new(),
@@ -313,7 +313,7 @@ impl Agent {
         &mut self,
         channel: Box<dyn Channel>,
         dialer: Option<usize>,
-        guest: Option<Guest>,
+        guest: Option<PendingConnection>,
         now: Nanos,
     ) {
         self.connections_made = self.connections_made.wrapping_add(1);

@@ -36,7 +36,7 @@ pub mod link;
 mod rng;
 
 use shadow_table::{Book, MatchKind};
-use agent_cpu::Clerk;
+use agent_cpu::AgentCpu;
 use hardware::Hardware;
 use link::Line;
 use model::{InHardware, Model};
@@ -56,7 +56,7 @@ const PACKET_IN_BURST: u64 = 10;
 pub struct Behaviour {
     model: Arc<Model>,
     /// Scheduler of messages on the agent's processor.
-    pub clerk: Clerk,
+    pub clerk: AgentCpu,
     /// When the agent accepted the current message.
     pub taken_at: Nanos,
     writer: Writer<(u32, Xid)>,
@@ -117,7 +117,7 @@ impl Behaviour {
         };
         Behaviour {
             model: Arc::clone(model),
-            clerk: Clerk::default(),
+            clerk: AgentCpu::default(),
             taken_at: Nanos::ZERO,
             writer: Writer::new(model, seed),
             book: Book::default(),

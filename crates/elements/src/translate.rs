@@ -20,7 +20,7 @@ pub mod meter;
 pub mod matching;
 pub mod downgrade;
 
-pub use action::{World, actions_down, actions_up};
+pub use action::{ActionLimits, actions_down, actions_up};
 pub use flow::{filter_down, flow_removed_up, flow_stats_up, spec_down};
 pub use instruction::{instructions_down, instructions_up};
 pub use matching::{match_down, match_up};

@@ -18,7 +18,7 @@ mod option;
 pub mod resolution;
 pub mod write;
 
-use fault::{Fault, Odd, Warnings, Why};
+use fault::{Fault, CaptureAnomaly, Warnings, Why};
 use resolution::Resolution;
 
 /// Maximum number of captured bytes of a frame; other programs have the same limit.
@@ -237,7 +237,7 @@ impl Decoder {
         self.offset += item.len() as u64;
         if let Event::Frame(Captured { at: Some(stamp), .. }) = event {
             if self.latest.is_some_and(|latest| stamp < latest) {
-                self.warnings.note(Odd::TimeBackwards, at);
+                self.warnings.note(CaptureAnomaly::TimeBackwards, at);
             }
             self.latest = Some(stamp);
         }

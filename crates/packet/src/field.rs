@@ -10,7 +10,7 @@ use std::fmt;
 
 mod prerequisites;
 
-pub use prerequisites::Ground;
+pub use prerequisites::PrerequisiteCheck;
 
 /// Bit of `vlan_vid` that is set if there is a tag. The lower twelve bits are the identifier.
 pub const VLAN_PRESENT: u128 = 0x1000;

@@ -24,7 +24,7 @@ mod writing;
 mod paths;
 
 use observations::Evidence;
-use model::Sheet;
+use model::FittedModel;
 pub use model::{Fit, Found};
 
 /// A stored run and its name in sources.
@@ -76,7 +76,7 @@ pub fn name_of(target: &str) -> String {
 /// Fits the model of this target to the runs.
 pub fn fit(runs: &[Run], target: &str, name: &str) -> Fit {
     let evidence = Evidence::new(runs, target);
-    let mut sheet = Sheet::new(Model {
+    let mut sheet = FittedModel::new(Model {
         name: name.into(),
         about: format!("measurements of {target}, fitted to {} run(s)", runs.len()),
         ..Model::default()

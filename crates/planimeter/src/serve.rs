@@ -31,10 +31,10 @@ use elements::services::http::site::ServerNames;
 use tokio::sync::Semaphore;
 
 pub use auth::{Token, TokenError};
-pub use remote_runs::Elsewhere;
+pub use remote_runs::RemoteStore;
 pub use listen::{CONNECTIONS, Server};
 
-use remote_runs::Kept;
+use remote_runs::RemoteCache;
 use metrics::Counts;
 use launch::Starter;
 use live_runs::Watching;
@@ -54,7 +54,7 @@ pub struct ServeOptions {
     /// The program that measures.
     pub program: PathBuf,
     /// A team store.
-    pub store: Option<Elsewhere>,
+    pub store: Option<RemoteStore>,
     /// Names of this server in addition to its addresses and `localhost`.
     pub names: Vec<String>,
     /// Connection limits.
@@ -64,7 +64,7 @@ pub struct ServeOptions {
 /// State shared by all requests.
 pub(crate) struct Shared {
     folder: PathBuf,
-    elsewhere: Option<Kept>,
+    elsewhere: Option<RemoteCache>,
     token: Token,
     names: ServerNames,
     limits: ConnectionLimits,
@@ -83,7 +83,7 @@ impl Shared {
         Arc::new(Shared {
             watching: Watching::begin(folder.clone()),
             starter: Starter::new(program, folder.clone(), asked),
-            elsewhere: store.map(Kept::new),
+            elsewhere: store.map(RemoteCache::new),
             folder,
             token,
             names: ServerNames::new(names),

@@ -25,7 +25,7 @@ pub mod neighbours;
 pub mod icmp;
 pub mod oam;
 
-pub use status::Fact;
+pub use status::StatusValue;
 pub use setup::Setup;
 
 /// A service agent.
@@ -42,12 +42,12 @@ pub trait Agent: Send {
     }
 
     /// Executes a command. Returns its result or the reason for a failure.
-    fn asked(&mut self, ask: &AgentRequest, _around: &mut Around<'_>) -> Result<Fact, String> {
+    fn asked(&mut self, ask: &AgentRequest, _around: &mut Around<'_>) -> Result<StatusValue, String> {
         ask.unknown(&[])
     }
 
     /// Returns the state and the counters.
-    fn facts(&self, now: Nanos) -> Fact;
+    fn facts(&self, now: Nanos) -> StatusValue;
 
     /// Returns the agent's stream to an external program, if it has one.
     fn wire(&mut self) -> Option<&mut dyn wire::Wire> {
@@ -150,7 +150,7 @@ pub struct AgentEvent {
     /// Time of the event.
     pub at: Nanos,
     /// Details.
-    pub facts: Fact,
+    pub facts: StatusValue,
 }
 
 /// Context of an agent: inputs and requested actions.
@@ -184,7 +184,7 @@ impl Around<'_> {
     }
 
     /// Reports an event.
-    pub fn event(&mut self, event: &'static str, facts: Fact) {
+    pub fn event(&mut self, event: &'static str, facts: StatusValue) {
         self.occurred.push(AgentEvent { event, at: self.now, facts });
     }
 

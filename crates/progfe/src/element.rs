@@ -41,7 +41,7 @@ mod observation;
 pub mod subscriptions;
 
 pub use staged_config::Draft;
-pub use reload_diff::{Fate, Held, Holding};
+pub use reload_diff::{Fate, Held, StateDiff};
 pub use subscriptions::Report;
 
 /// A running element.

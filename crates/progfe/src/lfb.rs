@@ -63,7 +63,7 @@ pub mod hash;
 pub use packet::{Meta, Packet, Slots};
 pub use batch::Row;
 pub use config::Setup;
-pub use exceptions::{Happening, ExceptionQueue, ToldTo};
+pub use exceptions::{LfbEvent, ExceptionQueue, DivertDestination};
 
 /// Ids of the metadata that RFC 6956 classes set or read.
 pub mod meta_id {
@@ -253,7 +253,7 @@ impl Env<'_> {
         if self.watched {
             let rows = rows.to_vec();
             let (instance, at) = (self.instance, self.now);
-            self.told.happened(Happening { instance, event, rows, at, reports: what() });
+            self.told.happened(LfbEvent { instance, event, rows, at, reports: what() });
         }
     }
 }

@@ -20,7 +20,7 @@ pub mod cost;
 pub mod tracing;
 
 pub use cost::Costs;
-pub use tracing::{Traced, Tracing, Wanted};
+pub use tracing::{TraceRecord, Tracing, Wanted};
 
 /// What to record of a frame.
 #[derive(Debug, Default)]

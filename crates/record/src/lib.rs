@@ -52,7 +52,7 @@ pub use trial::{
     FrameClasses, Jitter, Line, Memory, Orders, Outcome, PercentileRange, Point, PortCount, RING_TO_TESTER_FULL,
     Role,    StreamCount, Trial, Within, Work,
 };
-pub use warning::{Notice, Warning, gathered};
+pub use warning::{WarningEntry, Warning, gathered};
 pub use wire::Wire;
 pub use snmp::{Seen, Witness};
 
@@ -122,7 +122,7 @@ pub struct Record {
     pub claims: Vec<ClaimVerdict>,
     /// Derived: warnings that apply to the values.
     #[serde(default)]
-    pub warnings: Vec<Notice>,
+    pub warnings: Vec<WarningEntry>,
 }
 
 impl Record {

@@ -45,9 +45,9 @@ use targets::name::TargetKind;
 use targets::{Benches, Target, TargetError};
 use clock::ClockWatch;
 use estimate::Estimate;
-use hooks::{HookError, Occasion, When};
-use task::{Lane, Seat, Seen, Stepped};
-use events::Telling;
+use hooks::{HookError, HookPoint, When};
+use task::{MeasurementTask, TargetContext, Seen, StepOutcome};
+use events::EventEmitter;
 
 pub use plan::Plan;
 
@@ -164,7 +164,7 @@ pub fn run(
 ) -> Result<Finished, RunError> {
     let mut run = Run::open(plan, destination, benches)?;
     let folder = run.store.folder().to_path_buf();
-    let mut telling = Telling::begin(watcher, plan, benches, &folder);
+    let mut telling = EventEmitter::begin(watcher, plan, benches, &folder);
     for damage in &run.stored.damage {
         telling.say(&format!("{}, {damage}", folder.join(TRIALS_FILE).display()));
     }
@@ -310,7 +310,7 @@ impl<'a> Run<'a> {
         let last = self.record.trials.iter().rfind(|trial| trial.target == kind.name());
         let point = last.map(|trial| format!("{}={}", trial.point.name, trial.point.value));
         let (target, point) = (kind.name(), point.as_deref());
-        let occasion = Occasion { when, target, experiment, point };
+        let occasion = HookPoint { when, target, experiment, point };
         let limit_s = self.plan.parameters.device.hook_s;
         let (folder, processes) = (self.store.folder(), &self.hook_processes);
         let run = self.plan.hooks.run(occasion, folder, processes, limit_s, stop);
@@ -320,7 +320,7 @@ impl<'a> Run<'a> {
     /// Runs the user command before the next experiment of each target that already had one.
     fn hook_between(
         &self,
-        lanes: &[Lane],
+        lanes: &[MeasurementTask],
         targets: &mut [Box<dyn Target>],
         stop: &AtomicBool,
         watcher: &mut dyn ProgressListener,
@@ -340,7 +340,7 @@ impl<'a> Run<'a> {
     /// finds a working switch.
     fn reset(
         &self,
-        lane: &Lane,
+        lane: &MeasurementTask,
         targets: &mut [Box<dyn Target>],
         stop: &AtomicBool,
         watcher: &mut dyn ProgressListener,

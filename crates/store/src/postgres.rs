@@ -32,7 +32,7 @@ use contents::Contents;
 use server::{Server, ServerError};
 
 pub use contents::PACKED_BYTES_MAX;
-pub use incremental::Pushing;
+pub use incremental::IncrementalUpload;
 
 /// Maximum number of runs per batch.
 const BATCH: usize = 64;

@@ -8,7 +8,7 @@
 //! Invariants:
 //!
 //! - A module does no I/O and reads no clock. Its inputs are events and the facts at the start.
-//! - A module queues its commands on the [`Desk`]. They run in order when it returns.
+//! - A module queues its commands on the [`ModuleContext`]. They run in order when it returns.
 
 use openflow::codec::DecodeError;
 use openflow::header::Xid;
@@ -26,7 +26,7 @@ pub mod probe;
 pub mod report;
 pub mod snmp_poll;
 
-pub use context::{Desk, Prepared, Said, SnmpId, Span, TimerId, Watch};
+pub use context::{ModuleContext, Prepared, MessageRange, SnmpId, Span, TimerId, Watch};
 pub use findings::{LogEntry, Measured, Series, Value};
 pub use probe::{Frames, Probe, Signer};
 pub use report::{
@@ -44,13 +44,13 @@ pub trait Module: Send {
     /// The event loop does not poll ports and sockets during this call. It measures the time spent
     /// here. A long call counts as a stall of the tester: delays of frames and messages that arrive
     /// during it are unknown.
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk);
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext);
 
     /// Ends the module, on its own request or for the given reason.
     ///
     /// The drain of outstanding frames is over. The module can still report results, even partial
     /// ones, but cannot send. Called once, also when the module was never started.
-    fn finish(&mut self, ended: &Ended, desk: &mut Desk);
+    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext);
 }
 
 /// Requirements of a module.
@@ -78,7 +78,7 @@ pub struct Connection {
     pub switch: usize,
     /// OpenFlow versions to offer.
     pub versions: Vec<Version>,
-    /// Whether to connect before the module starts. Otherwise [`Desk::connect`] connects.
+    /// Whether to connect before the module starts. Otherwise [`ModuleContext::connect`] connects.
     pub opens: bool,
     /// Whether to send a features request before the connection counts as up.
     pub requests_features: bool,
@@ -112,7 +112,7 @@ pub enum EventKind<'a> {
         /// Index of the connection.
         connection: usize,
         /// The batch of messages.
-        said: Said,
+        said: MessageRange,
         /// Before the write call that took the first byte.
         first: Nanos,
         /// After the write call that took the last byte.
@@ -146,9 +146,9 @@ pub enum EventKind<'a> {
     Timer(TimerId),
     /// All frames of a stream's span were sent.
     StreamOver(u16),
-    /// The ports' own counters since they were opened, in port order. Reply to [`Desk::counters`].
+    /// The ports' own counters since they were opened, in port order. Reply to [`ModuleContext::counters`].
     Counters(&'a [PortCounters]),
-    /// An SNMP request by [`Desk::snmp`] is complete. `at` is when the read call that completed it
+    /// An SNMP request by [`ModuleContext::snmp`] is complete. `at` is when the read call that completed it
     /// returned, or when the request failed.
     Snmp {
         /// Index of the agent.
@@ -158,7 +158,7 @@ pub enum EventKind<'a> {
         /// The reply.
         answer: &'a SnmpReply,
     },
-    /// A connection that [`Desk::connect`] requested is up.
+    /// A connection that [`ModuleContext::connect`] requested is up.
     Up {
         /// Index of the connection.
         connection: usize,
@@ -177,7 +177,7 @@ pub enum EventKind<'a> {
         /// Index of the connection.
         connection: usize,
         /// The batch of messages.
-        said: Said,
+        said: MessageRange,
         /// The reason.
         why: SendError,
     },
@@ -188,7 +188,7 @@ pub enum EventKind<'a> {
         /// The reason.
         why: &'a str,
     },
-    /// Result of a host task by [`Desk::run_host_task`].
+    /// Result of a host task by [`ModuleContext::run_host_task`].
     Errand(&'a host_tasks::Done),
     /// The limit with this name is reached. The report counts what exceeds it and leaves it out.
     /// Delivered once for each limit.
@@ -251,9 +251,9 @@ pub struct TestSetup {
     pub ports: Vec<PortHere>,
     /// The connections, in the order of [`ModuleRequirements::connections`].
     pub connections: Vec<ConnectionFacts>,
-    /// Agents for [`Desk::snmp`], in order: address and authentication of each.
+    /// Agents for [`ModuleContext::snmp`], in order: address and authentication of each.
     pub agents: Vec<String>,
-    /// Whether hosts can run at the ports, for [`Desk::run_host_task`].
+    /// Whether hosts can run at the ports, for [`ModuleContext::run_host_task`].
     pub has_hosts: bool,
     /// Whether time is virtual.
     pub is_simulated: bool,

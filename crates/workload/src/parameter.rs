@@ -18,7 +18,7 @@ use device::Device;
 use goals::Goals;
 use tester::stream::Stream;
 use methods::Methods;
-use declaration::{Declared, Own};
+use declaration::{Parameter, Own};
 use shared::STREAM;
 use snmp::Witness;
 
@@ -266,7 +266,7 @@ impl Parameters {
     /// Applies a value of a shared parameter.
     pub(crate) fn assign(
         &mut self,
-        declared: &Declared,
+        declared: &Parameter,
         value: &str,
     ) -> Result<(), ParameterError> {
         let value = value.trim();
@@ -280,7 +280,7 @@ impl Parameters {
     /// Applies a value of a parameter that an experiment declares itself.
     pub(crate) fn assign_own(
         &mut self,
-        declared: &Declared,
+        declared: &Parameter,
         value: &str,
     ) -> Result<(), ParameterError> {
         declared.check(value)?;
@@ -384,7 +384,7 @@ impl Parameters {
     }
 }
 
-impl Declared {
+impl Parameter {
     /// Checks whether a text is a valid value; the error lists valid values.
     fn check(&self, value: &str) -> Result<(), ParameterError> {
         match self.takes.admits(value.trim()) {

@@ -31,7 +31,7 @@ mod tuple;
 pub use search::{TupleViews, Work, ones};
 
 use merged::levels;
-use overflow::Crowd;
+use overflow::OverflowList;
 use tuple::Tuple;
 
 /// Maximum number of masks with separate tuples; with more, masks are merged.
@@ -51,7 +51,7 @@ const STALE_MIN: usize = 1024;
 #[derive(Debug)]
 pub struct TupleSpace {
     tuples: Vec<Tuple>,
-    crowd: Crowd,
+    crowd: OverflowList,
     sieve: Option<Arc<Prefilter>>,
     /// Whether masks may be merged.
     may_merge: bool,
@@ -68,7 +68,7 @@ impl TupleSpace {
     pub fn new(may_merge: bool, seed: u64) -> TupleSpace {
         TupleSpace {
             tuples: Vec::new(),
-            crowd: Crowd::default(),
+            crowd: OverflowList::default(),
             sieve: None,
             may_merge,
             seed,
@@ -259,7 +259,7 @@ impl TupleSpace {
         let mut all: Vec<(Match, u32)> = self.matches(slab).collect();
         sort_by_rank(slab, &mut all);
         self.tuples.clear();
-        self.crowd = Crowd::default();
+        self.crowd = OverflowList::default();
         self.sieve = Some(Arc::new(Prefilter::new()));
         all.iter().for_each(|(matching, entry)| self.put(slab, matching, *entry));
         self.set_ordered();

@@ -21,7 +21,7 @@ mod kinds;
 mod model;
 
 use change::change;
-use dice::Dice;
+use dice::Rng;
 use kinds::{KINDS, LINKS};
 use model::{Link, Model, Network};
 
@@ -39,7 +39,7 @@ fn fields() -> impl Iterator<Item = Field> {
     Field::ALL.into_iter().filter(move |field| !others.contains(field))
 }
 
-fn random_value(field: Field, dice: &mut Dice) -> u128 {
+fn random_value(field: Field, dice: &mut Rng) -> u128 {
     let wide = [40, 80, 120].map(|shift| u128::from(dice.roll(1 << 40)) << (shift - 40));
     let value = (wide[0] | wide[1] | wide[2] | u128::from(dice.roll(256)) << 120) & field.ones();
     match field {
@@ -49,7 +49,7 @@ fn random_value(field: Field, dice: &mut Dice) -> u128 {
     }
 }
 
-fn random_mask(field: Field, dice: &mut Dice) -> u128 {
+fn random_mask(field: Field, dice: &mut Rng) -> u128 {
     let mask = match dice.roll(3) {
         0 => random_value(field, dice),
         1 => field.ones() >> dice.roll(u64::from(field.bits())),
@@ -65,11 +65,11 @@ fn context_of(model: &Model) -> Context {
 }
 
 /// Draws frames with all combinations of link headers and payloads.
-fn every_kind(rounds: u64, mut check: impl FnMut(Model, &mut Dice)) {
+fn every_kind(rounds: u64, mut check: impl FnMut(Model, &mut Rng)) {
     for round in 0..rounds {
         for links in 0..LINKS {
             for kind in 0..KINDS {
-                let mut dice = Dice::new((round * LINKS + links) * KINDS + kind);
+                let mut dice = Rng::new((round * LINKS + links) * KINDS + kind);
                 check(kinds::frame(links, kind, &mut dice), &mut dice);
             }
         }
@@ -112,7 +112,7 @@ fn any_bits_of_any_field_can_be_copied_to_any_other() {
 }
 
 /// Draws a copy action, usually between fields that the frame has.
-fn random_copy(model: &Model, fields: &[Field], dice: &mut Dice) -> Option<Action> {
+fn random_copy(model: &Model, fields: &[Field], dice: &mut Rng) -> Option<Action> {
     let (from, to) = (dice.pick(fields), dice.pick(fields));
     let missing = model.get(from).is_none() || model.get(to).is_none();
     if missing && dice.roll(20) != 0 || to == Field::Icmpv6Type {
@@ -141,7 +141,7 @@ fn random_changes_give_the_rebuilt_frame() {
 }
 
 /// Draws an action that is meaningful for the current frame.
-fn random_action(model: &Model, dice: &mut Dice) -> Option<Action> {
+fn random_action(model: &Model, dice: &mut Rng) -> Option<Action> {
     let ttl = dice.roll(256) as u8;
     Some(match dice.roll(18) {
         0 => Action::PushVlan(dice.pick(&[0x8100, 0x88a8])),

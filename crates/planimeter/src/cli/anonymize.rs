@@ -11,7 +11,7 @@ use record::Record;
 use serde_json::Value;
 
 use super::environment;
-use pseudonyms::{Sort, Words};
+use pseudonyms::{NameKind, Words};
 
 /// Settings of a target that identify it.
 const SERIALS: [&str; 2] = ["serial_number", "datapath"];
@@ -30,7 +30,7 @@ impl Masking {
     pub fn new(hide: &[String]) -> Masking {
         let mut masking = Masking::default();
         for word in hide {
-            masking.words.learn(Sort::Hidden, word);
+            masking.words.learn(NameKind::Hidden, word);
         }
         masking.machine();
         masking
@@ -45,12 +45,12 @@ impl Masking {
     fn machine(&mut self) {
         if let Ok(host) = std::fs::read_to_string("/proc/sys/kernel/hostname") {
             let host = host.trim();
-            self.words.learn(Sort::Host, host);
-            self.words.learn(Sort::Host, host.split('.').next().unwrap_or_default());
+            self.words.learn(NameKind::Host, host);
+            self.words.learn(NameKind::Host, host.split('.').next().unwrap_or_default());
         }
         for variable in ["USER", "LOGNAME", "SUDO_USER"] {
             if let Some(user) = environment::variable(variable) {
-                self.words.learn(Sort::User, &user);
+                self.words.learn(NameKind::User, &user);
             }
         }
     }
@@ -62,10 +62,10 @@ impl Masking {
             self.target(&target.spec);
             for (key, value) in &target.settings {
                 if key.starts_with("port_") {
-                    self.words.learn(Sort::Interface, value);
+                    self.words.learn(NameKind::Interface, value);
                 }
                 if SERIALS.contains(&key.as_str()) {
-                    self.words.learn(Sort::Serial, value);
+                    self.words.learn(NameKind::Serial, value);
                 }
             }
         }
@@ -73,7 +73,7 @@ impl Masking {
         for word in set.into_iter().flatten().filter_map(Value::as_str) {
             match word.split_once('=') {
                 Some(("snmp_interfaces", names)) => {
-                    names.split(',').for_each(|name| self.words.learn(Sort::Interface, name));
+                    names.split(',').for_each(|name| self.words.learn(NameKind::Interface, name));
                 }
                 Some(("snmp", host)) => self.host(host),
                 _ => {}
@@ -81,7 +81,7 @@ impl Masking {
         }
         for witness in record.trials.iter().filter_map(|trial| trial.witness.as_ref()) {
             for interface in &witness.interfaces {
-                self.words.learn(Sort::Interface, &interface.name);
+                self.words.learn(NameKind::Interface, &interface.name);
             }
         }
     }
@@ -93,7 +93,7 @@ impl Masking {
         for part in device.split(',') {
             if let Some(ports) = part.strip_prefix("ports=") {
                 let interfaces = ports.split('+').filter_map(|port| port.split_once('@'));
-                interfaces.for_each(|(_, name)| self.words.learn(Sort::Interface, name));
+                interfaces.for_each(|(_, name)| self.words.learn(NameKind::Interface, name));
             } else if let Some(host) = part.strip_prefix("snmp=") {
                 self.host(host);
             } else if let Some((kind, rest)) = part.split_once(':')
@@ -107,7 +107,7 @@ impl Masking {
     /// Adds a host, possibly with a port.
     fn host(&mut self, text: &str) {
         if !text.starts_with('[') {
-            self.words.learn(Sort::Host, text.split(':').next().unwrap_or_default());
+            self.words.learn(NameKind::Host, text.split(':').next().unwrap_or_default());
         }
     }
 

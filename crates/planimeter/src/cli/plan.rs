@@ -27,7 +27,7 @@ use super::run::{self, Arguments};
 use workload::parameter::Effort;
 use campaign::Campaign;
 use gates::Task;
-use steps::Beside;
+use steps::StepOptions;
 use text::Faults;
 
 pub use file::Wanted;

@@ -28,7 +28,7 @@ use packet::time::Nanos;
 
 use super::bracket::{Bracket, SearchQuantity};
 use super::measured::Measured;
-use classify::{Bound, Tried, classify};
+use classify::{Bound, TrialAtLoad, classify};
 pub use result::{Found, Irregularity};
 use goal::{Goal, GoalError, LEVELS};
 
@@ -123,7 +123,7 @@ pub struct Search {
 /// Trials at one load.
 #[derive(Debug, Clone, Default)]
 struct Load {
-    tried: Vec<Tried>,
+    tried: Vec<TrialAtLoad>,
     is_tester_limited: bool,
     is_disturbed: bool,
     has_extra: bool,
@@ -211,7 +211,7 @@ impl Search {
     pub fn record(&mut self, trial: Measured) {
         let Some(PendingTrial { load, duration, goal }) = self.asked else { return };
         let at = self.loads.entry(load).or_default();
-        at.tried.push(Tried { duration, loss_ratio: trial.loss_ratio() });
+        at.tried.push(TrialAtLoad { duration, loss_ratio: trial.loss_ratio() });
         at.is_tester_limited |= trial.is_tester_limited;
         at.is_disturbed |= trial.is_disturbed;
         at.has_extra |= trial.has_extra();
