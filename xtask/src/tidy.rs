@@ -43,7 +43,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     (
         "studies",
-        &["packet", "openflow", "tester", "record", "report", "workload", "targets", "experiments"],
+        &["packet", "openflow", "progfe", "tester", "record", "report", "workload", "targets", "experiments"],
     ),
     (
         "runner",

@@ -305,7 +305,7 @@ impl Agent {
             connection.has_changed &= !is_settled;
             connection.flush(now);
         }
-        self.release(now);
+        self.drop_ended(now);
     }
 
     /// Adds a connection. `guest` is its admission state if a listener accepted it.

@@ -148,7 +148,7 @@ fn ovs_ofctl_controls_a_switch_over_tls_in_every_version() {
     let listen = vec!["pssl:0:127.0.0.1".to_string()];
     let switch = Switch::start(OpenFlowConfig { listen, ..made.switch() });
     let url = format!("ssl:127.0.0.1:{}", switch.port);
-    for version in Version::SPOKEN {
+    for version in Version::SUPPORTED {
         let name = format!("OpenFlow{}", version.to_string().replace('.', ""));
         let run = |words: &[&str]| {
             let mut ofctl = made.command("ovs-ofctl", "controller", "switchca");
@@ -166,7 +166,7 @@ fn ovs_ofctl_controls_a_switch_over_tls_in_every_version() {
     }
     let log = switch.stop();
     let peers = log.iter().filter(|line| line.contains("ssl:127.0.0.1:"));
-    assert!(peers.count() >= 4 * Version::SPOKEN.len(), "{log:#?}");
+    assert!(peers.count() >= 4 * Version::SUPPORTED.len(), "{log:#?}");
 }
 
 #[test]

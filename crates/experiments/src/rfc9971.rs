@@ -10,7 +10,7 @@ use tester::experiment::{Experiment, Outcome, Point, Step};
 use tester::search::bracket::{Bracket, SearchQuantity};
 use tester::search::measured::Measured;
 use tester::search::mlr::goal::Goal;
-use tester::search::mlr::{SearchRequest, SearchResult, Irregularity, Search, ConnectionRequest};
+use tester::search::mlr::{Ask, Found, Irregularity, Search, Wanted};
 use tester::stream::{Rate, line_rate_pps};
 use packet::time::Nanos;
 use record::{GoalResult, Remark, Role, metric_of_goal};
@@ -118,7 +118,7 @@ impl Goals {
             let metric = metric_of_goal(preset.name()).expect("every preset has a metric");
             let value = found.and_then(|found| found.rate_pps_conditional).unwrap_or(0.0);
             self.findings.push(Finding {
-                irregular: !found.is_some_and(SearchResult::is_regular),
+                irregular: !found.is_some_and(Found::is_regular),
                 tester_limited: is(Irregularity::TesterLimited),
                 disturbed: is(Irregularity::Disturbed),
                 goal: found.map(|found| result(preset.name(), goal, found)),
@@ -131,7 +131,7 @@ impl Goals {
 }
 
 /// Converts the result of a goal for the record.
-fn result(name: &str, goal: &Goal, found: &SearchResult) -> GoalResult {
+fn result(name: &str, goal: &Goal, found: &Found) -> GoalResult {
     GoalResult {
         goal: name.into(),
         loss_ratio_allowed: goal.loss_ratio,
@@ -179,11 +179,11 @@ impl Experiment for Goals {
                 self.search = Search::new(wanted).ok();
             }
             match self.search.as_ref().map(Search::next) {
-                Some(SearchRequest::Trial { rate_pps, duration, goal }) => {
+                Some(Ask::Trial { rate_pps, duration, goal }) => {
                     self.chosen_for = Some(self.goals[goal].0.name());
                     return self.trial(frame_bytes, rate_pps, duration);
                 }
-                Some(SearchRequest::Found(found)) => self.finish(frame_bytes, &found),
+                Some(Ask::Found(found)) => self.finish(frame_bytes, &found),
                 // The link is so slow that a trial has no frame; this was found only during the measurement.
                 None => self.finish(frame_bytes, &[]),
             }

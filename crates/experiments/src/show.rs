@@ -33,9 +33,9 @@ impl Chart {
     }
 
     /// Converts to the form of the record.
-    pub fn stored(&self) -> record::Chart {
+    pub fn stored(&self) -> record::Show {
         let metrics = |names: &[&'static str]| names.iter().map(|name| metric(name)).collect();
-        record::Chart {
+        record::Show {
             title: self.title.into(),
             drawn: metrics(self.drawn),
             beside: metrics(self.beside),

@@ -335,7 +335,7 @@ fn filtered_frames_are_held_and_counted_and_all_others_delivered() {
             (kernel_filter_counters, came_needlessly) =
                 (kernel_filter_counters + counted, came_needlessly + count - came.len());
         }
-        assert!(kernel_filter_counters > came_needlessly as u64, "{kept_back} and {came_needlessly}");
+        assert!(kernel_filter_counters > came_needlessly as u64, "{kernel_filter_counters} and {came_needlessly}");
         let all = [text::entry("any").unwrap()];
         assert!(right.install_kernel_filter(&all));
         send(&mut left, &[numbered(1)]);

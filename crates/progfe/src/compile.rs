@@ -29,7 +29,7 @@ use packet::time::Nanos;
 
 use crate::executor::Enforcer;
 use crate::interpret::{Account, Interpreter};
-use crate::lfb::{Lfb, Told};
+use crate::lfb::{Lfb, ExceptionQueue};
 use crate::compiled_program::{UpcomingBlocks, Drops, Loaded};
 use crate::observe::ObservationHook;
 use crate::diagnostic::Problems;
@@ -296,7 +296,7 @@ impl Enforcer for Compiled {
         self.one_by_one.held()
     }
 
-    fn told(&mut self) -> &mut Told {
+    fn told(&mut self) -> &mut ExceptionQueue {
         &mut self.one_by_one.told
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use dataplane::counter::Traffic;
 use dataplane::forwarder::{BatchDecision, Decision, Forwarder, Outputs, SIGHTS_MAX, FrameHead};
 use forces::Value;
-use forces::association::LfbEvent as Told;
+use forces::association::Happening;
 use forces::model::{PathFault, Target};
 use forces::value::ValueFault;
 use packet::frame::{Batch, Frame, PortNo};
@@ -58,7 +58,7 @@ pub struct Element<E: Enforcer = Interpreter> {
     /// Blocks whose events have a subscriber in addition to the program's watches.
     watched_also: BTreeSet<(u32, u32)>,
     /// Events of these blocks, oldest first.
-    for_control: VecDeque<Told>,
+    for_control: VecDeque<Happening>,
     /// Events that watches report.
     reports: VecDeque<Report>,
     /// Number of events of either kind that were lost because the queue was full.
@@ -515,7 +515,7 @@ impl<E: Enforcer> Element<E> {
     fn sort_happenings(&mut self) {
         while let Some(happening) = self.enforcer.told().happenings.pop_front() {
             let told = notifications::happening(self.enforcer.program(), &happening);
-            let wanted = |it: &Told| self.watched_also.contains(&(it.class, it.instance));
+            let wanted = |it: &Happening| self.watched_also.contains(&(it.class, it.instance));
             if let Some(told) = told.filter(wanted) {
                 keep(&mut self.for_control, told, &mut self.happenings_lost);
             }
@@ -526,7 +526,7 @@ impl<E: Enforcer> Element<E> {
     }
 
     /// Returns the next event of the blocks subscribed with [`Element::watch_also`].
-    pub fn poll_event(&mut self) -> Option<Told> {
+    pub fn poll_event(&mut self) -> Option<Happening> {
         self.sort_happenings();
         self.for_control.pop_front()
     }

@@ -13,7 +13,7 @@ use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
 use crate::interpret::{Account, Interpreter};
-use crate::lfb::{Lfb, Told};
+use crate::lfb::{Lfb, ExceptionQueue};
 use crate::compiled_program::{UpcomingBlocks, Drops, Loaded};
 use crate::observe::ObservationHook;
 use crate::diagnostic::Problems;
@@ -164,7 +164,7 @@ pub trait Enforcer: Sized {
     fn held(&self) -> u64;
 
     /// Returns the queues of redirected frames and of events.
-    fn told(&mut self) -> &mut Told;
+    fn told(&mut self) -> &mut ExceptionQueue;
 }
 
 impl Enforcer for Interpreter {
@@ -295,7 +295,7 @@ impl Enforcer for Interpreter {
         self.loaded.held()
     }
 
-    fn told(&mut self) -> &mut Told {
+    fn told(&mut self) -> &mut ExceptionQueue {
         &mut self.told
     }
 }

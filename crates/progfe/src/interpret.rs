@@ -11,7 +11,7 @@ use dataplane::forwarder::Outputs;
 use packet::frame::{Batch, Frame, PortNo};
 use packet::time::Nanos;
 
-use crate::lfb::{At, Env, Lfb, Packet, DropReason, Slots, Told, Verdict};
+use crate::lfb::{At, Env, Lfb, Packet, DropReason, Slots, ExceptionQueue, Verdict};
 use crate::compiled_program::Loaded;
 use crate::observe::ObservationHook;
 use crate::trace::Step;
@@ -62,7 +62,7 @@ pub struct Interpreter {
     /// The program.
     pub loaded: Loaded,
     /// Queues of redirected frames and of events.
-    pub told: Told,
+    pub told: ExceptionQueue,
     /// Frame accounting over all programs so far.
     pub account: Account,
     /// Frames received on ports without a block.
@@ -88,7 +88,7 @@ impl Interpreter {
     /// Creates an interpreter for a program.
     pub fn new(loaded: Loaded) -> Interpreter {
         let (work, made, spare) = (Vec::new(), Vec::new(), Vec::new());
-        let (told, account) = (Told::default(), Account::default());
+        let (told, account) = (ExceptionQueue::default(), Account::default());
         Interpreter { loaded, told, account, no_port: 0, work, made, spare, copies: 0 }
     }
 

@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 
 use dataplane::forwarder::Outputs;
 use forces::Value;
-use packet::frame::PortNo;
-use packet::time::Nanos;
+use ::packet::frame::PortNo;
+use ::packet::time::Nanos;
 
 use crate::compile::build::TreeBuilder;
 use crate::compile::tree::NodeId;

@@ -179,7 +179,7 @@ fn is_zero(count: &u32) -> bool {
 
 impl Warning {
     /// Share of the controller's maximum rate that a result reaches, if the controller limited it.
-    pub(crate) fn share(&self) -> f64 {
+    pub fn share(&self) -> f64 {
         match self {
             Warning::ControllerLimited { per_s, most_per_s } => per_s / most_per_s.max(1.0),
             _ => 0.0,

@@ -439,7 +439,7 @@ fn ratios(record: &Record) -> Vec<Ratio> {
     for cell in record.cells.iter().filter(|cell| cell.target == base.name) {
         of_base.entry((&cell.experiment, cell.metric.name())).or_default().push(cell);
     }
-    let compared = |cell: &&Cell| cell.target != base.name && direction::is_compared(cell.metric);
+    let compared = |cell: &&Cell| cell.target != base.name && stats::direction::is_compared(cell.metric);
     record
         .cells
         .iter()

@@ -20,11 +20,9 @@ use store::columns;
 use store::csv;
 use crate::analysis::counts;
 use crate::figure::{figure, of_series, of_spectra, shows_latency, svg, views};
-use crate::page;
 use record::{Experiment, Record, Trial};
 use stats::spectrum::Spectra;
 use store::Output;
-use crate::summary;
 
 /// A run as far as a report shows it.
 #[derive(Debug, Clone, PartialEq)]

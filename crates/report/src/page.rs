@@ -82,7 +82,7 @@ pub fn html(campaign: Option<&str>, runs: &[Run], library: &str) -> String {
         runs.iter().enumerate().map(|(index, run)| run.called(index, runs.len())).collect();
     let title = match (campaign, runs) {
         (Some(name), _) => name.to_string(),
-        (None, [one]) => shell_words::listed(
+        (None, [one]) => text::listed(
             &one.record
                 .experiments
                 .iter()
@@ -127,7 +127,7 @@ fn run(run: &Run, place: Place<'_>, campaign: Option<&str>) -> Markup {
         header id=[(place.runs > 1).then(|| place.id("top"))] {
             p.kicker {
                 @match place.name {
-                    Some(name) => { (shell_words::capitalised(name)) ", " (place.index + 1) " of " (place.runs) },
+                    Some(name) => { (text::capitalised(name)) ", " (place.index + 1) " of " (place.runs) },
                     None => {
                         "planimeter report" @if let Some(name) = campaign { " of the campaign " (name) }
                     }
@@ -220,18 +220,18 @@ fn heading(record: &Record) -> String {
 }
 
 fn verdict(record: &Record, place: Place<'_>) -> Markup {
-    let [hold, do_not, cannot] = shell_words::tally(shell_words::answers(record));
-    let circular = shell_words::by_construction(record);
+    let [hold, do_not, cannot] = text::tally(text::answers(record));
+    let circular = text::by_construction(record);
     html! {
         section.verdict {
             @if let Some(failed) = failed::sentence(record) { p.short { span.chip.no { "failed" } " " (failed) } }
-            @if let Some(unusable) = shell_words::unusable(record) { p.short { span.chip.no { "not usable" } " " (unusable) } }
-            @if let Some(short) = shell_words::short(record) { p.short { (short) } }
+            @if let Some(unusable) = text::unusable(record) { p.short { span.chip.no { "not usable" } " " (unusable) } }
+            @if let Some(short) = text::short(record) { p.short { (short) } }
             h2 { "Measurement" }
-            p { (shell_words::measured(record)) @if !record.trials.is_empty() { " " a href=(place.link("trials")) { "All trials" } "." } }
+            p { (text::measured(record)) @if !record.trials.is_empty() { " " a href=(place.link("trials")) { "All trials" } "." } }
             h2 { "Results" }
             ul {
-                @for (id, sentence) in shell_words::found_in(record) {
+                @for (id, sentence) in text::found_in(record) {
                     li {
                         (said(&sentence, place))
                         @if let Some(id) = id { " " a href=(place.link(&anchor_of(id))) { "Numbers" } "." }
@@ -248,7 +248,7 @@ fn verdict(record: &Record, place: Place<'_>) -> Markup {
                 }
             }
             h2 { "Confidence" }
-            ul { @for sentence in shell_words::sure(record) { li { (sentence) } } }
+            ul { @for sentence in text::sure(record) { li { (sentence) } } }
             @if !record.warnings.is_empty() {
                 h2 { "Warnings" }
                 ul.warnings {

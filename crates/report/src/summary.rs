@@ -34,11 +34,11 @@ pub fn markdown_of(campaign: Option<&str>, runs: &[(Option<String>, &Record)]) -
     out.push('\n');
     if runs.len() > 1 {
         let records: Vec<&Record> = runs.iter().map(|(_, record)| *record).collect();
-        let _ = write!(out, "\n{}\n", plain(&shell_words::measured_in_all(&records)));
+        let _ = write!(out, "\n{}\n", plain(&text::measured_in_all(&records)));
     }
     for (name, record) in runs {
         let heading = match name {
-            Some(name) => format!("{}, {}", shell_words::capitalised(&plain(name)), record.created),
+            Some(name) => format!("{}, {}", text::capitalised(&plain(name)), record.created),
             None => format!("Run of {}", record.created),
         };
         let _ = write!(out, "\n## {heading}\n\n");
@@ -51,14 +51,14 @@ fn run(out: &mut String, record: &Record) {
     if let Some(failed) = failed::sentence(record) {
         let _ = write!(out, "**{}**\n\n", plain(&failed));
     }
-    if let Some(unusable) = shell_words::unusable(record) {
+    if let Some(unusable) = text::unusable(record) {
         let _ = write!(out, "**{}**\n\n", plain(&unusable));
     }
-    if let Some(short) = shell_words::short(record) {
+    if let Some(short) = text::short(record) {
         let _ = write!(out, "**{}**\n\n", plain(&short));
     }
-    let _ = write!(out, "{}\n\n", shell_words::measured(record));
-    for sentence in shell_words::found(record).iter().chain(&shell_words::sure(record)) {
+    let _ = write!(out, "{}\n\n", text::measured(record));
+    for sentence in text::found(record).iter().chain(&text::sure(record)) {
         let _ = writeln!(out, "- {sentence}");
     }
     if !record.warnings.is_empty() {
@@ -67,7 +67,7 @@ fn run(out: &mut String, record: &Record) {
             let _ = writeln!(out, "- {}: {}", notice.about, notice.warning.sentence());
         }
     }
-    let better = shell_words::effort_hint(record).map(|hint| format!("\n{hint}\n"));
+    let better = text::effort_hint(record).map(|hint| format!("\n{hint}\n"));
     let again = format!(
         "\n### Reproduce this run\n\n```\n{}\n```\n\nSeed {}, {} {}.\n{}",
         record.command_line,
@@ -144,8 +144,8 @@ fn claims(out: &mut String, record: &Record) {
     if record.claims.is_empty() {
         return;
     }
-    let answers = shell_words::tally(shell_words::answers(record)).join(", ");
-    let circular = shell_words::by_construction(record).map_or(String::new(), |it| format!(" {it}."));
+    let answers = text::tally(text::answers(record)).join(", ");
+    let circular = text::by_construction(record).map_or(String::new(), |it| format!(" {it}."));
     let _ = write!(
         out,
         "\n### Claims of the study\n\n{answers}.{circular}\n\n<details><summary>Each claim</summary>\n"
@@ -166,7 +166,7 @@ fn claims(out: &mut String, record: &Record) {
             "\n#### {} {}, {}\n\n{}\n\n| targets | verdict | numbers |\n|---|---|---|\n",
             plain(&claim.study),
             plain(&claim.item),
-            plain(&shell_words::statement(claim)),
+            plain(&text::statement(claim)),
             plain(&format!("Study{place}: {}.{test}", claim.condition)),
         );
         for line in group {
@@ -177,7 +177,7 @@ fn claims(out: &mut String, record: &Record) {
             };
             let mark = if line.is_by_construction { " (by construction)" } else { "" };
             let targets = plain(&line.targets.join(", "));
-            let numbers = plain(&shell_words::numbers(line));
+            let numbers = plain(&text::numbers(line));
             let _ = writeln!(out, "| {targets} | {answer}{mark} | {numbers} |");
         }
     }

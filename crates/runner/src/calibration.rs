@@ -157,7 +157,7 @@ fn gaps(cores: &Cores) -> Vec<CoreGaps> {
     both.sort_unstable();
     both.dedup();
     let found = os_jitter::watch(&both, WATCH);
-    let row = |one: os_jitter::Hiccups| CoreGaps {
+    let row = |one: os_jitter::OsJitter| CoreGaps {
         core: one.core as u32,
         ns_watched: one.span.0,
         count: one.count,

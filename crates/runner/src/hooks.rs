@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use testbed::process::{Command, Process};
+use testbed::process::{ProcessSpec, Process};
 use testbed::{LabError, RunFolder};
 use packet::time::Nanos;
 use netio::clock;
@@ -145,7 +145,7 @@ impl Hooks {
                 processes.get_or_init(|| created)
             }
         };
-        let launch = Command {
+        let launch = ProcessSpec {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), command.into()],
             environment: variables(occasion, folder),
@@ -221,8 +221,8 @@ impl std::error::Error for HookError {}
 mod tests {
     use super::*;
 
-    fn occasion(when: When) -> Occasion<'static> {
-        Occasion {
+    fn occasion(when: When) -> HookPoint<'static> {
+        HookPoint {
             when,
             target: "ours",
             experiment: "bianco2010/fig2",

@@ -363,7 +363,7 @@ impl<'a> Run<'a> {
         benches: &mut Benches,
         targets: &mut Vec<Box<dyn Target>>,
         stop: &Arc<AtomicBool>,
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn ProgressListener,
     ) -> Result<(), RunError> {
         let mut described: Vec<record::Target> = Vec::new();
         for (kind, inputs) in self.plan.all_kinds() {
@@ -390,12 +390,12 @@ impl<'a> Run<'a> {
         let capacity_bps = self.capacity(targets, watcher)?;
         self.record.parameters.insert("capacity_bps".into(), capacity_bps.into());
         self.store.write_start(&self.record)?;
-        let mut lanes: Vec<Vec<Lane>> = Vec::new();
+        let mut lanes: Vec<Vec<MeasurementTask>> = Vec::new();
         let estimates = self.plan.estimates();
         for (entry, estimate) in self.plan.measured().zip(&estimates) {
             lanes.push(self.lanes(entry, estimate, targets, capacity_bps));
         }
-        let expected = lanes.iter().flatten().map(Lane::trials_expected).sum();
+        let expected = lanes.iter().flatten().map(MeasurementTask::trials_expected).sum();
         self.record.trials_planned = Some(expected);
         watcher.expect(expected);
         for lane in lanes.iter_mut().flatten() {
@@ -427,11 +427,11 @@ impl<'a> Run<'a> {
 
     fn lanes(
         &self,
-        entry: &'static Entry,
+        entry: &'static Experiment,
         estimate: &Estimate,
         targets: &[Box<dyn Target>],
         capacity: u64,
-    ) -> Vec<Lane> {
+    ) -> Vec<MeasurementTask> {
         let kinds = self.plan.kinds_of(entry);
         let open = self.plan.all_kinds();
         let inputs = entry.inputs(&self.plan.parameters);
@@ -456,7 +456,7 @@ impl<'a> Run<'a> {
             let witness = self.plan.parameters.witness.clone();
             let captures = self.plan.parameters.control.capture != Capture::No;
             let recovery = self.plan.parameters.device.patience();
-            let seat = Seat {
+            let seat = TargetContext {
                 target,
                 inputs,
                 kind,
@@ -469,13 +469,13 @@ impl<'a> Run<'a> {
             };
             let cost = estimate.costs.iter().find(|(of, _)| *of == kind);
             let trials = cost.map_or(0, |(_, cost)| cost.trials);
-            Lane::new(entry, seat, entry.method_on(&context), trials)
+            MeasurementTask::new(entry, seat, entry.method_on(&context), trials)
         };
         kinds.into_iter().map(lane).collect()
     }
 
     /// Restores a lane to the state in which an earlier attempt left it.
-    fn replay(&mut self, lane: &mut Lane) {
+    fn replay(&mut self, lane: &mut MeasurementTask) {
         let own = self.stored.lines.iter().filter_map(|line| match line {
             Line::Trial(trial) if lane.owns(trial) => Some(trial.clone()),
             _ => None,
@@ -487,10 +487,10 @@ impl<'a> Run<'a> {
 
     fn take_turns(
         &mut self,
-        lanes: &mut [Lane],
+        lanes: &mut [MeasurementTask],
         (targets, benches): (&mut [Box<dyn Target>], &mut Benches),
         stop: &Arc<AtomicBool>,
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn ProgressListener,
     ) -> Result<(), RunError> {
         let last = self.record.trials.last();
         let had_a_turn = last.and_then(|last| lanes.iter().position(|lane| lane.owns(last)));
@@ -543,13 +543,13 @@ impl<'a> Run<'a> {
                     self.keep(outcome)?;
                 }
                 let done = match stepped? {
-                    Stepped::Trial(done) => done,
-                    Stepped::Refused(why) => {
+                    StepOutcome::Trial(done) => done,
+                    StepOutcome::Refused(why) => {
                         missing = Some(lanes[at].seat.kind.name());
                         self.leave_out(&lanes[at], why, watcher);
                         continue;
                     }
-                    Stepped::Finished => continue,
+                    StepOutcome::Finished => continue,
                 };
                 going = true;
                 self.clock.iter_mut().for_each(ClockWatch::look);
@@ -579,7 +579,7 @@ impl<'a> Run<'a> {
                 }
                 for problem in trial.witness.iter().flat_map(|witness| &witness.problems) {
                     let line = format!("{}: SNMP agent: {problem}", trial.target);
-                    if self.problems_told.insert(line.clone()) {
+                    if self.problems_reported.insert(line.clone()) {
                         watcher.say(&line);
                     }
                 }
@@ -607,7 +607,7 @@ impl<'a> Run<'a> {
 
     /// Skips the rest of an experiment on a target that cannot hold the requested state; all other
     /// targets continue.
-    fn leave_out(&mut self, lane: &Lane, why: String, watcher: &mut dyn Watcher) {
+    fn leave_out(&mut self, lane: &MeasurementTask, why: String, watcher: &mut dyn ProgressListener) {
         let (kind, id) = (lane.seat.kind, lane.experiment());
         watcher.say(&format!("{}: {why}: skipped in {id}", kind.name()));
         let done = self.record.trials.iter().filter(|trial| lane.owns(trial)).count() as u64;
@@ -646,7 +646,7 @@ impl<'a> Run<'a> {
     fn calibrate(
         &mut self,
         benches: &mut Benches,
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn ProgressListener,
     ) -> Result<(), RunError> {
         let several = self.plan.links_used().len() > 1;
         for bench in benches.all() {
@@ -680,7 +680,7 @@ impl<'a> Run<'a> {
     fn capacity(
         &mut self,
         targets: &mut [Box<dyn Target>],
-        watcher: &mut dyn Watcher,
+        watcher: &mut dyn ProgressListener,
     ) -> Result<u64, RunError> {
         if let Some(known) = self.record.parameters.get("capacity_bps").and_then(|it| it.as_u64()) {
             return Ok(known);

@@ -13,7 +13,7 @@ use packet::time::{Clock, Nanos};
 use record::{ClockSource, CounterChange, CpuUse, Deed, Differences, Distribution, Drop, DropPlace, FrameClasses, Jitter, Memory, Orders, PortCount, Stalls, StreamCount, Trial, Work};
 
 use experiments::Tag;
-use targets::{LossPlace, Snapshot, Warmed, is_packet_in};
+use targets::{Snapshot, Warmed, is_packet_in};
 
 /// Properties of a trial that do not depend on its result.
 pub struct Facts<'a> {
@@ -310,12 +310,6 @@ fn place(place: Place) -> DropPlace {
         Place::Kernel => DropPlace::Kernel,
         Place::Target => DropPlace::Target,
         Place::Link => DropPlace::Link,
-    }
-}
-
-impl From<LossPlace> for DropPlace {
-    fn from(who: LossPlace) -> DropPlace {
-        place(who.into())
     }
 }
 

@@ -4,7 +4,7 @@
 //! agent in real time and a simulated one in virtual time. Invariant: the measurement continues if
 //! the agent fails; the record states which counters are unknown.
 
-use tester::module::snmp_poll::{Look, DuplicateWindow};
+use tester::module::snmp_poll::{Look, Seen};
 use packet::time::Nanos;
 use record::{CounterChange, Measured, Metric, Name};
 use snmp::mib::Interface;
@@ -21,7 +21,7 @@ pub fn look(
     witness: &Witness,
     target: &mut dyn Target,
     after: Nanos,
-) -> Result<Option<DuplicateWindow>, TargetError> {
+) -> Result<Option<Seen>, TargetError> {
     if witness.at.is_none() {
         return Ok(None);
     }
@@ -35,14 +35,14 @@ pub fn look(
 pub fn poll_again(
     witness: &Witness,
     target: &mut dyn Target,
-    before: &DuplicateWindow,
+    before: &Seen,
     sent: u64,
-) -> Result<Option<DuplicateWindow>, TargetError> {
+) -> Result<Option<Seen>, TargetError> {
     let looks = (witness.wait_s * 1e9 / AGAIN_NS.0 as f64) as u64;
     let mut seen = look(witness, target, Nanos::ZERO)?;
     for _ in 0..looks {
         let counted =
-            |seen: &DuplicateWindow| passed(witness, before, seen).iter().map(|it| it.frames_in).sum::<u64>();
+            |seen: &Seen| passed(witness, before, seen).iter().map(|it| it.frames_in).sum::<u64>();
         if seen.as_ref().is_none_or(|seen| !seen.problems.is_empty() || counted(seen) >= sent) {
             break;
         }
@@ -52,7 +52,7 @@ pub fn poll_again(
 }
 
 /// Returns what the interfaces on the path of the tester's frames counted in between.
-fn passed(witness: &Witness, before: &DuplicateWindow, after: &DuplicateWindow) -> Vec<Interface> {
+fn passed(witness: &Witness, before: &Seen, after: &Seen) -> Vec<Interface> {
     let is_wanted = |it: &&Interface| match witness.interfaces.is_empty() {
         true => !it.is_loopback,
         false => witness.interfaces.contains(&it.name),
@@ -70,13 +70,13 @@ fn passed(witness: &Witness, before: &DuplicateWindow, after: &DuplicateWindow) 
 pub fn add(
     line: &mut record::Trial,
     witness: &Witness,
-    [before, after]: [&DuplicateWindow; 2],
+    [before, after]: [&Seen; 2],
     (loads, problem): (&[f64], Option<String>),
 ) {
     let ports = passed(witness, before, after);
     let is_known = !ports.is_empty();
     let sum = |of: fn(&Interface) -> u64| is_known.then(|| ports.iter().map(of).sum());
-    let seen = |it: &Interface| record::DuplicateWindow {
+    let seen = |it: &Interface| record::Seen {
         name: it.name.clone(),
         frames_in: it.frames_in,
         frames_out: it.frames_out,

@@ -31,6 +31,7 @@ use serde::Serialize;
 use crate::conclude::{Conclusion, EQUIVALENT_PERCENT, Estimate, undisturbed};
 use crate::direction::{self, Direction};
 use crate::effect::{self, Effect};
+use crate::series;
 use crate::gate::Gate;
 use record::{Bound, BoundSide, Cell, Interval, Metric, Point};
 use matching::Matched;

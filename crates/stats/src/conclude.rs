@@ -162,7 +162,7 @@ impl Estimate {
         let mut found = Estimate::ratio_of(&pairs, of, base);
         if found.n == 0 {
             // For readers: the value of all repeats, from which nothing is concluded.
-            found.value = Estimate::of_pairs(&paired(of, base)).value;
+            found.value = Estimate::of_pairs(&series::paired(of, base)).value;
         }
         found
     }

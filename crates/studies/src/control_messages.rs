@@ -18,7 +18,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: packets::IN_SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "packet-out",
         title: "Packet-out delay and rate",
         axis: packet_out::AXIS,
@@ -31,7 +31,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: packet_out::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "packet-in-out",
         title: "Round-trip time and rate of frames through the controller",
         axis: packets::AXIS,
@@ -44,7 +44,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: packets::IN_OUT_SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "reactive-setup",
         title: "Reactive flow setup delay and rate",
         axis: packets::AXIS,
@@ -57,7 +57,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: packets::SETUP_SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "echo-delay",
         title: "Echo delay, idle and under load",
         axis: echo_delay::AXIS,
@@ -70,7 +70,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: echo_delay::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "error-delay",
         title: "Error delay of invalid flow-mods, compared with the barrier reply",
         axis: error_delay::AXIS,
@@ -83,7 +83,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: error_delay::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "control-rate",
         title: "Control message rate: echoes, barriers, flow-mods, packet-outs, statistics",
         axis: control_rate::AXIS,
@@ -96,7 +96,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: control_rate::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "abuse",
         title: "Impact of malformed and flooding input on another controller",
         axis: abuse::AXIS,

@@ -231,7 +231,7 @@ const TRIALS_OVER: &[&[Parameter]] = &[shared::TRIALS, shared::TABLES];
 const SEARCHED: &[&[Parameter]] = &[shared::TRIALS, shared::TABLES, shared::SEARCHES];
 
 /// Common fields of most experiments.
-pub(crate) const WORKLOAD: Experiment = Experiment {
+pub const WORKLOAD: Experiment = Experiment {
     id: "",
     title: "",
     paper: None,

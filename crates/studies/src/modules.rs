@@ -18,7 +18,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: updates::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "update-rate",
         title: "Flow entry update rate",
         axis: update_rate::AXIS,

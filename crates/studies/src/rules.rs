@@ -19,7 +19,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: update_transient::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "blackhole",
         title: "Forwarding after a change to drop",
         axis: updates::AXIS,
@@ -31,7 +31,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: blackhole::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "path-setup",
         title: "Path setup delay and frame loss over several switches",
         axis: path_setup::AXIS,
@@ -46,7 +46,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: path_setup::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "forwarding-latency",
         title: "Forwarding latency by frame size and rate",
         axis: forwarding::BYTES_AXIS,
@@ -60,7 +60,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "queue-delay",
         title: "Queue delay and frame loss by rate",
         axis: forwarding::RATE_AXIS,
@@ -74,7 +74,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "table-lookup",
         title: "Table lookup latency by number of entries",
         axis: forwarding::RULES_AXIS,
@@ -88,7 +88,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "action-delay",
         title: "Extra latency and correctness of each action",
         axis: actions::BYTES_AXIS,
@@ -102,7 +102,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "action-scalability",
         title: "Extra latency of action lists",
         axis: actions::LENGTH_AXIS,
@@ -116,7 +116,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "header-rewrite",
         title: "Latency and correctness of header rewrites by field",
         axis: actions::BYTES_AXIS,
@@ -130,7 +130,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[&[shared::SECONDS]],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "match-tuples",
         title: "Support and correctness of match field combinations",
         axis: match_tuples::AXIS,
@@ -143,7 +143,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: match_tuples::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "table-capacity",
         title: "Flow table capacity, and activation of each entry",
         axis: table_capacity::AXIS,

@@ -18,7 +18,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: stats_delay::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "port-stats-rate",
         title: "Port statistics reply time by request rate",
         axis: port_stats_rate::AXIS,
@@ -31,7 +31,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: port_stats_rate::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "counter-staleness",
         title: "Counter staleness",
         axis: counter_staleness::AXIS,
@@ -43,7 +43,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: counter_staleness::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "stats-and-updates",
         title: "Interaction of statistics requests and updates",
         axis: stats_and_updates::AXIS,
@@ -55,7 +55,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: stats_and_updates::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "flow-churn",
         title: "Forwarding impact of flow churn and statistics requests",
         axis: flow_churn::AXIS,
@@ -67,7 +67,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: flow_churn::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "control-stall",
         title: "Longest forwarding gap under control load",
         axis: stalls::AXIS,
@@ -81,7 +81,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: stalls::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "flow-timeouts",
         title: "Accuracy of flow entry timeouts, and flow-removed delay",
         axis: flow_timeouts::AXIS,
@@ -94,7 +94,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shows: flow_timeouts::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "session",
         title: "Session behaviour: reconnection, roles, ports, failure of all controllers",
         axis: sessions::AXIS,

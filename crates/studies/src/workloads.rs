@@ -34,7 +34,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         ],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "forwarding-rate",
         title: "Forwarding rate under full load",
         axis: forwarding_rate::AXIS,
@@ -45,7 +45,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS, shared::TABLES, shared::STREAMS],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "match-types",
         title: "Processing cost per frame by match type",
         axis: match_types::AXIS,
@@ -57,7 +57,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "throughput",
         title: "Throughput: highest load without loss (RFC 2544)",
         axis: throughput::AXIS,
@@ -68,7 +68,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS, shared::TABLES, shared::SEARCHES, &[shared::LOSS]],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "latency",
         title: "Latency at shares of the throughput",
         axis: latency::AXIS,
@@ -84,7 +84,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         ],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "flow-mod-rate",
         title: "Flow-mod rate",
         axis: flow_mod_rate::AXIS,
@@ -107,7 +107,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         ],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "flow-mod-impact",
         title: "Forwarding impact of flow-mods",
         axis: flow_mod_rate::AXIS_IMPACT,
@@ -124,7 +124,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         ],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "flow-stats-dump",
         title: "Flow statistics dump time",
         axis: flow_stats_dump::AXIS,
@@ -135,7 +135,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: DUMPS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "flow-stats-impact",
         title: "Forwarding impact of flow statistics dumps",
         axis: flow_stats_dump::AXIS_IMPACT,
@@ -147,7 +147,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: DUMPS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "memory-per-flow",
         title: "Memory per flow",
         axis: memory_per_flow::AXIS,
@@ -159,7 +159,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "program-swap",
         title: "Forwarding impact of program swaps",
         axis: program_swap::AXIS,
@@ -172,7 +172,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: &[shared::TRIALS, shared::TABLES, &[control::BESIDE]],
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "cold-start",
         title: "Forwarding rate of new flows",
         axis: cold_start::AXIS,

@@ -11,7 +11,8 @@ use packet::time::Nanos;
 
 use super::TargetError;
 use super::memif::cache_fill::{DRAIN, RATE_PPS};
-use super::name::{TargetKind, Technology};
+use super::name::TargetKind;
+use workload::Technology;
 use workload::{Addresses, Setup};
 
 /// Limit of passes over all stations.

@@ -36,7 +36,8 @@ use record::RING_TO_TESTER_FULL;
 use record::Work;
 
 use super::model;
-use super::name::{TargetKind, Technology};
+use super::name::TargetKind;
+use workload::Technology;
 use super::drain::{self, DrainPolicy, AsyncTarget};
 use super::veth::{AGEING, RIG_KEY, ROUTER_CACHE_ENTRIES, give, lab_error, role, router_addresses};
 use super::{ADDRESSES, Description, LossPlace, Snapshot, HostPaths, Target, TargetError, Warmed, mac_learning, orders, reset, program_reload, work_of_ours};
@@ -339,7 +340,7 @@ impl Target for MemifTarget {
             ControlInterface::OpenFlow { channel } => channel.as_str(),
             _ => "",
         };
-        flow_mod_scripts::trial(&mut self.rig, trial, &self.stop, |script| flow_mod_scripts::connected(channel, script))
+        orders::trial(&mut self.rig, trial, &self.stop, |script| orders::connected(channel, script))
     }
 
     fn snapshot(&mut self) -> Result<Snapshot, TargetError> {

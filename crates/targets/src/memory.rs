@@ -40,7 +40,8 @@ use elements::config::{
 use elements::control::request::{MacEntry, PortMac, Request, Resource};
 use elements::node::Node;
 
-use super::name::{Link, TargetKind, Technology};
+use super::name::{Link, TargetKind};
+use workload::Technology;
 use super::network::Hop;
 use super::replay::{Between, ReplayRig, SAME_FRAMES, VARIED_FRAMES};
 use super::sim_pause::SimulatedPause;

@@ -148,7 +148,7 @@ impl ReplayRig {
     }
 
     /// Returns the stream's frames; it reuses those of the last trial if they are the same.
-    fn tape(&mut self, stream: &Stream) -> Arc<Tape> {
+    fn tape(&mut self, stream: &Stream) -> Arc<ReplayBuffer> {
         if let Some((_, tape)) = self.last.as_ref().filter(|(last, _)| is_same(last, stream)) {
             return Arc::clone(tape);
         }
@@ -165,11 +165,11 @@ fn is_same(one: &Stream, other: &Stream) -> bool {
 }
 
 /// Generates the first frames of a stream.
-fn recorded(stream: &Stream, key: u64) -> Tape {
+fn recorded(stream: &Stream, key: u64) -> ReplayBuffer {
     let templates = Templates::leaving(stream, key);
     let template = templates.of(0);
     let frames = if stream.vary.is_empty() { SAME_FRAMES } else { VARIED_FRAMES };
-    let mut tape = Tape::new(frames, stream.frame_bytes - FCS_BYTES);
+    let mut tape = ReplayBuffer::new(frames, stream.frame_bytes - FCS_BYTES);
     let mut frame = template.bytes().to_vec();
     let mut indices = Vec::new();
     for number in 0..frames as u64 {

@@ -179,7 +179,7 @@ impl Simulated {
     }
 
     fn table(&mut self, node: &mut Node, busy: Nanos, now: Nanos) -> Vec<Binding> {
-        let counters = node.answer(Request::Get(What::Counters), now).unwrap_or(Json::Null);
+        let counters = node.answer(Request::Get(Resource::Counters), now).unwrap_or(Json::Null);
         let counters = testbed::peer::planimeter::control::flatten(&counters);
         let port = |port: usize| {
             let count = |name: &str| counters.get(&format!("ports.{port}.{name}")).copied();

@@ -40,7 +40,8 @@ use super::hosts::SiteHosts;
 use super::linux_tagger::LinuxTagger;
 use super::memif::{EASE, fill_caches, has_caches, told, tour};
 use super::model;
-use super::name::{Link, TargetKind, Technology};
+use super::name::{Link, TargetKind};
+use workload::Technology;
 use super::network::Hop;
 use super::drain::{self, DrainPolicy, AsyncTarget};
 use super::progfe::ProGfeTarget;
@@ -362,7 +363,7 @@ fn install_flows(
         .parse()
         .map_err(|error| TargetError::failed(format!("cannot connect to {channel}"), error))?;
     let (reply_timeout, stop) = (REPLY_TIMEOUT, Arc::clone(stop));
-    let settings = Settings { reply_timeout, stop, ..program::settings(setup) };
+    let settings = Settings { reply_timeout, stop, ..flow_setup::settings(setup) };
     let mut controller = Controller::connect(&url, settings).map_err(failed)?;
     controller.delete_all(&mut RealTime::default()).map_err(failed)?;
     let flows = flow_setup::flows(setup, addresses).map(|flow| hop.led(flow));

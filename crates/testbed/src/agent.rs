@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
-use crate::process::{Command, Process};
+use crate::process::{ProcessSpec, Process};
 use crate::{LabError, Namespace, Site, requirement};
 
 /// Listen address in the target's namespace.
@@ -49,7 +49,7 @@ impl Agent {
         };
         written().map_err(|error| LabError::system("write", file.display().to_string(), error))?;
         let log = site.path.join("snmpd.log");
-        let launch = Command {
+        let launch = ProcessSpec {
             program,
             arguments: vec!["-f".into(), "-C".into(), "-c".into(), file.into(), "-Lo".into()],
             environment: vec![

@@ -10,7 +10,7 @@
 
 #![allow(unsafe_code, clippy::disallowed_methods)]
 
-use crate::process::{self, Command};
+use crate::process::{self, ProcessSpec};
 use crate::{LabError, RunFolder, proc, wait};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -66,7 +66,7 @@ pub enum TalkError {
 
 impl Talk {
     /// Starts the program and records it in the run's folder.
-    pub fn start(launch: Command, folder: &RunFolder) -> Result<Talk, LabError> {
+    pub fn start(launch: ProcessSpec, folder: &RunFolder) -> Result<Talk, LabError> {
         let name = launch.program.display().to_string();
         let started = folder.clone();
         let mut child = process::on_lab_thread(move || process::spawn_piped(launch, &started))??;
@@ -331,7 +331,7 @@ mod tests {
     fn shell(script: &str) -> (Talk, RunFolder, PathBuf) {
         let root = std::env::temp_dir().join(format!("lab-talk-{}", std::process::id()));
         let folder = RunFolder::create(&root).unwrap();
-        let launch = Command {
+        let launch = ProcessSpec {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into()],
             environment: Vec::new(),

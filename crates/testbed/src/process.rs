@@ -47,7 +47,7 @@ static OUTPUTS: AtomicU32 = AtomicU32::new(0);
 
 /// Program to start, with its environment.
 #[derive(Debug, Clone)]
-pub struct Command {
+pub struct ProcessSpec {
     /// Path of the program.
     pub program: PathBuf,
     /// Its arguments.
@@ -75,7 +75,7 @@ pub struct Process {
 
 impl Process {
     /// Starts the program and records it in the run's folder.
-    pub fn start(launch: Command, folder: &RunFolder) -> Result<Process, LabError> {
+    pub fn start(launch: ProcessSpec, folder: &RunFolder) -> Result<Process, LabError> {
         let name = launch.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let log = launch.log.clone();
         let (started, shared) = (folder.clone(), folder.clone());
@@ -203,7 +203,7 @@ impl Drop for Process {
 }
 
 /// Runs a short program to its end and returns its output; fails if the program fails.
-pub fn run(mut launch: Command, patience: Duration, folder: &RunFolder) -> Result<String, LabError> {
+pub fn run(mut launch: ProcessSpec, patience: Duration, folder: &RunFolder) -> Result<String, LabError> {
     launch.log.set_extension(format!("{}.log", OUTPUTS.fetch_add(1, Ordering::Relaxed)));
     let mut process = Process::start(launch, folder)?;
     let status = process.wait_end(patience)?;
@@ -218,7 +218,7 @@ pub fn run(mut launch: Command, patience: Duration, folder: &RunFolder) -> Resul
     Ok(text)
 }
 
-fn spawn(launch: Command, folder: &RunFolder) -> Result<Child, LabError> {
+fn spawn(launch: ProcessSpec, folder: &RunFolder) -> Result<Child, LabError> {
     let refused = |error| LabError::system("start", launch.program.display().to_string(), error);
     let output = File::options().create(true).append(true).open(&launch.log).map_err(refused)?;
     let copy = output.try_clone().map_err(refused)?;
@@ -226,14 +226,14 @@ fn spawn(launch: Command, folder: &RunFolder) -> Result<Child, LabError> {
 }
 
 /// Starts a program with a pipe for each of its three streams instead of a log.
-pub(crate) fn spawn_piped(launch: Command, folder: &RunFolder) -> Result<Child, LabError> {
+pub(crate) fn spawn_piped(launch: ProcessSpec, folder: &RunFolder) -> Result<Child, LabError> {
     spawn_with(&launch, folder, [Stdio::piped(), Stdio::piped(), Stdio::piped()])
 }
 
 /// Starts a program in the folder's PID namespace. Without one, sets the folder variable and a
 /// death signal.
 fn spawn_with(
-    launch: &Command,
+    launch: &ProcessSpec,
     folder: &RunFolder,
     [input, output, errors]: [Stdio; 3],
 ) -> Result<Child, LabError> {
@@ -250,7 +250,7 @@ fn spawn_with(
 }
 
 /// Builds the command, except for its streams. Valid while `launch` holds its namespace open.
-fn command(launch: &Command, parent: Option<u32>) -> Command {
+fn command(launch: &ProcessSpec, parent: Option<u32>) -> Command {
     let mut command = Command::new(&launch.program);
     command
         .args(&launch.arguments)

@@ -379,7 +379,7 @@ pub fn names_source(rule: u32) -> bool {
 }
 
 /// Returns a pseudorandom number that is a function of the pick (the finalizer of SplitMix64).
-pub(crate) fn mixed(pick: u64) -> u64 {
+pub fn mixed(pick: u64) -> u64 {
     let mut bits = pick.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

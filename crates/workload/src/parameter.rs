@@ -208,7 +208,7 @@ pub struct Parameters {
     /// Effort that determines the defaults.
     pub effort: Effort,
     /// Assignments of shared parameters, in order.
-    pub(crate) given: Vec<(&'static str, String)>,
+    pub given: Vec<(&'static str, String)>,
 }
 
 impl Parameters {
@@ -264,7 +264,7 @@ impl Parameters {
     }
 
     /// Applies a value of a shared parameter.
-    pub(crate) fn assign(
+    pub fn assign(
         &mut self,
         declared: &Parameter,
         value: &str,
@@ -278,7 +278,7 @@ impl Parameters {
     }
 
     /// Applies a value of a parameter that an experiment declares itself.
-    pub(crate) fn assign_own(
+    pub fn assign_own(
         &mut self,
         declared: &Parameter,
         value: &str,
@@ -309,7 +309,7 @@ impl Parameters {
     /// Returns the parameters for an experiment that takes these keys; other assignments do not
     /// affect it.
     #[must_use]
-    pub(crate) fn of(&self, taken: &[&'static str], own: Vec<&'static str>) -> Parameters {
+    pub fn of(&self, taken: &[&'static str], own: Vec<&'static str>) -> Parameters {
         let plain = Parameters::at(self.effort);
         let takes = |key: &str| taken.contains(&key);
         let mut its = Parameters {
@@ -476,7 +476,7 @@ impl fmt::Display for ParameterError {
 impl std::error::Error for ParameterError {}
 
 /// Splits an assignment into key and value.
-pub(crate) fn parted(assignment: &str) -> Result<(&str, &str), ParameterError> {
+pub fn parted(assignment: &str) -> Result<(&str, &str), ParameterError> {
     let wrong = || ParameterError::NotAnAssignment(assignment.into());
     assignment.split_once('=').ok_or_else(wrong)
 }
@@ -582,7 +582,7 @@ mod tests {
     #[test]
     fn every_shared_parameter_is_parsed_and_its_default_applies() {
         for declared in shared::all() {
-            let Declared { key, takes, .. } = declared;
+            let Parameter { key, takes, .. } = declared;
             assert_eq!(
                 shared::all().filter(|it| it.key == *key).count(),
                 1,

@@ -129,7 +129,7 @@ impl Agent {
     }
 
     /// Drops connections that ended.
-    pub(super) fn release(&mut self, now: Nanos) {
+    pub(super) fn drop_ended(&mut self, now: Nanos) {
         self.turn_auxiliaries(now);
         self.tell_of_gone();
         let Agent { events, dialers, door, .. } = self;

@@ -91,63 +91,63 @@ const FORMS: Parameter = Parameter {
            a length shorter than the header",
 };
 
-const FLOODS: Declared = Declared {
+const FLOODS: Parameter = Parameter {
     key: "floods",
-    takes: Takes::Words(&["messages", "frames"]),
+    takes: ValueType::Words(&["messages", "frames"]),
     default: "messages,frames",
     unit: "",
     help: "additional floods: messages of the second controller, or frames without a flow entry",
 };
 
-const ABUSE_PER_S: Declared = Declared {
+const ABUSE_PER_S: Parameter = Parameter {
     key: "abuse_per_s",
-    takes: Takes::Number(1.0, 1e7),
+    takes: ValueType::Number(1.0, 1e7),
     default: "5000",
     unit: "messages/s",
     help: "message rate of the second controller, malformed messages included",
 };
 
-const FLOOD_PER_S: Declared = Declared {
+const FLOOD_PER_S: Parameter = Parameter {
     key: "flood_per_s",
-    takes: Takes::Number(1.0, 1e7),
+    takes: ValueType::Number(1.0, 1e7),
     default: "200000",
     unit: "per second",
     help: "rate of a flood of messages or frames",
 };
 
-const TIME: Declared = Declared {
+const TIME: Parameter = Parameter {
     key: "time",
-    takes: Takes::Number(0.02, 600.0),
+    takes: ValueType::Number(0.02, 600.0),
     default: "0.1",
     unit: "s",
     help: "duration of each of the three periods",
 };
 
-const PROBES_PPS: Declared = Declared {
+const PROBES_PPS: Parameter = Parameter {
     key: "probes_pps",
-    takes: Takes::Number(100.0, 2e7),
+    takes: ValueType::Number(100.0, 2e7),
     default: "50000",
     unit: "frames/s",
     help: "probe rate, all entries together",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] =
+pub const PARAMETERS: &[Parameter] =
     &[PERCENT, FORMS, FLOODS, ABUSE_PER_S, FLOOD_PER_S, TIME, PROBES_PPS, VERSION];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Echo and activation delay: ratio of abuse to the quiet period (floods at 0 %)",
         &["echo_ratio", "activation_ratio", "messages_echo_ratio", "frames_echo_ratio"],
         &["messages_activation_ratio", "frames_activation_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Share of forwarded frames with a flow entry",
         &["forwarded_ratio", "messages_forwarded_ratio", "frames_forwarded_ratio"],
         &["quiet_forwarded_ratio", "after_forwarded_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Closed connections and errors",
         &["honest_lost_count", "abuser_lost_count"],
         &["abuser_errors_count", "malformed_count", "messages_honest_lost_count"],
@@ -264,7 +264,7 @@ impl Abused {
         }
     }
 
-    fn prepare(&mut self, facts: &Facts, desk: &mut Desk) {
+    fn prepare(&mut self, facts: &TestSetup, desk: &mut ModuleContext) {
         self.version = facts.version(HONEST);
         let flows = &self.abusing.flows;
         let is_flood = matches!(self.abusing.abuse, Abuse::Frames(_));
@@ -295,7 +295,7 @@ impl Abused {
         }
     }
 
-    fn begin(&mut self, desk: &mut Desk) {
+    fn begin(&mut self, desk: &mut ModuleContext) {
         let now = desk.now();
         self.begun_at = Some(now);
         let times = self.abusing.time.0 * TIMES as u64;
@@ -322,7 +322,7 @@ impl Abused {
     }
 
     /// Reads the counter of sent frames at the beginning of a period.
-    fn count(&mut self, desk: &mut Desk) {
+    fn count(&mut self, desk: &mut ModuleContext) {
         let begun_at = self.begun_at.unwrap_or(desk.now());
         let due = begun_at.saturating_add(Nanos(self.abusing.time.0 * self.asked as u64));
         if self.asked <= TIMES && desk.now() >= due {
@@ -333,7 +333,7 @@ impl Abused {
     }
 
     /// Sends the messages that are due and sets the next timer.
-    fn say(&mut self, desk: &mut Desk) {
+    fn say(&mut self, desk: &mut ModuleContext) {
         let now = desk.now();
         self.count(desk);
         for number in self.echoes.due(now) {
@@ -362,7 +362,7 @@ impl Abused {
     }
 
     /// Sends the messages of the second controller.
-    fn abuse(&mut self, desk: &mut Desk) {
+    fn abuse(&mut self, desk: &mut ModuleContext) {
         let Abuse::Messages { malformed, .. } = self.abusing.abuse else { return };
         let now = desk.now();
         if now < self.abuse.begun_at() {
@@ -384,7 +384,7 @@ impl Abused {
         }
     }
 
-    fn sent(&mut self, connection: usize, said: Said, first: Nanos) {
+    fn sent(&mut self, connection: usize, said: MessageRange, first: Nanos) {
         if connection != HONEST {
             return;
         }
@@ -426,7 +426,7 @@ impl Abused {
         }
     }
 
-    fn lost(&mut self, connection: usize, desk: &mut Desk) {
+    fn lost(&mut self, connection: usize, desk: &mut ModuleContext) {
         self.lost[connection] += 1;
         if connection == HONEST {
             desk.end_by_limit(LOSSES_LIMIT);
@@ -440,11 +440,11 @@ impl Abused {
         f64::from(self.abusing.flows.count()) / self.abusing.probes_pps * 1e9 / 2.0
     }
 
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&self, desk: &mut ModuleContext) {
         let half = self.half();
         let turn = desk.turn().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
-        let middle = |samples: &[f64]| Spread::of(samples.to_vec()).map(|it| it.quantile(0.5));
+        let middle = |samples: &[f64]| Summary::of(samples.to_vec()).map(|it| it.quantile(0.5));
         let mut ratio = |name: &'static str, half: f64, pick: fn(&Time) -> &Vec<f64>| {
             let [quiet, abused, _] = self.times.each_ref().map(|time| middle(pick(time)));
             let (Some(quiet), Some(abused)) = (quiet, abused) else { return };
@@ -456,10 +456,10 @@ impl Abused {
         ratio("echo_ratio", turn, |time| &time.echoes);
         ratio("activation_ratio", half, |time| &time.acted);
         for (place, (time, name)) in self.times.iter().zip(["quiet_", "", "after_"]).enumerate() {
-            if let Some(echoes) = Spread::of(time.echoes.clone()) {
+            if let Some(echoes) = Summary::of(time.echoes.clone()) {
                 echoes.tell(&format!("{name}echo_ns"), turn, &mut tell);
             }
-            if let Some(acted) = Spread::of(time.acted.clone()) {
+            if let Some(acted) = Summary::of(time.acted.clone()) {
                 acted.tell(&format!("{name}activation_ns"), half, &mut tell);
             }
             let sent = self.sent_back.get(place + 1).zip(self.sent_back.get(place));
@@ -506,50 +506,50 @@ impl Form {
 }
 
 impl Module for Abused {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let limit = Nanos(self.abusing.time.0 * 4).saturating_add(Nanos::from_secs(10));
         let connections = vec![Connection::new(0), Connection::new(0)];
-        let needs = Needs::new(limit);
-        let needs = Needs { connections, ends_when_lost: false, ..needs };
+        let needs = ModuleRequirements::new(limit);
+        let needs = ModuleRequirements { connections, stops_on_disconnect: false, ..needs };
         needs.in_versions(&self.abusing.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => self.prepare(facts, desk),
-            What::Sent { connection, said, first, .. } => self.sent(connection, said, first),
-            What::Message { connection: HONEST, xid, message, is_moment_known, .. } => {
+            EventKind::Start(facts) => self.prepare(facts, desk),
+            EventKind::Sent { connection, said, first, .. } => self.sent(connection, said, first),
+            EventKind::Message { connection: HONEST, xid, message, is_timestamp_valid, .. } => {
                 match message {
                     Message::BarrierReply if self.barrier == Some(xid) => {
                         self.barrier = None;
                         self.timer.take().map(|timer| desk.cancel(timer));
                         self.begin(desk);
                     }
-                    Message::EchoReply(_) => self.echoed(xid, event.at, is_moment_known),
+                    Message::EchoReply(_) => self.echoed(xid, event.at, is_timestamp_valid),
                     _ => {}
                 }
             }
-            What::Message { message: Message::Error(_), .. } => self.abuser_errors += 1,
-            What::Frame(arrival) => {
+            EventKind::Message { message: Message::Error(_), .. } => self.abuser_errors += 1,
+            EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     self.came(probe, event.at);
                 }
             }
-            What::Counters(counters) => {
+            EventKind::Counters(counters) => {
                 self.sent_back.extend(counters.get(FAR).map(|it| it.tx_frames));
             }
-            What::Lost { connection, .. } => self.lost(connection, desk),
-            What::Timer(timer) if self.timer == Some(timer) => match self.begun_at {
+            EventKind::Lost { connection, .. } => self.lost(connection, desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => match self.begun_at {
                 None => desk.end_by_limit(PATIENCE_LIMIT),
                 Some(_) => self.say(desk),
             },
             // The only other timer reopens a closed connection.
-            What::Timer(_) => desk.connect(ABUSER),
+            EventKind::Timer(_) => desk.connect(ABUSER),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.sort();
         self.tell(desk);
     }
@@ -576,7 +576,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             versions: versions(context),
         };
         let make = move |_| Box::new(Abused::new(abusing.clone())) as Box<_>;
-        Spot::new(x, time.as_secs_f64() * TIMES as f64, make)
+        ModulePoint::new(x, time.as_secs_f64() * TIMES as f64, make)
     };
     let messages = |per_s, malformed| Abuse::Messages { per_s, malformed, forms: forms.clone() };
     let mut spots = Vec::new();

@@ -415,7 +415,7 @@ pub fn scalability(context: &Context) -> Box<dyn Method> {
     let mut spots = Vec::new();
     for count in own.integers(&LENGTHS) {
         let (actions, changes) = action_cases::list(count as u32);
-        let deed = ActionCase { name: "list", ..deeds::plain(Kind::Plain, actions) };
+        let deed = ActionCase { name: "list", ..action_cases::plain(Kind::Plain, actions) };
         let (mut cases, streams) =
             lined_up(&[deed], &plain, bytes, own.number(&PROBES_PPS).min(20_000.0));
         cases[1].0.comes_out = Some(changed(&streams[0], 1, bytes, changes));

@@ -39,16 +39,16 @@ const BY: Parameter = Parameter {
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[RULES, BY, PRIORITIES, PROBES_PPS, FRAME, VERSION, PATIENCE];
+pub const PARAMETERS: &[Parameter] = &[RULES, BY, PRIORITIES, PROBES_PPS, FRAME, VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Time until flows stop after a modify to drop, and until the barrier reply",
         &["stop_ns_max", "control_plane_ns"],
         &["stop_ns_p50", "leaked_frames", "leaked_after_barrier_frames", "rules_stopped_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Time until flows stop after all entries are deleted by one message, and until the barrier \
          reply",
         &["delete_all_stop_ns_max", "delete_all_control_plane_ns"],
@@ -107,7 +107,7 @@ impl Blackhole {
         flows
     }
 
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&self, desk: &mut ModuleContext) {
         let Some(sent_at) = self.changing.sent_at else { return };
         let flows = self.flows(sent_at);
         let ended_at = self.changing.concluded_at.unwrap_or(desk.now());
@@ -141,19 +141,19 @@ impl Blackhole {
         let share = stops.len() as f64 / seen as f64;
         tell(Measured::new("rules_stopped_ratio", "ratio", share, 0.0).of(seen));
         let is_whole = stops.len() as u64 == seen;
-        if let Some(stops) = Spread::of(stops).filter(|_| is_whole) {
+        if let Some(stops) = Summary::of(stops).filter(|_| is_whole) {
             stops.tell("stop_ns", round / 2.0, &mut tell);
         }
     }
 }
 
 impl Module for Blackhole {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         self.changing.needs()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
-        if let What::Frame(arrival) = event.what {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
+        if let EventKind::Frame(arrival) = event.what {
             self.leaked_at = if arrival.port == FAR { event.at } else { self.leaked_at };
         }
         if self.changing.react(event, desk) && self.is_quiet(event.at) {
@@ -161,7 +161,7 @@ impl Module for Blackhole {
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(desk);
     }
 }

@@ -77,16 +77,16 @@ const SECONDS: Parameter = Parameter {
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[MESSAGES, RATE_MAX, SECONDS, VERSION, PATIENCE];
+pub const PARAMETERS: &[Parameter] = &[MESSAGES, RATE_MAX, SECONDS, VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Control message rate with 64 outstanding messages",
         &["echo_taken_per_s", "flow_mod_taken_per_s", "port_stats_taken_per_s"],
         &[],
     ),
-    Show::values(
+    Chart::values(
         "Share of messages with a reply at 90 % and at 120 % of that rate",
         &[
             "echo_near_answered_ratio",
@@ -174,13 +174,13 @@ impl Endurance {
         }
     }
 
-    fn wait(&mut self, span: Nanos, desk: &mut Desk) {
+    fn wait(&mut self, span: Nanos, desk: &mut ModuleContext) {
         self.timer.take().map(|timer| desk.cancel(timer));
         self.timer = Some(desk.timer_in(span));
     }
 
     /// Sends `count` messages.
-    fn say(&mut self, count: u64, desk: &mut Desk) {
+    fn say(&mut self, count: u64, desk: &mut ModuleContext) {
         if count == 0 {
             return;
         }
@@ -195,13 +195,13 @@ impl Endurance {
     }
 
     /// Checks the rate of the switch.
-    fn look(&mut self, desk: &mut Desk) {
+    fn look(&mut self, desk: &mut ModuleContext) {
         self.begun_at = desk.now();
         self.wait(LOOKING.saturating_add(self.saying.patience), desk);
         self.say(UNDER_WAY, desk);
     }
 
-    fn answered(&mut self, xid: Xid, at: Nanos, desk: &mut Desk) {
+    fn answered(&mut self, xid: Xid, at: Nanos, desk: &mut ModuleContext) {
         if !self.open.remove(&xid) {
             return;
         }
@@ -236,7 +236,7 @@ impl Endurance {
     }
 
     /// Begins the next share, or ends the module.
-    fn hold(&mut self, desk: &mut Desk) {
+    fn hold(&mut self, desk: &mut ModuleContext) {
         let Some((taken, _)) = self.taken else { return };
         let Some(share) = SHARES.get(self.held.len()) else { return desk.end() };
         // Outstanding messages of earlier steps do not count here.
@@ -249,7 +249,7 @@ impl Endurance {
     }
 
     /// Sends the messages that are due.
-    fn go_on(&mut self, desk: &mut Desk) {
+    fn go_on(&mut self, desk: &mut ModuleContext) {
         let Some(paced) = &mut self.paced else { return };
         let due = paced.due(desk.now());
         let is_over = paced.is_over();
@@ -269,7 +269,7 @@ impl Endurance {
     }
 
     /// Begins the next share when all messages are sent and have replies.
-    fn settle(&mut self, desk: &mut Desk) {
+    fn settle(&mut self, desk: &mut ModuleContext) {
         if self.paced.is_none() && self.open.is_empty() {
             self.close();
             self.hold(desk);
@@ -283,7 +283,7 @@ impl Endurance {
         }
     }
 
-    fn timed(&mut self, desk: &mut Desk) {
+    fn timed(&mut self, desk: &mut ModuleContext) {
         self.timer = None;
         if self.paced.is_some() {
             return self.go_on(desk);
@@ -306,7 +306,7 @@ impl Endurance {
         }
     }
 
-    fn tell(&mut self, desk: &mut Desk) {
+    fn tell(&mut self, desk: &mut ModuleContext) {
         self.close();
         let count =
             |name: &'static str, value: u64| Measured::new(name, "count", value as f64, 0.0);
@@ -349,23 +349,23 @@ impl Endurance {
 }
 
 impl Module for Endurance {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let Saying { lasts, patience, versions, .. } = &self.saying;
         let steps = Nanos(lasts.0.saturating_mul(2)).saturating_add(LOOKING);
         let limit = steps.saturating_add(Nanos(patience.0.saturating_mul(5)));
-        Needs::new(limit).in_versions(versions)
+        ModuleRequirements::new(limit).in_versions(versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(facts) => {
+            EventKind::Start(facts) => {
                 self.version = facts.version(0);
                 let cleared = Message::FlowMod(Rules::cleared(self.version));
                 let said = desk.send_all(0, vec![cleared, Message::BarrierRequest]);
                 self.barrier = said.xids().last();
                 self.wait(self.saying.patience, desk);
             }
-            What::Message { xid, message, .. } => match message {
+            EventKind::Message { xid, message, .. } => match message {
                 Message::BarrierReply if self.barrier == Some(xid) => {
                     self.barrier = None;
                     self.look(desk);
@@ -382,12 +382,12 @@ impl Module for Endurance {
                 }
                 _ => {}
             },
-            What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
             _ => {}
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
         if let Ended::Lost { why, .. } = ended {
             self.lost = Some(format!("{}: {why}", self.place()));
         }

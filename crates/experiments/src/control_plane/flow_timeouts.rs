@@ -423,50 +423,50 @@ const RULES: Parameter = Parameter {
            idle timeout",
 };
 
-const TIMEOUT: Declared = Declared {
+const TIMEOUT: Parameter = Parameter {
     key: "timeout",
-    takes: Takes::Integer(1, 3600),
+    takes: ValueType::Integer(1, 3600),
     default: "1",
     unit: "s",
     help: "timeout of the entries",
 };
 
-const PROBES_PPS: Declared = Declared {
+const PROBES_PPS: Parameter = Parameter {
     key: "probes_pps",
-    takes: Takes::Number(1.0, 2e7),
+    takes: ValueType::Number(1.0, 2e7),
     default: "50000",
     unit: "frames/s",
     help: "probe rate, for all entries with a hard timeout together and for the others",
 };
 
-const FRAME: Declared = Declared {
+const FRAME: Parameter = Parameter {
     key: "probe_bytes",
-    takes: Takes::Integer(64, 1518),
+    takes: ValueType::Integer(64, 1518),
     default: "96",
     unit: "bytes",
     help: "probe size, including the frame check sequence",
 };
 
-const PATIENCE: Declared = Declared {
+const PATIENCE: Parameter = Parameter {
     key: "patience",
-    takes: Takes::Number(0.1, 600.0),
+    takes: ValueType::Number(0.1, 600.0),
     default: "5",
     unit: "s",
     help: "additional waiting time for entries to expire after their timeout",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] =
+pub const PARAMETERS: &[Parameter] =
     &[RULES, TIMEOUT, PROBES_PPS, FRAME, updates::VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Lifetime of entries beyond their timeout, by number of entries",
         &["hard_error_ns_p50", "hard_error_ns_max", "idle_error_ns_p50", "idle_error_ns_max"],
         &["hard_age_error_ns_p50", "still_acting_count"],
     ),
-    Show::values(
+    Chart::values(
         "Delay of flow-removed messages after the expiry",
         &["removed_delay_ns_p50", "removed_delay_ns_max"],
         &["removed_span_ns", "removed_told_ratio", "removed_strange_count", "errors_count"],

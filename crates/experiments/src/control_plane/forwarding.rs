@@ -110,64 +110,64 @@ const KINDS: Parameter = Parameter {
            address",
 };
 
-const ORDER: Declared = Declared {
+const ORDER: Parameter = Parameter {
     key: "priority_order",
-    takes: Takes::Word(Priorities::WORDS),
+    takes: ValueType::Word(Priorities::WORDS),
     default: "descending",
     unit: "",
     help: "order of the priorities; the first entry is the one that is sent first",
 };
 
-const QUEUE: Declared = Declared {
+const QUEUE: Parameter = Parameter {
     key: "queue",
-    takes: Takes::Integer(0, 4_294_967_294),
+    takes: ValueType::Integer(0, 4_294_967_294),
     default: "0",
     unit: "",
     help: "queue of the output port; 0 means none",
 };
 
-const PROBES_PPS: Declared = Declared {
+const PROBES_PPS: Parameter = Parameter {
     key: "probes_pps",
-    takes: Takes::Number(1.0, 1e6),
+    takes: ValueType::Number(1.0, 1e6),
     default: "20000",
     unit: "frames/s",
     help: "rate of the frames that give the latency; all others are load",
 };
 
 /// Parameters of forwarding latency.
-pub const LATENCY: &[Declared] = &[SIZES, RATES, LOW, HIGH, RULES, PROBES_PPS, VERSION];
+pub const LATENCY: &[Parameter] = &[SIZES, RATES, LOW, HIGH, RULES, PROBES_PPS, VERSION];
 
 /// Parameters of queue delay.
-pub const QUEUES: &[Declared] = &[SWEEP, SIZE, QUEUE, PROBES_PPS, VERSION];
+pub const QUEUES: &[Parameter] = &[SWEEP, SIZE, QUEUE, PROBES_PPS, VERSION];
 
 /// Parameters of table lookup.
-pub const LOOKUP: &[Declared] = &[OCCUPANCY, KINDS, ORDER, SIZE, PROBES_PPS, VERSION];
+pub const LOOKUP: &[Parameter] = &[OCCUPANCY, KINDS, ORDER, SIZE, PROBES_PPS, VERSION];
 
 /// Report values of forwarding latency.
-pub const LATENCY_SHOWS: &[Show] = &[Show::values(
+pub const LATENCY_SHOWS: &[Chart] = &[Chart::values(
     "Forwarding latency by frame size",
     &["forwarding_ns_p50"],
     &["forwarding_ns_min", "forwarding_ns_p90", "forwarding_ns_p99", "lost_ratio", "offered_pps"],
 )];
 
 /// Report values of queue delay.
-pub const QUEUES_SHOWS: &[Show] = &[
-    Show::values(
+pub const QUEUES_SHOWS: &[Chart] = &[
+    Chart::values(
         "Latency by rate",
         &["forwarding_ns_p50", "forwarding_ns_p90"],
         &["forwarding_ns_min", "forwarding_ns_max", "offered_pps"],
     ),
-    Show::values("Frame loss by rate", &["lost_ratio"], &["lost_frames"]),
+    Chart::values("Frame loss by rate", &["lost_ratio"], &["lost_frames"]),
 ];
 
 /// Report values of table lookup.
-pub const LOOKUP_SHOWS: &[Show] = &[
-    Show::values(
+pub const LOOKUP_SHOWS: &[Chart] = &[
+    Chart::values(
         "Latency through the first, the last and a random entry, by number of wildcard entries",
         &["wildcard_first_ns_p50", "wildcard_last_ns_p50", "wildcard_random_ns_p50"],
         &["wildcard_first_ns_p90", "wildcard_last_ns_p90", "wildcard_refused_rules"],
     ),
-    Show::values(
+    Chart::values(
         "Latency through the first, the last and a random entry, by number of exact entries",
         &["exact_first_ns_p50", "exact_last_ns_p50", "exact_random_ns_p50"],
         &["exact_first_ns_p90", "exact_last_ns_p90", "exact_refused_rules"],
@@ -190,12 +190,12 @@ pub struct Forwarding {
 
 impl Forwarding {
     /// Creates the module for this passage. It reports the latency of each case under the name of the case.
-    pub fn new(passage: Passage) -> Forwarding {
+    pub fn new(passage: ForwardingCheck) -> Forwarding {
         Forwarding { passing: Passing::new(passage) }
     }
 
-    fn tell(&self, span: Nanos, desk: &mut Desk) {
-        let turn = desk.frame_turn().0 as f64;
+    fn tell(&self, span: Nanos, desk: &mut ModuleContext) {
+        let turn = desk.frame_poll_period().0 as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
         let refused = Measured::new("refused_rules", "rules", self.passing.errors as f64, 0.0);
         tell(match &self.passing.error {
@@ -220,15 +220,15 @@ impl Forwarding {
 }
 
 impl Module for Forwarding {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         self.passing.needs()
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         self.passing.react(event, desk);
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(self.passing.frames_ran(), desk);
     }
 }
@@ -246,7 +246,7 @@ fn link_mbps(context: &Context) -> f64 {
 }
 
 /// Creates a passage of frames through all entries at this rate, with probes of some entries.
-fn passing(context: &Context, rules: &Rules, frame_bytes: u16, pps: f64) -> Passage {
+fn passing(context: &Context, rules: &Rules, frame_bytes: u16, pps: f64) -> ForwardingCheck {
     let own = &context.parameters.own;
     let probes_pps = own.number(&PROBES_PPS).min(pps);
     let rest = pps - probes_pps;
@@ -259,7 +259,7 @@ fn passing(context: &Context, rules: &Rules, frame_bytes: u16, pps: f64) -> Pass
         place: None,
         comes_out: None,
     };
-    Passage {
+    ForwardingCheck {
         path: context.kind.path(),
         before: Rules::emptied(),
         cases: vec![case],
@@ -273,9 +273,9 @@ fn passing(context: &Context, rules: &Rules, frame_bytes: u16, pps: f64) -> Pass
     }
 }
 
-fn spot(context: &Context, x: f64, passage: Passage) -> Spot {
+fn spot(context: &Context, x: f64, passage: ForwardingCheck) -> ModulePoint {
     let make = move |_| Box::new(Forwarding::new(passage.clone())) as Box<dyn Module>;
-    Spot::new(x, context.parameters.seconds + 0.2, make)
+    ModulePoint::new(x, context.parameters.seconds + 0.2, make)
 }
 
 /// Creates the forwarding latency method: by frame size, at a low and a high rate.
@@ -292,7 +292,7 @@ pub fn latency(context: &Context) -> Box<dyn Method> {
             spots.push(spot(context, bytes as f64, passage).on("offered_mbps", shown));
         }
     }
-    Box::new(Rounds::new(context, BYTES_AXIS, spots))
+    Box::new(RepeatedModule::new(context, BYTES_AXIS, spots))
 }
 
 /// Creates the queue delay method: by rate.
@@ -315,7 +315,7 @@ pub fn queue_delay(context: &Context) -> Box<dyn Method> {
         }
         spots.push(spot(context, mbps, passage));
     }
-    Box::new(Rounds::new(context, RATE_AXIS, spots))
+    Box::new(RepeatedModule::new(context, RATE_AXIS, spots))
 }
 
 /// Returns the entry with a queue, in OpenFlow 1.0 form and in later form; only one of them can be expressed.
@@ -366,7 +366,7 @@ pub fn table_lookup(context: &Context) -> Box<dyn Method> {
                 place: Some(at),
                 comes_out: None,
             };
-            let passage = Passage {
+            let passage = ForwardingCheck {
                 path: context.kind.path(),
                 before,
                 cases: (0..).zip(places).map(case).collect(),

@@ -78,39 +78,39 @@ const AT_ONCE: Parameter = Parameter {
            always run",
 };
 
-const FRAMES: Declared = Declared {
+const FRAMES: Parameter = Parameter {
     key: "frames_count",
-    takes: Takes::Integer(1, 10_000),
+    takes: ValueType::Integer(1, 10_000),
     default: "20",
     unit: "frames",
     help: "number of frames that measure the latency of each combination",
 };
 
-const BUDGET: Declared = Declared {
+const BUDGET: Parameter = Parameter {
     key: "budget",
-    takes: Takes::Number(0.1, 3600.0),
+    takes: ValueType::Number(0.1, 3600.0),
     default: "20",
     unit: "s",
     help: "time limit for all combinations; the remaining ones are reported as left out",
 };
 
-const SIZE: Declared = Declared {
+const SIZE: Parameter = Parameter {
     key: "size",
-    takes: Takes::Integer(128, 1500),
+    takes: ValueType::Integer(128, 1500),
     default: "128",
     unit: "bytes",
     help: "frame size, including the frame check sequence",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[AT_ONCE, FRAMES, BUDGET, SIZE, VERSION];
+pub const PARAMETERS: &[Parameter] = &[AT_ONCE, FRAMES, BUDGET, SIZE, VERSION];
 
 /// Name of the axis.
 pub const AXIS: &str = "fields_at_once";
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Match field combinations by verdict",
         &["right_count", "too_wide_count", "too_narrow_count"],
         &[
@@ -123,12 +123,12 @@ pub const SHOWS: &[Show] = &[
             "left_out_count",
         ],
     ),
-    Show::values(
+    Chart::values(
         "Latency by match type",
         &["port_ns_p50", "mac_ns_p50", "ip_ns_p50", "udp_port_ns_p50", "exact_ns_p50"],
         &["combination_ns_min", "combination_ns_p50", "combination_ns_max"],
     ),
-    Show::series("Latency by number of match fields", &["latency_by_fields"]),
+    Chart::series("Latency by number of match fields", &["latency_by_fields"]),
 ];
 
 /// Combinations with a name.
@@ -312,7 +312,7 @@ impl MatchTuples {
         }
     }
 
-    fn prepare(&mut self, desk: &mut Desk) {
+    fn prepare(&mut self, desk: &mut ModuleContext) {
         self.begun_at = desk.now();
         let ids: Vec<u16> = self.sweep.streams.iter().map(|stream| stream.id).collect();
         self.sweep.streams.iter().for_each(|stream| desk.prepare(stream.clone()));
@@ -329,7 +329,7 @@ impl MatchTuples {
     }
 
     /// Installs the entry of the next combination in place of the previous one.
-    fn begin(&mut self, desk: &mut Desk) {
+    fn begin(&mut self, desk: &mut ModuleContext) {
         let is_late = desk.now().since(self.begun_at) >= self.sweep.budget;
         let Some(fields) = self.fields().filter(|_| !is_late) else { return desk.end() };
         let matching = matching(&self.sweep.streams[0].headers, fields);
@@ -353,7 +353,7 @@ impl MatchTuples {
     }
 
     /// Sends the frames.
-    fn probe(&mut self, fields: Fields, desk: &mut Desk) {
+    fn probe(&mut self, fields: Fields, desk: &mut ModuleContext) {
         self.attempt_at = desk.now();
         self.seen.iter_mut().for_each(|seen| *seen = [0; 2]);
         self.delays.clear();
@@ -366,7 +366,7 @@ impl MatchTuples {
         self.timer = Some(desk.timer_in(span.saturating_add(WAIT)));
     }
 
-    fn answered(&mut self, desk: &mut Desk) {
+    fn answered(&mut self, desk: &mut ModuleContext) {
         let Some(fields) = self.fields() else { return };
         match self.absent {
             Some(verdict) => {
@@ -381,7 +381,7 @@ impl MatchTuples {
     }
 
     /// Records a returned frame.
-    fn probed(&mut self, stream: u16, port: usize, sent_at: Nanos, delay: Nanos, desk: &mut Desk) {
+    fn probed(&mut self, stream: u16, port: usize, sent_at: Nanos, delay: Nanos, desk: &mut ModuleContext) {
         let place = usize::from(stream - ALIKE);
         let Some(fields) = self.fields().filter(|_| sent_at >= self.attempt_at) else { return };
         let from = self.sweep.streams[place].from;
@@ -417,7 +417,7 @@ impl MatchTuples {
     }
 
     /// Ends a combination that is correct, or incorrect until the time limit; retries others.
-    fn look(&mut self, fields: Fields, desk: &mut Desk) {
+    fn look(&mut self, fields: Fields, desk: &mut ModuleContext) {
         let verdict = self.shown(fields);
         let waited = desk.now().since(self.acknowledged_at);
         let is_right = verdict == Verdict::Right;
@@ -440,7 +440,7 @@ impl MatchTuples {
             if self.was_wrong {
                 self.late_most = self.late_most.max(waited);
             }
-            if let Some(spread) = Spread::of(std::mem::take(&mut self.delays)) {
+            if let Some(spread) = Summary::of(std::mem::take(&mut self.delays)) {
                 self.latencies.insert(fields, spread.quantile(0.5));
             }
         } else if self.was_wrong {
@@ -450,7 +450,7 @@ impl MatchTuples {
         self.judge(fields, if is_unstable { Verdict::Unstable } else { verdict }, desk);
     }
 
-    fn judge(&mut self, fields: Fields, verdict: Verdict, desk: &mut Desk) {
+    fn judge(&mut self, fields: Fields, verdict: Verdict, desk: &mut ModuleContext) {
         if verdict != Verdict::Right {
             let said = [("fields", words(fields).into()), ("verdict", Value::Text(verdict.word()))];
             desk.log("combination", &said);
@@ -460,7 +460,7 @@ impl MatchTuples {
         self.begin(desk);
     }
 
-    fn timed(&mut self, desk: &mut Desk) {
+    fn timed(&mut self, desk: &mut ModuleContext) {
         self.timer = None;
         let Some(fields) = self.fields() else { return };
         if std::mem::take(&mut self.is_pausing) {
@@ -470,8 +470,8 @@ impl MatchTuples {
         }
     }
 
-    fn tell(&self, desk: &mut Desk) {
-        let turn = desk.frame_turn().0 as f64;
+    fn tell(&self, desk: &mut ModuleContext) {
+        let turn = desk.frame_poll_period().0 as f64;
         let all = self.sweep.combinations.len();
         let count = |name: &'static str, value: usize| {
             Measured::new(name, "count", value as f64, 0.0).of(all as u64)
@@ -498,7 +498,7 @@ impl MatchTuples {
             }
         }
         let mut tell = |measured: Measured| desk.measured(measured);
-        if let Some(spread) = Spread::of(self.latencies.values().copied().collect()) {
+        if let Some(spread) = Summary::of(self.latencies.values().copied().collect()) {
             spread.tell("combination_ns", turn, &mut tell);
         }
         let points =
@@ -554,40 +554,40 @@ impl Verdict {
 }
 
 impl Module for MatchTuples {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let limit = self.sweep.budget.saturating_add(PATIENCE).saturating_add(Nanos::from_secs(10));
-        Needs::new(limit).in_versions(&self.sweep.versions)
+        ModuleRequirements::new(limit).in_versions(&self.sweep.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => self.prepare(desk),
-            What::Frame(arrival) => {
+            EventKind::Start(_) => self.prepare(desk),
+            EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     let delay = arrival.stamp.at.since(probe.sent_at);
                     self.probed(probe.stream, arrival.port, probe.sent_at, delay, desk);
                 }
             }
-            What::Message { xid, message: Message::Error(_), .. } if self.add == Some(xid) => {
+            EventKind::Message { xid, message: Message::Error(_), .. } if self.add == Some(xid) => {
                 self.absent = Some(Verdict::Refused);
             }
-            What::Unsent { said, why, .. } if self.add == Some(said.xid) => {
-                let is_expressible = !matches!(why, Unsent::NotExpressible(_));
+            EventKind::Unsent { said, why, .. } if self.add == Some(said.xid) => {
+                let is_expressible = !matches!(why, SendError::NotExpressible(_));
                 self.absent =
                     Some(if is_expressible { Verdict::Refused } else { Verdict::Inexpressible });
             }
-            What::Message { xid, message: Message::BarrierReply, .. }
+            EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
                 self.answered(desk);
             }
-            What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(desk);
     }
 }
@@ -627,10 +627,10 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             versions: versions(context),
         };
         let make = move |_| Box::new(MatchTuples::new(sweep.clone())) as Box<dyn Module>;
-        Spot::new(at_once as f64, 1.0, make)
+        ModulePoint::new(at_once as f64, 1.0, make)
     };
     let spots = own.integers(&AT_ONCE).into_iter().map(at).collect();
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }
 
 #[cfg(test)]

@@ -34,53 +34,53 @@ const BUFFER: Parameter = Parameter {
            if supported",
 };
 
-const BUFFER_ONE: Declared = Declared {
+const BUFFER_ONE: Parameter = Parameter {
     key: "buffer",
-    takes: Takes::Word(&["whole", "kept"]),
+    takes: ValueType::Word(&["whole", "kept"]),
     default: "whole",
     unit: "",
     help: BUFFER.help,
 };
 
 /// Number of frames for the delays.
-pub const SAMPLES: Declared = Declared {
+pub const SAMPLES: Parameter = Parameter {
     key: "samples",
-    takes: Takes::Integer(2, 100_000),
+    takes: ValueType::Integer(2, 100_000),
     default: "300",
     unit: "frames",
     help: "number of frames that give the delays",
 };
 
 /// Rate of those frames.
-pub const SLOW_PPS: Declared = Declared {
+pub const SLOW_PPS: Parameter = Parameter {
     key: "slow_pps",
-    takes: Takes::Number(1.0, 1e6),
+    takes: ValueType::Number(1.0, 1e6),
     default: "2000",
     unit: "frames/s",
     help: "rate of these frames",
 };
 
 /// Initial rate of searches.
-pub const RATE_MAX: Declared = Declared {
+pub const RATE_MAX: Parameter = Parameter {
     key: "rate_max",
-    takes: Takes::Number(100.0, 2e7),
+    takes: ValueType::Number(100.0, 2e7),
     default: "300000",
     unit: "frames/s",
     help: "start of the search for the highest rates",
 };
 
 /// Duration of a step of a search.
-pub const STEP: Declared = Declared {
+pub const STEP: Parameter = Parameter {
     key: "step",
-    takes: Takes::Number(0.005, 60.0),
+    takes: ValueType::Number(0.005, 60.0),
     default: "0.03",
     unit: "s",
     help: "duration of each step",
 };
 
-const FLOWS: Declared = Declared {
+const FLOWS: Parameter = Parameter {
     key: "flows_max",
-    takes: Takes::Integer(10, RULES_MAX),
+    takes: ValueType::Integer(10, RULES_MAX),
     default: "5000",
     unit: "flows",
     help: "maximum number of flows per step",
@@ -90,23 +90,23 @@ const FLOWS: Declared = Declared {
 pub const RATE_MIN: f64 = 100.0;
 
 /// Parameters of packet-in.
-pub const IN: &[Declared] = &[FRAMES, BUFFER, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+pub const IN: &[Parameter] = &[FRAMES, BUFFER, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
 /// Parameters of packet-in with packet-out.
-pub const IN_OUT: &[Declared] = &[FRAMES, BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
+pub const IN_OUT: &[Parameter] = &[FRAMES, BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, VERSION];
 
 /// Parameters of reactive setup.
-pub const SETUP: &[Declared] =
+pub const SETUP: &[Parameter] =
     &[FRAMES, BUFFER_ONE, SAMPLES, SLOW_PPS, RATE_MAX, STEP, FLOWS, VERSION];
 
 /// Report values of packet-in.
-pub const IN_SHOWS: &[Show] = &[
-    Show::values(
+pub const IN_SHOWS: &[Chart] = &[
+    Chart::values(
         "Packet-in delay by frame size",
         &["packet_in_ns_p50", "kept_packet_in_ns_p50"],
         &["packet_in_ns_min", "packet_in_ns_max", "lost_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Packet-in rate by frame size",
         &[
             "packet_ins_per_s_lossfree",
@@ -116,17 +116,17 @@ pub const IN_SHOWS: &[Show] = &[
         ],
         &["kept_buffered_ratio", "kept_carried_bytes_mean", "carried_bytes_mean", "errors_count"],
     ),
-    Show::series("Packet-in rate over requested frame rate", &["done_per_s"]),
+    Chart::series("Packet-in rate over requested frame rate", &["done_per_s"]),
 ];
 
 /// Report values of packet-in with packet-out.
-pub const IN_OUT_SHOWS: &[Show] = &[
-    Show::values(
+pub const IN_OUT_SHOWS: &[Chart] = &[
+    Chart::values(
         "Round-trip time of frames through the controller, and the tester's share of it",
         &["round_trip_ns_p50", "round_trip_ns_p90", "think_ns_p50"],
         &["round_trip_ns_min", "round_trip_ns_max", "think_ns_max", "lost_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Rate of frames through the controller by frame size",
         &["packets_per_s_lossfree", "packets_per_s_peak"],
         &["buffered_ratio", "carried_bytes_mean", "errors_count"],
@@ -134,13 +134,13 @@ pub const IN_OUT_SHOWS: &[Show] = &[
 ];
 
 /// Report values of reactive setup.
-pub const SETUP_SHOWS: &[Show] = &[
-    Show::values(
+pub const SETUP_SHOWS: &[Chart] = &[
+    Chart::values(
         "Flow setup delay, and the tester's share of it",
         &["setup_ns_p50", "setup_ns_p90", "think_ns_p50"],
         &["setup_ns_min", "setup_ns_max", "think_ns_max", "lost_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Flow setup rate by frame size",
         &["setups_per_s_lossfree", "setups_per_s_peak"],
         &["buffered_ratio", "errors_count"],
@@ -191,7 +191,7 @@ fn rounds(
                 versions: versions(context),
             };
             let make = move |_| Box::new(Misses::new(asking.clone())) as Box<_>;
-            let spot = Spot::new(frame_bytes.into(), 0.7, make);
+            let spot = ModulePoint::new(frame_bytes.into(), 0.7, make);
             let has_both = answer == Answer::Nothing;
             spots.push(if has_both && is_kept { spot.named("kept_") } else { spot });
         }

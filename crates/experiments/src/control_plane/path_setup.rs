@@ -64,44 +64,44 @@ const ORDER: Parameter = Parameter {
            before, from the ingress or from the egress",
 };
 
-const MISS: Declared = Declared {
+const MISS: Parameter = Parameter {
     key: "miss",
-    takes: Takes::Word(&["punt", "drop"]),
+    takes: ValueType::Word(&["punt", "drop"]),
     default: "punt",
     unit: "",
     help: "action for frames without an entry: packet-in or drop",
 };
 
-const PROBES_PPS: Declared = Declared {
+const PROBES_PPS: Parameter = Parameter {
     key: "probes_pps",
-    takes: Takes::Number(1.0, 2e7),
+    takes: ValueType::Number(1.0, 2e7),
     default: "10000",
     unit: "frames/s",
     help: "total probe rate of all flows; until the path works, every probe causes a packet-in",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] =
+pub const PARAMETERS: &[Parameter] =
     &[FLOWS, ORDER, MISS, PRIORITIES, PROBES_PPS, FRAME, VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Path setup delay and last barrier reply, all switches at the same time",
         &["path_ns", "barriers_ns"],
         &["setup_ns_p50", "late_ns_max", "late_flows_ratio", "flows_set_up_ratio", "resolution_ns"],
     ),
-    Show::values(
+    Chart::values(
         "Path setup delay and last barrier reply, switch by switch from the ingress",
         &["ingress_path_ns", "ingress_barriers_ns"],
         &["ingress_late_ns_max", "ingress_late_flows_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Path setup delay and last barrier reply, switch by switch from the egress",
         &["egress_path_ns", "egress_barriers_ns"],
         &["egress_late_ns_max", "egress_late_flows_ratio"],
     ),
-    Show::values(
+    Chart::values(
         "Frames lost or sent to the controller before the path worked, and after the last barrier \
          reply",
         &["punted_frames", "lost_frames", "failed_after_barrier_frames"],
@@ -164,7 +164,7 @@ pub struct PathSetup {
 struct HopSeen {
     /// Outstanding barrier request.
     barrier: Option<Xid>,
-    said: Option<Said>,
+    said: Option<MessageRange>,
     /// Time at which the first byte of its entries was sent.
     sent_at: Option<Nanos>,
     /// Time of the barrier reply after its entries.
@@ -246,7 +246,7 @@ impl PathSetup {
         all?.into_iter().max()
     }
 
-    fn prepare(&mut self, desk: &mut Desk) {
+    fn prepare(&mut self, desk: &mut ModuleContext) {
         let miss = FlowMod::add(Match::ANY, 0, self.setting.miss.clone());
         let empty = [FlowMod::delete(0, Match::ANY), miss].map(Message::FlowMod);
         for (connection, hop) in self.hops.iter_mut().enumerate() {
@@ -258,7 +258,7 @@ impl PathSetup {
         desk.watch(FAR, Watch::Streams(vec![self.setting.stream.id]));
     }
 
-    fn answered(&mut self, connection: usize, xid: Xid, at: Nanos, desk: &mut Desk) {
+    fn answered(&mut self, connection: usize, xid: Xid, at: Nanos, desk: &mut ModuleContext) {
         match self.hops.get_mut(connection) {
             Some(hop) if hop.barrier == Some(xid) => {
                 hop.barrier = None;
@@ -278,7 +278,7 @@ impl PathSetup {
     }
 
     /// Processes the port counter of sent frames.
-    fn counted(&mut self, frames: u64, desk: &mut Desk) {
+    fn counted(&mut self, frames: u64, desk: &mut ModuleContext) {
         if self.phase == Phase::Counting {
             self.counted[0] = Some(frames);
             (self.phase, self.quiet_from) = (Phase::Quiet, desk.now());
@@ -293,7 +293,7 @@ impl PathSetup {
         }
     }
 
-    fn timed(&mut self, desk: &mut Desk) {
+    fn timed(&mut self, desk: &mut ModuleContext) {
         match self.phase {
             Phase::Preparing => return desk.end_by_limit(UNANSWERED),
             Phase::Counting => return,
@@ -332,7 +332,7 @@ impl PathSetup {
         self.activation.is_complete() && self.acknowledged_at().is_some()
     }
 
-    fn update(&mut self, desk: &mut Desk) {
+    fn update(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Updating;
         self.waiting = (0..self.hops.len()).collect();
         if self.setting.order == Order::IngressFirst {
@@ -346,7 +346,7 @@ impl PathSetup {
     }
 
     /// Sends the entries to the next switch.
-    fn tell_next(&mut self, desk: &mut Desk) {
+    fn tell_next(&mut self, desk: &mut ModuleContext) {
         let Some(place) = self.waiting.pop() else { return };
         let hop = self.setting.path[place];
         let rules = self.setting.rules.iter().map(|rule| Message::FlowMod(hop.led(rule.clone())));
@@ -451,7 +451,7 @@ impl PathSetup {
         failed
     }
 
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&self, desk: &mut ModuleContext) {
         let Some(begun) = self.sent_at() else { return };
         let mut tell = |measured: Measured| desk.measured(measured);
         let round = self.round().0 as f64;
@@ -464,7 +464,7 @@ impl PathSetup {
         let moments: Vec<_> = set_up.moments().map(|(_, moment)| moment).collect();
         let half = moments.iter().map(|moment| moment.half.0).max().unwrap_or(0) as f64;
         let since = moments.iter().map(|moment| moment.at.since(begun).0 as f64).collect();
-        if let Some(spread) = Spread::of(since) {
+        if let Some(spread) = Summary::of(since) {
             spread.tell("setup_ns", half, &mut tell);
             if set_up.is_complete() {
                 tell(Measured::new("path_ns", "ns", spread.greatest(), half).of(all));
@@ -480,7 +480,7 @@ impl PathSetup {
             let span = acknowledged.since(begun).0 as f64;
             tell(Measured::new("barriers_ns", "ns", span, 0.0));
             let late = moments.iter().map(|moment| moment.at.since(acknowledged).0 as f64);
-            if let Some(spread) = Spread::of(late.collect()) {
+            if let Some(spread) = Summary::of(late.collect()) {
                 tell(Measured::new("late_ns_p50", "ns", spread.quantile(0.5), half).of(all));
                 tell(Measured::new("late_ns_max", "ns", spread.greatest(), half).of(all));
             }
@@ -509,45 +509,45 @@ impl PathSetup {
 }
 
 impl Module for PathSetup {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let patience = self.setting.patience;
         let rounds = Nanos(self.round().0.saturating_mul(4));
         let spans = [patience, patience, patience, rounds, Nanos::from_secs(10)];
         let limit = spans.into_iter().fold(Nanos(0), Nanos::saturating_add);
         let connections = self.setting.path.iter().map(|hop| Connection::new(hop.switch));
-        let needs = Needs { connections: connections.collect(), ..Needs::new(limit) };
+        let needs = ModuleRequirements { connections: connections.collect(), ..ModuleRequirements::new(limit) };
         needs.in_versions(&self.setting.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => self.prepare(desk),
-            What::Frame(arrival) => {
+            EventKind::Start(_) => self.prepare(desk),
+            EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe {
                     self.note(probe, event.at, None);
                 }
             }
-            What::Message { connection, probe: Some(probe), .. } => {
+            EventKind::Message { connection, probe: Some(probe), .. } => {
                 self.note(probe, event.at, Some(connection));
             }
-            What::Message { connection, xid, message: Message::BarrierReply, .. } => {
+            EventKind::Message { connection, xid, message: Message::BarrierReply, .. } => {
                 self.answered(connection, xid, event.at, desk);
             }
-            What::Message { message: Message::Error(_), .. } => self.errors += 1,
-            What::Sent { connection, said, first, .. } => {
+            EventKind::Message { message: Message::Error(_), .. } => self.errors += 1,
+            EventKind::Sent { connection, said, first, .. } => {
                 if let Some(hop) =
                     self.hops.get_mut(connection).filter(|hop| hop.said == Some(said))
                 {
                     hop.sent_at = Some(first);
                 }
             }
-            What::Counters(ports) => self.counted(sent(&ports[NEAR]), desk),
-            What::Timer(timer) if Some(timer) == self.timer => self.timed(desk),
+            EventKind::Counters(ports) => self.counted(sent(&ports[NEAR]), desk),
+            EventKind::Timer(timer) if Some(timer) == self.timer => self.timed(desk),
             _ => {}
         }
     }
 
-    fn finish(&mut self, _ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, _ended: &Ended, desk: &mut ModuleContext) {
         self.tell(desk);
     }
 }

@@ -32,80 +32,80 @@ const LOADS: Parameter = Parameter {
            statistics requests, new entries, a dump of all flow statistics, connections",
 };
 
-const ENTRIES: Declared = Declared {
+const ENTRIES: Parameter = Parameter {
     key: "entries",
-    takes: Takes::Integer(1, ENTRIES_MAX),
+    takes: ValueType::Integer(1, ENTRIES_MAX),
     default: "131072",
     unit: "entries",
     help: "number of entries installed before the load",
 };
 
-const DUMP_ENTRIES: Declared = Declared {
+const DUMP_ENTRIES: Parameter = Parameter {
     key: "dump_entries",
-    takes: Takes::Integer(1, ENTRIES_MAX),
+    takes: ValueType::Integer(1, ENTRIES_MAX),
     default: "750000",
     unit: "entries",
     help: "number of entries installed before the load dump, at most as many as the switch accepts",
 };
 
-const RATE: Declared = Declared {
+const RATE: Parameter = Parameter {
     key: "rate",
-    takes: Takes::Number(100.0, 1e6),
+    takes: ValueType::Number(100.0, 1e6),
     default: "10000",
     unit: "frames/s",
     help: "frame rate",
 };
 
-const FLOWS: Declared = Declared {
+const FLOWS: Parameter = Parameter {
     key: "flows",
-    takes: Takes::Integer(1, 1 << 16),
+    takes: ValueType::Integer(1, 1 << 16),
     default: "100",
     unit: "flows",
     help: "number of entries that frames visit in turn",
 };
 
-const REQUESTS: Declared = Declared {
+const REQUESTS: Parameter = Parameter {
     key: "requests",
-    takes: Takes::Integer(1, 1_000_000),
+    takes: ValueType::Integer(1, 1_000_000),
     default: "1000",
     unit: "messages",
     help: "aggregate statistics requests of the load aggregates, sent back to back",
 };
 
-const ADDS: Declared = Declared {
+const ADDS: Parameter = Parameter {
     key: "adds",
-    takes: Takes::Integer(1, ADDS_MAX),
+    takes: ValueType::Integer(1, ADDS_MAX),
     default: "65536",
     unit: "entries",
     help: "new entries of the load adds, sent back to back",
 };
 
-const CONNECTIONS: Declared = Declared {
+const CONNECTIONS: Parameter = Parameter {
     key: "connections",
-    takes: Takes::Integer(1, 1000),
+    takes: ValueType::Integer(1, 1000),
     default: "1000",
     unit: "connections",
     help: "connections of the load connections; each completes the hello exchange and remains open",
 };
 
-const QUIET: Declared = Declared {
+const QUIET: Parameter = Parameter {
     key: "quiet",
-    takes: Takes::Number(0.01, 600.0),
+    takes: ValueType::Number(0.01, 600.0),
     default: "1",
     unit: "s",
     help: "duration of the quiet period before the load, and of the load idle",
 };
 
-const PATIENCE: Declared = Declared {
+const PATIENCE: Parameter = Parameter {
     key: "patience",
-    takes: Takes::Number(0.1, 600.0),
+    takes: ValueType::Number(0.1, 600.0),
     default: "30",
     unit: "s",
     help: "timeout of a load, after which it is reported as not completed",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[
+pub const PARAMETERS: &[Parameter] = &[
     LOADS,
     ENTRIES,
     DUMP_ENTRIES,
@@ -121,10 +121,10 @@ pub const PARAMETERS: &[Declared] = &[
 ];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show {
+pub const SHOWS: &[Chart] = &[
+    Chart {
         is_logarithmic: true,
-        ..Show::values(
+        ..Chart::values(
             "Longest forwarding gap by control load",
             &[
                 "idle_silence_ns_max",
@@ -146,7 +146,7 @@ pub const SHOWS: &[Show] = &[
             ],
         )
     },
-    Show::values(
+    Chart::values(
         "Frame loss by control load",
         &[
             "idle_lost_frames",
@@ -159,9 +159,9 @@ pub const SHOWS: &[Show] = &[
         ],
         &["dump_entries_count", "dump_rows_count", "connections_connections_count"],
     ),
-    Show {
+    Chart {
         is_logarithmic: true,
-        ..Show::values(
+        ..Chart::values(
             "Longest echo delay of a second controller by control load",
             &[
                 "idle_echo_ns_max",
@@ -175,9 +175,9 @@ pub const SHOWS: &[Show] = &[
             &[],
         )
     },
-    Show {
+    Chart {
         is_logarithmic: true,
-        ..Show::values(
+        ..Chart::values(
             "Time to complete the control load",
             &[
                 "bundle_2000_load_ns",

@@ -98,29 +98,29 @@ pub const SAMPLE: Parameter = Parameter {
 };
 
 /// Rate of these probes.
-pub const PROBES_PPS: Declared = Declared {
+pub const PROBES_PPS: Parameter = Parameter {
     key: "probes_pps",
-    takes: Takes::Number(1.0, 1e6),
+    takes: ValueType::Number(1.0, 1e6),
     default: "50000",
     unit: "frames/s",
     help: "probe rate, all entries together",
 };
 
 /// Maximum time of the switch.
-pub const PATIENCE: Declared = Declared {
+pub const PATIENCE: Parameter = Parameter {
     key: "patience",
-    takes: Takes::Number(0.1, 600.0),
+    takes: ValueType::Number(0.1, 600.0),
     default: "10",
     unit: "s",
     help: "timeout of a batch, and of the activation of entries",
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[BOUND, BATCH, ORDER, SAMPLE, PROBES_PPS, PATIENCE, VERSION];
+pub const PARAMETERS: &[Parameter] = &[BOUND, BATCH, ORDER, SAMPLE, PROBES_PPS, PATIENCE, VERSION];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Accepted and active entries",
         &["accepted_rules", "acting_rules"],
         &[
@@ -134,13 +134,13 @@ pub const SHOWS: &[Show] = &[
             "reused_ratio",
         ],
     ),
-    Show::values(
+    Chart::values(
         "Time per entry while the table fills",
         &["rule_ns_p50"],
         &["rule_ns_min", "rule_ns_max", "tiers_count", "forwarding_tiers_count"],
     ),
-    Show::series("Time per entry by number of entries", &["rule_time_ns"]),
-    Show::series("Latency of frames by position of their entry", &["forwarding_time_ns"]),
+    Chart::series("Time per entry by number of entries", &["rule_time_ns"]),
+    Chart::series("Latency of frames by position of their entry", &["forwarding_time_ns"]),
 ];
 
 /// Settings for filling a table.
@@ -165,7 +165,7 @@ pub struct TableCapacity {
     filling: Filling,
     phase: Phase,
     barrier: Option<Xid>,
-    said: Option<Said>,
+    said: Option<MessageRange>,
     said_at: Nanos,
     /// Time of the last barrier reply, from which probes search for entries.
     looks_from: Nanos,
@@ -267,12 +267,12 @@ impl TableCapacity {
         self.refused.contains(&true)
     }
 
-    fn wait(&mut self, desk: &mut Desk) {
+    fn wait(&mut self, desk: &mut ModuleContext) {
         self.timer.take().map(|timer| desk.cancel(timer));
         self.timer = Some(desk.timer_in(self.filling.patience));
     }
 
-    fn say(&mut self, mut messages: Vec<Message>, desk: &mut Desk) {
+    fn say(&mut self, mut messages: Vec<Message>, desk: &mut ModuleContext) {
         messages.push(Message::BarrierRequest);
         let said = desk.send_all(0, messages);
         (self.said, self.barrier) = (Some(said), said.xids().last());
@@ -285,7 +285,7 @@ impl TableCapacity {
         let refused = self.refused.iter().position(|is| *is).map(|first| first as f64 + 1.0);
         let taken = self.refused.iter().filter(|is| !**is).count() as f64;
         Bracket {
-            sought: Sought::new("table capacity", "none rejected", "rules"),
+            sought: SearchQuantity::new("table capacity", "none rejected", "rules"),
             tried: tried as f64,
             met: (taken > 0.0).then_some(taken),
             missed: refused,
@@ -295,7 +295,7 @@ impl TableCapacity {
     }
 
     /// Adds the next entries, or starts the probes.
-    fn fill(&mut self, desk: &mut Desk) {
+    fn fill(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Filling;
         let first = self.refused.len();
         let all = self.filling.priorities.len();
@@ -311,7 +311,7 @@ impl TableCapacity {
     }
 
     /// Processes the barrier reply after a batch.
-    fn filled(&mut self, at: Nanos, desk: &mut Desk) {
+    fn filled(&mut self, at: Nanos, desk: &mut ModuleContext) {
         let count = self.said.map_or(1, |said| said.count.saturating_sub(1)).max(1);
         let middle = self.refused.len() as f64 - f64::from(count) / 2.0;
         if !self.is_full() {
@@ -321,7 +321,7 @@ impl TableCapacity {
     }
 
     /// Sends frames to each accepted entry, or to a sample.
-    fn look(&mut self, desk: &mut Desk) {
+    fn look(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Looking;
         self.looks_from = desk.now();
         let taken = (0..).zip(&self.refused).filter(|(_, is)| !**is).map(|(place, _)| place);
@@ -337,7 +337,7 @@ impl TableCapacity {
     }
 
     /// Sends frames to entries that are still inactive, and for a few rounds to those whose frames did not arrive.
-    fn visit(&mut self, desk: &mut Desk) {
+    fn visit(&mut self, desk: &mut ModuleContext) {
         let waited = desk.now().since(self.looks_from);
         let is_patient = waited < self.filling.bound.of(self.filling.patience);
         let awaited = |(_, seen): &(usize, &Seen)| match seen.back {
@@ -371,7 +371,7 @@ impl TableCapacity {
     }
 
     /// If the table is full, deletes an entry and adds another.
-    fn reuse(&mut self, desk: &mut Desk) {
+    fn reuse(&mut self, desk: &mut ModuleContext) {
         let refused = self.refused.iter().position(|is| *is);
         let Some((refused, last)) = refused.zip(self.seen.last()) else {
             return self.empty(desk);
@@ -388,12 +388,12 @@ impl TableCapacity {
     }
 
     /// Deletes all entries.
-    fn empty(&mut self, desk: &mut Desk) {
+    fn empty(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Emptying;
         self.say(vec![Message::FlowMod(FlowMod::delete(0, Match::ANY))], desk);
     }
 
-    fn answered(&mut self, at: Nanos, desk: &mut Desk) {
+    fn answered(&mut self, at: Nanos, desk: &mut ModuleContext) {
         match self.phase {
             Phase::Preparing => self.fill(desk),
             Phase::Filling => self.filled(at, desk),
@@ -418,7 +418,7 @@ impl TableCapacity {
         }
     }
 
-    fn timed(&mut self, desk: &mut Desk) {
+    fn timed(&mut self, desk: &mut ModuleContext) {
         self.timer = None;
         match self.phase {
             Phase::Draining => self.visit(desk),
@@ -437,14 +437,14 @@ impl TableCapacity {
     }
 
     /// Ends a round of visits.
-    fn look_over(&mut self, desk: &mut Desk) {
+    fn look_over(&mut self, desk: &mut ModuleContext) {
         self.phase = Phase::Draining;
         self.timer.take().map(|timer| desk.cancel(timer));
         let waited = desk.now().since(self.looks_from);
         self.timer = Some(desk.timer_in(DRAIN.max(Nanos(waited.0 / PAUSE_SHARE))));
     }
 
-    fn tell(&self, desk: &mut Desk) {
+    fn tell(&self, desk: &mut ModuleContext) {
         let rules =
             |name: &'static str, count: usize| Measured::new(name, "rules", count as f64, 0.0);
         let refused = self.refused.iter().filter(|is| **is).count();
@@ -485,7 +485,7 @@ impl TableCapacity {
         let delays: Vec<(f64, f64)> = delays.map(|it| (it.place.into(), it.least_ns)).collect();
         let turn = desk.turn().0 as f64 / self.filling.batch as f64;
         let mut tell = |measured: Measured| desk.measured(measured);
-        if let Some(spread) = Spread::of(self.times.iter().map(|(_, ns)| *ns).collect()) {
+        if let Some(spread) = Summary::of(self.times.iter().map(|(_, ns)| *ns).collect()) {
             spread.tell("rule_ns", turn, &mut tell);
         }
         for (name, row) in [("tiers_count", &self.times), ("forwarding_tiers_count", &delays)] {
@@ -551,40 +551,40 @@ fn split(row: &[(f64, f64)], begins: &mut Vec<f64>) {
 }
 
 impl Module for TableCapacity {
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> ModuleRequirements {
         let batches = self.filling.priorities.len().div_ceil(self.filling.batch) as u64 + 4;
         let most = self.filling.patience.0.saturating_mul(batches);
         let looks = self.filling.sample as f64 * VISITS as f64 / self.filling.probes_pps;
         let limit = Nanos(most).saturating_add(Nanos::from_secs_f64(looks * f64::from(ROUNDS_MAX)));
-        Needs::new(limit.min(Nanos::from_secs(1800))).in_versions(&self.filling.versions)
+        ModuleRequirements::new(limit.min(Nanos::from_secs(1800))).in_versions(&self.filling.versions)
     }
 
-    fn react(&mut self, event: &Event<'_>, desk: &mut Desk) {
+    fn react(&mut self, event: &Event<'_>, desk: &mut ModuleContext) {
         match event.what {
-            What::Start(_) => self.say(Rules::emptied(), desk),
-            What::Frame(arrival) => {
+            EventKind::Start(_) => self.say(Rules::emptied(), desk),
+            EventKind::Frame(arrival) => {
                 if let Some(probe) = arrival.probe.filter(|it| it.stream == self.round) {
                     let delay = arrival.stamp.at.since(probe.sent_at);
                     let delay = probe.is_delay_known.then_some(delay);
                     self.probed(probe.place, arrival.port, probe.sent_at, delay);
                 }
             }
-            What::Message { xid, message: Message::Error(error), .. } => {
+            EventKind::Message { xid, message: Message::Error(error), .. } => {
                 self.refuse(xid, error.code.to_string());
             }
-            What::Message { xid, message: Message::BarrierReply, .. }
+            EventKind::Message { xid, message: Message::BarrierReply, .. }
                 if self.barrier == Some(xid) =>
             {
                 self.barrier = None;
                 self.answered(event.at, desk);
             }
-            What::StreamOver(stream) if stream == self.round => self.look_over(desk),
-            What::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
+            EventKind::StreamOver(stream) if stream == self.round => self.look_over(desk),
+            EventKind::Timer(timer) if self.timer == Some(timer) => self.timed(desk),
             _ => {}
         }
     }
 
-    fn finish(&mut self, ended: &Ended, desk: &mut Desk) {
+    fn finish(&mut self, ended: &Ended, desk: &mut ModuleContext) {
         self.is_silent |= matches!(ended, Ended::Lost { .. });
         if !self.refused.is_empty() {
             self.tell(desk);
@@ -615,10 +615,10 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let at = |bound: u64| {
         let filling = filling(context, bound as u32, false);
         let make = move |_| Box::new(TableCapacity::new(filling.clone())) as Box<dyn Module>;
-        Spot::new(bound as f64, 2.0, make)
+        ModulePoint::new(bound as f64, 2.0, make)
     };
     let spots = own.integers(&BOUND).into_iter().map(at).collect();
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }
 
 #[cfg(test)]

@@ -56,9 +56,9 @@ const PROBES: Parameter = Parameter {
 };
 
 /// Probes per second.
-pub const PROBES_PPS: Declared = Declared {
+pub const PROBES_PPS: Parameter = Parameter {
     key: "probes_pps",
-    takes: Takes::Number(1.0, 2e7),
+    takes: ValueType::Number(1.0, 2e7),
     default: "100000",
     unit: "frames/s",
     help: "probe rate, all entries together; the uncertainty of an activation time is half the \
@@ -67,7 +67,7 @@ pub const PROBES_PPS: Declared = Declared {
 };
 
 /// Probes per second of this experiment.
-const PROBES_PPS_MOST: Declared = Declared {
+const PROBES_PPS_MOST: Parameter = Parameter {
     help: "probe rate, all entries together, lowered where the path loses probes; the uncertainty \
            of an activation time is half the interval between two probes of its entry; most probes \
            go to entries that are about to activate",
@@ -75,51 +75,51 @@ const PROBES_PPS_MOST: Declared = Declared {
 };
 
 /// Size of a probe.
-pub const FRAME: Declared = Declared {
+pub const FRAME: Parameter = Parameter {
     key: "probe_bytes",
-    takes: Takes::Integer(64, 1518),
+    takes: ValueType::Integer(64, 1518),
     default: "96",
     unit: "bytes",
     help: "probe size, including the frame check sequence",
 };
 
 /// OpenFlow versions that a module offers.
-pub const VERSION: Declared = Declared {
+pub const VERSION: Parameter = Parameter {
     key: "version",
-    takes: Takes::Words(&["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]),
+    takes: ValueType::Words(&["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]),
     default: "1.0,1.3,1.4,1.5",
     unit: "",
     help: "OpenFlow versions to offer",
 };
 
 /// Maximum waiting time.
-pub const PATIENCE: Declared = Declared {
+pub const PATIENCE: Parameter = Parameter {
     key: "patience",
-    takes: Takes::Number(0.1, 600.0),
+    takes: ValueType::Number(0.1, 600.0),
     default: "10",
     unit: "s",
     help: "timeout for the entries and for barrier replies",
 };
 
-const PROBES_AFTER: Declared = Declared {
+const PROBES_AFTER: Parameter = Parameter {
     key: "probes_after",
-    takes: Takes::Number(0.0, 60.0),
+    takes: ValueType::Number(0.0, 60.0),
     default: "1",
     unit: "s",
     help: "delay from the barrier reply to the probes that start after it",
 };
 
-const LATE_WATCH: Declared = Declared {
+const LATE_WATCH: Parameter = Parameter {
     key: "late_watch",
-    takes: Takes::Number(0.0, 60.0),
+    takes: ValueType::Number(0.0, 60.0),
     default: "0.3",
     unit: "s",
     help: "observation time after such a probe, which may move its entry to hardware",
 };
 
-const WATCH: Declared = Declared {
+const WATCH: Parameter = Parameter {
     key: "watch",
-    takes: Takes::Number(0.0, 60.0),
+    takes: ValueType::Number(0.0, 60.0),
     default: "0.05",
     unit: "s",
     help: "observation time after all entries are active, for relapses and for the latency of \
@@ -127,9 +127,9 @@ const WATCH: Declared = Declared {
 };
 
 /// Maximum number of updates within a trial.
-pub const UPDATES_MAX: Declared = Declared {
+pub const UPDATES_MAX: Parameter = Parameter {
     key: "updates_max",
-    takes: Takes::Integer(1, 100),
+    takes: ValueType::Integer(1, 100),
     default: "5",
     unit: "updates",
     help: "maximum number of updates per trial: if the first does not resolve batches or the \
@@ -139,7 +139,7 @@ pub const UPDATES_MAX: Declared = Declared {
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: [Declared; 12] = [
+pub const PARAMETERS: [Parameter; 12] = [
     RULES,
     DEED,
     PRIORITIES,
@@ -161,12 +161,12 @@ pub const fn preset(
     rules: &'static str,
     deed: &'static str,
     priorities: &'static str,
-) -> [Declared; 12] {
+) -> [Parameter; 12] {
     [
-        Declared { default: rules, ..RULES },
-        Declared { default: deed, ..DEED },
-        Declared { default: priorities, ..PRIORITIES },
-        Declared { default: "before", ..PROBES },
+        Parameter { default: rules, ..RULES },
+        Parameter { default: deed, ..DEED },
+        Parameter { default: priorities, ..PRIORITIES },
+        Parameter { default: "before", ..PROBES },
         PROBES_PPS_MOST,
         FRAME,
         VERSION,
@@ -179,13 +179,13 @@ pub const fn preset(
 }
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[
-    Show::values(
+pub const SHOWS: &[Chart] = &[
+    Chart::values(
         "Activation delay and barrier reply time by number of entries",
         &["data_plane_ns", "control_plane_ns"],
         &["activation_ns_p50", "activation_ns_p90", "barrier_gap_ns_max", "resolution_ns_p50"],
     ),
-    Show::values(
+    Chart::values(
         "Reliability of the barrier reply",
         &["rules_premature_ratio"],
         &[
@@ -200,19 +200,19 @@ pub const SHOWS: &[Show] = &[
             "errors_count",
         ],
     ),
-    Show::values(
+    Chart::values(
         "Latency of the first and the last frames of an entry; a difference shows an initial \
          software path",
         &["first_frame_ns_p50", "last_frame_ns_p50"],
         &["first_frame_ns_min", "probes_back_ratio"],
     ),
-    Show::series("Active entries over time", &["rules_acting"]),
-    Show::series("Activation position over send position", &["place_acting"]),
+    Chart::series("Active entries over time", &["rules_acting"]),
+    Chart::series("Activation position over send position", &["place_acting"]),
 ];
 
 /// Returns the OpenFlow versions that the parameter names.
 pub fn versions(context: &Context) -> Vec<Version> {
-    let known = Version::SPOKEN;
+    let known = Version::SUPPORTED;
     let named = |text: &str| known.iter().copied().find(|version| version.to_string() == text);
     context.parameters.own.words(&VERSION).filter_map(named).collect()
 }
@@ -229,9 +229,9 @@ pub fn method(context: &Context) -> Box<dyn Method> {
 }
 
 /// Creates the method with these defaults.
-pub fn with(context: &Context, parameters: &[Declared; 12]) -> Box<dyn Method> {
+pub fn with(context: &Context, parameters: &[Parameter; 12]) -> Box<dyn Method> {
     let priorities = context.parameters.own.text(&parameters[2]);
-    Box::new(Rounds::new(context, AXIS, spots(context, parameters, priorities, "")))
+    Box::new(RepeatedModule::new(context, AXIS, spots(context, parameters, priorities, "")))
 }
 
 /// Returns the points with these defaults and this order of priorities.
@@ -239,13 +239,13 @@ pub fn with(context: &Context, parameters: &[Declared; 12]) -> Box<dyn Method> {
 /// Metrics of probes from before the update begin with `prefix`.
 pub fn spots(
     context: &Context,
-    parameters: &[Declared; 12],
+    parameters: &[Parameter; 12],
     priorities: &str,
     prefix: &'static str,
-) -> Vec<Spot> {
+) -> Vec<ModulePoint> {
     let own = &context.parameters.own;
     let [rules, deed, _, probes, ..] = parameters;
-    let deed = Deed::of(own.text(deed));
+    let deed = FlowModCommand::of(own.text(deed));
     let after = Nanos::from_secs_f64(own.number(&PROBES_AFTER));
     let patience = own.number(&PATIENCE);
     let mut spots = Vec::new();

@@ -30,7 +30,7 @@ const LOADS: Parameter = Parameter {
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[FRAMES, LOADS, shared::REPEATS_OF_SEARCHES];
+pub const PARAMETERS: &[Parameter] = &[FRAMES, LOADS, shared::REPEATS_OF_SEARCHES];
 
 /// Consecutive trials without loss that end a curve.
 const ZEROS: u32 = 2;
@@ -96,7 +96,7 @@ impl Method for Curves {
         let load = |place: usize| self.loads.get(place).copied();
         let clean = self.zeros as usize;
         vec![Bracket {
-            sought: Sought::new(
+            sought: SearchQuantity::new(
                 "load without loss",
                 "two consecutive loads without loss",
                 "% of the link",

@@ -257,7 +257,7 @@ impl Method for Learner {
             Sought::Capacity => ("learned addresses", "addresses"),
             Sought::Rate => ("address learning rate", "addresses/s"),
         };
-        let sought = bracket::Sought::new(sought.0, "all found", sought.1);
+        let sought = bracket::SearchQuantity::new(sought.0, "all found", sought.1);
         self.search.as_ref().and_then(|search| search.bracket(sought)).into_iter().collect()
     }
 

@@ -226,13 +226,13 @@ impl std::error::Error for Fault {}
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.odd {
-            Odd::TimeBackwards => {
+            CaptureAnomaly::TimeBackwards => {
                 "older than the previous frame (hint: sort the file with reordercap)"
             }
-            Odd::TimeOutOfRange => "dated before 1970 or after 2554, treated as undated",
-            Odd::FractionTooLarge => "dated with a fraction of more than a second",
-            Odd::LongerThanSnap => "longer than the file's snap length",
-            Odd::LongerThanOriginal => "longer than its own original length",
+            CaptureAnomaly::TimeOutOfRange => "dated before 1970 or after 2554, treated as undated",
+            CaptureAnomaly::FractionTooLarge => "dated with a fraction of more than a second",
+            CaptureAnomaly::LongerThanSnap => "longer than the file's snap length",
+            CaptureAnomaly::LongerThanOriginal => "longer than its own original length",
         };
         write!(f, "{} frames, the first at byte {}, {what}", self.count, self.first_at)
     }

@@ -295,10 +295,10 @@ impl fmt::Display for CaptureWriteError {
                 "a frame has {bytes} captured bytes, at most {CAPTURED_BYTES_MAX} are allowed \
                  (hint: set a snap length)"
             ),
-            Unwritable::NoSuchInterface(number) => {
+            CaptureWriteError::NoSuchInterface(number) => {
                 write!(f, "interface {number} has no description before its frames")
             }
-            Unwritable::TooManyInterfaces => {
+            CaptureWriteError::TooManyInterfaces => {
                 write!(f, "too many interfaces: at most {INTERFACES_MAX}")
             }
         }

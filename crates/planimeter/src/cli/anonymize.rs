@@ -10,7 +10,7 @@ mod pseudonyms;
 use record::Record;
 use serde_json::Value;
 
-use super::environment;
+use super::variables;
 use pseudonyms::{NameKind, Words};
 
 /// Settings of a target that identify it.
@@ -49,7 +49,7 @@ impl Masking {
             self.words.learn(NameKind::Host, host.split('.').next().unwrap_or_default());
         }
         for variable in ["USER", "LOGNAME", "SUDO_USER"] {
-            if let Some(user) = environment::variable(variable) {
+            if let Some(user) = variables::variable(variable) {
                 self.words.learn(NameKind::User, &user);
             }
         }

@@ -146,7 +146,7 @@ pub(super) fn writable(file: &Path) -> Result<(), Failure> {
     opened.map(|_| ()).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
 }
 
-fn told(arguments: &Arguments, found: &Contrast) -> Result<(), Failure> {
+fn told(arguments: &Arguments, found: &Comparison) -> Result<(), Failure> {
     let write = |file: &PathBuf, text: String| {
         std::fs::write(file, text)
             .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
@@ -166,7 +166,7 @@ fn told(arguments: &Arguments, found: &Contrast) -> Result<(), Failure> {
     Ok(())
 }
 
-fn exit_code(arguments: &Arguments, found: &Contrast) -> ExitCode {
+fn exit_code(arguments: &Arguments, found: &Comparison) -> ExitCode {
     exit_of(found.outcome(), arguments.strict).into()
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::noise::{Check, SPAN_MAX};
 use super::output::say;
-use super::environment;
+use super::variables;
 use runner::environment;
 use workload::parameter::{Effort, Parameters};
 use runner::clock::ClockWatch;
@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return clean(arguments.json);
     }
     // The survey enters a user namespace, in which this process appears to be root.
-    let surroundings = environment::surroundings()?;
+    let surroundings = variables::surroundings()?;
     let findings = requirement::survey();
     let noise = noise()?;
     let mut watch = ClockWatch::begin();
@@ -127,7 +127,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// Runs the noise check of a run with quick effort.
 fn noise() -> Result<Option<String>, Failure> {
     let cores =
-        testbed::affinity::Cores::of_machine().map_err(lab_error).map_err(environment::failure)?.instrument;
+        testbed::affinity::Cores::of_machine().map_err(lab_error).map_err(variables::failure)?.instrument;
     let trial_s = Parameters::at(Effort::Quick).seconds;
     // The run is assumed to be long enough for the whole check.
     let all_s = 10.0 * SPAN_MAX.as_secs_f64();
@@ -212,7 +212,7 @@ fn advice(findings: &[Finding]) -> String {
 
 fn clean(as_json: bool) -> Result<ExitCode, Failure> {
     let root = runner::environment::run_root();
-    let swept = testbed::runfolder::sweep(&root).map_err(lab_error).map_err(environment::failure)?;
+    let swept = testbed::runfolder::sweep(&root).map_err(lab_error).map_err(variables::failure)?;
     if as_json {
         say!(
             "{}",

@@ -247,7 +247,7 @@ fn frame_threads(words: &[String]) -> Result<FrameThreads, Failure> {
 
 fn versions(text: &str) -> Result<Vec<Version>, Failure> {
     versions_from_text(text).map_err(|word| {
-        let known: Vec<_> = Version::SPOKEN.iter().map(Version::to_string).collect();
+        let known: Vec<_> = Version::SUPPORTED.iter().map(Version::to_string).collect();
         Failure::usage(format!(
             "--openflow {word}: unsupported version (hint: use {})",
             known.join(", ")

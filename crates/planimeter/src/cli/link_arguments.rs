@@ -5,7 +5,7 @@
 //! may contain an equals sign, a link's never does, so the last one separates them.
 
 use super::failure::Failure;
-use super::environment;
+use super::variables;
 use targets::links::Links;
 use targets::name::{Link, NameError, TargetKind};
 
@@ -59,8 +59,8 @@ impl LinkArguments {
                 Links { base, apart: own.filter(|(_, link)| *link != base).collect() }
             }
             None if is_simulated => Links { base: Link::Memory, apart: self.own.clone() },
-            None if kinds.is_empty() => Links::all_by(environment::best_link()),
-            None => Links::chosen(kinds, &self.own, &environment::allowed_links(kinds)),
+            None if kinds.is_empty() => Links::all_by(variables::best_link()),
+            None => Links::chosen(kinds, &self.own, &variables::allowed_links(kinds)),
         };
         if kinds.is_empty() && matches!(links.base, Link::Nic | Link::NicXdp) {
             return Err(Failure::usage(format!(
@@ -118,15 +118,15 @@ pub fn told(kinds: &[TargetKind], links: &Links) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn read(words: &[&str]) -> Result<Asked, Failure> {
-        Asked::read(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
+    fn read(words: &[&str]) -> Result<LinkArguments, Failure> {
+        LinkArguments::read(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
     }
 
     #[test]
     fn the_last_equals_sign_separates_target_and_link() {
         let model: TargetKind = "ours:model=hp-2920".parse().unwrap();
         let asked = read(&["veth", "ours:model=hp-2920=memif"]).unwrap();
-        assert_eq!(asked, Asked { all: Some(Link::Veth), own: vec![(model, Link::Memif)] });
+        assert_eq!(asked, LinkArguments { all: Some(Link::Veth), own: vec![(model, Link::Memif)] });
         for (words, about) in [
             (&["veth", "memif"][..], "twice"),
             (&["ours=veth", "ours=memif"], "twice for ours"),

@@ -59,7 +59,7 @@ pub enum Wanted {
 }
 
 fn wanted(text: &str) -> Result<Wanted, String> {
-    let is_known = |entry: &studies::Entry| entry.id == text || entry.set() == text;
+    let is_known = |entry: &studies::Experiment| entry.id == text || entry.set() == text;
     if script::is_script(text) || studies::entries().any(is_known) {
         return Ok(Wanted::Experiment(text.into()));
     }
@@ -205,14 +205,14 @@ fn model_json(model: &Model) -> serde_json::Value {
 }
 
 /// Returns a parameter with its values and its meaning.
-fn declared(it: &Declared) -> (String, String) {
+fn declared(it: &Parameter) -> (String, String) {
     let takes = it.takes.words(it.unit);
     let default = if it.default.is_empty() { String::new() } else { format!(" ({})", it.default) };
     (format!("  --set {}={takes}", it.key), format!("{}{default}", it.help))
 }
 
 /// Returns experiments with their parameters.
-fn experiments(entries: impl Iterator<Item = &'static studies::Entry>) -> Section {
+fn experiments(entries: impl Iterator<Item = &'static studies::Experiment>) -> Section {
     let rows = entries.flat_map(|entry| {
         let name = (entry.id.to_string(), entry.title.to_string());
         std::iter::once(name).chain(entry.declared().into_iter().map(declared))

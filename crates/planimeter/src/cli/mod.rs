@@ -9,11 +9,11 @@ pub mod shell_words;
 pub mod progress;
 pub mod screen;
 pub mod signals;
-pub mod environment;
+pub mod variables;
 mod link_arguments;
 mod anonymize;
 pub mod connections;
-pub mod store;
+pub mod team_store;
 pub(crate) mod trust;
 mod resume;
 mod bundle;
@@ -137,12 +137,12 @@ pub fn main() -> ExitCode {
 
 /// Runs this command line, which starts with the program's name, and returns the exit code.
 ///
-/// A caller in another program first sets the path of this one: [`environment::set_program`].
+/// A caller in another program first sets the path of this one: [`variables::set_program`].
 pub fn main_of(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Err(error) = testbed::capabilities::take_up() {
         remark!("planimeter: cannot use the capabilities of this program's file: {error}");
     }
-    if let Some(folder) = environment::variable(testbed::process::FOLDER_VARIABLE)
+    if let Some(folder) = variables::variable(testbed::process::FOLDER_VARIABLE)
         && let Err(error) = testbed::process::renew_death_signal(folder.as_ref())
     {
         remark!("planimeter: {error}");

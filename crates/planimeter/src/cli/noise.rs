@@ -61,8 +61,8 @@ impl Check<'_> {
     }
 
     /// Returns the effect of the noisiest core on trials; `None` if it is small.
-    fn warning(&self, found: &[Hiccups]) -> Option<String> {
-        let share = |one: &Hiccups| one.stalled.as_secs_f64() / one.span.as_secs_f64().max(1e-9);
+    fn warning(&self, found: &[OsJitter]) -> Option<String> {
+        let share = |one: &OsJitter| one.stalled.as_secs_f64() / one.span.as_secs_f64().max(1e-9);
         let noisiest = found.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
         let per_s = noisiest.stalls as f64 / noisiest.span.as_secs_f64().max(1e-9);
         // Stalls are independent of trials.
@@ -89,29 +89,29 @@ mod tests {
     use super::*;
     use crate::cli::failure::FailureKind;
 
-    fn watched(core: usize, span: Nanos, gaps: &[u64]) -> Hiccups {
+    fn watched(core: usize, span: Nanos, gaps: &[u64]) -> OsJitter {
         let stalls = gaps.iter().filter(|ms| **ms > 0).count() as u64;
         let stalled = Nanos::from_millis(gaps.iter().sum());
         let longest = Nanos::from_millis(gaps.iter().copied().max().unwrap_or(0));
-        Hiccups { core, span, count: stalls, total: stalled, longest, stalls, stalled }
+        OsJitter { core, span, count: stalls, total: stalled, longest, stalls, stalled }
     }
 
-    fn quiet(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
+    fn quiet(cores: &[usize], span: Nanos) -> io::Result<Vec<OsJitter>> {
         Ok(cores.iter().map(|&core| watched(core, span, &[])).collect())
     }
 
     /// Core 1 loses 4 ms ten times in two seconds.
-    fn noisy(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
+    fn noisy(cores: &[usize], span: Nanos) -> io::Result<Vec<OsJitter>> {
         assert_eq!(span, SPAN_MAX);
         let gaps = |core| if core == 1 { vec![4; 10] } else { vec![] };
         Ok(cores.iter().map(|&core| watched(core, span, &gaps(core))).collect())
     }
 
-    fn rare(cores: &[usize], span: Nanos) -> io::Result<Vec<Hiccups>> {
+    fn rare(cores: &[usize], span: Nanos) -> io::Result<Vec<OsJitter>> {
         Ok(cores.iter().map(|&core| watched(core, span, &[1])).collect())
     }
 
-    fn unwatched(_: &[usize], _: Nanos) -> io::Result<Vec<Hiccups>> {
+    fn unwatched(_: &[usize], _: Nanos) -> io::Result<Vec<OsJitter>> {
         Err(io::ErrorKind::InvalidInput.into())
     }
 

@@ -76,7 +76,7 @@ pub fn asked(arguments: &Arguments) -> Option<Result<ExitCode, Failure>> {
 
 fn begun(arguments: &Arguments, file: &str) -> Result<ExitCode, Failure> {
     refuse(arguments, file)?;
-    let beside = Beside { effort: arguments.effort, seed: arguments.seed };
+    let beside = StepOptions { effort: arguments.effort, seed: arguments.seed };
     let plan = Plan::read(Path::new(file), beside, arguments)?;
     if arguments.dry_run {
         to_stdout(format_args!("{}", plan.dry()));
@@ -188,7 +188,7 @@ pub fn of_bundle(
     name: &str,
     folder: PathBuf,
 ) -> Result<Option<Campaign>, Failure> {
-    let beside = Beside { effort: arguments.effort, seed: arguments.seed };
+    let beside = StepOptions { effort: arguments.effort, seed: arguments.seed };
     let plan = Plan::understood((stored::PLAN_FILE, name), text, beside, arguments)?;
     if arguments.dry_run {
         to_stdout(format_args!("{}", plan.dry()));
@@ -200,7 +200,7 @@ pub fn of_bundle(
 
 impl Plan {
     /// Reads the plan of a file, with options of the command line.
-    fn read(file: &Path, beside: Beside, arguments: &Arguments) -> Result<Plan, Failure> {
+    fn read(file: &Path, beside: StepOptions, arguments: &Arguments) -> Result<Plan, Failure> {
         let shown = file.display().to_string();
         let unreadable = |why: String| Failure::usage(format!("cannot read {shown}: {why}"));
         let text = text_of(file).map_err(unreadable)?;
@@ -212,7 +212,7 @@ impl Plan {
     fn understood(
         (file, stem): (&str, &str),
         text: String,
-        beside: Beside,
+        beside: StepOptions,
         arguments: &Arguments,
     ) -> Result<Plan, Failure> {
         let mut faults = Faults::default();

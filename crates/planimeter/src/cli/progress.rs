@@ -12,9 +12,9 @@ use netio::clock;
 use store::postgres::address::Address;
 
 use super::output::remark;
-use super::environment;
+use super::variables;
 use super::screen::{self, Look, Screen};
-use super::store;
+use super::team_store;
 use super::trust;
 use runner::live::event::{Event, LiveEvent};
 use runner::live::state::RunState;
@@ -49,9 +49,9 @@ impl Progress {
     /// Creates the display of a run that has not begun.
     pub fn new(command_line: &str, store: Option<&Address>) -> Self {
         let is_able =
-            environment::variable("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
+            variables::variable("TERM").is_some_and(|name| !name.is_empty() && name != "dumb");
         let is_shown = std::io::stderr().is_terminal() && is_able && screen::has_room();
-        let plain = environment::variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let plain = variables::variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let look = is_shown.then_some(Look { plain });
         Progress {
             picture: RunState::default(),
@@ -75,10 +75,10 @@ impl Progress {
             let told = sending.end();
             // Sends the completed run, and all other unsent runs. Problems that were reported are
             // not reported again.
-            if let Err(error) = store::send_all(store, &self.runs)
+            if let Err(error) = team_store::send_all(store, &self.runs)
                 && told.is_none()
             {
-                remark!("{}", store::trouble(store, &error));
+                remark!("{}", team_store::trouble(store, &error));
             }
         }
     }
@@ -105,10 +105,10 @@ impl ProgressListener for Progress {
     fn opened(&mut self, folder: &Path, cores: &[usize]) {
         trust::sign_line(folder, &self.command_line);
         let Some(store) = &self.store else { return };
-        let (runs, name) = store::place_of(folder);
-        let run = (folder, name.as_str(), store::origin());
+        let (runs, name) = team_store::place_of(folder);
+        let run = (folder, name.as_str(), team_store::origin());
         let run = (run.0, run.1, run.2.as_str());
-        self.sending = Some(Sending::begin(store.clone(), run, store::trouble, cores.to_vec()));
+        self.sending = Some(Sending::begin(store.clone(), run, team_store::trouble, cores.to_vec()));
         self.runs = runs;
     }
 

@@ -15,7 +15,7 @@ use store::{Output, RECORD_FILE, StoreError};
 use super::failure::Failure;
 use super::anonymize::Masking;
 use super::output::{remark, say};
-use super::store::{self, Fetched};
+use super::team_store::{self, Fetched};
 use studies::papers;
 
 /// Arguments of `planimeter report`.
@@ -56,7 +56,7 @@ struct Gathered {
 
 /// Rebuilds the report and prints its path.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let store = store::asked(arguments.store.as_ref())?;
+    let store = team_store::asked(arguments.store.as_ref())?;
     let out: &Path = match (&arguments.out, arguments.runs.as_slice()) {
         (Some(out), _) => out,
         (None, [only]) if only.exists() || store.is_none() => only,

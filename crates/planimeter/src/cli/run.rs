@@ -10,7 +10,7 @@ use netio::os_jitter;
 use report::analysis::failed;
 use store::postgres::address::Address;
 use rustix::process::{Resource, getrlimit, setrlimit};
-use snmp::Credentials;
+pub use snmp::Credentials;
 
 use super::bundle;
 use super::element::read;
@@ -18,11 +18,11 @@ use super::failure::{self, Failure, FailureKind};
 use super::link_arguments::{self, LinkArguments};
 use super::noise::Check;
 use super::output::{remark, say, summary, to_stdout};
-use super::environment;
+use super::variables;
 use super::plan;
 use super::progress::Progress;
 use super::resume;
-use super::store;
+use super::team_store;
 use super::shell_words::quoted;
 use runner::python::script;
 use studies::taking;
@@ -175,15 +175,15 @@ impl From<EffortArgument> for Effort {
 
 /// Measures, and prints the summary.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let store = store::asked(arguments.store.as_ref())?;
-    if let Some(done) = bundle::again::asked(arguments).or_else(|| plan::asked(arguments)) {
+    let store = team_store::asked(arguments.store.as_ref())?;
+    if let Some(done) = bundle::rerun::asked(arguments).or_else(|| plan::asked(arguments)) {
         return done;
     }
     let is_dry = arguments.dry_run;
     if let Some(done) = arguments.resume.as_ref().and_then(|it| resume::complete(it, is_dry)) {
         return done;
     }
-    let surroundings = environment::surroundings()?;
+    let surroundings = variables::surroundings()?;
     // Before any thread exists: a process with threads cannot enter a user namespace.
     let (plan, destination) = match &arguments.resume {
         // Another process may continue the run at the same time.
@@ -215,8 +215,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Measures a new run with these arguments; prints its progress only.
 pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
-    let store = store::asked(arguments.store.as_ref())?;
-    let surroundings = environment::surroundings()?;
+    let store = team_store::asked(arguments.store.as_ref())?;
+    let surroundings = variables::surroundings()?;
     let plan = new_plan(arguments)?;
     let destination = Destination::New(arguments.out_folder());
     carried_out(&plan, destination, &surroundings, store.as_ref(), arguments.strict)
@@ -226,14 +226,14 @@ pub(super) fn measure(arguments: &Arguments) -> Result<Finished, Failure> {
 pub(super) fn carried_out(
     plan: &Plan,
     destination: Destination,
-    surroundings: &Surroundings,
+    surroundings: &HostPaths,
     store: Option<&Address>,
     is_strict: bool,
 ) -> Result<Finished, Failure> {
     raise_file_limit();
     let stop = super::signals::flag()?;
     let mut benches = Benches::open(&plan.links_used(), surroundings, &plan.parameters, &stop)
-        .map_err(environment::failure)?;
+        .map_err(variables::failure)?;
     if let Some(noise) = noise(plan, &mut benches, is_strict)? {
         remark!("warning: {noise}");
     }
@@ -322,14 +322,14 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
     let mut entries = Vec::new();
     for name in &arguments.experiments {
         for entry in script::find(name).map_err(usage)? {
-            if !entries.iter().any(|known: &&studies::Entry| known.id == entry.id) {
+            if !entries.iter().any(|known: &&studies::Experiment| known.id == entry.id) {
                 entries.push(entry);
             }
         }
     }
     let effort = arguments.effort();
     let mut parameters = Parameters::at(effort);
-    if let Some(text) = environment::variable(CREDENTIALS_VARIABLE) {
+    if let Some(text) = variables::variable(CREDENTIALS_VARIABLE) {
         let read = snmp::credentials(&text);
         let usage = |why| Failure::usage(format!("{CREDENTIALS_VARIABLE}: {why}"));
         parameters.witness.credentials = read.map_err(usage)?;
@@ -365,7 +365,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         between: arguments.between.clone(),
         after: arguments.after.clone(),
     };
-    let links = Asked::read(&arguments.links)?.links(&named, parameters.simulated)?;
+    let links = LinkArguments::read(&arguments.links)?.links(&named, parameters.simulated)?;
     let used = links.used(&named);
     if used.iter().any(|link| matches!(link, Link::Veth | Link::VethXdp | Link::Memif)) {
         testbed::namespace::enter_rootless().map_err(|need| Failure::need(need.to_string()))?;
@@ -408,7 +408,7 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
         parameters.capacity = Capacity::BitsPerSecond(bits);
     }
     let kinds = if named.is_empty() {
-        let (mut kinds, missing) = environment::all_targets(links.base);
+        let (mut kinds, missing) = variables::all_targets(links.base);
         if flows > 0 {
             kinds.retain(|kind| kind.technology() == Technology::OpenFlow);
         }
@@ -448,10 +448,10 @@ pub(super) fn new_plan(arguments: &Arguments) -> Result<Plan, Failure> {
 /// experiment cannot measure over their link, are skipped with a message. It is an error if nothing
 /// can be measured.
 fn measurable(
-    entries: Vec<&'static studies::Entry>,
+    entries: Vec<&'static studies::Experiment>,
     kinds: &[TargetKind],
     links: &Links,
-) -> Result<Vec<&'static studies::Entry>, Failure> {
+) -> Result<Vec<&'static studies::Experiment>, Failure> {
     let mut kept = Vec::new();
     let mut why = Vec::new();
     let mut can_any = false;
@@ -464,9 +464,9 @@ fn measurable(
         }
         let concerned = kinds.iter().filter(|kind| entry.applies(**kind));
         let hindered =
-            concerned.filter_map(|kind| Some((kind, entry.hindrance(*kind, links.of(*kind))?)));
+            concerned.filter_map(|kind| Some((kind, entry.unsupported_reason(*kind, links.of(*kind))?)));
         why.extend(hindered.map(|(kind, hindrance)| {
-            format!("{} on {} over {}: {unsupported_reason}", entry.id, kind.name(), links.of(*kind).name())
+            format!("{} on {} over {}: {hindrance}", entry.id, kind.name(), links.of(*kind).name())
         }));
         // The report names the skipped targets too.
         can_any |= kinds.iter().any(|kind| entry.can_measure(*kind, links.of(*kind)));
@@ -656,7 +656,7 @@ fn span(seconds: f64) -> String {
 fn explained(error: RunError) -> Failure {
     match error {
         RunError::Target(kind, error) => {
-            let failure = environment::failure(error);
+            let failure = variables::failure(error);
             Failure { line: format!("{}: {}", kind.name(), failure.line), ..failure }
         }
         RunError::Trial(..) => Failure::need(format!("{error}; partial results are kept")),

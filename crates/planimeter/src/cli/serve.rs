@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use super::failure::Failure;
 use super::output::{remark, say};
-use super::{connections, environment, signals, store};
+use super::{connections, variables, signals, team_store};
 use crate::serve::{CONNECTIONS, RemoteStore, Server, Token, ServeOptions};
 
 /// Arguments of `planimeter serve`.
@@ -44,10 +44,10 @@ Examples:
 /// Serves until it is stopped.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let folder = &arguments.folder;
-    let store = store::asked(arguments.store.as_ref())?.map(|address| Elsewhere {
+    let store = team_store::asked(arguments.store.as_ref())?.map(|address| RemoteStore {
         address,
         asked: arguments.store.clone(),
-        origin: store::origin(),
+        origin: team_store::origin(),
     });
     if !folder.is_dir() {
         std::fs::create_dir(folder).map_err(|error| {
@@ -64,11 +64,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             .map_err(|error| Failure::need(format!("cannot create a token: {error}")))?,
     };
     let stop = signals::flag()?;
-    let program = environment::surroundings()?.program;
+    let program = variables::surroundings()?.program;
     let text = token.text().to_string();
     let both = store.as_ref().map(|store| format!(" and {}", store.address)).unwrap_or_default();
     let (names, limits) = (arguments.names.clone(), arguments.connections.limits(CONNECTIONS));
-    let wanted = Wanted { folder: folder.clone(), token, program, store, names, limits };
+    let wanted = ServeOptions { folder: folder.clone(), token, program, store, names, limits };
     let server = Server::open(arguments.listen, wanted).map_err(|error| {
         Failure::usage(format!(
             "cannot listen on {}: {error} (hint: choose another address, such as --listen \

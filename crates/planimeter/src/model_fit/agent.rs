@@ -253,12 +253,12 @@ pub fn packet_ins(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
         let slow = slow_round(&watched);
         let dot = match slow {
             // Two durations separate the burst from the rate.
-            Some((more, span_s)) if span_s > 1.5 * step_s => Dot {
+            Some((more, span_s)) if span_s > 1.5 * step_s => Point {
                 x: 0.0,
                 y: (more - middle) / (span_s - step_s),
                 half: (off + 1.0) / (span_s - step_s),
             },
-            _ => Dot { x: 0.0, y: (middle - BURST) / step_s, half: (off + BURST) / step_s },
+            _ => Point { x: 0.0, y: (middle - BURST) / step_s, half: (off + BURST) / step_s },
         };
         found.push(dot);
     }
@@ -290,7 +290,7 @@ fn slow_round(watched: &super::observations::Watched<'_>) -> Option<(f64, f64)> 
 }
 
 /// Fits the number of entries that fit.
-pub fn capacity(evidence: &Evidence<'_>, sheet: &mut Sheet) {
+pub fn capacity(evidence: &Evidence<'_>, sheet: &mut FittedModel) {
     let (experiment, metric) = ("table-capacity", "accepted_rules");
     let seen = evidence.cells(experiment, metric);
     let full: Vec<Seen<'_>> = evidence.cells(experiment, "is_full_count");

@@ -142,7 +142,7 @@ pub fn fit(
     updates: &[Update<'_>],
     (told, tier): (Option<Answers>, Option<InHardware>),
     flow_mod: Option<(f64, f64)>,
-    sheet: &mut Sheet,
+    sheet: &mut FittedModel,
 ) {
     // Software forwards what the hardware does not have yet, and what it does not have any more.
     let has_software = tier.is_some_and(|it| it != InHardware::All);
@@ -200,14 +200,14 @@ pub fn fit(
 }
 
 /// Returns the time per entry from barriers that wait for all entries.
-fn by_answers(updates: &[&Update<'_>], sheet: &Sheet) -> Option<(f64, f64)> {
+fn by_answers(updates: &[&Update<'_>], sheet: &FittedModel) -> Option<(f64, f64)> {
     let answer =
-        |update: &&Update<'_>| Some(Dot { x: update.rules, y: update.control_ns?, half: 0.0 });
-    let dots: Vec<Dot> = updates.iter().filter_map(answer).collect();
+        |update: &&Update<'_>| Some(Point { x: update.rules, y: update.control_ns?, half: 0.0 });
+    let dots: Vec<Point> = updates.iter().filter_map(answer).collect();
     // The cost of the barrier itself may overlap with writing; its delay comes afterwards.
     let (message, late) = (sheet.model().agent.message_ns, sheet.model().barrier.delay_ns);
     let known = sheet.found("barrier.delay_ns").map_or(0.0, |found| found.half);
-    let each = |dot: &Dot| Dot {
+    let each = |dot: &Point| Point {
         x: 0.0,
         y: (dot.y - late as f64) / dot.x,
         half: (message as f64 + known) / dot.x,
@@ -216,13 +216,13 @@ fn by_answers(updates: &[&Update<'_>], sheet: &Sheet) -> Option<(f64, f64)> {
     found.or_else(|| mean(&dots.iter().map(each).collect::<Vec<_>>()))
 }
 
-fn costs(updates: &[&Update<'_>], batched: bool) -> Vec<Dot> {
+fn costs(updates: &[&Update<'_>], batched: bool) -> Vec<Point> {
     updates.iter().flat_map(|update| update.costs(batched)).collect()
 }
 
 /// Fits the cost of moves if rising or falling priorities take longer; returns the time per entry
 /// without moves.
-fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut Sheet) -> Option<(f64, f64)> {
+fn moves(updates: &[&Update<'_>], batched: bool, sheet: &mut FittedModel) -> Option<(f64, f64)> {
     let of = |order: &str| -> Vec<&Update<'_>> {
         updates.iter().copied().filter(|update| update.order == order).collect()
     };
@@ -268,7 +268,7 @@ fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<Line> {
     let ends = |update: &Update<'_>| update.span(0, update.times.len() - 1).1;
     let level = |rules: f64| {
         let alike = same.iter().filter(|update| update.rules == rules);
-        let dots = alike.map(|update| Dot { x: rules, y: span(update), half: ends(update) });
+        let dots = alike.map(|update| Point { x: rules, y: span(update), half: ends(update) });
         mean(&dots.collect::<Vec<_>>())
     };
     let mut slopes = Vec::new();
@@ -287,15 +287,15 @@ fn bent(updates: &[&Update<'_>], same: &[&Update<'_>]) -> Option<Line> {
                 (later / weight, 2.0 * known / weight)
             }
         };
-        slopes.push(Dot { x: 0.0, y: slope, half });
-        let rest = Dot { x: 0.0, y: all / steps - slope * update.rules / 2.0, half: known / steps };
-        at_zero.push(Dot { half: rest.half + half * update.rules / 2.0, ..rest });
+        slopes.push(Point { x: 0.0, y: slope, half });
+        let rest = Point { x: 0.0, y: all / steps - slope * update.rules / 2.0, half: known / steps };
+        at_zero.push(Point { half: rest.half + half * update.rules / 2.0, ..rest });
     }
     Some(Line { at_zero: mean(&at_zero)?, slope: mean(&slopes)? })
 }
 
 /// Fits batches; returns whether there are any.
-fn batches(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut Sheet) -> bool {
+fn batches(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut FittedModel) -> bool {
     // If entries move, the first entry of a batch may take long.
     let level: Vec<&Update<'_>> = updates
         .iter()
@@ -322,7 +322,7 @@ fn batches(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut Sh
     let interval = |batches: &Batches| {
         let all: f64 = batches.intervals().iter().map(beats).sum();
         let span = batches.begins[batches.begins.len() - 1].since(batches.begins[0]);
-        Dot { x: 0.0, y: span.middle() / all, half: span.half() / all }
+        Point { x: 0.0, y: span.middle() / all, half: span.half() / all }
     };
     let Some((value, half)) = mean(&all().map(interval).collect::<Vec<_>>()) else {
         return false;
@@ -353,7 +353,7 @@ fn sizes(
     updates: &[&Update<'_>],
     interval_ns: f64,
     flow_mod: Option<(f64, f64)>,
-    sheet: &mut Sheet,
+    sheet: &mut FittedModel,
 ) {
     let whole = |batches: &Batches| -> Vec<usize> {
         let mut sizes: Vec<usize> = batches.groups.iter().map(Range::len).collect();
@@ -382,15 +382,15 @@ fn sizes(
 }
 
 /// Fits the time from writing to activation, from the very first entry.
-fn activation(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut Sheet) {
+fn activation(updates: &[&Update<'_>], flow_mod: Option<(f64, f64)>, sheet: &mut FittedModel) {
     let insert = sheet.model().hardware.insert_ns as f64;
     let agent = flow_mod.map_or(0.0, |(ns, _)| ns);
     let added = updates.iter().filter(|update| update.deed == "add");
-    let dots: Vec<Dot> = added
+    let dots: Vec<Point> = added
         .clone()
         .filter_map(|update| {
             let first = (!update.times.is_empty()).then(|| update.times.nth(0))?;
-            Some(Dot { x: 0.0, y: first.middle() - agent - insert, half: first.half() })
+            Some(Point { x: 0.0, y: first.middle() - agent - insert, half: first.half() })
         })
         .collect();
     let widest = dots.iter().map(|dot| dot.half).fold(0.0, f64::max);

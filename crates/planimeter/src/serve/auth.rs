@@ -69,7 +69,7 @@ impl Token {
             .map_err(TokenError::Unreadable)?;
         let text = text.trim();
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-        let fits = (LETTERS_MIN..=LETTERS_MAX).contains(&text.len());
+        let fits = (TOKEN_CHARS_MIN..=LETTERS_MAX).contains(&text.len());
         if fits && text.bytes().all(is_letter) {
             Ok(Token(text.into()))
         } else {

@@ -308,7 +308,7 @@ fn experiments(filled: &Filled) -> Markup {
         select name="experiment" {
             @for set in sets {
                 optgroup label=(set) {
-                    @let own: Vec<&studies::Entry> = studies::entries().filter(|entry| entry.set() == set).collect();
+                    @let own: Vec<&studies::Experiment> = studies::entries().filter(|entry| entry.set() == set).collect();
                     @if own.len() > 1 { option value=(set) selected[chosen(set)] { (set) ": all experiments" } }
                     @for entry in own { option value=(entry.id) selected[chosen(entry.id)] { (entry.id) ": " (entry.title) } }
                 }

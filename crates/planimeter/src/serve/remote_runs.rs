@@ -17,7 +17,7 @@ use store::postgres::address::Address;
 use store::postgres::{PostgresStore, TeamError};
 use store::Stored;
 
-use crate::cli::store;
+use crate::cli::team_store;
 use studies::papers;
 
 /// Minimum length of a run id that names a downloaded run, in characters.
@@ -75,7 +75,7 @@ impl RemoteCache {
         filter: &Filter,
     ) -> Result<All, String> {
         let address = &self.store.address;
-        let told = |error: TeamError| store::trouble(address, &error);
+        let told = |error: TeamError| team_store::trouble(address, &error);
         let mut open = PostgresStore::open(address).map_err(told)?;
         let trouble = match open.send(runs, index, &self.store.origin) {
             Ok(_) => None,
@@ -101,7 +101,7 @@ impl RemoteCache {
             None => {
                 let name = format!("planimeter-serve-{}", std::process::id());
                 let made =
-                    store::private_folder(&name).map_err(|error| format!("{name}: {error}"))?;
+                    team_store::private_folder(&name).map_err(|error| format!("{name}: {error}"))?;
                 brought.folder.insert(made).clone()
             }
         };

@@ -93,7 +93,7 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
     };
     let changes = TrendRow::changes(rows);
     let told = |change: &Change| {
-        format!("change of {} at {}", shell_words::change(change.ratio), rows[change.at].created)
+        format!("change of {} at {}", words::change(change.ratio), rows[change.at].created)
     };
     // A change is between the last run before it and the first after it.
     let between = |change: &Change| f64::midpoint(x(change.at - 1), x(change.at));
@@ -114,7 +114,7 @@ fn drawn(metric: Option<Metric>, rows: &[TrendRow], here: &Here) -> Markup {
             @for change in &changes {
                 line.change x1=(format!("{:.1}", between(change))) x2=(format!("{:.1}", between(change))) y1="4" y2=(bottom)
                     stroke="currentColor" stroke-dasharray="5 4" { title { (told(change)) } }
-                text.soft x=(format!("{:.1}", between(change) + 4.0)) y="14" { (shell_words::change(change.ratio)) }
+                text.soft x=(format!("{:.1}", between(change) + 4.0)) y="14" { (words::change(change.ratio)) }
             }
             polyline.line.s0 points=(line.join(" ")) {}
             @for (at, row) in rows.iter().enumerate() {

@@ -18,7 +18,7 @@ use packet::time::Nanos;
 use super::batch_eval::{first, places};
 use super::tree::{Fate, LearnQuestion, MacAt, Node, NodeId, TableLookup, RouteQuestion, Tree};
 use crate::interpret::Interpreter;
-use crate::lfb::{Env, Lfb, Told};
+use crate::lfb::{Env, Lfb, ExceptionQueue};
 use crate::compiled_program::Loaded;
 
 /// A batch of frames in the tree.
@@ -181,7 +181,7 @@ impl Row {
         tree: &mut Tree,
         sights: &[FrameHead<'_>],
         inner: &mut Interpreter,
-        (told, outputs): (&mut Told, &mut Outputs),
+        (told, outputs): (&mut ExceptionQueue, &mut Outputs),
         now: Nanos,
     ) -> bool {
         while self.asking != 0 {
@@ -217,7 +217,7 @@ impl Row {
         tree: &Tree,
         sights: &[FrameHead<'_>],
         inner: &mut Interpreter,
-        (told, outputs): (&mut Told, &mut Outputs),
+        (told, outputs): (&mut ExceptionQueue, &mut Outputs),
         now: Nanos,
     ) {
         let mut left = std::mem::take(&mut self.asking);
@@ -255,7 +255,7 @@ impl Row {
         mut these: u32,
         sights: &[FrameHead<'_>],
         inner: &mut Interpreter,
-        (told, outputs): (&mut Told, &mut Outputs),
+        (told, outputs): (&mut ExceptionQueue, &mut Outputs),
         now: Nanos,
     ) {
         let Interpreter { loaded, made, spare, .. } = inner;

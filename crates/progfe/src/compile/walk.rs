@@ -12,7 +12,7 @@ use packet::time::Nanos;
 
 use super::plan::Plan;
 use crate::interpret::Interpreter;
-use crate::lfb::{At, Env, Lfb, Packet, DropReason, Row, Told, Verdict};
+use crate::lfb::{At, Env, Lfb, Packet, DropReason, Row, ExceptionQueue, Verdict};
 use crate::compiled_program::Loaded;
 
 /// Maximum number of events from one batch of frames.
@@ -43,7 +43,7 @@ pub struct Walk {
     verdicts: [Verdict; SIGHTS_MAX],
     /// Copies from a block: member, output, packet.
     copies: Vec<(u32, (u32, u32), Packet)>,
-    told: Told,
+    told: ExceptionQueue,
     /// Names of the redirected frames.
     told_by: Vec<u32>,
     /// Names of the frames that caused events.
@@ -80,7 +80,7 @@ impl Default for Walk {
             members: Vec::new(),
             verdicts: [Verdict::Held; SIGHTS_MAX],
             copies: Vec::new(),
-            told: Told { happenings_max: EVENTS_QUEUED_MAX, ..Told::default() },
+            told: ExceptionQueue { happenings_max: EVENTS_QUEUED_MAX, ..ExceptionQueue::default() },
             told_by: Vec::new(),
             happened_by: Vec::new(),
         }
@@ -137,7 +137,7 @@ impl Walk {
     }
 
     /// Returns the queues for events of tables, and the list of frames that caused them.
-    pub fn told(&mut self) -> (&mut Told, &mut Vec<u32>) {
+    pub fn told(&mut self) -> (&mut ExceptionQueue, &mut Vec<u32>) {
         (&mut self.told, &mut self.happened_by)
     }
 

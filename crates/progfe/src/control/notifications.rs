@@ -11,7 +11,7 @@ use crate::lfb::exceptions::DivertedFrame;
 use crate::program::Program;
 
 /// Converts an event for an association. Returns none if the instance no longer exists.
-pub fn happening(program: &Program, it: &lfb::Happening) -> Option<Happening> {
+pub fn happening(program: &Program, it: &lfb::LfbEvent) -> Option<Happening> {
     let instance = program.instances.get(it.instance)?;
     let value = it.reports.first().map(|(_, value)| value.clone());
     Some(Happening {

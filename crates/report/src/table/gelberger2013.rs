@@ -67,7 +67,7 @@ fn ratio(found: &Estimate) -> Entry {
 fn richer(record: &Record) -> Table {
     let columns = ["target", "less programmable", "workload", "metric", "ratio", "conclusion"];
     let naming = Naming::among(record, record.targets.iter().map(|target| target.name.as_str()));
-    let row = |it: gelberger2013::Costing| {
+    let row = |it: gelberger2013::CostComparison| {
         vec![
             Entry::word(naming.of(it.rich)),
             Entry::word(naming.of(it.plain)),

@@ -14,7 +14,7 @@ pub mod keys;
 mod settings;
 mod statistics;
 mod tables;
-mod told;
+pub mod told;
 
 use openflow::model::message::{ErrorMessage, Hello, Message};
 use openflow::model::reserved;
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use super::commands::Names;
 use keys::Keys;
 
-pub use summary::{counters, told};
+pub use told::{counters, told};
 
 /// Formats bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use testbed::process::Command;
+use testbed::process::ProcessSpec;
 use testbed::pipe_process::Talk;
 use testbed::{LabError, RunFolder, requirement};
 use record::Name;
@@ -168,7 +168,7 @@ fn entry(name: &str) -> Result<&'static Experiment, Fault> {
             )
         })?;
     if let Some(axis) = &described.axis {
-        let is_axis = |it: &Declared| it.key == axis && matches!(it.takes, Takes::Integers(..));
+        let is_axis = |it: &Parameter| it.key == axis && matches!(it.takes, ValueType::Integers(..));
         if !parameters.iter().any(is_axis) {
             return Err(said(format!(
                 "invalid axis {axis:?} (hint: create this parameter with Integers)"
@@ -179,9 +179,9 @@ fn entry(name: &str) -> Result<&'static Experiment, Fault> {
     let id = path.file_name().unwrap_or_default().to_string_lossy();
     let id = leaked(&id);
     let axis = described.axis.as_deref().map(leaked);
-    let parameters: &'static [Declared] = Box::leak(parameters.into());
+    let parameters: &'static [Parameter] = Box::leak(parameters.into());
     let script = Script { path, axis, parameters, root };
-    Ok(Box::leak(Box::new(Entry {
+    Ok(Box::leak(Box::new(Experiment {
         id,
         title: leaked(&described.title),
         axis: axis.unwrap_or(AXIS_NONE),
@@ -190,7 +190,7 @@ fn entry(name: &str) -> Result<&'static Experiment, Fault> {
         parameters,
         shows: Box::leak(shows.into()),
         external: Some(Box::leak(Box::new(script))),
-        ..catalog::WORKLOAD
+        ..studies::WORKLOAD
     })))
 }
 
@@ -222,12 +222,15 @@ impl External for Script {
                 });
                 Box::new(PythonModule::new(self, init)) as Box<_>
             };
-            Spot::new(place.unwrap_or(1) as f64, SECONDS, make)
+            ModulePoint::new(place.unwrap_or(1) as f64, SECONDS, make)
         };
         let spots = places.into_iter().map(spot).collect();
-        Box::new(Rounds::new(context, self.axis.unwrap_or(AXIS_NONE), spots))
+        Box::new(RepeatedModule::new(context, self.axis.unwrap_or(AXIS_NONE), spots))
     }
 
+}
+
+impl Script {
     /// Starts it for an exchange of events.
     pub(super) fn talk(&self) -> Result<(Talk, RunFolder), Fault> {
         start(&self.path, &self.root, &[])
@@ -245,7 +248,7 @@ fn start(path: &Path, root: &Path, arguments: &[&str]) -> Result<(Talk, RunFolde
     let mut words = vec!["-m".into(), "planimeter.conversation".into(), script.into()];
     words.extend(arguments.iter().map(Into::into));
     let set = |name: &str, value: &str| (name.into(), value.into());
-    let launch = Launch {
+    let launch = ProcessSpec {
         program,
         arguments: words,
         environment: vec![
@@ -329,7 +332,7 @@ impl Fault {
 }
 
 /// Converts a module's parameter; `None` if no kind of parameter fits.
-fn declared(it: &ParameterDescribed) -> Option<Declared> {
+fn declared(it: &ParameterDescribed) -> Option<Parameter> {
     let (kind, bounds) = it.takes.split_first()?;
     let whole = |place: usize| bounds.get(place).and_then(Value::as_u64);
     let number = |place: usize| bounds.get(place).and_then(Value::as_f64);
@@ -339,20 +342,20 @@ fn declared(it: &ParameterDescribed) -> Option<Declared> {
         Some(Box::leak(words?.into()))
     };
     let takes = match kind.as_str()? {
-        "integer" => Takes::Integer(whole(0)?, whole(1)?),
-        "integers" => Takes::Integers(whole(0)?, whole(1)?),
-        "number" => Takes::Number(number(0)?, number(1)?),
-        "word" => Takes::Word(words()?),
-        "words" => Takes::Words(words()?),
+        "integer" => ValueType::Integer(whole(0)?, whole(1)?),
+        "integers" => ValueType::Integers(whole(0)?, whole(1)?),
+        "number" => ValueType::Number(number(0)?, number(1)?),
+        "word" => ValueType::Word(words()?),
+        "words" => ValueType::Words(words()?),
         _ => return None,
     };
     let [key, default, unit, help] =
         [&it.key, &it.default, &it.unit, &it.help].map(|it| leaked(it));
-    takes.admits(default).then_some(Declared { key, takes, default, unit, help })
+    takes.admits(default).then_some(Parameter { key, takes, default, unit, help })
 }
 
 /// Converts a figure; an error if a name is not a metric's.
-fn show(it: &ShowDescribed) -> Result<Show, String> {
+fn show(it: &ShowDescribed) -> Result<Chart, String> {
     let named = |names: &[String]| -> Result<&'static [&'static str], String> {
         let name = |text: &String| {
             Name::read(text).map(Name::text).map_err(|problem| format!("invalid shows: {problem}"))
@@ -360,7 +363,7 @@ fn show(it: &ShowDescribed) -> Result<Show, String> {
         Ok(Box::leak(names.iter().map(name).collect::<Result<Vec<_>, _>>()?.into()))
     };
     let series: Vec<&'static str> = it.series.iter().map(|name| leaked(name)).collect();
-    Ok(Show {
+    Ok(Chart {
         title: leaked(&it.title),
         drawn: named(&it.drawn)?,
         beside: named(&it.beside)?,

@@ -18,7 +18,7 @@ use flate2::write::GzEncoder;
 use super::TeamError;
 use record::Record;
 use crate::index::database::{Database, Value};
-use crate::{self, RECORD_FILE, TRIALS_FILE, Texts};
+use crate::{RECORD_FILE, TRIALS_FILE, Texts};
 
 /// Maximum packed size of a run's files. A larger run is stored without its histograms, or without
 /// any files.
@@ -53,7 +53,7 @@ impl Contents {
         let latencies = record.trials.iter().filter_map(|it| it.latency.as_ref()?.file.as_deref());
         for name in latencies {
             // The report mentions a histogram that cannot be read.
-            let Some(file) = store::inside(folder, name).ok().and_then(|it| fs::read(it).ok())
+            let Some(file) = crate::inside(folder, name).ok().and_then(|it| fs::read(it).ok())
             else {
                 continue;
             };
@@ -119,14 +119,14 @@ pub(super) fn fetch(database: &mut Database, run: i64, into: &Path) -> Result<()
         let bytes = bytes.ok_or_else(|| odd("is too large"))?;
         let is_known =
             [RECORD_FILE, TRIALS_FILE].contains(&name.as_str()) || name.ends_with(".hgrm");
-        let path = store::inside(into, &name).ok().filter(|_| is_known);
+        let path = crate::inside(into, &name).ok().filter(|_| is_known);
         let path = path.ok_or_else(|| odd("is not a file of a run"))?;
         let mut unpacked = Vec::new();
         let read = GzDecoder::new(packed.as_slice()).take(bytes + 1).read_to_end(&mut unpacked);
         if read.is_err() || unpacked.len() as u64 != bytes {
             return Err(odd("is damaged"));
         }
-        let refused = |error| store::StoreError::new("write", &path, error);
+        let refused = |error| crate::StoreError::new("write", &path, error);
         let parent = path.parent().expect("a file in a folder has one");
         fs::create_dir_all(parent).map_err(refused)?;
         fs::write(&path, unpacked).map_err(refused)?;

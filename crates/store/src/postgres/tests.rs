@@ -340,21 +340,21 @@ fn a_read_only_user_can_read(server: &Postgres) {
     let runs = Runs::new("looking");
     runs.add("2026-01-31", 1, 2);
     let url = server.database("looking");
-    let mut team = Team::open(&address(&url)).unwrap();
+    let mut team = PostgresStore::open(&address(&url)).unwrap();
     assert_eq!(runs.send(&mut team).runs, 1);
     server.sql("looking", &format!(
         "CREATE ROLE reader LOGIN PASSWORD '{PASSWORD}'; GRANT USAGE ON SCHEMA planimeter TO reader; \
          GRANT SELECT ON ALL TABLES IN SCHEMA planimeter TO reader"
     ));
     runs.add("2026-02-01", 2, 2);
-    let mut reader = Team::open(&address(&server.url("reader", "looking"))).unwrap();
+    let mut reader = PostgresStore::open(&address(&server.url("reader", "looking"))).unwrap();
     let message = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
     assert!(message.is_read_only() && message.is_lasting(), "{message}");
     assert!(message.to_string().contains("permission denied"), "{message}");
     assert_eq!(folders(&mut reader, &[]), ["2026-01-31-latency-1"], "reading still works");
     // Without existing tables, this user may not create any.
     server.database("bare");
-    let mut reader = Team::open(&address(&server.url("reader", "bare"))).unwrap();
+    let mut reader = PostgresStore::open(&address(&server.url("reader", "bare"))).unwrap();
     assert!(folders(&mut reader, &[]).is_empty());
     let message = reader.send(&runs.0, &mut runs.index(), "x").unwrap_err();
     assert!(message.is_read_only(), "{message}");
@@ -365,7 +365,7 @@ fn a_read_only_user_can_read(server: &Postgres) {
         (wrong, "password authentication failed"),
         (address(&server.url("reader", "nowhere")), "does not exist"),
     ] {
-        let message = Team::open(&address).unwrap_err();
+        let message = PostgresStore::open(&address).unwrap_err();
         assert!(message.is_lasting() && message.to_string().contains(want), "{message}");
         assert!(!message.to_string().contains("secret"), "{message}");
     }

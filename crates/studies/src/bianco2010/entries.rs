@@ -10,7 +10,7 @@ use targets::name::TargetKind;
 const TRIALS_FULL: &[&[Parameter]] = &[shared::TRIALS, shared::TABLES_OTHERS];
 
 /// Entries in the order of the study.
-pub(super) const ENTRIES: &[Experiment] = &[
+pub const ENTRIES: &[Experiment] = &[
     Experiment {
         id: "bianco2010/fig2",
         title: "Maximum forwarding rate of one flow against frame size",
@@ -20,12 +20,12 @@ pub(super) const ENTRIES: &[Experiment] = &[
                  point. The router also runs with a destination cache, as the kernel of the study \
                  had one.",
         build: bianco2010::fig2::method,
-        companions: &[(TargetKind::Router, TargetKind::RouterCache)],
+        paired_targets: &[(TargetKind::Router, TargetKind::RouterCache)],
         parameters: bianco2010::fig2::PARAMETERS,
         shared: TRIALS_OVER,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "bianco2010/fig3",
         title: "Forwarding rate of one flow of small frames against offered load",
         paper: Some(("bianco2010", "fig3")),
@@ -37,7 +37,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: TRIALS_OVER,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "bianco2010/fig4",
         title: "Latency of one flow of small frames against offered load",
         paper: Some(("bianco2010", "fig4")),
@@ -50,7 +50,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: TRIALS_OVER,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "bianco2010/fig5",
         title: "Forwarding rate against frame size with large tables",
         paper: Some(("bianco2010", "fig5")),
@@ -63,7 +63,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: TRIALS_FULL,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "bianco2010/fig6",
         title: "Forwarding rate with the hash table and with the linear table",
         paper: Some(("bianco2010", "fig6")),
@@ -77,7 +77,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: TRIALS_FULL,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "bianco2010/fig7",
         title: "Forwarding rate by traffic mix of hash table and linear table",
         paper: Some(("bianco2010", "fig7")),
@@ -90,7 +90,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: TRIALS_FULL,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "bianco2010/table1",
         title: "Processing time by table type, table size and frame size",
         paper: Some(("bianco2010", "table1")),
@@ -102,7 +102,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: TRIALS_FULL,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "bianco2010/fig9",
         title: "Fairness between two flows through one input port",
         paper: Some(("bianco2010", "fig9")),
@@ -117,7 +117,7 @@ pub(super) const ENTRIES: &[Experiment] = &[
         shared: TRIALS_FULL,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "bianco2010/fig10",
         title: "Fairness between two flows through two input ports",
         paper: Some(("bianco2010", "fig10")),

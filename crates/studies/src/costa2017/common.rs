@@ -40,21 +40,21 @@ pub const PACKETS: Parameter = Parameter {
 };
 
 /// The rate of the open loop.
-pub const OPEN_PPS: Declared = Declared {
+pub const OPEN_PPS: Parameter = Parameter {
     key: "open_pps",
-    takes: Takes::Number(0.0, 1e6),
+    takes: ValueType::Number(0.0, 1e6),
     default: "1000",
     unit: "packets/s",
     help: "rate of an additional run that sends packets without waiting for returns; 0 means none",
 };
 
 /// Rate of the open loop, with a default of none.
-pub const OPEN_BESIDE: Declared = Declared { default: "0", ..OPEN_PPS };
+pub const OPEN_BESIDE: Parameter = Parameter { default: "0", ..OPEN_PPS };
 
 /// Time after which a packet counts as lost.
-pub const WAIT: Declared = Declared {
+pub const WAIT: Parameter = Parameter {
     key: "wait",
-    takes: Takes::Number(0.001, 60.0),
+    takes: ValueType::Number(0.001, 60.0),
     default: "0.2",
     unit: "s",
     help: "time after which a packet counts as lost",

@@ -17,7 +17,7 @@ const ROUND_TRIP: Experiment = Experiment {
 };
 
 /// Common fields of items about match types, which share one set of trials.
-const TYPES: Entry = Entry {
+const TYPES: Experiment = Experiment {
     build: matching::types,
     parameters: matching::PARAMETERS,
     shares_trials_of: Some("costa2017/table3"),
@@ -25,7 +25,7 @@ const TYPES: Entry = Entry {
 };
 
 /// Common fields of items about statistics, which share one set of trials.
-const STATISTICS: Entry = Entry {
+const STATISTICS: Experiment = Experiment {
     axis: filling::AXIS,
     method: "The tester requests flow and port statistics every second, over one entry and over a \
              table filled to 90 % of its capacity. Frames of the first entry run at 1 MB/s, then \
@@ -38,8 +38,8 @@ const STATISTICS: Entry = Entry {
 };
 
 /// Entries in the order of the study.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub const ENTRIES: &[Experiment] = &[
+    Experiment {
         id: "costa2017/table1",
         title: "Description of the switches",
         paper: Some(("costa2017", "table1")),
@@ -51,7 +51,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: identification::SHOWS,
         ..ROUND_TRIP
     },
-    Entry {
+    Experiment {
         id: "costa2017/table3",
         title: "Round-trip time by match type",
         paper: Some(("costa2017", "table3")),
@@ -59,14 +59,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: matching::DELAYS,
         ..TYPES
     },
-    Entry {
+    Experiment {
         id: "costa2017/table2",
         title: "Supported match types",
         paper: Some(("costa2017", "table2")),
         shows: matching::TAKEN,
         ..TYPES
     },
-    Entry {
+    Experiment {
         id: "costa2017/sockets",
         title: "Round-trip time with tester ports and with socket programs",
         paper: Some(("costa2017", "sockets")),
@@ -79,21 +79,21 @@ pub(super) const ENTRIES: &[Entry] = &[
         wants_hosts: true,
         ..ROUND_TRIP
     },
-    Entry {
+    Experiment {
         id: "costa2017/fig2",
         title: "Distribution of round-trip times with an IP match",
         paper: Some(("costa2017", "fig2")),
         shows: matching::IP,
         ..TYPES
     },
-    Entry {
+    Experiment {
         id: "costa2017/fig3",
         title: "Distribution of round-trip times with an exact match",
         paper: Some(("costa2017", "fig3")),
         shows: matching::EXACT,
         ..TYPES
     },
-    Entry {
+    Experiment {
         id: "costa2017/fig4",
         title: "Round-trip time with an exact match by packet size",
         paper: Some(("costa2017", "fig4")),
@@ -102,19 +102,19 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: matching::SIZED,
         ..ROUND_TRIP
     },
-    Entry {
+    Experiment {
         id: "costa2017/fig5",
         title: "Jitter of small packets with an exact match",
         paper: Some(("costa2017", "fig5")),
         shows: matching::JITTER,
         ..TYPES
     },
-    Entry {
+    Experiment {
         id: "costa2017/fig6",
         title: "Round-trip time in OpenFlow mode and in legacy mode",
         paper: Some(("costa2017", "fig6")),
         build: modes::method,
-        companions: &[
+        paired_targets: &[
             (TargetKind::Ours, TargetKind::Bridge),
             (TargetKind::Ovs, TargetKind::LinuxBridge),
         ],
@@ -123,7 +123,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: modes::SHOWS,
         ..ROUND_TRIP
     },
-    Entry {
+    Experiment {
         id: "costa2017/table4",
         title: "Table capacity in OpenFlow mode and in legacy mode",
         paper: Some(("costa2017", "table4")),
@@ -137,7 +137,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shared: &[&[methods::ADDRESSES, methods::LEARNING_RATE, shared::VERIFY]],
         ..ROUND_TRIP
     },
-    Entry {
+    Experiment {
         id: "costa2017/table5",
         title: "Round-trip time with one entry and with a full table",
         paper: Some(("costa2017", "table5")),
@@ -151,7 +151,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: filling::SHOWS,
         ..ROUND_TRIP
     },
-    Entry {
+    Experiment {
         id: "costa2017/table6",
         title: "Round-trip time and correctness of header rewrites",
         paper: Some(("costa2017", "table6")),
@@ -164,7 +164,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: rewriting::SHOWS,
         ..ROUND_TRIP
     },
-    Entry {
+    Experiment {
         id: "costa2017/table7",
         title: "Flow statistics reply time",
         paper: Some(("costa2017", "table7")),
@@ -172,42 +172,42 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: statistics::FLOWS,
         ..STATISTICS
     },
-    Entry {
+    Experiment {
         id: "costa2017/table8",
         title: "Port statistics reply time",
         paper: Some(("costa2017", "table8")),
         shows: statistics::PORTS,
         ..STATISTICS
     },
-    Entry {
+    Experiment {
         id: "costa2017/fig7",
         title: "Flow statistics reply time over one entry under heavy load",
         paper: Some(("costa2017", "fig7")),
         shows: statistics::FLOWS_ONE,
         ..STATISTICS
     },
-    Entry {
+    Experiment {
         id: "costa2017/fig8",
         title: "Flow statistics reply time over a nearly full table under heavy load",
         paper: Some(("costa2017", "fig8")),
         shows: statistics::FLOWS_FULL,
         ..STATISTICS
     },
-    Entry {
+    Experiment {
         id: "costa2017/fig9",
         title: "Port statistics reply time over one entry under heavy load",
         paper: Some(("costa2017", "fig9")),
         shows: statistics::PORTS_ONE,
         ..STATISTICS
     },
-    Entry {
+    Experiment {
         id: "costa2017/fig10",
         title: "Port statistics reply time over a nearly full table under heavy load",
         paper: Some(("costa2017", "fig10")),
         shows: statistics::PORTS_FULL,
         ..STATISTICS
     },
-    Entry {
+    Experiment {
         id: "costa2017/messages",
         title: "Control message rate, and stability near and above it",
         paper: Some(("costa2017", "messages")),
@@ -220,7 +220,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: endurance::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "costa2017/discussion",
         title: "Comparison of the target with the switches of the study",
         paper: Some(("costa2017", "discussion")),

@@ -36,10 +36,10 @@ pub const BOUND: Parameter = Parameter {
 };
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[BOUND, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
+pub const PARAMETERS: &[Parameter] = &[BOUND, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
 /// Values that the report shows.
-pub const SHOWS: &[Show] = &[Show::values(
+pub const SHOWS: &[Chart] = &[Chart::values(
     "Mean round-trip time with one entry and with a full table",
     &["exact_rtt_ns_mean", "wildcard_rtt_ns_mean"],
     &[
@@ -65,7 +65,7 @@ pub fn bound(context: &Context) -> u32 {
 /// Creates the method of this table for one target.
 pub fn method(context: &Context) -> Box<dyn Method> {
     let bound = bound(context);
-    let mut spots: Vec<Spot> = Vec::new();
+    let mut spots: Vec<ModulePoint> = Vec::new();
     for (word, name, prefix) in [("exact", "exact", "exact_"), ("ip", "wildcard", "wildcard_")] {
         let (ways, rules) = matching::typed(context, word, 64);
         let one = trip(context, name, ways, Some(rules.clone()));

@@ -53,16 +53,16 @@ pub const TYPES: Parameter = Parameter {
 };
 
 /// Parameters of the match type experiments.
-pub const PARAMETERS: &[Declared] = &[TYPES, SIZE, PACKETS, OPEN_PPS, WAIT, VERSION, PATIENCE];
+pub const PARAMETERS: &[Parameter] = &[TYPES, SIZE, PACKETS, OPEN_PPS, WAIT, VERSION, PATIENCE];
 
 /// Parameters of the packet size experiment.
-pub const BY_SIZE: &[Declared] = &[FRAMES_READ, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
+pub const BY_SIZE: &[Parameter] = &[FRAMES_READ, PACKETS, OPEN_BESIDE, WAIT, VERSION, PATIENCE];
 
 /// Packet sizes of the study, as frame sizes.
-pub const FRAMES: Declared = shared::FRAMES.with_default("64,128,256");
+pub const FRAMES: Parameter = shared::FRAMES.with_default("64,128,256");
 
 /// The same sizes as frame sizes and, for the other reading of the study, as UDP payload sizes.
-const FRAMES_READ: Declared = shared::FRAMES.with_default("64,110,128,174,256,302");
+const FRAMES_READ: Parameter = shared::FRAMES.with_default("64,110,128,174,256,302");
 
 /// Names of match types, those of the study first.
 pub const WORDS: &[&str] = &[
@@ -101,8 +101,8 @@ pub const LEGACY: &str = "legacy";
 pub const LEGACY_PREFIX: &str = "legacy_";
 
 /// Report values of tables II and III.
-pub const DELAYS: &[Show] = &[
-    Show::values(
+pub const DELAYS: &[Chart] = &[
+    Chart::values(
         "Mean round-trip time by match type",
         &[
             "port_rtt_ns_mean",
@@ -114,7 +114,7 @@ pub const DELAYS: &[Show] = &[
         ],
         &[],
     ),
-    Show::values(
+    Chart::values(
         "Mean round-trip time with one field",
         &[
             "eth_src_rtt_ns_mean",
@@ -135,8 +135,8 @@ pub const DELAYS: &[Show] = &[
 ];
 
 /// Report values of table II.
-pub const TAKEN: &[Show] = &[
-    Show::values(
+pub const TAKEN: &[Chart] = &[
+    Chart::values(
         "Returned packets by match type",
         &[
             "port_returned_ratio",
@@ -154,7 +154,7 @@ pub const TAKEN: &[Show] = &[
             "legacy_returned_ratio",
         ],
     ),
-    Show::values(
+    Chart::values(
         "Returned packets by single field",
         &[
             "eth_src_returned_ratio",
@@ -180,8 +180,8 @@ pub const TAKEN: &[Show] = &[
 ];
 
 /// Report values of figure 2.
-pub const IP: &[Show] = &[
-    logarithmic(Show::series("Round-trip times with an IP match", &["ip_share", "legacy_share"])),
+pub const IP: &[Chart] = &[
+    logarithmic(Chart::series("Round-trip times with an IP match", &["ip_share", "legacy_share"])),
     spread_of(
         &["ip_rtt_ns_p50", "legacy_rtt_ns_p50"],
         &["ip_rtt_ns_p90", "ip_rtt_ns_p99", "ip_rtt_ns_max"],
@@ -189,8 +189,8 @@ pub const IP: &[Show] = &[
 ];
 
 /// Report values of figure 3.
-pub const EXACT: &[Show] = &[
-    logarithmic(Show::series(
+pub const EXACT: &[Chart] = &[
+    logarithmic(Chart::series(
         "Round-trip times with an exact match",
         &["exact_share", "legacy_share"],
     )),
@@ -201,12 +201,12 @@ pub const EXACT: &[Show] = &[
 ];
 
 /// Report values of figure 4.
-pub const SIZED: &[Show] = &[
-    logarithmic(Show::series(
+pub const SIZED: &[Chart] = &[
+    logarithmic(Chart::series(
         "Round-trip times of the largest packets with an exact match",
         &["exact_share", "legacy_share"],
     )),
-    Show::values(
+    Chart::values(
         "Mean round-trip time by size",
         &["exact_rtt_ns_mean", "legacy_rtt_ns_mean"],
         &["exact_rtt_ns_p50", "exact_rtt_ns_p99", "exact_returned_ratio"],
@@ -214,8 +214,8 @@ pub const SIZED: &[Show] = &[
 ];
 
 /// Report values of figure 5.
-pub const JITTER: &[Show] = &[
-    logarithmic(Show::series("Jitter", &["exact_jitter_share", "legacy_jitter_share"])),
+pub const JITTER: &[Chart] = &[
+    logarithmic(Chart::series("Jitter", &["exact_jitter_share", "legacy_jitter_share"])),
     spread_of(
         &["exact_jitter_ns_p50", "legacy_jitter_ns_p50"],
         &[
@@ -227,12 +227,12 @@ pub const JITTER: &[Show] = &[
     ),
 ];
 
-const fn logarithmic(show: Show) -> Show {
-    Show { is_logarithmic: true, ..show }
+const fn logarithmic(show: Chart) -> Chart {
+    Chart { is_logarithmic: true, ..show }
 }
 
-const fn spread_of(drawn: &'static [&'static str], beside: &'static [&'static str]) -> Show {
-    Show::values("Percentiles of the distribution", drawn, beside)
+const fn spread_of(drawn: &'static [&'static str], beside: &'static [&'static str]) -> Chart {
+    Chart::values("Percentiles of the distribution", drawn, beside)
 }
 
 /// Returns the match of a type for packets with these headers and this input port.
@@ -321,7 +321,7 @@ pub fn types(context: &Context) -> Box<dyn Method> {
     if context.technology != Technology::OpenFlow {
         let trip = trip(context, LEGACY, ways(context, size), None);
         spots.extend(loops(context, x, LEGACY_PREFIX, trip, &OPEN_PPS));
-        return Box::new(Rounds::new(context, AXIS, spots));
+        return Box::new(RepeatedModule::new(context, AXIS, spots));
     }
     for word in own.words(&TYPES) {
         let place = WORDS
@@ -335,7 +335,7 @@ pub fn types(context: &Context) -> Box<dyn Method> {
             false => spots.push(spot(context, x, PREFIXES[place], trip)),
         }
     }
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }
 
 /// Creates the method of figure 4: by frame size and, for the other reading of the study, by UDP payload size.
@@ -356,7 +356,7 @@ pub fn sizes(context: &Context) -> Box<dyn Method> {
         loops(context, f64::from(*bytes), prefix, trip, &OPEN_BESIDE)
     };
     let spots = sizes.iter().flat_map(at).collect();
-    Box::new(Rounds::new(context, AXIS, spots))
+    Box::new(RepeatedModule::new(context, AXIS, spots))
 }
 
 #[cfg(test)]

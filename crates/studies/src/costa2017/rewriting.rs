@@ -11,7 +11,7 @@ use tester::stream::{Headers, Rate, Stream};
 use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, PRIORITY_DEFAULT};
 
-use experiments::control_plane::action_cases::{self, FlowModCommand, Kind};
+use experiments::control_plane::action_cases::{self, ActionCase, Kind};
 use experiments::control_plane::round_trip::{BACK, THERE};
 use experiments::control_plane::rounds::{RepeatedModule, ModulePoint};
 use experiments::control_plane::rules::{FAR, NEAR};
@@ -79,17 +79,17 @@ pub const SHOWS: &[Chart] = &[
 ];
 
 /// Returns the rewrites of the study.
-fn published() -> Vec<FlowModCommand> {
+fn published() -> Vec<ActionCase> {
     let all = action_cases::all();
     let of = |name: &'static str, fields: [&str; 2]| {
-        let found: Vec<&FlowModCommand> = all.iter().filter(|deed| fields.contains(&deed.name)).collect();
+        let found: Vec<&ActionCase> = all.iter().filter(|deed| fields.contains(&deed.name)).collect();
         let [first, second] = found[..] else { unreachable!("two rewrites have these names") };
         let actions = [first.actions.clone(), second.actions.clone()].concat();
-        FlowModCommand { name, actions, ..first.clone() }
+        ActionCase { name, actions, ..first.clone() }
     };
     let one = |name: &'static str, field: &str| {
         let found = all.iter().find(|deed| deed.name == field);
-        FlowModCommand { name, ..found.expect("a rewrite has this name").clone() }
+        ActionCase { name, ..found.expect("a rewrite has this name").clone() }
     };
     fn both_macs(it: &mut Headers) {
         (it.mac_source, it.mac_destination) = (action_cases::MAC, action_cases::MAC);
@@ -103,11 +103,11 @@ fn published() -> Vec<FlowModCommand> {
     vec![
         action_cases::plain(Kind::Plain, Vec::new()),
         action_cases::plain(Kind::Tagged, Vec::new()),
-        FlowModCommand { changes: both_macs, ..of("mac", ["eth_src", "eth_dst"]) },
-        FlowModCommand { changes: both_addresses, ..of("ip", ["ipv4_src", "ipv4_dst"]) },
+        ActionCase { changes: both_macs, ..of("mac", ["eth_src", "eth_dst"]) },
+        ActionCase { changes: both_addresses, ..of("ip", ["ipv4_src", "ipv4_dst"]) },
         one("vlan_priority", "vlan_pcp"),
         one("ip_tos", "ip_dscp"),
-        FlowModCommand { changes: both_ports, ..of(UDP_PORTS, ["udp_src", "udp_dst"]) },
+        ActionCase { changes: both_ports, ..of(UDP_PORTS, ["udp_src", "udp_dst"]) },
     ]
 }
 
@@ -118,7 +118,7 @@ fn prefix(name: &'static str) -> &'static str {
 }
 
 /// Returns the packets of a type in both directions, and the entries that rewrite them.
-fn rewritten(context: &Context, deed: &FlowModCommand) -> ([Stream; 2], [Stream; 2], Vec<Message>) {
+fn rewritten(context: &Context, deed: &ActionCase) -> ([Stream; 2], [Stream; 2], Vec<Message>) {
     let plain = ways(context, SIZE);
     let [mut there, mut back] = plain.each_ref().map(|way| {
         let mut stream = deed.kind.stream(&way.headers, SIZE, 1, 1.0);
@@ -154,11 +154,11 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     }
     // The transport ports of OpenFlow 1.0 are those of UDP here.
     let ports = vec![Action::SetTransportSrc(action_cases::PORT), Action::SetTransportDst(action_cases::PORT)];
-    let at = |deed: FlowModCommand| -> Vec<ModulePoint> {
+    let at = |deed: ActionCase| -> Vec<ModulePoint> {
         let (ways, comes_out, rules) = rewritten(context, &deed);
         let mut trip = compared(trip(context, deed.name, ways, Some(rules)), comes_out);
         if deed.name == UDP_PORTS {
-            let (_, _, rules) = rewritten(context, &FlowModCommand { actions: ports.clone(), ..deed });
+            let (_, _, rules) = rewritten(context, &ActionCase { actions: ports.clone(), ..deed });
             trip = early(trip, rules);
         }
         loops(context, SIZE as f64, prefix(trip.name), trip, &OPEN_BESIDE)

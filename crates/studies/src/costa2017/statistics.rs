@@ -42,25 +42,25 @@ const REQUESTS: Parameter = Parameter {
            second",
 };
 
-const PACE: Declared = Declared {
+const PACE: Parameter = Parameter {
     key: "pace",
-    takes: Takes::Number(0.001, 3600.0),
+    takes: ValueType::Number(0.001, 3600.0),
     default: "1",
     unit: "s",
     help: "interval between two requests of one type",
 };
 
-const HEAVY: Declared = Declared {
+const HEAVY: Parameter = Parameter {
     key: "heavy_pps",
-    takes: Takes::Number(0.0, 2e7),
+    takes: ValueType::Number(0.0, 2e7),
     default: "0",
     unit: "frames/s",
     help: "heavy load; 0 means the maximum of link and tester",
 };
 
-const SOURCE: Declared = Declared {
+const SOURCE: Parameter = Parameter {
     key: "load_by",
-    takes: Takes::Word(&["tester", IPERF3]),
+    takes: ValueType::Word(&["tester", IPERF3]),
     default: "tester",
     unit: "",
     help: "source of the load: the tester's port, or iperf3 as in the study, between hosts with \
@@ -71,18 +71,18 @@ const SOURCE: Declared = Declared {
 const IPERF3: &str = "iperf3";
 
 /// Parameters of the experiment.
-pub const PARAMETERS: &[Declared] = &[REQUESTS, PACE, HEAVY, SOURCE, BOUND, VERSION, PATIENCE];
+pub const PARAMETERS: &[Parameter] = &[REQUESTS, PACE, HEAVY, SOURCE, BOUND, VERSION, PATIENCE];
 
 const fn shows(
     title: &'static str,
     drawn: &'static [&'static str],
     beside: &'static [&'static str],
-) -> Show {
-    Show::values(title, drawn, beside)
+) -> Chart {
+    Chart::values(title, drawn, beside)
 }
 
 /// Report values of table VII.
-pub const FLOWS: &[Show] = &[shows(
+pub const FLOWS: &[Chart] = &[shows(
     "Mean flow statistics reply time by occupancy of the table",
     &["light_flow_reply_ns_mean", "heavy_flow_reply_ns_mean"],
     &[
@@ -97,7 +97,7 @@ pub const FLOWS: &[Show] = &[shows(
 )];
 
 /// Report values of table VIII.
-pub const PORTS: &[Show] = &[shows(
+pub const PORTS: &[Chart] = &[shows(
     "Mean port statistics reply time by occupancy of the table",
     &["light_port_reply_ns_mean", "heavy_port_reply_ns_mean"],
     &[
@@ -111,30 +111,30 @@ pub const PORTS: &[Show] = &[shows(
     ],
 )];
 
-const fn distribution(title: &'static str, series: &'static [&'static str]) -> Show {
-    Show { is_logarithmic: true, ..Show::series(title, series) }
+const fn distribution(title: &'static str, series: &'static [&'static str]) -> Chart {
+    Chart { is_logarithmic: true, ..Chart::series(title, series) }
 }
 
 /// Report values of figure 7.
-pub const FLOWS_ONE: &[Show] = &[distribution(
+pub const FLOWS_ONE: &[Chart] = &[distribution(
     "Flow statistics reply time over one entry under heavy load",
     &["heavy_one_flow_share"],
 )];
 
 /// Report values of figure 8.
-pub const FLOWS_FULL: &[Show] = &[distribution(
+pub const FLOWS_FULL: &[Chart] = &[distribution(
     "Flow statistics reply time over a nearly full table under heavy load",
     &["heavy_full_flow_share"],
 )];
 
 /// Report values of figure 9.
-pub const PORTS_ONE: &[Show] = &[distribution(
+pub const PORTS_ONE: &[Chart] = &[distribution(
     "Port statistics reply time over one entry under heavy load",
     &["heavy_one_port_share"],
 )];
 
 /// Report values of figure 10.
-pub const PORTS_FULL: &[Show] = &[distribution(
+pub const PORTS_FULL: &[Chart] = &[distribution(
     "Port statistics reply time over a nearly full table under heavy load",
     &["heavy_full_port_share"],
 )];
@@ -159,7 +159,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
     let is_program = own.text(&SOURCE) == IPERF3;
     let load = |(name, id, pps, bytes): (&'static str, u16, f64, Option<f64>)| {
         let stream: Stream = one.probes(id, FRAME_BYTES.into(), pps);
-        Burden { name, stream, program: is_program.then_some((Program::Iperf3, bytes)) }
+        BackgroundLoad { name, stream, program: is_program.then_some((Program::Iperf3, bytes)) }
     };
     let pace = own.number(&PACE);
     let at = |name: &'static str, x: f64, rules: u32, share: f64| {
@@ -176,7 +176,7 @@ pub fn method(context: &Context) -> Box<dyn Method> {
             patience: Nanos::from_secs_f64(own.number(&PATIENCE)),
         };
         let make = move |_| Box::new(Polling::new(poll.clone())) as Box<dyn Module>;
-        Spot::new(x, 2.0 * pace * requests as f64, make)
+        ModulePoint::new(x, 2.0 * pace * requests as f64, make)
     };
     let spots = vec![
         at("one", 0.0, 1, 1.0),

@@ -28,7 +28,7 @@ const TCP: Experiment = Experiment {
 };
 
 /// Common fields of figures about frame delay.
-const DELAYS: Entry = Entry {
+const DELAYS: Experiment = Experiment {
     axis: latency::AXIS,
     method: "One flow runs at a rate that every target carries, for each workload that the target \
              supports. Every frame carries its send time, and its arrival is time-stamped.",
@@ -40,8 +40,8 @@ const DELAYS: Entry = Entry {
 };
 
 /// Entries in the order of the study.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub const ENTRIES: &[Experiment] = &[
+    Experiment {
         id: "gelberger2013/fig3",
         title: "Latency and rate of native and programmed bridges by frame size",
         paper: Some(("gelberger2013", "fig3")),
@@ -55,7 +55,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shared: TRIALS_OVER,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "gelberger2013/fig4",
         title: "TCP throughput by window",
         paper: Some(("gelberger2013", "fig4")),
@@ -64,14 +64,14 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: tcp::BY_WINDOW,
         ..TCP
     },
-    Entry {
+    Experiment {
         id: "gelberger2013/fig5",
         title: "Latency of switching and routing by frame size",
         paper: Some(("gelberger2013", "fig5")),
         build: latency::routing,
         ..DELAYS
     },
-    Entry {
+    Experiment {
         id: "gelberger2013/fig6",
         title: "Packet delay variation by frame size",
         paper: Some(("gelberger2013", "fig6")),
@@ -80,7 +80,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: latency::VARIATIONS,
         ..DELAYS
     },
-    Entry {
+    Experiment {
         id: "gelberger2013/fig7",
         title: "TCP throughput by frame size",
         paper: Some(("gelberger2013", "fig7")),
@@ -90,7 +90,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: tcp::BY_FRAME,
         ..TCP
     },
-    Entry {
+    Experiment {
         id: "gelberger2013/fig8",
         title: "Latency of VLAN tagging by frame size",
         paper: Some(("gelberger2013", "fig8")),
@@ -98,7 +98,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         technologies: TAGGED,
         ..DELAYS
     },
-    Entry {
+    Experiment {
         id: "gelberger2013/offload",
         title: "Learning, inspection and OAM in the element or in its controller",
         paper: Some(("gelberger2013", "offload")),
@@ -112,7 +112,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: offload::SHOWS,
         ..WORKLOAD
     },
-    Entry {
+    Experiment {
         id: "gelberger2013/discussion",
         title: "Forwarding rate by workload",
         paper: Some(("gelberger2013", "discussion")),

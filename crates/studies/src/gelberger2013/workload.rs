@@ -12,7 +12,7 @@ use openflow::model::message::Message;
 use openflow::model::{Action, Field, FlowMod, Match, PRIORITY_DEFAULT};
 
 use experiments::Context;
-use experiments::costa2017::setting::ways;
+use crate::costa2017::common::ways;
 use experiments::control_plane::rules::{FAR, NEAR};
 use workload::parameter::declaration::{Parameter, ValueType};
 use workload::parameter::{Table, Traffic};

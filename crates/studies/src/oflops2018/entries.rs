@@ -21,7 +21,7 @@ const FORWARDING: Experiment = Experiment {
 };
 
 /// Common fields of items about changing flow entries.
-const RULES: Entry = Entry {
+const RULES: Experiment = Experiment {
     axis: updates::AXIS,
     method: "The controller adds or modifies entries of rising priority in one update, followed by \
              a barrier request. Probes visit each entry in turn; the port at which a probe returns \
@@ -33,21 +33,21 @@ const RULES: Entry = Entry {
 };
 
 /// Entries in the order of the study.
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
+pub const ENTRIES: &[Experiment] = &[
+    Experiment {
         id: "oflops2018/fig6a",
         title: "Forwarding latency by packet size, hardware",
         paper: Some(("oflops2018", "fig6a")),
         ..FORWARDING
     },
-    Entry {
+    Experiment {
         id: "oflops2018/fig6b",
         title: "Forwarding latency by packet size, software",
         paper: Some(("oflops2018", "fig6b")),
         shares_trials_of: Some("oflops2018/fig6a"),
         ..FORWARDING
     },
-    Entry {
+    Experiment {
         id: "oflops2018/fig6c",
         title: "Extra latency of a layer-4 port rewrite",
         paper: Some(("oflops2018", "fig6c")),
@@ -61,7 +61,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shared: &[&[shared::SECONDS]],
         ..ITEM
     },
-    Entry {
+    Experiment {
         id: "oflops2018/table1",
         title: "Processor load and packet loss by packet size",
         paper: Some(("oflops2018", "table1")),
@@ -69,7 +69,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: forwarding::COSTS,
         ..FORWARDING
     },
-    Entry {
+    Experiment {
         id: "oflops2018/fig7a",
         title: "Rule modification delay: control plane and data plane",
         paper: Some(("oflops2018", "fig7a")),
@@ -77,20 +77,20 @@ pub(super) const ENTRIES: &[Entry] = &[
         parameters: &rules::MODIFIED,
         ..RULES
     },
-    Entry {
+    Experiment {
         id: "oflops2018/fig7b",
         title: "Rule insertion delay: control plane and data plane",
         paper: Some(("oflops2018", "fig7b")),
         ..RULES
     },
-    Entry {
+    Experiment {
         id: "oflops2018/fig7c",
         title: "Rule insertion delay of software switches",
         paper: Some(("oflops2018", "fig7c")),
         shares_trials_of: Some("oflops2018/fig7b"),
         ..RULES
     },
-    Entry {
+    Experiment {
         id: "oflops2018/fig8a",
         title: "Active rules over time",
         paper: Some(("oflops2018", "fig8a")),
@@ -99,7 +99,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         shows: rules::OVER_TIME,
         ..RULES
     },
-    Entry {
+    Experiment {
         id: "oflops2018/fig8b",
         title: "Rule activation order",
         paper: Some(("oflops2018", "fig8b")),

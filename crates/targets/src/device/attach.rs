@@ -41,7 +41,7 @@ pub fn take(names: &[&str], settings: &device::Device) -> Result<BorrowedInterfa
 }
 
 /// Returns the error for a switch that is not reachable, with a hint.
-pub fn not_reached(error: &ControlError, said: &Said) -> TargetError {
+pub fn not_reached(error: &ControlError, said: &DeviceSpec) -> TargetError {
     let is_called = said.url.as_ref().is_some_and(netio::channel::Url::is_passive);
     let remedy = match error {
         ControlError::Nobody(url) if url.is_local() => {
@@ -105,7 +105,7 @@ pub fn interface_to(url: &Url) -> Result<String, TargetError> {
 }
 
 /// Verifies that the device has the declared ports.
-pub fn known_ports(told: &Told, said: &Said, way: &Reach) -> Result<(), TargetError> {
+pub fn known_ports(told: &SwitchIdentity, said: &DeviceSpec, way: &Reach) -> Result<(), TargetError> {
     let mut known: Vec<u32> = told.ports.iter().map(|here| way.there(*here)).collect();
     known.sort_unstable();
     let missing = said.ports.iter().find(|(number, _)| !known.contains(number));

@@ -167,7 +167,7 @@ impl DeviceBench {
             met.state().kept = Some(Kept::keep(controller));
         }
         let (stop, patience) = (Arc::clone(&self.stop), self.parameters.device.patience());
-        let overdue = Overdue::default();
+        let overdue = DrainPolicy::default();
         Ok(DeviceTarget { kind, met, rig, overdue, inputs, patience, stop })
     }
 
@@ -179,7 +179,7 @@ impl DeviceBench {
     }
 
     /// Takes interfaces, connects to the device, and checks its cables.
-    fn meet(&self, said: &Said) -> Result<(Met, Option<Controller>), TargetError> {
+    fn meet(&self, said: &DeviceSpec) -> Result<(Met, Option<Controller>), TargetError> {
         let settings = &self.parameters.device;
         let names = names(said);
         let taken = take(&names, settings)?;
@@ -187,7 +187,7 @@ impl DeviceBench {
             neighbours: None,
             taken,
             state: Mutex::default(),
-            told: Told::default(),
+            told: SwitchIdentity::default(),
             found: Vec::new(),
             remarks: Vec::new(),
         };
@@ -207,7 +207,7 @@ impl DeviceBench {
             self.look_after_cables(said, None)?;
             return Ok((met, None));
         };
-        let reached = way.controller(Version::SPOKEN).map_err(|error| not_reached(&error, said))?;
+        let reached = way.controller(Version::SUPPORTED).map_err(|error| not_reached(&error, said))?;
         let mut controller = reached;
         let failed = |error| TargetError::failed("cannot read the device's description", error);
         met.told = switch::ask(&mut controller).map_err(failed)?;
@@ -245,7 +245,7 @@ impl DeviceBench {
 
     fn look_after_cables(
         &self,
-        said: &Said,
+        said: &DeviceSpec,
         controller: Option<&mut Controller>,
     ) -> Result<(), TargetError> {
         if !self.parameters.device.checks_cables {
@@ -268,7 +268,7 @@ impl DeviceBench {
     }
 }
 
-fn names(said: &Said) -> Vec<&str> {
+fn names(said: &DeviceSpec) -> Vec<&str> {
     said.ports.iter().map(|(_, name)| name.as_str()).collect()
 }
 
@@ -293,7 +293,7 @@ impl DeviceTarget {
             return Ok(controller);
         }
         let way = state.way.as_mut().expect("only a switch that was reached is programmed");
-        way.controller(Version::SPOKEN)
+        way.controller(Version::SUPPORTED)
     }
 
     fn is_switch(&self) -> bool {
@@ -409,8 +409,8 @@ impl DeviceTarget {
     }
 }
 
-impl WorksOn for DeviceTarget {
-    fn overdue(&mut self) -> (&mut LiveRig, &mut Overdue) {
+impl AsyncTarget for DeviceTarget {
+    fn overdue(&mut self) -> (&mut LiveRig, &mut DrainPolicy) {
         (&mut self.rig, &mut self.overdue)
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct Simulated {
     pub(super) swaps: Vec<Nanos>,
     /// Commands of a controller, and their results.
     pub(super) play: Option<Play>,
-    pub(super) played: Option<Result<play::Played, ControlError>>,
+    pub(super) played: Option<Result<play::ScriptReport, ControlError>>,
 }
 
 impl Simulated {

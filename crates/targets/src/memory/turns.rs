@@ -27,7 +27,7 @@ pub(super) fn installed(
     stop: &Arc<AtomicBool>,
 ) -> Result<(Controller, Nanos), TargetError> {
     let channel = adopted(node, now);
-    let own = controller::Settings { stop: Arc::clone(stop), ..program::settings(setup) };
+    let own = controller::Settings { stop: Arc::clone(stop), ..flow_setup::settings(setup) };
     let settings = patient(own);
     let mut turns = Turns { node, now, is_live };
     let mut controller = Controller::start(channel, settings, &mut turns).map_err(failed)?;

@@ -21,7 +21,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Host;
-use crate::process::{Command, Process};
+use crate::process::{ProcessSpec, Process};
 use crate::{LabError, RunFolder, requirement};
 
 /// Timeout for the server to listen.
@@ -121,7 +121,7 @@ impl<'a> Iperf<'a> {
             _ => {}
         }
         let launch = |host: &Host, words: &str, log: &str| {
-            let launch = Command {
+            let launch = ProcessSpec {
                 program: program.clone(),
                 arguments: words.split(' ').map(OsString::from).collect(),
                 environment: Vec::new(),

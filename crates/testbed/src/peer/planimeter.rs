@@ -17,7 +17,7 @@ use super::dpdk;
 use super::{
     ControlInterface, Description, Peer, Plan, PortAddress, Wired, addresses_text, mac_text, refuse,
 };
-use crate::process::{self, Command, Process};
+use crate::process::{self, ProcessSpec, Process};
 use crate::runfolder::checked_socket_path;
 use crate::topology::CONTROL_ADDRESS;
 use crate::{LabError, Mac, RunFolder, Site};
@@ -222,8 +222,8 @@ impl Ours {
         core.filter(|_| !has_model)
     }
 
-    fn launch(&self, site: &Site, arguments: Vec<OsString>) -> Launch {
-        Launch {
+    fn launch(&self, site: &Site, arguments: Vec<OsString>) -> ProcessSpec {
+        ProcessSpec {
             program: self.program.clone(),
             arguments,
             environment: Vec::new(),
@@ -284,7 +284,7 @@ impl Peer for Ours {
         Ok(())
     }
 
-    fn ready(&mut self, patience: Duration) -> Result<Access, LabError> {
+    fn ready(&mut self, patience: Duration) -> Result<ControlInterface, LabError> {
         let not_started = self.not_started();
         let running = self.running.as_mut().ok_or(not_started)?;
         let (control, openflow) = (running.control.clone(), running.openflow.clone());
@@ -295,7 +295,7 @@ impl Peer for Ours {
             .wait_ready(patience, || listens(&control) && (!is_switch || listens(&openflow)))?;
         match self.mode {
             Mode::Switch => {
-                return Ok(Access::OpenFlow { channel: format!("unix:{}", openflow.display()) });
+                return Ok(ControlInterface::OpenFlow { channel: format!("unix:{}", openflow.display()) });
             }
             Mode::Bridge { ageing } | Mode::ProGfe { role: Role::Bridge { ageing }, .. } => {
                 self.control(&json!({ "set": { "ageing_s": ageing.as_secs() } }))?;
@@ -308,7 +308,7 @@ impl Peer for Ours {
             }
             Mode::Router { .. } | Mode::Tagger | Mode::ProGfe { role: Role::Tagger, .. } => {}
         }
-        Ok(Access::Control { socket: control })
+        Ok(ControlInterface::Control { socket: control })
     }
 
     fn install(&mut self, _site: &Site, plan: &Plan) -> Result<(), LabError> {
@@ -403,7 +403,7 @@ impl Peer for Ours {
 }
 
 /// Returns the output of `planimeter --version`.
-fn version(launch: Launch, folder: &RunFolder) -> Result<String, LabError> {
+fn version(launch: ProcessSpec, folder: &RunFolder) -> Result<String, LabError> {
     let text = process::run(launch, PATIENCE, folder)?;
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }

@@ -16,7 +16,7 @@ use super::dpdk::{self, Device, TESTPMD, TESTPMD_MEBIBYTES, TESTPMD_PACKAGE, tel
 use super::{ControlInterface, Description, Peer, Plan, Wired, refuse};
 use crate::hugepages::HugePages;
 use crate::requirement::{self, Need};
-use crate::process::{Command, Process};
+use crate::process::{ProcessSpec, Process};
 use crate::{LabError, Site};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -126,7 +126,7 @@ impl Peer for Testpmd {
         let telemetry = telemetry::socket(&site.path, &site.name);
         crate::runfolder::checked_socket_path(&telemetry)?;
         devices.iter().try_for_each(Device::clear)?;
-        let launch = Command {
+        let launch = ProcessSpec {
             program: requirement::tool(TESTPMD, TESTPMD_PACKAGE)?,
             arguments: self.arguments(&devices, site)?,
             environment: vec![dpdk::environment(site)],

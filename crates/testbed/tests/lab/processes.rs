@@ -1,13 +1,13 @@
 //! Processes: they run in the right place, report failures, and always end.
 
 use crate::fixture::{PATIENCE, Root, in_time, processes_with};
-use testbed::process::{Command, Process};
+use testbed::process::{ProcessSpec, Process};
 use testbed::{LabError, Namespace, RunFolder, affinity, proc};
 use std::fs;
 use std::time::Duration;
 
-fn shell(folder: &RunFolder, script: &str) -> Command {
-    Command {
+fn shell(folder: &RunFolder, script: &str) -> ProcessSpec {
+    ProcessSpec {
         program: "/bin/sh".into(),
         arguments: vec!["-c".into(), script.into()],
         environment: Vec::new(),
@@ -42,7 +42,7 @@ pub fn a_process_runs_in_its_namespace_and_on_its_core() {
     let core = affinity::affinity(0).unwrap()[0];
     let script = "echo $PATH; set; exec sleep 100";
     let launch =
-        Command { namespace: Some(namespace.clone()), cores: vec![core], ..shell(&folder, script) };
+        ProcessSpec { namespace: Some(namespace.clone()), cores: vec![core], ..shell(&folder, script) };
     let mut process = Process::start(launch, &folder).unwrap();
     let pid = process.pid();
     let is_sleep = || fs::read_to_string(format!("/proc/{pid}/comm")).unwrap() == "sleep\n";

@@ -313,10 +313,10 @@ impl Incoming {
         self.last = self.last.max(Some(probe.number));
         account.altered += u64::from(!probe.is_intact);
         match self.seen.mark(probe.number, port) {
-            duplicate_window::Arrived::TooLate => account.late += 1,
-            duplicate_window::Arrived::Again => account.duplicate += 1,
-            duplicate_window::Arrived::First if port == self.to => account.expected += 1,
-            duplicate_window::Arrived::First => account.elsewhere += 1,
+            duplicate_window::ArrivalKind::TooLate => account.late += 1,
+            duplicate_window::ArrivalKind::Again => account.duplicate += 1,
+            duplicate_window::ArrivalKind::First if port == self.to => account.expected += 1,
+            duplicate_window::ArrivalKind::First => account.elsewhere += 1,
         }
     }
 }

@@ -135,45 +135,45 @@ pub const CAPTURE: Parameter = Parameter {
 };
 
 /// Number of flows that a controller adds or requests; each experiment has its own default.
-pub const FLOWS: Declared = Declared {
+pub const FLOWS: Parameter = Parameter {
     key: "flows",
-    takes: Takes::Integer(1, 4_000_000),
+    takes: ValueType::Integer(1, 4_000_000),
     default: "quick 10000; 100000",
     unit: "",
     help: "number of flows that a controller adds or requests, or that the traffic has",
 };
 
 /// Flow-mods before each barrier request, or in each bundle: an axis.
-pub const BATCH: Declared = Declared {
+pub const BATCH: Parameter = Parameter {
     key: "batch",
-    takes: Takes::Text("COUNT, bundle or bundle:COUNT, comma-separated"),
+    takes: ValueType::Text("COUNT, bundle or bundle:COUNT, comma-separated"),
     default: "1,1000,bundle:10000",
     unit: "",
     help: "flow-mods before each barrier request, or in each committed bundle",
 };
 
 /// Priorities of added flows.
-pub const PRIORITY: Declared = Declared {
+pub const PRIORITY: Parameter = Parameter {
     key: "priority",
-    takes: Takes::Word(&["same", "ascending", "random"]),
+    takes: ValueType::Word(&["same", "ascending", "random"]),
     default: "same",
     unit: "",
     help: "priorities of added flows",
 };
 
 /// OpenFlow version.
-pub const OPENFLOW: Declared = Declared {
+pub const OPENFLOW: Parameter = Parameter {
     key: "openflow",
-    takes: Takes::Word(&["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]),
+    takes: ValueType::Word(&["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]),
     default: "1.4",
     unit: "",
     help: "OpenFlow version of the controller",
 };
 
 /// Number of outstanding batches.
-pub const AHEAD: Declared = Declared {
+pub const AHEAD: Parameter = Parameter {
     key: "ahead",
-    takes: Takes::Integer(1, AHEAD_MAX as u64),
+    takes: ValueType::Integer(1, AHEAD_MAX as u64),
     default: "1",
     unit: "batches",
     help: "maximum number of batches without a reply; 8 by default for batches of 100 flow-mods or \
@@ -181,9 +181,9 @@ pub const AHEAD: Declared = Declared {
 };
 
 /// Traffic during flow-mods or a dump.
-pub const BESIDE: Declared = Declared {
+pub const BESIDE: Parameter = Parameter {
     key: "beside",
-    takes: Takes::Number(0.1, 100.0),
+    takes: ValueType::Number(0.1, 100.0),
     default: "80",
     unit: "%",
     help: "traffic during flow-mods or a dump, in percent of the target's own maximum; none by \
@@ -191,25 +191,25 @@ pub const BESIDE: Declared = Declared {
 };
 
 /// Flow-mods during traffic.
-pub const FLOW_MODS: Declared = Declared {
+pub const FLOW_MODS: Parameter = Parameter {
     key: "flow_mods_per_s",
-    takes: Takes::Number(1.0, 1e8),
+    takes: ValueType::Number(1.0, 1e8),
     default: "100000",
     unit: "per second",
     help: "flow-mod rate during traffic",
 };
 
 /// Target whose maximum is the base of the loads.
-pub const LOAD_OF: Declared = Declared {
+pub const LOAD_OF: Parameter = Parameter {
     key: "load_of",
-    takes: Takes::Text("a target"),
+    takes: ValueType::Text("a target"),
     default: "",
     unit: "",
     help: "target whose maximum is the base of relative loads; each target's own by default",
 };
 
 /// All parameters of this module.
-pub const ALL: &[Declared] =
+pub const ALL: &[Parameter] =
     &[CAPTURE, FLOWS, BATCH, PRIORITY, OPENFLOW, AHEAD, BESIDE, FLOW_MODS, LOAD_OF];
 
 #[cfg(test)]

@@ -70,30 +70,30 @@ pub const ALL: &[Parameter] = &[
         help: "reaction to flow entries on the device: stop with an error, or delete them and \
                restore them after the run",
     },
-    Declared {
+    Parameter {
         key: "device_interfaces",
-        takes: Takes::Word(&["free", "used"]),
+        takes: ValueType::Word(&["free", "used"]),
         default: "free",
         unit: "",
         help: "whether the run may use interfaces that have an address, a route or a bridge",
     },
-    Declared {
+    Parameter {
         key: "device_cables",
-        takes: Takes::Word(&["check", "trust"]),
+        takes: ValueType::Word(&["check", "trust"]),
         default: "check",
         unit: "",
         help: "whether cables to the device are checked before the first trial",
     },
-    Declared {
+    Parameter {
         key: "device_wait",
-        takes: Takes::Number(1.0, 3600.0),
+        takes: ValueType::Number(1.0, 3600.0),
         default: "30",
         unit: "s",
         help: "timeout for replies, connections and links of the device",
     },
-    Declared {
+    Parameter {
         key: "hook_limit",
-        takes: Takes::Number(1.0, 86_400.0),
+        takes: ValueType::Number(1.0, 86_400.0),
         default: "600",
         unit: "s",
         help: "timeout of a command of --before, --between or --after",

@@ -167,38 +167,38 @@ pub const ALL: &[Parameter] = &[
         help: "resolution of a goal, as a share of its upper bound (ndr, pdr 0.005; rfc2544, \
                tst009 0.01; quick 0.02)",
     },
-    Declared {
+    Parameter {
         key: "goal_exceed",
-        takes: Takes::Number(0.0, 0.95),
+        takes: ValueType::Number(0.0, 0.95),
         default: "",
         unit: "",
         help: "share of trial time with more loss than a goal allows (0.5; rfc2544 0)",
     },
-    Declared {
+    Parameter {
         key: "goal_final",
-        takes: Takes::Number(0.01, 3600.0),
+        takes: ValueType::Number(0.01, 3600.0),
         default: "",
         unit: "s",
         help: "duration of a full-length trial (ndr, pdr 1; rfc2544, tst009 60; quick 0.5)",
     },
-    Declared {
+    Parameter {
         key: "goal_initial",
-        takes: Takes::Number(0.01, 3600.0),
+        takes: ValueType::Number(0.01, 3600.0),
         default: "",
         unit: "s",
         help: "duration of the shortest trial, at most goal_final (1; quick 0.5)",
     },
-    Declared {
+    Parameter {
         key: "goal_sum",
-        takes: Takes::Number(0.01, 86_400.0),
+        takes: ValueType::Number(0.01, 86_400.0),
         default: "",
         unit: "s",
         help: "total duration of full-length trials at a load, at least goal_final (ndr, pdr 21; \
                rfc2544 60; tst009 120; quick 5)",
     },
-    Declared {
+    Parameter {
         key: "search_seconds",
-        takes: Takes::Number(1.0, 86_400.0),
+        takes: ValueType::Number(1.0, 86_400.0),
         default: "3600",
         unit: "s",
         help: "maximum trial time of a search",

@@ -40,48 +40,48 @@ const TURNS: Parameter = Parameter {
            (A B B A)",
 };
 
-const RIG: Declared = Declared {
+const RIG: Parameter = Parameter {
     key: "rig",
-    takes: Takes::Word(&["live", "sim"]),
+    takes: ValueType::Word(&["live", "sim"]),
     default: "live",
     unit: "",
     help: "real time, or virtual time over memory",
 };
 
-const SERVICE: Declared = Declared {
+const SERVICE: Parameter = Parameter {
     key: "service_ns",
-    takes: Takes::Integer(0, 1_000_000_000),
+    takes: ValueType::Integer(0, 1_000_000_000),
     default: "0",
     unit: "ns",
     help: "in virtual time: processing time of a target per frame",
 };
 
-const STALL: Declared = Declared {
+const STALL: Parameter = Parameter {
     key: "stall_ns",
-    takes: Takes::Integer(0, 1_000_000_000),
+    takes: ValueType::Integer(0, 1_000_000_000),
     default: "0",
     unit: "ns",
     help: "in virtual time: duration of a stall of the tester in every other trial",
 };
 
-const RING_FRAMES: Declared = Declared {
+const RING_FRAMES: Parameter = Parameter {
     key: "ring_frames",
-    takes: Takes::Integer(64, 65_536),
+    takes: ValueType::Integer(64, 65_536),
     default: "1024",
     unit: "frames",
     help: "link memory: size of a link's ring",
 };
 
-const WARM: Declared = Declared {
+const WARM: Parameter = Parameter {
     key: "warm",
-    takes: Takes::Number(0.0, 3600.0),
+    takes: ValueType::Number(0.0, 3600.0),
     default: "180",
     unit: "s",
     help: "timeout of filling a target's tables and caches before a trial",
 };
 
 /// Parameters of the run and the tester.
-pub const RUN: &[Declared] = &[CAPACITY, REPEATS, TURNS, RIG, SERVICE, STALL, RING_FRAMES, WARM];
+pub const RUN: &[Parameter] = &[CAPACITY, REPEATS, TURNS, RIG, SERVICE, STALL, RING_FRAMES, WARM];
 
 /// Key of the size of the exact-match table of Planimeter's own switch.
 pub const EXACT_ENTRIES_MAX: &str = "exact_entries_max";
@@ -91,65 +91,65 @@ pub const WILDCARD_ENTRIES_MAX: &str = "wildcard_entries_max";
 
 const fn size(
     key: &'static str,
-    takes: Takes,
+    takes: ValueType,
     default: &'static str,
     help: &'static str,
-) -> Declared {
-    Declared { key, takes, default, unit: "entries", help }
+) -> Parameter {
+    Parameter { key, takes, default, unit: "entries", help }
 }
 
 /// Parameters of targets.
-pub const TARGETS: &[Declared] = &[
+pub const TARGETS: &[Parameter] = &[
     size(
         EXACT_ENTRIES_MAX,
-        Takes::Integer(1, 4_000_000),
+        ValueType::Integer(1, 4_000_000),
         "131072",
         "size of the built-in switch's exact-match table",
     ),
     size(
         WILDCARD_ENTRIES_MAX,
-        Takes::Integer(1, 1_000_000),
+        ValueType::Integer(1, 1_000_000),
         "100",
         "size of the built-in switch's linear table",
     ),
     size(
         "macs_max",
-        Takes::Integer(2, 4_000_000),
+        ValueType::Integer(2, 4_000_000),
         "262144",
         "size of the built-in bridge's address table",
     ),
     size(
         "routes_max",
-        Takes::Integer(3, 4_000_000),
+        ValueType::Integer(3, 4_000_000),
         "1048576",
         "link memory: size of the built-in router's table",
     ),
 ];
 
 /// Duration of a trial.
-pub const SECONDS: Declared = Declared {
+pub const SECONDS: Parameter = Parameter {
     key: "seconds",
-    takes: Takes::Number(0.01, 3600.0),
+    takes: ValueType::Number(0.01, 3600.0),
     default: "quick 0.2; standard 2; full 60",
     unit: "s",
     help: "duration of a trial; 0.1 over memory with quick effort",
 };
 
 /// Traffic before a trial.
-pub const WARMUP: Declared = Declared {
+pub const WARMUP: Parameter = Parameter {
     key: "warmup",
-    takes: Takes::Number(0.0, 600.0),
+    takes: ValueType::Number(0.0, 600.0),
     default: "quick 0.04; standard 0.4; full 2",
     unit: "s",
     help: "duration of uncounted traffic before a trial",
 };
 
 /// Parameters of trials.
-pub const TRIALS: &[Declared] = &[SECONDS, WARMUP];
+pub const TRIALS: &[Parameter] = &[SECONDS, WARMUP];
 
-const TABLE: Declared = Declared {
+const TABLE: Parameter = Parameter {
     key: "table",
-    takes: Takes::Word(&[
+    takes: ValueType::Word(&[
         "port", "one", "exact", "wildcard", "chain", "lpm", "mac", "learned", "acl", "tags",
     ]),
     default: "one",
@@ -160,133 +160,133 @@ const TABLE: Declared = Declared {
 /// Key of the number of table entries.
 pub const ENTRIES_KEY: &str = "entries";
 
-const ENTRIES: Declared = Declared {
+const ENTRIES: Parameter = Parameter {
     key: ENTRIES_KEY,
-    takes: Takes::Integer(1, 1_048_576),
+    takes: ValueType::Integer(1, 1_048_576),
     default: "1",
     unit: "",
     help: "number of entries, or of access-list rules, in the table",
 };
 
 /// Order in which entries are hit.
-pub const TRAFFIC: Declared = Declared {
+pub const TRAFFIC: Parameter = Parameter {
     key: "traffic",
-    takes: Takes::Word(&["one", "sequential", "random", "zipf"]),
+    takes: ValueType::Word(&["one", "sequential", "random", "zipf"]),
     default: "one",
     unit: "",
     help: "order in which traffic hits the entries; random if there are several",
 };
 
 /// Fields that wildcard entries match.
-pub const RULES: Declared = Declared {
+pub const RULES: Parameter = Parameter {
     key: "rules",
-    takes: Takes::Word(&["ports", "addresses", "either"]),
+    takes: ValueType::Word(&["ports", "addresses", "either"]),
     default: "ports",
     unit: "",
     help: "fields that wildcard entries match: both UDP ports, the IP destination (the UDP source \
            port varies), or one UDP port in turn (the other varies)",
 };
 
-const STYLE: Declared = Declared {
+const STYLE: Parameter = Parameter {
     key: "style",
-    takes: Takes::Word(&["acl", "fw", "ipc"]),
+    takes: ValueType::Word(&["acl", "fw", "ipc"]),
     default: "acl",
     unit: "",
     help: "with table=acl: style of the access list, of a router, a firewall or a host",
 };
 
 /// Parameters of a target's table.
-pub const TABLES: &[Declared] = &[TABLE, ENTRIES, TRAFFIC, RULES, STYLE];
+pub const TABLES: &[Parameter] = &[TABLE, ENTRIES, TRAFFIC, RULES, STYLE];
 
 /// Parameters of a table whose type and size the experiment sets.
-pub const TABLES_OTHERS: &[Declared] = &[RULES];
+pub const TABLES_OTHERS: &[Parameter] = &[RULES];
 
 /// Loss ratio that counts as no loss.
-pub const LOSS: Declared = Declared {
+pub const LOSS: Parameter = Parameter {
     key: "loss",
-    takes: Takes::Number(0.0, 0.5),
+    takes: ValueType::Number(0.0, 0.5),
     default: "0.005",
     unit: "as a ratio",
     help: "loss ratio that a search allows; a throughput search also searches for zero loss",
 };
 
-const RESOLUTION: Declared = Declared {
+const RESOLUTION: Parameter = Parameter {
     key: "resolution",
-    takes: Takes::Number(0.0005, 0.5),
+    takes: ValueType::Number(0.0005, 0.5),
     default: "0.02",
     unit: "as a ratio",
     help: "resolution of a throughput search, as a share of the link's rate",
 };
 
 /// Loss verification.
-pub const VERIFY: Declared = Declared {
+pub const VERIFY: Parameter = Parameter {
     key: "verify",
-    takes: Takes::Integer(0, 10),
+    takes: ValueType::Integer(0, 10),
     default: "0",
     unit: "times",
     help: "loss verification: number of times a search repeats a load that missed its goal",
 };
 
 /// Parameters of throughput searches.
-pub const SEARCHES: &[Declared] = &[RESOLUTION, VERIFY];
+pub const SEARCHES: &[Parameter] = &[RESOLUTION, VERIFY];
 
 /// Key of a stream file.
 pub const STREAM: &str = "stream";
 
 /// Stream file.
-pub const STREAMS: &[Declared] = &[Declared {
+pub const STREAMS: &[Parameter] = &[Parameter {
     key: STREAM,
-    takes: Takes::Text("FILE.toml"),
+    takes: ValueType::Text("FILE.toml"),
     default: "",
     unit: "",
     help: "stream file that replaces the experiment's own streams",
 }];
 
 /// Frame sizes, including the FCS: an axis.
-pub const FRAMES: Declared = Declared {
+pub const FRAMES: Parameter = Parameter {
     key: "frame",
-    takes: Takes::Integers(64, 1518),
+    takes: ValueType::Integers(64, 1518),
     default: "64",
     unit: "bytes",
     help: "frame sizes, frame check sequence included",
 };
 
 /// One frame size.
-pub const FRAME: Declared = Declared {
-    takes: Takes::Integer(64, 1518),
+pub const FRAME: Parameter = Parameter {
+    takes: ValueType::Integer(64, 1518),
     help: "frame size, frame check sequence included",
     ..FRAMES
 };
 
 /// Offered loads in percent: an axis.
-pub const LOADS: Declared = Declared {
+pub const LOADS: Parameter = Parameter {
     key: "load",
-    takes: Takes::Numbers(0.001, 1000.0),
+    takes: ValueType::Numbers(0.001, 1000.0),
     default: "100",
     unit: "%",
     help: "offered loads, in percent of the nominal link",
 };
 
 /// One offered load in percent.
-pub const LOAD: Declared = Declared {
-    takes: Takes::Number(0.001, 1000.0),
+pub const LOAD: Parameter = Parameter {
+    takes: ValueType::Number(0.001, 1000.0),
     help: "offered load, in percent of the nominal link",
     ..LOADS
 };
 
 /// Number of table entries, if the experiment sets their type: an axis.
-pub const SIZES: Declared = Declared { takes: Takes::Integers(1, 1_048_576), ..ENTRIES };
+pub const SIZES: Parameter = Parameter { takes: ValueType::Integers(1, 1_048_576), ..ENTRIES };
 
 /// Number of table entries, as a single number.
-pub const SIZE: Declared = ENTRIES;
+pub const SIZE: Parameter = ENTRIES;
 
 /// Iterates over the parameters of every run.
-pub fn always() -> impl Iterator<Item = &'static Declared> {
+pub fn always() -> impl Iterator<Item = &'static Parameter> {
     RUN.iter().chain(TARGETS).chain(snmp::ALL).chain(device::ALL)
 }
 
 /// All groups with their titles.
-pub const GROUPS: &[(&str, &[Declared])] = &[
+pub const GROUPS: &[(&str, &[Parameter])] = &[
     ("Every run", RUN),
     ("Targets", TARGETS),
     ("Trials", TRIALS),

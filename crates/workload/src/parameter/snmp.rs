@@ -8,7 +8,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use snmp::{AuthProtocol, Credentials, Oid, Secret, User};
+pub use snmp::{AuthProtocol, Credentials, Oid, Secret, User};
 
 use super::declaration::{Parameter, ValueType};
 use super::{list, number};
@@ -157,32 +157,32 @@ pub const ALL: &[Parameter] = &[
         help: "SNMP agent to poll before, during and after each measurement: that of a device, or \
                one for each target of the lab",
     },
-    Declared {
+    Parameter {
         key: CREDENTIALS,
-        takes: Takes::Text("FILE.toml"),
+        takes: ValueType::Text("FILE.toml"),
         default: "",
         unit: "",
         help: "credentials of the agent: community, or user, auth, auth_password, privacy_password \
                (community public; also from PLANIMETER_SNMP)",
     },
-    Declared {
+    Parameter {
         key: "snmp_interfaces",
-        takes: Takes::Text("NAME[,NAME...]"),
+        takes: ValueType::Text("NAME[,NAME...]"),
         default: "",
         unit: "",
         help: "interfaces of the agent that carry the tester's frames; all except loopback by \
                default",
     },
-    Declared {
+    Parameter {
         key: "snmp_oids",
-        takes: Takes::Text("OID[,OID...]"),
+        takes: ValueType::Text("OID[,OID...]"),
         default: "",
         unit: "",
         help: "further objects to read before and after",
     },
-    Declared {
+    Parameter {
         key: "snmp_wait",
-        takes: Takes::Number(0.0, 120.0),
+        takes: ValueType::Number(0.0, 120.0),
         default: "0",
         unit: "s",
         help: "maximum time of polling at the end while the agent's counters are below the number \

@@ -105,17 +105,17 @@ impl Asked {
                 .map_err(|_| Answer::of("400 Bad Request", "the program is not UTF-8"))?;
             let name = self.query.split('&').find_map(|part| part.strip_prefix("name="));
             let name = unescaped(name.unwrap_or("program.fe.xml"));
-            Ok(Document { name, text, number: None })
+            Ok(ProgramSource { name, text, number: None })
         };
         let path: Vec<&str> = self.path.trim_matches('/').split('/').collect();
         match (self.is_post, &path[..]) {
             (true, ["program"]) => program().map(Request::Load),
             (true, ["check"]) => program().map(Request::Check),
-            (true, ["roll-back"]) => Ok(Request::RollBack(Nothing {})),
-            (false, ["program"]) => Ok(Request::Get(What::Program)),
-            (false, ["counters"]) => Ok(Request::Get(What::Counters)),
-            (false, ["agents"]) => Ok(Request::Get(What::Agents)),
-            (false, ["about"]) => Ok(Request::Get(What::About)),
+            (true, ["roll-back"]) => Ok(Request::RollBack(Empty {})),
+            (false, ["program"]) => Ok(Request::Get(Resource::Program)),
+            (false, ["counters"]) => Ok(Request::Get(Resource::Counters)),
+            (false, ["agents"]) => Ok(Request::Get(Resource::Agents)),
+            (false, ["about"]) => Ok(Request::Get(Resource::About)),
             (false, ["components", instance, component @ ..]) if !component.is_empty() => {
                 let (instance, path) = ((*instance).to_owned(), component.join("."));
                 Ok(Request::GetComponent(ComponentAt { instance, path, value: String::new() }))

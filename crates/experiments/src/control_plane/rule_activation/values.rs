@@ -28,7 +28,7 @@ const Z_95: f64 = 1.96;
 
 impl RuleActivation {
     /// Reports the available values.
-    pub(super) fn tell(&mut self, desk: &mut Desk) {
+    pub(super) fn tell(&mut self, desk: &mut ModuleContext) {
         let passes = || self.earlier.iter().chain([&self.pass]).filter(|pass| pass.sent.is_some());
         let Some(pass) = best(passes()) else { return };
         let Some(first) = pass.sent else { return };
@@ -104,8 +104,8 @@ impl RuleActivation {
     /// ones above.
     fn costs(&self, activation: &Activation) -> Option<Costs> {
         let others = match (self.update.deed, self.update.priorities) {
-            (Deed::Add, Priorities::Ascending) => 1,
-            (Deed::Add, Priorities::Descending) => 0,
+            (FlowModCommand::Add, Priorities::Ascending) => 1,
+            (FlowModCommand::Add, Priorities::Descending) => 0,
             _ => return None,
         };
         let moments: Vec<_> = activation.moments().map(|(_, moment)| moment).collect();
@@ -155,7 +155,7 @@ fn share_half(some: f64, all: f64) -> f64 {
 fn tell_ways(pass: &Pass, first: Nanos, tell: &mut impl FnMut(Measured)) {
     let names = ["first_frame_ns", "last_frame_ns"];
     for (name, took) in names.into_iter().zip(pass.activation.took()) {
-        if let Some(took) = Spread::of(took) {
+        if let Some(took) = Summary::of(took) {
             took.tell(name, 0.0, tell);
         }
     }
@@ -168,13 +168,13 @@ fn tell_ways(pass: &Pass, first: Nanos, tell: &mut impl FnMut(Measured)) {
 
 /// Reports the activation times from the first byte of the update on.
 fn tell_times(pass: &Pass, times: &ActivationTimes, turn: Nanos, tell: &mut impl FnMut(Measured)) {
-    let [lows, highs] = times.ends().map(Spread::of);
+    let [lows, highs] = times.ends().map(Summary::of);
     let (Some(lows), Some(highs), Some(last)) = (lows, highs, times.last()) else { return };
     let count = times.len() as u64;
     let value = |name: &'static str, bounds: Bounds, more: f64| {
         Measured::new(name, "ns", bounds.middle(), bounds.half() + more).of(count)
     };
-    Spread::tell_between(&lows, &highs, "activation_ns", tell);
+    Summary::tell_between(&lows, &highs, "activation_ns", tell);
     let half = times.half_median().unwrap_or(0.0);
     tell(Measured::new("resolution_ns_p50", "ns", half, 0.0).of(count));
     // If entries are missing, the last activation is not known.
@@ -211,7 +211,7 @@ fn tell_first_probes(activation: &Activation, round: Nanos, tell: &mut impl FnMu
     let named = Measured::new("first_probe_active_ratio", "ratio", share, 0.0);
     tell(named.of(probed as u64));
     let waits: Vec<f64> = activation.after_first_probe().map(|span| span.0 as f64).collect();
-    if let Some(waits) = Spread::of(waits) {
+    if let Some(waits) = Summary::of(waits) {
         waits.tell("after_first_probe_ns", round.0 as f64, tell);
     }
 }

@@ -44,8 +44,8 @@ fn port_words(number: usize, port: &PortFrozen, seconds: f64) -> String {
         port.captured.total.frames,
         port.stamps.name()
     );
-    if port.kept_back.frames > 0 {
-        let Count { frames, bytes } = port.kept_back;
+    if port.kernel_filter_counters.frames > 0 {
+        let Count { frames, bytes } = port.kernel_filter_counters;
         let _ = writeln!(text, "  filtered at the interface: {frames} frames and {bytes} bytes");
     }
     let lost: Vec<String> = port
@@ -157,8 +157,8 @@ fn port_json(port: &PortFrozen, seconds: f64) -> Value {
         "name": port.name,
         "kind": port.kind,
         "stamps": port.stamps.name(),
-        "frames_kept_back": port.kept_back.frames,
-        "bytes_kept_back": port.kept_back.bytes,
+        "frames_kept_back": port.kernel_filter_counters.frames,
+        "bytes_kept_back": port.kernel_filter_counters.bytes,
         "arrived": traffic_json(&port.arrived),
         "captured": traffic_json(&port.captured),
         "rate_pps": pps,

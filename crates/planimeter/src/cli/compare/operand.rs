@@ -12,7 +12,7 @@ use record::Record;
 use super::{Arguments, refused};
 use crate::cli::failure::Failure;
 use crate::cli::report;
-use crate::cli::store::{self, Fetched};
+use crate::cli::team_store::{self, Fetched};
 use targets::name::TargetKind;
 
 /// Both sides.
@@ -37,7 +37,7 @@ pub(in crate::cli) type Named = (PathBuf, Option<String>);
 
 /// Resolves the arguments.
 pub(super) fn read(arguments: &Arguments) -> Result<Sides, Failure> {
-    let store = store::asked(arguments.store.as_ref())?;
+    let store = team_store::asked(arguments.store.as_ref())?;
     let mut fetched = Vec::new();
     let mut runs = [None, None];
     for (text, run) in [&arguments.base, &arguments.new].into_iter().zip(&mut runs) {

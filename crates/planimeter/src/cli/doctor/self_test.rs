@@ -32,7 +32,7 @@ pub struct Row {
 /// Measures over one link after the other.
 pub fn all(surroundings: &HostPaths) -> Result<Vec<Row>, Failure> {
     // Without privileges, the process enters a user namespace, before there are threads.
-    environment::best_link();
+    variables::best_link();
     let stop = signals::flag()?;
     let mut rows = Vec::new();
     for link in LINKS {

@@ -15,7 +15,7 @@ use store::postgres::address::Address;
 use super::Arguments;
 use crate::cli::failure::Failure;
 use crate::cli::output::{remark, say};
-use crate::cli::store;
+use crate::cli::team_store;
 
 /// Default folder of runs.
 const RUNS: &str = "runs";
@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let filter = Filter::read(&arguments.filters);
     let filter = filter.map_err(|error| Failure::usage(error.to_string()))?;
     let folder = arguments.folder.as_deref().unwrap_or(Path::new(RUNS));
-    let store = store::asked(arguments.store.as_ref())?;
+    let store = team_store::asked(arguments.store.as_ref())?;
     let Found { runs, trend, unreadable, place } = match &store {
         Some(address) => of_team(address, folder, arguments.folder.is_some(), &filter)?,
         None => of_folder(folder, &filter)?,
@@ -87,7 +87,7 @@ fn of_team(
         let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
         return Err(Failure::usage(format!("{}: {missing}", folder.display())));
     }
-    let mut team = store::opened(address, folder)?;
+    let mut team = team_store::opened(address, folder)?;
     let runs = team.runs(filter).map_err(failed)?;
     let trend = match filter.metric() {
         Some(_) => team.trend(filter).map_err(failed)?,

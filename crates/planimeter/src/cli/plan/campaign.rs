@@ -13,7 +13,7 @@ use record::{CampaignStep, Record, SCHEMA, Tool};
 use report::Run;
 use store::lock::Locked;
 use store::postgres::address::Address;
-use store::{Output, campaign as stored};
+pub use store::{Output, campaign as stored};
 use report::summary;
 
 use super::gates::{self, GateResult};
@@ -21,10 +21,10 @@ use super::steps::StepOptions;
 use super::{Plan, given_effort, stored_effort, told_folder};
 use crate::cli::failure::{self, Failure, FailureKind};
 use crate::cli::output::{self, remark, to_stdout};
-use crate::cli::environment;
+use crate::cli::variables;
 use crate::cli::resume;
 use crate::cli::run::{self, Arguments};
-use crate::cli::store;
+use crate::cli::team_store;
 use crate::cli::trust;
 use workload::parameter::Effort;
 use runner::Destination;
@@ -110,7 +110,7 @@ impl Campaign {
             to_stdout(format_args!("{}", self.plan.dry()));
             return Ok(ExitCode::SUCCESS);
         }
-        let store = store::asked(arguments.store.as_ref())?;
+        let store = team_store::asked(arguments.store.as_ref())?;
         let store = store.as_ref();
         let done = self.measured(store).and_then(|records| {
             let judged = gates::judged(&self.plan, &records, &mut |folder, again| {
@@ -171,7 +171,7 @@ impl Campaign {
     }
 
     /// Stores the gate results, in the campaign's folder and in the requested files.
-    fn kept(&self, arguments: &Arguments, judged: &[Judged]) -> Result<(), Failure> {
+    fn kept(&self, arguments: &Arguments, judged: &[GateResult]) -> Result<(), Failure> {
         let asked = [
             (&arguments.junit, gates::junit(judged)),
             (&arguments.markdown, gates::markdown(judged)),
@@ -193,7 +193,7 @@ impl Campaign {
         ])
     }
 
-    fn told(&self, arguments: &Arguments, records: &[Record], judged: &[Judged]) {
+    fn told(&self, arguments: &Arguments, records: &[Record], judged: &[GateResult]) {
         if arguments.json {
             let all = serde_json::json!({
                 "campaign": self.facts, "folder": self.folder, "runs": records, "gates": judged,
@@ -246,7 +246,7 @@ fn measured(
         let created = runner::environment::wall_clock();
         (runner::Plan { created, ..plan }, Destination::At(folder.to_path_buf()))
     };
-    let finished = run::carried_out(&plan, destination, &environment::surroundings()?, store, is_strict)?;
+    let finished = run::carried_out(&plan, destination, &variables::surroundings()?, store, is_strict)?;
     if finished.record.partial {
         let line = "interrupted: partial results are kept".into();
         return Err(Failure { kind: FailureKind::Interrupted, line });

@@ -259,7 +259,7 @@ pub fn judged(
     plan: &Plan,
     records: &[Record],
     measure: &mut dyn FnMut(&str, &Arguments) -> Result<Record, Failure>,
-) -> Result<Vec<Judged>, Failure> {
+) -> Result<Vec<GateResult>, Failure> {
     let mut judged = Vec::new();
     let mut met = vec![false; plan.wanted.len()];
     for (number, task) in plan.tasks.iter().enumerate() {
@@ -297,7 +297,7 @@ pub fn judged(
                 found
             }
         };
-        judged.push(Judged { step: step.name.clone(), contrast });
+        judged.push(GateResult { step: step.name.clone(), contrast });
     }
     match met.iter().position(|met| !met) {
         None => Ok(judged),
@@ -322,7 +322,7 @@ fn against_stored(
     task: &Task,
     (step, record): (&Step, &Record),
     gates: &[Gate],
-) -> Result<Contrast, Failure> {
+) -> Result<Comparison, Failure> {
     // A baseline target is compared with the target of the same name unless another is given.
     let same = target.filter(|name| record.target(name).is_some());
     let new = task.new.as_deref().or(same);
@@ -353,14 +353,14 @@ fn only(arguments: &Arguments, names: [&str; 2]) -> Arguments {
 }
 
 /// Formats all comparisons as text.
-pub fn text(judged: &[Judged]) -> String {
-    let one = |it: &Judged| format!("\nstep {}: {}", it.step, comparison::text(&it.contrast));
+pub fn text(judged: &[GateResult]) -> String {
+    let one = |it: &GateResult| format!("\nstep {}: {}", it.step, comparison::text(&it.contrast));
     judged.iter().map(one).collect()
 }
 
 /// Formats all comparisons as Markdown.
-pub fn markdown(judged: &[Judged]) -> String {
-    let one = |it: &Judged| {
+pub fn markdown(judged: &[GateResult]) -> String {
+    let one = |it: &GateResult| {
         let text = comparison::markdown(&it.contrast);
         match judged.len() {
             1 => text,
@@ -371,8 +371,8 @@ pub fn markdown(judged: &[Judged]) -> String {
 }
 
 /// Formats all comparisons as JUnit XML.
-pub fn junit(judged: &[Judged]) -> String {
-    let all: Vec<(&str, &Contrast)> =
+pub fn junit(judged: &[GateResult]) -> String {
+    let all: Vec<(&str, &Comparison)> =
         judged.iter().map(|it| (it.step.as_str(), &it.contrast)).collect();
     comparison::junit_of("planimeter run", &all)
 }

@@ -311,7 +311,7 @@ throughput ours frame_bytes=64: trial 2 in one line
         hostile.searches[0].steps.truncate(1);
         hostile.searches[1].steps.clear();
         for (width, height) in [(1, 1), (3, 40), (20, 5), (200, 3), (80, 24)] {
-            for picture in [&Picture::default(), &picture(), &hostile] {
+            for picture in [&RunState::default(), &picture(), &hostile] {
                 let shown = text(&drawn(picture, width, height, false));
                 assert!(!shown.contains(['\x1b', '\x07']));
             }

@@ -18,7 +18,7 @@ use store::{TRIALS_FILE, unfinished_name};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::cli::environment;
+use crate::cli::variables;
 
 /// The file in a run's or a campaign's folder. A bundle does not contain it.
 pub const SIGNATURE_FILE: &str = "signature";
@@ -113,6 +113,6 @@ fn make_key(path: &Path) -> Option<()> {
 
 /// Returns the folder for state of this user (XDG Base Directory Specification 0.8).
 fn state_folder() -> Option<PathBuf> {
-    let absolute = |name| environment::variable(name).map(PathBuf::from).filter(|it| it.is_absolute());
+    let absolute = |name| variables::variable(name).map(PathBuf::from).filter(|it| it.is_absolute());
     absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
 }

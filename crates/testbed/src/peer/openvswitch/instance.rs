@@ -9,7 +9,7 @@
 use super::{statistics, unixctl};
 use crate::requirement::{self, Feature, Need};
 use crate::proc::{self, Stat};
-use crate::process::{self, Command, Process};
+use crate::process::{self, ProcessSpec, Process};
 use crate::runfolder::checked_socket_path;
 use crate::topology::CONTROL_ADDRESS;
 use crate::{LabError, Site, wait};
@@ -221,11 +221,11 @@ impl Place {
         arguments: impl IntoIterator<Item = OsString>,
         cores: &[usize],
         site: &Site,
-    ) -> Command {
+    ) -> ProcessSpec {
         let folders = ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"];
         let environment = folders.map(|name| (name.into(), self.path.clone().into()));
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Command {
+        ProcessSpec {
             program,
             arguments: arguments.into_iter().collect(),
             environment: environment.into(),

@@ -8,14 +8,14 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use store::campaign;
+pub use store::campaign;
 use store::index::Index;
 use store::postgres::address::{Address, Beside};
 use store::postgres::{Sent, PostgresStore, TeamError};
 
 use super::failure::Failure;
 use super::output::remark;
-use super::environment::variable;
+use super::variables::variable;
 use runner::environment::STORE_VARIABLE;
 
 
@@ -96,7 +96,7 @@ pub fn place_of(folder: &Path) -> (PathBuf, String) {
 }
 
 /// Uploads the runs in a folder that the store does not have yet.
-pub fn send(address: &Address, team: &mut Team, runs: &Path) -> Result<(), TeamError> {
+pub fn send(address: &Address, team: &mut PostgresStore, runs: &Path) -> Result<(), TeamError> {
     let (mut index, _) = Index::open(runs)?;
     let sent = team.send(runs, &mut index, &origin())?;
     told(address, &sent);
@@ -105,7 +105,7 @@ pub fn send(address: &Address, team: &mut Team, runs: &Path) -> Result<(), TeamE
 
 /// Uploads new runs over a separate connection, after a measurement.
 pub fn send_all(address: &Address, runs: &Path) -> Result<(), TeamError> {
-    send(address, &mut Team::open(address)?, runs)
+    send(address, &mut PostgresStore::open(address)?, runs)
 }
 
 fn told(address: &Address, sent: &Sent) {
@@ -122,9 +122,9 @@ fn told(address: &Address, sent: &Sent) {
 }
 
 /// Connects for a command that shows the store's runs, and uploads the local runs first.
-pub fn opened(address: &Address, runs: &Path) -> Result<Team, Failure> {
+pub fn opened(address: &Address, runs: &Path) -> Result<PostgresStore, Failure> {
     let failed = |error: TeamError| Failure::need(format!("store {address}: {error}"));
-    let mut team = Team::open(address).map_err(failed)?;
+    let mut team = PostgresStore::open(address).map_err(failed)?;
     if runs.is_dir() {
         match send(address, &mut team, runs) {
             Ok(()) => {}
@@ -166,7 +166,7 @@ impl Fetched {
             .map_err(|error| Failure::usage(format!("cannot create {own}: {error}")))?;
         let mut fetched = Fetched { folder, name: String::new() };
         let mut bring = || -> Result<(), TeamError> {
-            let mut team = Team::open(address)?;
+            let mut team = PostgresStore::open(address)?;
             let (identity, its_name) = team.find(name)?;
             fetched.name = its_name;
             team.fetch(&identity, &fetched.folder)
